@@ -1,4 +1,4 @@
-"""Short examples of whole answers, for each kind of agent: what a model is shown, in the form that it has to give."""
+"""Example answers for prompts, for each kind of agent."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class Example(NamedTuple):
-    """An answer, and when it was right."""
+    """An answer and the situation in which it is right."""
 
     when: str
     answer: dict[str, Any]

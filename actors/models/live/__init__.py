@@ -1,4 +1,4 @@
-"""Live models: providers, their clients, rate limits and prices, and the models that the settings name of them."""
+"""Live models: providers with their clients, rate limits and prices, and their models."""
 
 from callboard.actors.models.live._computer_tool import ComputerTool
 from callboard.actors.models.live._providers import Providers

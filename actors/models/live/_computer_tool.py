@@ -1,8 +1,8 @@
-"""Anthropic's own computer tool: how it is offered to a model, and its calls as an operator's actions.
+"""Offer Anthropic's computer tool to a model and convert its calls to an operator's actions.
 
-pydantic-ai has no such tool, but its public settings add to the body of a request, and it hands on calls of tools that
-it does not know. It drops the calls of OpenAI's models (`computer_call`), and can't offer the tool to Google's. Those
-answer in the form that all models have.
+pydantic-ai has no such tool, but its public settings can extend the body of a request, and it passes on calls of
+unknown tools. It drops the calls of OpenAI's models (`computer_call`) and can't offer the tool to Google's. Those
+models answer in the common form.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 PROVIDER = "anthropic"
-"""The kind of provider whose tool it is."""
+"""The kind of provider that has the tool."""
 NAME = "computer"
-"""What calls of the single tool are named; those of the toolset have the names of its members."""
+"""The name of the single tool; calls of the toolset have the names of its members."""
 _TOOLSET = "computer_toolset_20260801"
 _BETAS = {"computer_20250124": "computer-use-2025-01-24", "computer_20251124": "computer-use-2025-11-24"}
 _CLICKS = {
@@ -44,9 +44,9 @@ _TOOLS = {
     "key": "press_keys",
     "wait": "wait",
 }
-"""The tool of a surface that does what a member of the toolset is for."""
+"""The surface's tool for each member of the toolset."""
 _LOST = ("cursor_position", "hold_key", "left_mouse_down", "left_mouse_up", "zoom")
-"""Members that no tool of a surface does."""
+"""Members without a tool of a surface."""
 _WAYS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
 _HOW = (
     "Act with your computer tool. What you call is done in order, and then you look again: that is CONTINUE. Call the "
@@ -56,24 +56,24 @@ _HOW = (
 
 @dataclass(frozen=True)
 class ComputerTool:
-    """One version of the tool, as a provider's settings name it."""
+    """A version of the tool, as named in a provider's settings."""
 
     version: str
 
     def serves(self, request: ModelRequest) -> bool:
-        """Say whether a request is one of an operator that sees a picture."""
+        """Return whether a request comes from an operator that sees a picture."""
         return request.is_operator and request.observation.picture_size is not None
 
     def without(self, request: ModelRequest) -> ModelRequest:
-        """Leave out the tools that this one stands for."""
+        """Return the request without the tools that this one replaces."""
         return replace(request, tools=tuple(each for each in request.tools if argument_forms(each.name) is None))
 
     def told(self, answer: str) -> str:
-        """Tell the model how to act; `answer` is the tool that stands for an answer."""
+        """Return the instructions for the model; `answer` is the name of the tool for answers."""
         return _HOW.format(answer=answer)
 
     def settings(self, request: ModelRequest, answer: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """Give pydantic-ai's settings of a call; the tools in its body replace those that it would write there."""
+        """Return pydantic-ai's settings of a call; tools in its body override pydantic-ai's own."""
         form = {"name": answer, "description": "Say what comes next.", "input_schema": schema}
         if self.version == _TOOLSET:
             tools = {tool.name for tool in request.tools}
@@ -86,7 +86,7 @@ class ComputerTool:
         return {"extra_body": {"tools": [own, form]}} | ({"anthropic_betas": [beta]} if beta else {})
 
     def content(self, response: ModelResponse, answer: str) -> dict[str, Any] | None:
-        """Write a response as an operator's answer; None for one without a call of the tool."""
+        """Convert a response to an operator's answer; None if the tool was not called."""
         calls = [call for call in response.tool_calls if call.tool_name != answer]
         if not calls:
             return None
@@ -102,16 +102,16 @@ class ComputerTool:
 
 
 def _actions(name: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Give a call as actions; one that has no like keeps its name, and is refused by that."""
+    """Convert a call to actions; an unknown call keeps its name and is rejected later."""
     member = str(given.get("action")) if name == NAME else name
     if member not in _TOOLS:
         return [{"action": member}]
     action = {"action": _TOOLS[member], **_arguments(member, given)}
     held = given.get("text") if member not in {"type", "key", "wait"} else None
-    if isinstance(held, str) and held:  # an action that takes no keys is refused with them, and not done without
+    if isinstance(held, str) and held:  # an action without modifiers is rejected, not run without the keys
         action["modifiers"] = held.split("+")
     often = given.get("repeat") if member == "key" else 1
-    return [action] * min(max(1, often if isinstance(often, int) else 1), MOST_ACTIONS + 1)  # too many are refused
+    return [action] * min(max(1, often if isinstance(often, int) else 1), MOST_ACTIONS + 1)  # too many are rejected
 
 
 def _arguments(member: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One provider of live models: its client, its rate limit and its prices, shared by all of its models."""
+"""Connections to providers: client, rate limit and prices, shared by a provider's models."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 MINUTE = 60.0
 
 
-# pydantic-ai's ConcurrencyLimiter and wait_retry_after were looked at: the first counts the calls under way, which a
-# semaphore does, and none by the minute; the second waits within one call's transport, where no budget and no event
-# sees the repetition, and where other agents go on asking the provider that wants to be left alone.
+# pydantic-ai's ConcurrencyLimiter and wait_retry_after do not fit. The first limits concurrent calls, as a semaphore
+# does, but not calls per minute. The second waits within one call's transport, where neither budgets nor events see the
+# retry, and where other agents keep calling the overloaded provider.
 class RateLimit:
-    """Lets calls of one provider through, first come, first served. Used on the event loop alone."""
+    """A FIFO rate limiter for one provider's calls; used only on the event loop."""
 
     def __init__(
         self,
@@ -40,13 +40,13 @@ class RateLimit:
         now: Callable[[], Seconds] = time.monotonic,
         sleep: Callable[[Seconds], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Make it.
+        """Initialise the limiter.
 
         Args:
-            per_minute: Calls that may begin in any 60 seconds.
-            concurrent: Calls that may be under way.
-            now: A clock that never goes back.
-            sleep: Waits on it.
+            per_minute: Maximum number of calls that begin in any 60 seconds.
+            concurrent: Maximum number of concurrent calls.
+            now: A monotonic clock.
+            sleep: Sleeps by that clock.
         """
         self._per_minute = per_minute
         self._slots = asyncio.Semaphore(concurrent) if concurrent is not None else None
@@ -58,20 +58,20 @@ class RateLimit:
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Wait for a turn, and keep it for the call."""
+        """Wait for a turn and hold it during the call."""
         async with self._slots or contextlib.nullcontext():
             await self.begin()
             yield
 
     async def begin(self) -> None:
-        """Wait until one more call may begin, and count it: a call's first try, or a repetition."""
+        """Wait until another attempt of a call may begin, and count it."""
         async with self._line:
             while (wait := self._wait()) > 0:
                 await self._sleep(wait)
             self._began.append(self._now())
 
     def hold(self, seconds: Seconds) -> None:
-        """Let nobody begin for a while: the provider said that it is asked too much."""
+        """Delay all calls, because the provider reported too many requests."""
         self._held_until = max(self._held_until, self._now() + seconds)
 
     def _wait(self) -> Seconds:
@@ -83,11 +83,11 @@ class RateLimit:
 
 MILLION = 1_000_000
 _KEY = re.compile(r"(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET)(?:_|$)")
-"""Variables of the environment that hold keys. Kinds read some that no list of ours could have."""
+"""Pattern of environment variables with keys; a list would not be complete for all kinds."""
 _VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]*_(?:API_)?(?:KEY|TOKEN))`")
-"""The variable that a provider's package wants to be set."""
+"""The variable that a provider's package reports as missing."""
 _SHORTEST_FOUND = 8
-"""Characters of a variable that only has a name like a key's; shorter values are in every word."""
+"""Minimum length of a value to redact; shorter values could occur in ordinary words."""
 _PACKAGES = {
     "openai": "models",
     "anthropic": "anthropic",
@@ -95,21 +95,21 @@ _PACKAGES = {
     "google-cloud": "google",
     "bedrock": "bedrock",
 }
-"""Kinds that an extra of ours brings the package of. Of others pydantic-ai has one, or they need no more than that."""
+"""Kinds whose package an extra of callboard installs; others have one of pydantic-ai, or need only `models`."""
 
 
 _KINDS = (*_PACKAGES, "azure", "cohere", "deepseek", "groq", "huggingface", "mistral", "ollama", "openrouter", "xai")
-"""Kinds that a mistyped one may have been meant for."""
+"""Kinds to suggest for a mistyped one."""
 
 
 class Connection:
-    """One provider: its client, its rate limit and its prices. Used on one event loop."""
+    """A provider's client, rate limit and prices; used on one event loop."""
 
     def __init__(self, name: str, settings: Provider) -> None:
-        """Make the client; nothing is sent.
+        """Create the client without sending a request.
 
         Raises:
-            SettingsError: If its kind is not known, its package is not installed, or something is missing.
+            SettingsError: If the kind is unknown, its package is not installed, or a setting is missing.
         """
         self.settings = settings
         self.rate = RateLimit(per_minute=settings.requests_per_minute, concurrent=settings.concurrent)
@@ -119,7 +119,7 @@ class Connection:
         self._entered = False
 
     async def open(self) -> None:
-        """Take hold of the client, before the first call; connections are opened when they are needed."""
+        """Enter the client before the first call; it connects on demand."""
         if not self._entered:
             self._entered = True
             await self.provider.__aenter__()
@@ -131,19 +131,19 @@ class Connection:
             await self.provider.__aexit__(None, None, None)
 
     def price(self, model: str, given: int, answered: int, usage: Any = None) -> float | None:
-        """Give what a call costs, by the settings or by the list; None if that is not known.
+        """Return the cost of a call by the settings or the price list; None if unknown.
 
         Args:
-            model: What the provider calls the model.
-            given: The prompt's tokens.
-            answered: The answer's.
-            usage: What the provider says of both; parts of a prompt that it had cached cost less.
+            model: The provider's name of the model.
+            given: The number of tokens of the prompt.
+            answered: The number of tokens of the answer.
+            usage: The usage reported by the provider; cached parts of a prompt cost less.
         """
         settings = self.settings
         if settings.input_price is not None and settings.output_price is not None:
             return (given * settings.input_price + answered * settings.output_price) / MILLION
         if not self.at_home:
-            return None  # who is there may take any price, whatever the model is called
+            return None  # another server may have any price for a model of that name
         from genai_prices import Usage, calc_price
 
         try:
@@ -157,7 +157,7 @@ class Connection:
 
     @functools.cached_property
     def at_home(self) -> bool:
-        """Whether calls really go to whose prices are listed; a variable of the environment may lead elsewhere."""
+        """True if calls go to the provider of the price list; a variable may redirect them."""
         from genai_prices.data_snapshot import get_snapshot
 
         if self.kind == COMPATIBLE:
@@ -169,14 +169,14 @@ class Connection:
         return re.match(rf"(?:{listed.api_pattern})(?:$|[:/]|(?<=[./]))", str(self.provider.base_url)) is not None
 
     def hidden(self, text: str) -> str:
-        """Take keys and the values of headers out of a text, and what is secret in an address."""
+        """Redact keys, values of headers, and secrets in addresses in a text."""
         return self._redactor.text(masked(text, in_url(text)))
 
     def _all_secrets(self) -> set[str]:
         given = [] if self.settings.api_key is None else [self.settings.api_key.get_secret_value()]
         for header in self.settings.headers.values():
             value = header.get_secret_value()
-            given += [value, value.partition(" ")[2]]  # what stands behind "Bearer" may be quoted alone
+            given += [value, value.partition(" ")[2]]  # the part after "Bearer" may be quoted alone
         given.append(str(getattr(self.provider.client, "api_key", "") or ""))
         return {secret.strip() for secret in given} | {
             value for name, value in os.environ.items() if _KEY.search(name) and len(value) >= _SHORTEST_FOUND
@@ -205,7 +205,7 @@ class Connection:
             given["name"] = name
             given["profile"] = OpenAIModelProfile(
                 openai_chat_supports_max_completion_tokens=False
-            )  # all know max_tokens
+            )  # all servers know max_tokens
         if self.settings.url is not None:
             given["base_url"] = self.settings.url
         if self.settings.api_key is not None:
@@ -225,14 +225,14 @@ class Connection:
 
 
 def mistyped(where: str, kind: str) -> SettingsError:
-    """Make the error for a kind of provider that there is not."""
+    """Build the error for an unknown kind of provider."""
     near = difflib.get_close_matches(kind, _KINDS, n=1)
     hint = f"; did you mean {near[0]!r}?" if near else ", and there is no `url`"
     return SettingsError(f"{where}: {kind!r} is no known kind of provider{hint}")
 
 
 def missing(where: str, kind: str) -> SettingsError:
-    """Make the error for a package that is not installed; a mistyped kind needs none."""
+    """Build the error for a missing package or a mistyped kind."""
     near = difflib.get_close_matches(kind, _KINDS, n=1)
     if near and kind not in _KINDS and not any(kind.startswith(f"{each}-") for each in _KINDS):
         return mistyped(where, kind)
@@ -246,5 +246,5 @@ def missing(where: str, kind: str) -> SettingsError:
 
 
 def first_sentence(text: str) -> str:
-    """Give what an error says first; what follows is advice for another program."""
+    """Return the first sentence of an error; the rest is advice for another program."""
     return " ".join(text.split()).partition(". ")[0].rstrip(".")

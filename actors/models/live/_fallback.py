@@ -1,4 +1,4 @@
-"""Models in a row: if one gives no answer, the next is asked."""
+"""A chain of models: if one fails, the next is asked."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ if TYPE_CHECKING:
 
 
 _held: ContextVar[tuple[Model, contextlib.AsyncExitStack] | None] = ContextVar("held", default=None)
-"""Whose first model's turn the caller has, and how to give it back before the caller does."""
+"""The model whose first turn the caller holds, and the stack that releases the turn early."""
 
 
-# pydantic-ai's FallbackModel was looked at: it chains pydantic-ai's models alone, no recorded or plugged-in ones, gives
-# none of them a time of its own, and does not say what those used that gave no answer.
+# pydantic-ai's FallbackModel does not fit: it chains only pydantic-ai's models, no recorded ones or plug-ins, has no
+# time limit per model, and does not report the usage of failed calls.
 class FallbackModel(Model):
-    """Asks a model, and if that gives no answer, or not in its time, the next one. An answer says who gave it.
+    """A model that asks several models in order until one answers in its time; the answer names it.
 
-    Nobody waits for a turn while it has another one: it may be the same, or that of somebody who waits for this one.
+    A caller never waits for a turn while it holds another one. Otherwise two callers could deadlock, or one could with
+    itself.
     """
 
     def __init__(self, models: Sequence[Model], seconds: Sequence[Seconds]) -> None:
-        """Take the models, the first choice first, and how long each may take.
+        """Initialise the chain; `seconds` are the time limits of the models.
 
-        To wait for the turn of a further one takes of its time.
+        Waiting for the turn of a model other than the first counts towards its time limit.
         """
         self._models = tuple(models)
         self._seconds = tuple(seconds)
@@ -41,7 +42,7 @@ class FallbackModel(Model):
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Wait for the first one's turn; it is given back before another one is asked."""
+        """Wait for the first model's turn; it is released before another model is asked."""
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(self._models[0].turn())
             before = _held.set((self, stack))
@@ -51,10 +52,10 @@ class FallbackModel(Model):
                 _held.reset(before)
 
     async def answer(self, request: ModelRequest) -> ModelAnswer:
-        """Ask one after the other.
+        """Ask the models in order.
 
         Raises:
-            ModelError: If none gives an answer; it tells why each did not.
+            ModelError: If all models fail; the message has the reasons.
         """
         failed: list[ModelError] = []
         before = Usage()
@@ -76,7 +77,7 @@ class FallbackModel(Model):
         raise ModelError(msg, before) from failed[-1]
 
     def estimate(self, request: ModelRequest) -> Expected:
-        """Say what the most expensive of them will use."""
+        """Return the highest of the models' estimates."""
         all_of_them = [model.estimate(request) for model in self._models]
         costs = [expected.cost for expected in all_of_them]
         known = [cost for cost in costs if cost is not None]
@@ -86,13 +87,13 @@ class FallbackModel(Model):
         )
 
     async def close(self) -> None:
-        """Close them all."""
+        """Close all models."""
         for model in self._models:
             await model.close()
 
 
 def _used(model: Model, request: ModelRequest, error: ModelError) -> Usage:
-    """Say what a model took that gave no answer; where nobody knows, only what costs nothing has a price."""
+    """Return the usage of a failed call; if unknown, only a free call has a known price."""
     return error.usage or Usage(unpriced_calls=0 if model.estimate(request).cost == 0 else 1)
 
 

@@ -1,4 +1,4 @@
-"""A language model of a provider, asked over the network by way of pydantic-ai's model layer."""
+"""A provider's language model, called over the network through pydantic-ai."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ if TYPE_CHECKING:
 
 
 FIRST_PAUSE = 0.5
-"""Seconds before the first repetition, where the provider does not say; each further one waits twice as long."""
+"""Seconds before the first retry if the provider gives none; doubled for each further retry."""
 _Mode = Literal["native", "tool", "prompted"]
 _ANSWER = "answer"
 _LONGEST = 400
 
 
 class LiveModel(Model):
-    """One model of a provider. Thread-free: it is made anywhere, and used on one event loop."""
+    """A provider's model; created on any thread and used on one event loop."""
 
     def __init__(self, name: str, model: ProvidersModel, connection: Connection, seconds: Seconds) -> None:
-        """Take a model of pydantic-ai's; `connection` is shared with the provider's other models.
+        """Initialise the model; `connection` is shared with the provider's other models.
 
         Args:
-            name: What it is called in the settings.
-            model: The provider's side.
-            connection: The provider's.
-            seconds: The longest that one answer may take, for the network's own timeouts.
+            name: The name in the settings.
+            model: The model of pydantic-ai.
+            connection: The connection to the provider.
+            seconds: The maximum duration of an answer, for network timeouts.
         """
         self.name = name
         self._model = model
@@ -72,14 +72,14 @@ class LiveModel(Model):
         self._computer = None if version is None else ComputerTool(version)
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Wait until the provider may be asked."""
+        """Wait for a turn of the provider's rate limit."""
         return self._connection.rate.turn()
 
     async def answer(self, request: ModelRequest) -> ModelAnswer:
-        """Ask; what the provider refused for the moment is asked again. A cancel closes the connection.
+        """Ask the model and retry after transient errors; a cancellation closes the connection.
 
         Raises:
-            ModelError: If there is no answer: the provider refuses, can't be reached, or the model does.
+            ModelError: If there is no answer: the provider or the model refuses, or the provider can't be reached.
         """
         if request.is_operator and not self._pictures:
             where = f"providers.{self.name.partition(':')[0]}.pictures"
@@ -109,9 +109,9 @@ class LiveModel(Model):
         )
 
     def _took(self, response: ModelResponse, prompt: Prompt, content: object) -> tuple[int, int, float | None]:
-        """Give the tokens of prompt and answer, and what they cost; some servers count only one, or neither."""
+        """Return tokens of prompt and answer and the cost; estimate counts that a server omits."""
         usage = response.usage
-        nothing = bool(usage.input_tokens) and content in ("", {})  # a refusal may be no token long
+        nothing = bool(usage.input_tokens) and content in ("", {})  # a refusal may have no tokens
         given = usage.input_tokens or prompt.tokens
         answered = usage.output_tokens if usage.output_tokens or nothing else len(str(content)) // CHARACTERS + 1
         if not self._settings.priced and (given, answered) != (usage.input_tokens, usage.output_tokens):
@@ -120,7 +120,7 @@ class LiveModel(Model):
         return given, answered, self._connection.price(named, given, answered, usage)
 
     def estimate(self, request: ModelRequest) -> Expected:
-        """Say what the prompt and the longest answer will use."""
+        """Return the usage of the prompt and the longest answer."""
         told = self._told(request)
         schema = self._schema(told)
         prompt = self._prompt(told, schema)
@@ -133,15 +133,15 @@ class LiveModel(Model):
         return shortened_request(told) if self._settings.short else told
 
     def _own(self, request: ModelRequest) -> ComputerTool | None:
-        """Give the provider's computer tool, for a request that is answered with it."""
+        """Return the provider's computer tool if the request uses it."""
         return self._computer if self._computer is not None and self._computer.serves(request) else None
 
     def _schema(self, request: ModelRequest) -> dict[str, Any]:
-        required = self._connection.kind != COMPATIBLE  # servers of one's own take any schema
+        required = self._connection.kind != COMPATIBLE  # self-hosted servers accept any schema
         return answer_schema(request, all_required=required, actions=self._settings.actions)
 
     def _prompt(self, request: ModelRequest, schema: dict[str, Any]) -> Prompt:
-        """Write the prompt; where no strict mode bounds the actions of an answer, the prompt does."""
+        """Write the prompt; without a strict mode it states the limit of actions."""
         bounded = self._settings.actions < MOST_ACTIONS and self._mode(schema) != "native"
         actions = self._settings.actions if bounded else None
         return prompt_of(request, pictures=self._pictures, short=self._settings.short, actions=actions)
@@ -159,7 +159,7 @@ class LiveModel(Model):
             for part in prompt.user
         ]
         parts += [] if own is None else [own.told(_ANSWER)]
-        content = "\n\n".join(texts) if len(texts) == len(parts) else parts  # some servers take no list of texts
+        content = "\n\n".join(texts) if len(texts) == len(parts) else parts  # some servers accept no list of texts
         told = prompt.system
         if self._output == "prompted":  # the names in a schema come from documents and screens
             asked = "Answer with one JSON object of this schema, and nothing around it:"
@@ -178,20 +178,20 @@ class LiveModel(Model):
         return ModelRequestParameters(
             output_mode=mode,
             output_object=definition,
-            prompted_output_template=False,  # it would write names as they are: see `_messages`
+            prompted_output_template=False,  # its template would not escape names: see `_messages`
             allow_text_output=True,
         )
 
     def _mode(self, schema: dict[str, Any]) -> _Mode:
-        """Choose for one request: where a strict mode takes no arguments of any form, a tool does."""
+        """Choose the output mode of a request: a tool if the strict mode accepts no free arguments."""
         hollowed = self._model.profile.get("anthropic_enforces_strict_schema_limits", False) and is_free(schema)
         return "tool" if self._output == "native" and self._has_tool and hollowed else self._output
 
     def _sent(self, more: Mapping[str, Any]) -> ModelSettings:
         settings: ModelSettings = {
             "max_tokens": self._settings.max_tokens,
-            "max_retries": 0,  # repetitions are ours: they keep to the rate limit, and tell what they waited for
-            "timeout": self._seconds + 5,  # ours comes first
+            "max_retries": 0,  # `_asked` retries, within the rate limit
+            "timeout": self._seconds + 5,  # the caller's timeout comes first
         }
         if self._settings.temperature is not None and _takes_temperature(self._model):
             settings["temperature"] = self._settings.temperature
@@ -214,7 +214,7 @@ class LiveModel(Model):
                 return await model_request(
                     self._model, messages, model_settings=settings, model_request_parameters=parameters
                 )
-            except Exception as error:  # an edge: whatever a provider's package raises is no answer
+            except Exception as error:  # any error: a provider's package may raise any type
                 if mode == "native" and self._has_tool and _refuses_schema(error):
                     mode = "tool"
                     await self._connection.rate.begin()
@@ -223,13 +223,13 @@ class LiveModel(Model):
                 if pause is None:
                     again = f" after {tries} repetitions" if tries else ""
                     msg = f"{self.name} gave no answer{again}: {self._why(error)}{self._hint(error)}"
-                    raise ModelError(msg) from None  # its text may quote the key, or all of the prompt
+                    raise ModelError(msg) from None  # its text may contain the key or the whole prompt
             await asyncio.sleep(pause)
             await self._connection.rate.begin()
             tries += 1
 
     def _pause(self, error: Exception, tries: int) -> Seconds | None:
-        """Say how long to wait before a repetition; None for no repetition."""
+        """Return the backoff before a retry; None for no retry."""
         from pydantic_ai.exceptions import (
             ModelAPIError,
             ModelConnectionError,
@@ -242,15 +242,15 @@ class LiveModel(Model):
         if not isinstance(error, ModelAPIError) or not isinstance(error, passing):
             return None
         longest, wanted = self._settings.retry_seconds, error.retry_after
-        own = FIRST_PAUSE * 2**tries * random.uniform(0.8, 1.2)  # noqa: S311 - so that agents do not come all at once
+        own = FIRST_PAUSE * 2**tries * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
         pause = min(own if wanted is None else wanted, longest)
         if isinstance(error, ModelRateLimitError):
-            self._connection.rate.hold(pause)  # it means all agents, whether this call is repeated or not
+            self._connection.rate.hold(pause)  # for all agents, even if this call is not retried
         too_long = wanted is not None and wanted > longest
         return None if too_long or tries >= self._settings.retries else pause
 
     def _why(self, error: Exception) -> str:
-        """Say it in short; what a provider says stands in its answer's body, under one of two names."""
+        """Return a short, redacted reason; the provider's message is in the body of its response."""
         from pydantic_ai.exceptions import ModelConnectionError
 
         status, body = getattr(error, "status_code", None), getattr(error, "body", None)
@@ -264,7 +264,7 @@ class LiveModel(Model):
         return f"{f'HTTP {status}, ' if status else ''}{shown[:_LONGEST]}"
 
     def _hint(self, error: Exception) -> str:
-        """Say what to try where a server of one's own may know an older protocol than its kind speaks."""
+        """Return a hint if a self-hosted server may support only the older protocol."""
         unknown = getattr(error, "status_code", 0) in {404, 405} or not _is_told(error)
         if not unknown or self._connection.kind not in {"openai", "openai-responses"} or self._connection.at_home:
             return ""
@@ -279,7 +279,7 @@ class LiveModel(Model):
             raise ModelError(msg, usage)
 
     def _cut(self, response: ModelResponse, content: Any, usage: Usage) -> str:
-        """Say that an answer was cut, if it was; one that holds nothing but thoughts is none."""
+        """Return a message for a cut answer; raise if the answer has only reasoning."""
         if response.finish_reason != "length":
             return ""
         at = f"was cut at max_tokens {self._settings.max_tokens}"
@@ -290,7 +290,7 @@ class LiveModel(Model):
         return f"the answer {at}: say less, or have {where} raised"
 
     def _unfit(self, request: ModelRequest, content: object) -> str:
-        """Say what is wrong with an answer that no schema kept from it; whether it is one at all is checked later."""
+        """Return the problem of an answer that its schema does not exclude; it is parsed later."""
         try:
             response = read_response(request.response, content)
             found, most = len(response.decided_actions()), self._settings.actions
@@ -300,10 +300,10 @@ class LiveModel(Model):
             what = "action is" if most == 1 else "actions are"
             return f"the answer has {found} actions, and at most {most} {what} taken at a time"
         left = "; ".join(line for line in response.plan if line.strip())
-        acted = found or any(record.acted for record in own_steps(request))  # else it is asked once more in any case
+        acted = found or any(record.acted for record in own_steps(request))  # else it is sent back in any case
         if (
             left and acted and response.decided_status() == AgentStatus.FINISH and not request.reasons
-        ):  # who insists is believed
+        ):  # a repeated FINISH is accepted
             left = cut(left, _LONGEST)
             return (
                 f"it says FINISH, and Plan tells what is still to be done: {left}. Do that; if it is done, empty Plan"
@@ -312,7 +312,7 @@ class LiveModel(Model):
 
 
 def _output(wanted: Literal["auto"] | _Mode, model: ProvidersModel) -> _Mode:
-    """Choose how a model is held to the form of an answer."""
+    """Choose the output mode that enforces the form of an answer."""
     if wanted != "auto":
         return wanted
     if model.profile.get("supports_json_schema_output", False):
@@ -321,7 +321,7 @@ def _output(wanted: Literal["auto"] | _Mode, model: ProvidersModel) -> _Mode:
 
 
 def _refuses_schema(error: Exception) -> bool:
-    """Say whether a schema is more than a provider, or its package, takes in its strict mode."""
+    """Return whether a provider or its package rejected the schema of the strict mode."""
     from pydantic_ai.exceptions import ModelRequestRejectedError
 
     said = f"{error} {getattr(error, 'body', '')}".casefold()
@@ -329,7 +329,10 @@ def _refuses_schema(error: Exception) -> bool:
 
 
 def _takes_temperature(model: ProvidersModel) -> bool:
-    """Say whether a model takes one: most do not while they reason, and pydantic-ai would warn the host program."""
+    """Return whether a model accepts a temperature.
+
+    Most do not while they reason, and pydantic-ai would warn the program.
+    """
     profile: Mapping[str, Any] = model.profile
     if profile.get("anthropic_disallows_sampling_settings", False):
         return False
@@ -340,14 +343,14 @@ def _takes_temperature(model: ProvidersModel) -> bool:
 
 
 def _is_told(error: Exception) -> bool:
-    """Say whether an error was foreseen: what is no answer at all breaks in the middle of being read."""
+    """Return whether pydantic-ai raises the error itself; others come from unreadable responses."""
     from pydantic_ai.exceptions import AgentRunError, UserError
 
     return isinstance(error, AgentRunError | UserError)
 
 
 def _content(response: ModelResponse) -> Any:
-    """Give what it answered: the arguments of the tool that stands for an answer, else its text."""
+    """Return the content of an answer: the arguments of the answer tool, else the text."""
     for call in response.tool_calls:
         if call.tool_name == _ANSWER:
             return call.args if isinstance(call.args, str) else (call.args or {})

@@ -1,4 +1,4 @@
-"""Where live models are made, by name."""
+"""Build live models by name."""
 
 from __future__ import annotations
 
@@ -27,22 +27,24 @@ if TYPE_CHECKING:
 
 
 _NO_TAGS = ("\0", "\0")
-"""So that pydantic-ai leaves thoughts in the text, where they can be told from an answer: it drops a mark that begins
-thoughts without an end, and what they weigh up would read like the answer."""
+"""Tags that never occur, so that pydantic-ai leaves reasoning in the text.
+
+It drops the start tag of unfinished reasoning, which would then look like an answer.
+"""
 
 
 class Providers:
-    """Makes live models by name, and each provider once."""
+    """Factory of live models; it creates each provider once."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._connections: dict[str, Connection] = {}
 
     def model(self, name: str) -> Model:
-        """Make a model, with its provider's fallbacks behind it.
+        """Build a model with its provider's fallbacks.
 
         Raises:
-            SettingsError: If it can't be made; the text says what is missing.
+            SettingsError: If the model can't be built; the message names the missing part.
         """
         first = self._provider(name)
         names = (name, *(each for each in first.fallbacks if each != name))
@@ -54,7 +56,7 @@ class Providers:
         return FallbackModel(models, shares)
 
     def _provider(self, name: str) -> Provider:
-        """Give the settings of a model's provider."""
+        """Return the settings of a model's provider."""
         return self._settings.providers.get(name.partition(":")[0], Provider())
 
     def _one(self, name: str, seconds: Seconds) -> Model:
@@ -90,7 +92,7 @@ class Providers:
         if name not in self._connections:
             settings = self._provider(name)
             try:
-                import pydantic_ai.direct  # noqa: F401 - an optional extra; here, not first on the event loop
+                import pydantic_ai.direct  # noqa: F401 - an optional extra; imported here to keep it off the event loop
             except ImportError as error:
                 raise missing(name, settings.kind or name) from error
             self._connections[name] = Connection(name, settings)
@@ -98,12 +100,12 @@ class Providers:
 
 
 def plugin_model(name: str, settings: Settings) -> Model:
-    """Make a model of a provider that is a plug-in, by the model's whole name.
+    """Build a model of a plug-in provider by the model's full name.
 
-    The plug-in gets the provider's options, and as `model`, if it takes that, what stands after the colon.
+    The plug-in gets the provider's options and, if it has a parameter `model`, the part of the name after the colon.
 
     Raises:
-        SettingsError: If there is no such plug-in, or it can't be made, or is no `Model`.
+        SettingsError: If the plug-in does not exist, fails, or does not return a `Model`.
     """
     provider, _, model = name.partition(":")
     given, where = settings.providers[provider], f"providers.{provider}"

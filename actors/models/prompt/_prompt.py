@@ -1,4 +1,4 @@
-"""The prompt: what a model is told, made from a `ModelRequest`. What others wrote stands in a fence, as data."""
+"""Write the prompt of a `ModelRequest`; untrusted text is fenced as data."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ if TYPE_CHECKING:
 
 
 CHARACTERS = 4
-"""Characters of a token, about; for estimates and bounds."""
+"""Approximate number of characters per token, for estimates and limits."""
 PICTURE = 1500
-"""Tokens of a picture, about."""
+"""Approximate number of tokens per picture."""
 MOST_ANSWERED = 4
-"""So many pictures that tools returned are shown."""
+"""Maximum number of pictures from tools in a prompt."""
 _KINDS = {Board.REQUESTS: "earlier request of", Board.QUESTIONS: "answer of", Board.NOTES: "note of"}
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """One request in words and pictures."""
+    """A request as text and pictures."""
 
     system: str
-    """What stays the same from step to step."""
+    """The part that does not change between steps."""
     user: tuple[str | bytes, ...]
-    """Texts, and pictures as PNG, in order: first what grows from step to step, then what is new at each."""
+    """Texts and PNG pictures in order: first the part that grows, then the part that is new at each step."""
     summarised: int = 0
-    """Earlier steps that got one line."""
+    """Number of earlier steps and subtasks cut to one line."""
     dropped: int = 0
-    """Earlier steps that got none."""
+    """Number of earlier steps and subtasks left out."""
 
     @property
     def tokens(self) -> int:
-        """About how many tokens it has."""
+        """The approximate number of tokens."""
         texts = len(self.system) + sum(len(part) for part in self.user if isinstance(part, str))
         return texts // CHARACTERS + 1 + PICTURE * sum(isinstance(part, bytes) for part in self.user)
 
@@ -61,13 +61,13 @@ def prompt_of(
     """Write the prompt for a request.
 
     Args:
-        request: What is asked.
-        pictures: Whether the model sees.
-        short: Whether data that can be passed on is told by its name alone, and what seems to come next is said.
-        actions: So many actions an answer may have, where that has to be told.
+        request: The request to the model.
+        pictures: Whether the model accepts pictures.
+        short: Whether to list data by reference only, and to suggest the next action.
+        actions: The maximum number of actions in an answer, if the prompt has to state it.
     """
     room, named = request.history_tokens * CHARACTERS, References(request.memory, request.subtasks).parts()
-    passed_on = named if short and not request.is_host else ()  # a HostAgent has no other way to know it
+    passed_on = named if short and not request.is_host else ()  # a HostAgent sees the data nowhere else
     left = subtasks(request.subtasks, room // 2, passed_on)
     history = steps(request.memory, room - left.characters)
     before = "\n\n".join(
@@ -91,7 +91,7 @@ def prompt_of(
 
 
 def _pictured(request: ModelRequest) -> str:
-    """Say what a picture is; who points at it has to know how large it is."""
+    """Introduce the picture; an operator needs its size to choose points."""
     size = request.observation.picture_size
     if not request.is_operator or size is None:
         return "The picture shows the same:"
@@ -99,7 +99,7 @@ def _pictured(request: ModelRequest) -> str:
 
 
 def _answered(request: ModelRequest) -> Iterator[str | bytes]:
-    """Show the pictures that tools answered in the latest step."""
+    """Yield the pictures that tools returned in the latest step."""
     latest = own_steps(request)[-1:]
     found = [picture for record in latest for result in record.results for picture in result.pictures][:MOST_ANSWERED]
     if found:
@@ -114,13 +114,13 @@ def _asked(request: ModelRequest) -> Iterator[str]:
         if request.task_request not in {"", request.request}:
             yield f"## The user's request, of which others do other parts\n\n{tamed(request.task_request)}"
         yield f"## Your subtask, and no more than that\n\n{tamed(request.request)}"
-    if request.plan and not request.memory:  # else it stands with the step that made it: what came of it follows there
+    if request.plan and not request.memory:  # else the history shows it with its step and the results
         lines = "\n".join(f"- {' '.join(line.split())}" for line in request.plan)
         yield f"## Your plan so far\n\n{fenced(lines)}"
 
 
 def _shared(request: ModelRequest) -> Iterator[str]:
-    """Tell what the conversation's agents share: earlier requests, people's answers, notes of tools and programs."""
+    """Format the shared entries: earlier requests, people's answers and notes."""
     newest = [
         f"- {_KINDS[each.board]} {written(each.author)}: {' '.join(each.text.split())}"
         for each in reversed(request.observation.shared)
@@ -180,7 +180,7 @@ def _seen(request: ModelRequest) -> Iterator[str]:
 
 
 def _references(request: ModelRequest, named: Mapping[str, JsonValue]) -> Iterator[str]:
-    """Tell what data can be passed on without copying it."""
+    """List the data that can be passed on by reference."""
     lines = [f"- {written(name)}: {_amount(value)}" for name, value in named.items()]
     if lines:
         told = "\n".join(_bounded(lines, request.history_tokens * CHARACTERS // 4))
@@ -210,7 +210,7 @@ def _target(label: str, target: Target, started: Mapping[str, str]) -> str:
 
 
 def _taken(target: Target) -> str:
-    """Tell what may be given when an application is opened."""
+    """Describe the parameters for opening an application."""
     taken = target.takes.get("properties")
     if not isinstance(taken, dict) or not taken:
         return ""
@@ -241,11 +241,11 @@ def _bounded(lines: list[str], room: int) -> Iterator[str]:
 
 
 _ALTERNATIVES = frozenset({"allOf", "anyOf", "oneOf", "dependentRequired"})
-"""Keywords with which a schema asks for parameters that it does not require."""
+"""Keywords by which a schema can require parameters outside of ``required``."""
 
 
 def shortened_request(request: ModelRequest) -> ModelRequest:
-    """Leave out what tools do not need, what others were asked, and what the agent thought and planned before."""
+    """Drop optional parameters, the task's request, and the agent's earlier thoughts and plans."""
     said = {"observation": "", "thought": "", "comment": "", "plan": ()}
     return dataclasses.replace(
         request,
@@ -259,7 +259,7 @@ def shortened_request(request: ModelRequest) -> ModelRequest:
 
 
 def _needed(tool: ToolInfo) -> ToolInfo:
-    """Keep the parameters that a tool can't do without, and its control; all of them, where nobody can tell which."""
+    """Keep a tool's control and necessary parameters; all, if the necessary ones are unknown."""
     own, required = own_parameters(tool), tool.schema.get("required", ())
     if not any(name in required for name in own) or tool.schema.keys() & _ALTERNATIVES:
         return tool

@@ -1,4 +1,4 @@
-"""The end of a prompt, heeded most of all: remarks, what was done, in short, and what is asked once more."""
+"""Write the end of a prompt, which models heed most: remarks, progress and the request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _LATEST = 8
-"""So many of the things that were done are told once more at the end."""
+"""Maximum number of results repeated at the end, and of new objects listed there."""
 _OUTCOMES = {
     ResultStatus.SUCCESS: "it succeeded",
     ResultStatus.FAILURE: "it FAILED",
@@ -37,7 +37,7 @@ _JSON = "Answer with one JSON object."
 
 
 def prompt_tail(request: ModelRequest, *, short: bool = False) -> Iterator[str]:
-    """Write what stands last in a prompt; in a `short` one, what seems to come next is said, and not just hinted at."""
+    """Yield the last sections of a prompt; a `short` one suggests the next action."""
     if request.observation.notes:
         notes = "\n".join(f"- {cut(note, 1000)}" for note in request.observation.notes)
         yield "## Remarks on your last step\n\n" + fenced(notes)
@@ -57,7 +57,7 @@ def prompt_tail(request: ModelRequest, *, short: bool = False) -> Iterator[str]:
 
 
 def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Iterator[str]:
-    """Say what is to be weighed; a small model is told what its subtask's own words seem to ask for, too."""
+    """Yield hints; a small model also gets hints derived from its subtask's text."""
     results = [result for record in own_steps(request) for result in record.results]
     meant = _Meant(request, results) if short else None
     if request.is_host and not own_subtasks(request):
@@ -71,7 +71,7 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
     elif done and AgentStatus.FINISH in legal_statuses(request) and not (meant is not None and meant.failed):
         if meant is None or request.is_host:
             yield f"If nothing of {what} is missing any more: FINISH."
-        else:  # in words that may be taken over: small models do that
+        else:  # worded for copying, because small models repeat it
             were = "were" if meant.made[1:] else "was"
             called = f"{' and '.join(meant.made)} {were} called, and succeeded: that is done. " if meant.made else ""
             yield f"{called}If {what} asks for nothing else, it is done, and nothing is missing: FINISH."
@@ -80,7 +80,7 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
 
 
 def _handed_over(request: ModelRequest) -> Iterator[str]:
-    """Name all of what was read last: small models hand over a part of it, or words about it."""
+    """Suggest the reference to the last data read; small models return only parts of the data."""
     reads = {tool.name for tool in request.tools if tool.effect is Effect.READ}
     for number, record in reversed(list(enumerate(request.memory, 1))[len(request.memory) - request.step + 1 :]):
         for place, result in enumerate(record.results):
@@ -90,7 +90,7 @@ def _handed_over(request: ModelRequest) -> Iterator[str]:
 
 
 def _done(request: ModelRequest) -> str:
-    """Say in short what was done, at the end of a prompt: what stands in its middle is overlooked by small models."""
+    """Summarise the results; small models overlook the middle of a prompt."""
     if request.is_host:
         lines = [
             f"- subtask {done.number}, {cut(written(done.request), 200)}: {done.outcome.value}"
@@ -108,18 +108,18 @@ def _done(request: ModelRequest) -> str:
 
 
 def _called(result: CommandResult, record: StepRecord) -> str:
-    """Name a call by its tool, and by its control if the step had no other call."""
+    """Describe a call by its tool, and by its control if it was the step's only call."""
     control = record.decision.actions[0].control if len(record.decision.actions) == 1 else None
     return result.tool if control is None else f"{result.tool} on {cut(written(control.name or control.id), 100)}"
 
 
 def _new(request: ModelRequest) -> Iterator[str]:
-    """Tell what there is that was not there when the agent began; no more than a few."""
+    """List the objects created since the agent began, unless there are too many."""
     steps = own_steps(request)
     if not steps:
         return
     before, now = _there(steps[0].observation), _there(request.observation)
-    known = {(kind, thing.name or thing.id) for thing, kind in before.values()}  # ids may count what is there
+    known = {(kind, thing.name or thing.id) for thing, kind in before.values()}  # ids may be counters
     made = [
         f"{written(label)} ({kind})"
         for label, (thing, kind) in now.items()
@@ -130,14 +130,14 @@ def _new(request: ModelRequest) -> Iterator[str]:
 
 
 class _Meant:
-    """The tools that make what a subtask names, by what came of them.
+    """The tools that create the objects named in a subtask, grouped by outcome.
 
-    What has the name of a thing is easily taken for the thing: a table called Chart for a chart. Where several tools
-    make it nobody knows which one is meant; and where something is not to be done, whether it is this.
+    A name is easily mistaken for an object, such as a table called Chart for a chart. Objects that several tools create
+    are ignored, because the intended tool is unknown; so is a subtask with a negation, which may concern the object.
     """
 
     def __init__(self, request: ModelRequest, results: Sequence[CommandResult]) -> None:
-        """Look for them in the words of an AppAgent's subtask."""
+        """Find the tools by the words of an AppAgent's subtask."""
         asked = request.request.casefold()
         words = set(_WORD.findall(asked))
         self._wants = bool(words & (MAKING - {"new"}))
@@ -149,28 +149,28 @@ class _Meant:
         there = {singular(control.kind.casefold()) for control in request.observation.controls}
         done, tried = {r.tool for r in results if r.status is ResultStatus.SUCCESS}, {r.tool for r in results}
         self.missed = [tool for tool in meant if tool.name not in tried and makes(tool.name) & things - there]
-        """Those that were not called, and there is nothing such."""
+        """Tools that were not called and whose object does not exist."""
         self.failed = [tool for tool in meant if tool.name in tried - done]
         one = [tool.name for tool in meant if tool.name in done and makes(tool.name) & words]
         self.made = one if len(one) == len(meant) and not _SEVERAL.search(asked) else []
-        """Those that made all that is named, if that is one of each."""
+        """Tools that created all named objects, if the subtask names one of each."""
 
         self._usable = offered_tools(request)
 
     @property
     def next(self) -> str:
-        """The one that comes next, where that is beyond doubt."""
+        """A hint at the next tool, if it is certain."""
         sure = self._wants and len(self.missed) == 1 and self.missed[0] in self._usable
         return f" Next is {self.missed[0].name}." if sure else ""
 
     def later(self) -> Iterator[str]:
-        """Say of those that can't be called yet what they need."""
+        """Yield the requirements of the tools that can't be called yet."""
         missed = (tool for tool in self.missed if tool not in self._usable)
         yield from (f"{tool.name} comes later: {needed(tool, self._usable)}" for tool in missed)
 
 
 def _there(seen: Observation) -> dict[str, tuple[Named, str]]:
-    """Give what was seen by its label, with its kind."""
+    """Return the observed controls and targets with their kinds, by label."""
     controls: dict[str, tuple[Named, str]] = {
         label: (each, each.kind) for label, each in labelled(seen.controls).items()
     }

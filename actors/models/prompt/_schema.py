@@ -1,8 +1,8 @@
-"""The JSON Schema of one answer: what is legal, and really there, at this step. Fit for providers' strict modes.
+"""Build the JSON Schema of an answer for providers' strict modes.
 
-Every property is required, and null where there is nothing to say; no other is allowed. Only tools whose own schema
-can't be told in that way have arguments of any form. What is meant in several places is defined once: providers bound
-how much a schema may hold, and how many values are enumerated in all of it.
+It allows only the statuses, tools, controls and targets that are available at this step. Every property is required, or
+null if it does not apply, and no other is allowed. Only tools whose own schema has no strict form take free arguments.
+Repeated parts are defined once, because providers limit the size of a schema and its number of enumerated values.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 
 CONTROL = ("control_id", "control_name")
-"""Parameters of a tool that stand for a control; an answer names it once, beside the arguments."""
+"""Parameters that identify a control; an answer names the control once, beside the arguments."""
 
 MOST_VALUES = 500
-"""So many values are enumerated beside all controls, targets, tools and results; OpenAI takes 1000 in a schema."""
+"""Limit of enumerated values besides controls, targets, tools and results; OpenAI accepts 1000."""
 MOST_RESULTS = 50
-"""So many results can be handed over by their reference in a strict mode, the newest first."""
+"""Maximum number of references to results in a strict mode, newest first."""
 MOST_ACTIONS = 10
-"""The most actions in one answer."""
+"""Maximum number of actions in one answer."""
 MOST_TOOLS = 60
-"""More tools than that share one form of arguments."""
+"""Maximum number of tools with their own form; more tools share one form."""
 
 KEYS = ("Observation", "Thought", "Decision", "Comment")
-"""What an answer consists of: what is thought comes first."""
+"""The keys of an answer; the reasoning comes first."""
 IN_DECISION = ("Plan", "Status")
-"""What each decision begins with: who still plans something is not finished."""
+"""The first keys of each decision; the plan precedes the status, as an open plan excludes FINISH."""
 _ACTIONS = ("Actions",)
 _BELONGS: dict[str, tuple[str, ...]] = {
     AgentStatus.CONTINUE: _ACTIONS,
@@ -62,7 +62,7 @@ _BELONGS: dict[str, tuple[str, ...]] = {
     AgentStatus.PENDING: ("Questions",),
     AgentStatus.FINISH: ("Result",),
 }
-"""What a decision holds beside its status."""
+"""The further keys of a decision, by status."""
 
 _TEXT: Schema = {"type": "string"}
 _LINES: Schema = {"type": "array", "items": _TEXT, "maxItems": 12}
@@ -74,20 +74,20 @@ _PLANS: dict[str, Schema] = {
     AgentStatus.ASSIGN: _SOME,
     AgentStatus.FINISH: _NO_LINES,
 }
-"""What is still to be done, by status: something, or nothing."""
+"""The schema of the plan by status: not empty, or empty."""
 _NULL: Schema = {"type": "null"}
 _CONTROL: Schema = {"$ref": "#/$defs/Control"}
 _ACTION: Schema = {"$ref": "#/$defs/Action"}
 
 
 def answer_schema(request: ModelRequest, *, all_required: bool = True, actions: int = MOST_ACTIONS) -> Schema:
-    """Build the schema of an answer to a request: what is thought first, then a decision in the form of its status.
+    """Build the schema of an answer: reasoning first, then a decision in the form of its status.
 
     Args:
-        request: What is asked.
-        all_required: Whether arguments that may be left out have to stand there as null, as strict modes want it. Small
-            models answer better where they may leave them out: what has to stand there they fill in.
-        actions: The most actions in one answer.
+        request: The request to the model.
+        all_required: Whether optional arguments must be present as null, as strict modes require. Small models answer
+            better if they may omit them, because they fill in every argument that is required.
+        actions: The maximum number of actions in one answer.
     """
     labels = choices(labelled(request.observation.controls))
     build = _Forms(request, _CONTROL if labels else _TEXT, all_required=all_required, actions=actions)
@@ -100,28 +100,30 @@ def answer_schema(request: ModelRequest, *, all_required: bool = True, actions: 
 
 
 def own_steps(request: ModelRequest) -> tuple[StepRecord, ...]:
-    """Give the steps that were taken for this request; memory goes further back."""
+    """Return the steps taken for this request; the memory goes back further."""
     return request.memory[len(request.memory) - request.step + 1 :] if request.step > 1 else ()
 
 
 def own_subtasks(request: ModelRequest) -> tuple[SubtaskResult, ...]:
-    """Give the subtasks of the task itself, not of the conversation before it."""
+    """Return the subtasks of this task, without those of earlier tasks in the conversation."""
     return tuple(done for done in request.subtasks if done.run_id.rpartition("/")[0] == request.task_id)
 
 
 def parts_of(request: ModelRequest) -> dict[str, tuple[str, ...]]:
-    """Give what belongs to a decision beside its status, for each status of the state that the agent is in."""
+    """Return the further keys of a decision for each status allowed in the agent's state."""
     parts = {status: _BELONGS.get(status, ()) for status in request.statuses}
     return parts if request.tools else {status: () if keys == _ACTIONS else keys for status, keys in parts.items()}
 
 
 def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
-    """Give the statuses that make sense now: all that are legal, but those that could only be a guess.
+    """Return the legal statuses without those that make no sense now.
 
-    A HostAgent has to have a target to ASSIGN to, and can't FINISH with a subtask that did not. An AppAgent that did
-    nothing needs no second look, nor does one that sees no control, and an operator has an action for that; and it
-    can't FINISH if it could have read first: it has seen the names of the controls, and not what is in them. Where
-    nobody answers questions, none can be asked.
+    - ASSIGN needs a target.
+    - A HostAgent can't FINISH if its last subtask did not.
+    - An AppAgent can't FINISH before any action if it has a tool that reads: it has seen only the names of controls,
+      not their content.
+    - SCREENSHOT needs controls, and for an AppAgent an earlier action; an operator has an action for it.
+    - PENDING needs a person who answers.
     """
     seen = (request.observation, *(record.observation for record in request.memory))
     unheard = any(NOBODY in observation.notes for observation in seen)
@@ -139,7 +141,7 @@ def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
 
 
 def offered_tools(request: ModelRequest) -> tuple[ToolInfo, ...]:
-    """Give the tools that can be called now, by name: what acts on controls of some kind only where there is one."""
+    """Return the callable tools by name; a tool for kinds of controls needs such a control."""
     seen = request.observation.controls
     usable = (
         tool
@@ -150,34 +152,34 @@ def offered_tools(request: ModelRequest) -> tuple[ToolInfo, ...]:
 
 
 def choices(labels: Mapping[str, object]) -> list[str]:
-    """Give the labels that an answer may name; none if they are too many for an enumeration."""
+    """Return the labels for an enumeration; none if there are too many."""
     return list(labels) if few(labels) else []
 
 
 def takes_control(tool: ToolInfo) -> bool:
-    """Say whether a tool acts on a control."""
+    """Return whether a tool can act on a control."""
     return CONTROL[0] in tool.schema.get("properties", {})
 
 
 def needs_control(tool: ToolInfo) -> bool:
-    """Say whether a tool can't do without one."""
+    """Return whether a tool requires a control."""
     return CONTROL[0] in tool.schema.get("required", ())
 
 
 def own_parameters(tool: ToolInfo) -> Schema:
-    """Give the schemas of a tool's parameters but those that stand for a control."""
+    """Return the schemas of a tool's parameters, without those that identify a control."""
     properties = tool.schema.get("properties", {})
     hidden = CONTROL if takes_control(tool) else ()
     return {name: part for name, part in properties.items() if name not in hidden}
 
 
 def without_control(tool: ToolInfo) -> ToolInfo:
-    """Give a tool as it is told to who sees no controls: without the parameters that stand for one."""
+    """Return a tool for a model that sees no controls, without the parameters for one."""
     return replace(tool, schema={**tool.schema, "properties": own_parameters(tool)})
 
 
 class _Forms:
-    """Builds the forms of a decision on one request."""
+    """Builder of the forms of a decision on one request."""
 
     def __init__(self, request: ModelRequest, control: Schema, *, all_required: bool, actions: int) -> None:
         self._request = request
@@ -188,10 +190,10 @@ class _Forms:
         self._parts = References(request.memory, request.subtasks).parts()
         self._left = MOST_VALUES
         self.controls: dict[str, Schema] = {}
-        """The choices among some of the controls, each defined once; filled by `action`."""
+        """Definitions of choices among some of the controls; filled by `action`."""
 
     def decision(self, status: str) -> Schema:
-        """Build one form: a status, and what belongs to it."""
+        """Build the form of a decision with a certain status."""
         form: Schema = {"Plan": _PLANS.get(status, _LINES), "Status": {"type": "string", "enum": [status]}}
         match status:
             case AgentStatus.CONTINUE | AgentStatus.CONFIRM if self._tools:
@@ -210,13 +212,13 @@ class _Forms:
         return object_of(form)
 
     def _result(self) -> Schema:
-        """A result in words, one by its reference, or none: the last one is handed over then, if there is one."""
+        """Build the schema of a result: text, a reference, or null for the last action's result."""
         whole = list(References(self._request.memory, ()).results())[:MOST_RESULTS]
         named = [{"type": "string", "enum": whole}] if whole else []
         return {"anyOf": [*named, _TEXT, _NULL]}
 
     def action(self) -> Schema:
-        """Build the form of one action; it stands in the schema once: providers bound how much there is."""
+        """Build the form of an action, defined once because providers limit a schema's size."""
         if len(self._tools) > MOST_TOOLS:
             named = {"type": "string", "enum": [tool.name for tool in self._tools]}
             return object_of({"Function": named, "ControlText": or_null(self._control), "Args": FREE})
@@ -237,7 +239,7 @@ class _Forms:
         return object_of(properties)
 
     def _computer_use(self, tool: ToolInfo, form: Schema) -> Schema:
-        """An operator's action: its arguments stand beside its name, as far as the target's tool takes them."""
+        """Build the flat form of an operator's action, with the arguments that the tool takes."""
         own = tool.schema.get("properties", {})
         given = {name: part for name, part in form["properties"].items() if name in own}
         required = [name for name in form["required"] if name in given]
@@ -247,7 +249,7 @@ class _Forms:
         return {**made, "required": ["action", *arguments["required"]]}
 
     def _control_of(self, tool: ToolInfo) -> Schema:
-        """The controls that a tool acts on: those of its kinds."""
+        """Return the choice among the controls of a tool's kinds."""
         labels = labelled(self._request.observation.controls)
         fit = choices({label: control for label, control in labels.items() if fits(tool, control)})
         if self._control == _TEXT or not fit or len(fit) == len(labels):
@@ -263,7 +265,7 @@ class _Forms:
         return {"$ref": f"#/$defs/{known}"}
 
     def _arguments(self, tool: ToolInfo) -> Schema:
-        """Make the strict form of a tool's parameters; a third party's schema may be anything."""
+        """Build the strict form of a tool's parameters, or a free form for an unsuitable schema."""
         try:
             form = self._form(tool)
         except (LooseError, AttributeError, TypeError):
@@ -274,10 +276,10 @@ class _Forms:
         return form
 
     def _form(self, tool: ToolInfo) -> Schema:
-        """Make it; where a list is needed, it may be a reference to one.
+        """Build the strict form; a required list may be a reference.
 
         Raises:
-            LooseError: If there is none.
+            LooseError: If the schema has no strict form.
         """
         whole = tool.schema
         required, own = whole.get("required", ()), own_parameters(tool)
@@ -293,5 +295,5 @@ class _Forms:
 
 
 def fits(tool: ToolInfo, control: Control) -> bool:
-    """Say whether a tool acts on a control of this kind."""
+    """Return whether a tool acts on a control of this kind."""
     return not tool.controls or control.kind in tool.controls

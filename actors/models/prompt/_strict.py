@@ -1,4 +1,4 @@
-"""The strict form of a JSON Schema: the few keywords that providers' strict modes take, each with its type."""
+"""Convert JSON Schemas to the subset that providers' strict modes accept."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 
 MOST_CHOICES = 150
-"""More values than that are not enumerated: providers refuse long enumerations."""
+"""Maximum number of enumerated values; providers reject longer enumerations."""
 MOST_CHARACTERS = 7000
-"""The same, for the length of all their names together."""
+"""Maximum total length of enumerated values."""
 _DEEPEST = 8
 
 FREE: Schema = {"type": "object", "additionalProperties": True}
@@ -24,17 +24,17 @@ _SCALARS = ("string", "boolean", "integer", "number", "null")
 
 
 class LooseError(Exception):
-    """A schema that has no strict form."""
+    """A schema without a strict form."""
 
 
-# pydantic-ai's JsonSchemaTransformer was looked at: it rewrites one tool's schema for one provider, and keeps what it
-# can't make strict. Here the arguments of all tools become parts of one answer, and those without a strict form are
-# told apart.
+# pydantic-ai's JsonSchemaTransformer does not fit: it rewrites one tool's schema for one provider and keeps the parts
+# that it can't make strict. Here the arguments of all tools become parts of one answer, and schemas without a strict
+# form have to be detected.
 def strict(part: object, whole: Schema, depth: int = 0) -> Schema:  # noqa: PLR0911 - a case a keyword
-    """Make the strict form of a schema, a part of a whole one.
+    """Return the strict form of `part`, a subschema of `whole`.
 
     Raises:
-        LooseError: If it has none.
+        LooseError: If it has no strict form.
     """
     if not isinstance(part, dict) or depth > _DEEPEST:
         raise LooseError
@@ -70,7 +70,7 @@ def _members(part: Schema, whole: Schema, depth: int) -> Schema:
 
 
 def _enumerated(part: Schema) -> Schema:
-    """Enumerate the values of each type beside it: strict modes want the type, and no value twice."""
+    """Group enumerated values by type: strict modes require a type and distinct values."""
     given = part["enum"] if "enum" in part else [part["const"]]
     declared = part.get("type", list(_SCALARS))
     kinds = declared if isinstance(declared, list) else [declared]
@@ -91,10 +91,10 @@ def _enumerated(part: Schema) -> Schema:
 
 
 def _kind(value: object, kinds: list[str]) -> str | None:
-    """Give the type of a value, if it is one of some; None if it is not.
+    """Return the type of a value if it is one of `kinds`, else None.
 
     Raises:
-        LooseError: If it is none that can be enumerated.
+        LooseError: If values of its type can't be enumerated.
     """
     match value:
         case None:
@@ -113,13 +113,13 @@ def _kind(value: object, kinds: list[str]) -> str | None:
 
 
 def few(names: Iterable[str]) -> bool:
-    """Say whether names may be enumerated: they are not too many, and not too long."""
+    """Return whether names can be enumerated: neither too many nor too long."""
     lengths = [len(name) for name in names]
     return len(lengths) <= MOST_CHOICES and sum(lengths) <= MOST_CHARACTERS
 
 
 def values(schema: object) -> int:
-    """Count the values of all enumerations in a strict schema."""
+    """Count the enumerated values in a strict schema."""
     if isinstance(schema, dict):
         own = schema.get("enum")
         return len(own) if isinstance(own, list) else sum(map(values, schema.values()))
@@ -127,7 +127,7 @@ def values(schema: object) -> int:
 
 
 def plain(schema: Schema) -> Schema:
-    """Give a strict schema without its enumerations."""
+    """Return a strict schema without its enumerations."""
     return {key: _plain(part) for key, part in schema.items() if not (key == "enum" and isinstance(part, list))}
 
 
@@ -138,14 +138,14 @@ def _plain(part: Any) -> Any:
 
 
 def is_free(schema: object) -> bool:
-    """Say whether a part of a schema takes an object of any form."""
+    """Return whether a part of a schema accepts any object."""
     if isinstance(schema, dict):
         return schema.get("additionalProperties") is True or any(map(is_free, schema.values()))
     return isinstance(schema, list) and any(map(is_free, schema))
 
 
 def resolved(part: Schema, whole: Schema) -> object:
-    """Follow a reference within a schema; None if it leads nowhere."""
+    """Resolve a reference within a schema; None if it is broken."""
     current: object = whole
     for name in str(part["$ref"]).removeprefix("#").strip("/").split("/"):
         step = name.replace("~1", "/").replace("~0", "~")
@@ -154,7 +154,7 @@ def resolved(part: Schema, whole: Schema) -> object:
 
 
 def object_of(properties: Schema) -> Schema:
-    """Make the schema of an object with certain properties, all of them and no others."""
+    """Build the schema of an object with exactly these properties."""
     return {
         "type": "object",
         "properties": properties,
@@ -164,13 +164,13 @@ def object_of(properties: Schema) -> Schema:
 
 
 def or_null(schema: Schema) -> Schema:
-    """Allow null too."""
+    """Extend a schema to allow null."""
     options = schema.get("anyOf", [schema])
     return schema if _NULL in options else {"anyOf": [*options, _NULL]}
 
 
 def or_one_of(schema: Schema, references: list[str]) -> Schema:
-    """Allow certain texts too."""
+    """Extend a schema to allow certain references."""
     if not references:
         return schema
     return {"anyOf": [{"type": "string", "enum": references}, *schema.get("anyOf", [schema])]}

@@ -1,4 +1,4 @@
-"""The system's message: what an agent is told that stays the same from step to step, so that servers may keep it."""
+"""Write the system message, which does not change between steps so that servers can cache it."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ _COMPUTER_USE = (
 
 
 def system_of(request: ModelRequest) -> str:
-    """Write the system's message: the role, its rules, all tools, all statuses of the state, and the form of an answer.
+    """Write the system message: role, rules, tools, the state's statuses, and the answer's form.
 
-    What can be said and called at this step stands in the user's message: providers and servers keep what a prompt
-    begins with, as long as nothing in it changes, and don't read it again.
+    The statuses and tools available at this step are in the user message: providers and servers cache the unchanged
+    prefix of a prompt.
     """
     statuses = "\n".join(_status(request, status) for status in request.statuses)
     words = f"## Status\n\nStatus is one of these words:\n\n{statuses}"
@@ -117,7 +117,7 @@ def _answer(request: ModelRequest) -> Iterator[str]:
 
 
 def examples(response: type[AgentResponse], parts: Mapping[str, Sequence[str]]) -> Iterator[Example]:
-    """Give the examples of a schema whose decision consists of these parts, by status."""
+    """Yield a schema's examples whose decision has exactly the keys in `parts` for its status."""
     for example in response.examples:
         decision = example.answer["Decision"]
         if [key for key in decision if key not in IN_DECISION] == list(parts.get(decision["Status"], ())):

@@ -1,4 +1,4 @@
-"""The manual: the tools that a model may call, each with its parameters, told from their JSON Schemas in few words."""
+"""Format the callable tools and their parameters as short text for a prompt."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 _LONGEST = 600
 _DEEPEST = 6
 MAKING = frozenset({"add", "create", "draw", "insert", "make", "new"})
-"""Verbs of what is made anew, in the names of tools and in what is asked."""
+"""Verbs of creation in the names of tools and in requests."""
 
 
 def tool_docs(tools: Iterable[ToolInfo]) -> str:
-    """Tell tools with their parameters, in the order of their names."""
+    """Format tools and their parameters, sorted by name."""
     return "\n".join(line for tool in sorted(tools, key=lambda tool: tool.name) for line in _lines(tool))
 
 
 def not_now(tools: Iterable[ToolInfo], usable: Iterable[ToolInfo]) -> str:
-    """Name tools that can't be called yet, and what is missing: who does not know of them looks for another way."""
+    """List tools that can't be called yet, so that a model does not look for a detour."""
     now = tuple(usable)
     return "\n".join(f"- {tool.name}: {needed(tool, now)}" for tool in sorted(tools, key=lambda tool: tool.name))
 
 
 def needed(tool: ToolInfo, usable: Iterable[ToolInfo]) -> str:
-    """Say what a tool lacks, and which of those that can be called make it, by their names."""
+    """Describe the control that a tool lacks and the callable tools that may create it."""
     kinds = set(tool.controls)
     makers = [each.name for each in usable if each.effect is not Effect.READ and things(each.name) & kinds]
     first = f"call {either(makers)} first" if makers else "make one first"
@@ -41,17 +41,17 @@ def needed(tool: ToolInfo, usable: Iterable[ToolInfo]) -> str:
 
 
 def things(tool: str) -> set[str]:
-    """Give what a tool's name says that it is for: ``insert_chart`` is for a chart."""
+    """Return the objects in a tool's name: ``chart`` for ``insert_chart``."""
     return {singular(word) for word in tool.casefold().split("_")[1:]}
 
 
 def makes(tool: str) -> set[str]:
-    """Give what a tool's name says that it makes anew: ``insert_chart`` a chart, and ``delete_chart`` nothing."""
+    """Return the objects that a tool creates by its name: none for ``delete_chart``."""
     return things(tool) if tool.casefold().partition("_")[0] in MAKING else set()
 
 
 def singular(word: str) -> str:
-    """Take the plural's ending off."""
+    """Remove the plural ending."""
     return word.removesuffix("s")
 
 
