@@ -269,20 +269,20 @@ class OperatorResponse(AgentResponse):
         return [as_function(said) for said in _list_of(value)]
 
     def decided_actions(self) -> tuple[Action, ...]:
-        """Give the tool calls; what only looks again is none.
+        """Return the tool calls, without actions that only look again.
 
         Raises:
-            InvalidAnswerError: If an action's arguments do not fit it.
+            InvalidAnswerError: If an action's arguments are invalid.
         """
         calls = (tool_call(said.tool, said.arguments) for said in super().decided_actions())
         return tuple(call for call in calls if call is not None)
 
 
 def read_response(schema: type[AgentResponse], content: object) -> AgentResponse:
-    """Read a model's answer in the schema of its kind of agent.
+    """Parse a model's answer into the schema of its kind of agent.
 
     Raises:
-        InvalidAnswerError: If it is no JSON object of the schema; the text is fit to be sent back to the model.
+        InvalidAnswerError: If it is not a JSON object of the schema; the message is written for the model.
     """
     content = _parsed(content)
     if not isinstance(content, dict):

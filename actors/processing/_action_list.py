@@ -138,11 +138,11 @@ class ActionList:
         """
         left = self.actions[len(self.results) :]
         for number, action in enumerate(left[known:], known):
-            said = await self._ruling(action)
-            if said.verdict is Verdict.DENY:
+            ruled = await self._ruling(action)
+            if ruled.verdict is Verdict.DENY:
                 why = f"skipped, because {action.tool} is denied"
                 self._skip(left[:number], why, ResultStatus.SKIPPED, why)
-                return self.give_up(f"denied: {said.reason}", ResultStatus.FAILURE, later=why)
+                return self.give_up(f"denied: {ruled.reason}", ResultStatus.FAILURE, later=why)
         return None
 
     async def gone(self) -> str:
@@ -174,21 +174,21 @@ class ActionList:
 
     async def _stopped(self, action: Action) -> Acted | None:
         """Stop the list if the policy does not allow the action or its control has changed."""
-        said = await self._ruling(action)
-        if said.verdict is Verdict.DENY:
-            return self.give_up(f"denied: {said.reason}", ResultStatus.FAILURE)
-        if said.verdict is Verdict.APPROVE:
-            return await self.denied(known=1) or self._acted(Held.POLICY, said.reason)
+        ruled = await self._ruling(action)
+        if ruled.verdict is Verdict.DENY:
+            return self.give_up(f"denied: {ruled.reason}", ResultStatus.FAILURE)
+        if ruled.verdict is Verdict.APPROVE:
+            return await self.denied(known=1) or self._acted(Held.POLICY, ruled.reason)
         changed = await self._recheck.changed(action)
         return self.cut(changed) if changed else None
 
     async def _ruling(self, action: Action) -> Ruling:
         tool, approved, results = self._tools[action.tool], self.approved, self.results
-        said, facts = await ruling(
+        ruled, facts = await ruling(
             self.context, self.run, self.observation, action, tool, approved=approved, results=results
         )
         self._effect = facts.effect
-        return said
+        return ruled
 
     async def _paused(self) -> Acted:
         """Hold the remaining actions until the pause is over.
@@ -255,9 +255,9 @@ class ActionList:
     def _acted(self, held_by: Held = Held.NOT, why: str = "") -> Acted:
         held = self.actions[len(self.results) :] if held_by is not Held.NOT else ()
         done = list(map(_status_of, self.results)).count(ResultStatus.SUCCESS)
-        whole = len(self.actions) == len(self.decision.actions)
-        if done > whole:  # the answer of held actions was counted in an earlier step
-            self.context.meter.amounts["calls_saved"] += done - whole
+        complete = len(self.actions) == len(self.decision.actions)
+        if done > complete:  # the answer of held actions was counted in an earlier step
+            self.context.meter.amounts["calls_saved"] += done - complete
         return Acted(self.decision, results=tuple(self.results), held=held, held_by=held_by, held_why=why)
 
     def _command(self, action: Action) -> Command:

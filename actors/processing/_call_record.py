@@ -49,9 +49,9 @@ class CallRecord:
         """Emit the progress of the call."""
         command = self._command
         shown = self._context.services.secrets.redactor(command.task_id).text(text)
-        told = {} if share is None else {"share": share}
+        data = {} if share is None else {"share": share}
         self._context.tell(
-            EventName.TOOL_PROGRESS, self._run, call=command.call_id, tool=command.tool, text=shown, **told
+            EventName.TOOL_PROGRESS, self._run, call=command.call_id, tool=command.tool, text=shown, **data
         )
 
     def artifact(self, content: bytes, suffix: str) -> Path:

@@ -188,11 +188,11 @@ async def _in_time(context: Context, run: Run, model: Model, request: ModelReque
         if why:
             took = time.perf_counter() - start
             name = model.name or type(model).__name__
-            told: dict[str, Any] = {}
+            known: dict[str, Any] = {}
             if usage is not None:
                 cost = None if usage.unpriced_calls else usage.cost
-                told = {"cost": cost, "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
-            context.tell(EventName.MODEL_FAILED, run, duration=took, model=name, error=why, **told)
+                known = {"cost": cost, "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+            context.tell(EventName.MODEL_FAILED, run, duration=took, model=name, error=why, **known)
 
 
 def _unpriced(context: Context) -> None:

@@ -63,9 +63,9 @@ async def ruling(
         made = (*run.made, *(path for result in results for path in result.made))
         asking = tool.facts({**arguments}, made, asked)
         facts = await in_time(context, asking, f"asking what {action.tool} would do")
-    said = services.policy.rule(assign.address, tool.info, facts)
+    ruled = services.policy.rule(assign.address, tool.info, facts)
     waived = ""
-    if said.verdict is Verdict.APPROVE:
+    if ruled.verdict is Verdict.APPROVE:
         if approved:
             waived = approved
         elif not services.settings.system.safe_guard:
@@ -79,15 +79,15 @@ async def ruling(
         arguments=_written(action.arguments)[:SHOWN],
         control=action.control.id if action.control is not None else "",
         effect=str(facts.effect or tool.info.effect),
-        verdict=str(said.verdict),
-        reason=said.reason,
+        verdict=str(ruled.verdict),
+        reason=ruled.reason,
         hazards=sorted(map(str, facts.hazards)),
         canonical=_canonical(facts, action, asked) if facts.arguments else {},
         inexact=sorted(facts.inexact if asked.explain else facts.inexact & asked.arguments),
         resources={name: dict(known) for name, known in facts.resources.items()} if facts.resources else {},
         waived=waived,
     )
-    return (type(said)(Verdict.ALLOW, said.reason) if waived else said), facts
+    return (type(ruled)(Verdict.ALLOW, ruled.reason) if waived else ruled), facts
 
 
 def _filled(context: Context, run: Run, action: Action, tool: BoundTool) -> dict[str, JsonValue]:
@@ -98,8 +98,8 @@ def _filled(context: Context, run: Run, action: Action, tool: BoundTool) -> dict
     except UnknownSecretError:
         return action.arguments
     except SecretRefusedError as error:
-        told = {"secret": error.name, "tool": action.tool, "parameter": error.parameter}
-        context.tell(EventName.SECRET_REFUSED, run, **told)
+        details = {"secret": error.name, "tool": action.tool, "parameter": error.parameter}
+        context.tell(EventName.SECRET_REFUSED, run, **details)
         raise
 
 

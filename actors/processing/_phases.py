@@ -109,8 +109,8 @@ class Meter:
 
     def done(self, guard: EffectGuard | None) -> tuple[CommandResult, ...]:
         """Return the results so far, with the files written by a command that is being cancelled."""
-        told = [result.model_copy(update={"arguments": given}) for result, given in self.ran]
-        results = {result.call_id: result for result in told}
+        finished = [result.model_copy(update={"arguments": given}) for result, given in self.ran]
+        results = {result.call_id: result for result in finished}
         if self.doubt is not None:
             results.setdefault(self.doubt.call_id, self.doubt)
         running = self.running

@@ -85,13 +85,13 @@ class Pipeline:
         The event of the step's end reports its phases; a step that ends without that event reports them here.
         """
         meter = Meter() if run.unfinished is None else Meter.going_on(run.unfinished)
-        said: Message | None = None
+        message: Message | None = None
         try:
-            said = await self._metered(step, run, meter, steps)
+            message = await self._metered(step, run, meter, steps)
         finally:
-            if not isinstance(said, StepDone | StepFailed):
+            if not isinstance(message, StepDone | StepFailed):
                 evolve(self.context, meter=meter).tell_phases(run)
-        return said
+        return message
 
     async def _metered(
         self, step: Callable[[Context, Run], Awaitable[StepDone | Question]], run: Run, meter: Meter, steps: int

@@ -58,7 +58,7 @@ def _within(
     characters: int, things: Sequence[_T], full: Callable[[_T, int], str], line: Callable[[_T], str]
 ) -> History:
     """Format the newest entries in full, older ones in a line, and leave out the oldest."""
-    told: list[str] = []
+    lines: list[str] = []
     room, short = characters, 0
     for age, thing in enumerate(reversed(things)):
         text = full(thing, max(_LEAST, room))
@@ -69,9 +69,9 @@ def _within(
                 short -= 1
                 break
         text = text if age else cut(text, max(2 * _LEAST, room))
-        told.append(text)
+        lines.append(text)
         room -= len(text)
-    return History(tuple(reversed(told)), short, len(things) - len(told))
+    return History(tuple(reversed(lines)), short, len(things) - len(lines))
 
 
 def _subtask_in_a_line(result: SubtaskResult) -> str:
