@@ -178,7 +178,7 @@ class Model(ABC):
         """
 
     def estimate(self, request: ModelRequest) -> Expected:
-        """Return an upper bound of a call's usage for the budgets; unknown by default. Must be fast."""
+        """Return an upper bound of a call's usage. Must be fast."""
         return _UNKNOWN
 
     def turn(self) -> AbstractAsyncContextManager[None]:
@@ -191,7 +191,7 @@ class Model(ABC):
 
 @dataclass
 class FunctionModel(Model):
-    """A model backed by a Python function, for tests and for programs with their own model.
+    """A model backed by a Python function, for tests and custom models.
 
     The function gets the request and returns an answer in the response schema, as an object, JSON text or a
     `ModelAnswer`. A coroutine function runs on the event loop. A plain function runs on its own thread for each call
@@ -246,7 +246,10 @@ async def threads_here() -> tuple[threading.Thread, ...]:
 
 
 async def on_thread(function: Callable[[], Any], name: str) -> Any:
-    """Call a blocking function on a daemon thread; a cancellation stops the wait, not the function."""
+    """Call a blocking function on a daemon thread.
+
+    A cancellation stops the wait, not the function.
+    """
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[Any] = loop.create_future()
 

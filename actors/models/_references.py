@@ -38,7 +38,7 @@ _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,39}")
 
 
 class References:
-    """The values that an answer can refer to: outputs of subtasks and results of own actions."""
+    """The outputs and results that an answer can refer to."""
 
     def __init__(
         self, memory: Sequence[StepRecord], subtasks: Sequence[SubtaskResult], seen: Observation | None = None

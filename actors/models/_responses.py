@@ -134,7 +134,7 @@ class ActionResponse(_Response):
 
 
 def _action(said: AgentResponse | ActionResponse) -> Action | None:
-    """Convert an answer or a list entry to an action; None if it names no function."""
+    """Convert a response to an action; None if it names no function."""
     if said.function.strip().lower() in _NO_TOOL:
         return None
     given, label, text = said.arguments, said.label, said.text
@@ -341,7 +341,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_once)
 
 
 def _read(text: str) -> object:
-    """Parse JSON that may follow reasoning, be in a code block, or be surrounded by text.
+    """Parse JSON, ignoring reasoning, code fences and text around it.
 
     Raises:
         ValueError: If there is no object, more than one, a broken one, or one with a duplicate key.

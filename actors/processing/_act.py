@@ -39,13 +39,13 @@ async def act(context: Context, run: Run, observation: Observation, decision: De
 
 
 def _named(run: Run, actions: Sequence[Action]) -> tuple[Action, ...]:
-    """Assign each action the call id of its result, which it keeps if it runs in a later step."""
+    """Assign each action its call id, which a later step keeps."""
     step = f"{run.assign.run_id}.{run.steps + 1}"
     return tuple([each.model_copy(update={"call_id": f"{step}.{place}"}) for place, each in enumerate(actions)])
 
 
 def _given_before(context: Context, run: Run, observation: Observation, decision: Decision) -> str:
-    """Return why an answer from before a crash is outdated; empty if it is still valid.
+    """Return why an answer from before a crash is outdated, or empty.
 
     It is outdated if a surface that only calls change looks different now. On a surface that changes by itself it stays
     valid, because each control is checked there before an action.
@@ -95,7 +95,7 @@ def in_window(context: Context, acted: Acted) -> Acted:
 
 
 async def act_held(context: Context, run: Run, observation: Observation) -> Acted:
-    """Run exactly the held actions after a new look; run none if a control has changed.
+    """Run exactly the held actions, or none if a control has changed.
 
     A surface that only calls change, such as a document, must be unchanged since the person was asked: approved actions
     must not overwrite another program's changes.
@@ -125,7 +125,7 @@ async def act_held(context: Context, run: Run, observation: Observation) -> Acte
 
 
 def _other(context: Context, run: Run, observation: Observation) -> str:
-    """Return how a target differs from the one shown to a person; empty if it does not."""
+    """Return how a target differs from the one shown, or empty."""
     target, shown = run.assign.target, run.shown
     if target is None:
         return ""

@@ -132,9 +132,9 @@ class ActionList:
         return self.give_up(why, ResultStatus.SKIPPED, later=why)
 
     async def denied(self, known: int = 0) -> Acted | None:
-        """Check the remaining actions against the policy before a person is asked; a denial stops them all.
+        """Check the remaining actions for denials before a person is asked.
 
-        The policy has already ruled on the first `known` of them.
+        One denial stops them all. The policy has already ruled on the first `known` of them.
         """
         left = self.actions[len(self.results) :]
         for number, action in enumerate(left[known:], known):
@@ -146,7 +146,7 @@ class ActionList:
         return None
 
     async def gone(self) -> str:
-        """Return the first problem with a control or point of the actions; empty if none changed."""
+        """Return the first changed control or point, or empty."""
         for action in self.actions:
             what = await self._recheck.changed(action)
             if what:
@@ -173,7 +173,7 @@ class ActionList:
         return self.give_up(why, ResultStatus.SKIPPED, later=AFTER_CUT)
 
     async def _stopped(self, action: Action) -> Acted | None:
-        """Stop the list if the policy does not allow the action or its control has changed."""
+        """Stop the list unless the action is allowed and its control unchanged."""
         ruled = await self._ruling(action)
         if ruled.verdict is Verdict.DENY:
             return self.give_up(f"denied: {ruled.reason}", ResultStatus.FAILURE)

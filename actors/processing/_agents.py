@@ -62,7 +62,7 @@ MACHINES: dict[str, type[AgentStateManager]] = {kind: spec.machine for kind, spe
 
 
 def pipeline(kind: str, services: Services) -> Pipeline:
-    """Build the pipeline of a kind of agent; it can't act before it is put `under` a lease."""
+    """Build a kind's pipeline; it can't act before `under` a lease."""
     nothing = Lease("", 0)
     nothing.void()
     spec = services.agents[kind]

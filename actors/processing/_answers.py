@@ -202,7 +202,7 @@ _checked_action = maker(Action)
 
 
 def _alike(tools: Mapping[str, BoundTool], wanted: str) -> BoundTool | None:
-    """Find a tool by name, ignoring case, spaces and, if that is unambiguous, the server's prefix."""
+    """Find a tool by name, ignoring case, spaces and the server's prefix."""
     folded = wanted.strip().casefold()
     for known_as in (str.casefold, _bare):
         found = [tool for name, tool in tools.items() if known_as(name) == folded]

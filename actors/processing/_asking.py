@@ -1,4 +1,4 @@
-"""Questions of a running tool call; the agent keeps its state while a person is asked."""
+"""Questions of a running tool call; the agent keeps its state."""
 
 from __future__ import annotations
 

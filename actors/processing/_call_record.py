@@ -1,4 +1,4 @@
-"""Record the notes, files and progress of a running call in the journal or as events."""
+"""Record the notes, files and progress of a running call."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class CallRecord:
 
     @contextlib.contextmanager
     def waiting(self) -> Iterator[None]:
-        """Suspend the time limits of the call and its step, so that a long wait is no hang."""
+        """Suspend the time limits of the call and its step."""
         lease = self._context.lease
         of_call = None if lease.guard is None else lease.guard.limit
         limits = [limit for limit in (self._context.meter.limit, of_call) if limit is not None]
@@ -76,7 +76,7 @@ class CallRecord:
                 limit.release()
 
     async def ask(self, questions: tuple[AskedQuestion, ...]) -> tuple[str, ...] | None:
-        """Ask a person while the call waits; the clocks of call, step and task are suspended."""
+        """Ask a person with the clocks of call, step and task suspended."""
         assign, services = self._run.assign, self._context.services
         redactor = services.secrets.redactor(assign.task_id)
         self._asked += 1

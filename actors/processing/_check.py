@@ -19,7 +19,7 @@ UNSEEN_POINT = "its point can't be seen any more: "
 
 
 class Recheck:
-    """Check of the surface before each action: at most one look per action, without a picture."""
+    """Check of the surface, with at most one look per action."""
 
     def __init__(self, context: Context, run: Run, observation: Observation) -> None:
         """Initialise the check; `observation` is the one that the decision is based on."""
@@ -51,9 +51,10 @@ class Recheck:
             return f"{what} can't be seen any more: {error}"
 
     async def _pointed(self, action: Action) -> str:
-        """Return why an action with points must not run: another control is at one of them now.
+        """Return why an action with points must not run, or empty.
 
-        Empty if not, and if the surface does not report the positions of its controls: then no check is possible.
+        The reason is another control at one of the points. If the surface does not report the positions of
+        its controls, no check is possible, and the result is empty.
         """
         if not any(control.box for control in self._observation.controls):
             return ""

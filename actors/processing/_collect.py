@@ -121,7 +121,7 @@ def gone(error: Exception) -> Observation:
 
 
 def _may_be_gone(run: Run) -> bool:
-    """Return whether the model is shown that the target is gone; otherwise that is an error.
+    """Return whether a missing target is shown to the model, not raised.
 
     It is shown if the run has acted on the target or was about to.
     """
@@ -182,7 +182,9 @@ async def quiet(context: Context, run: Run, fingerprint: Callable[[], Awaitable[
 
 
 async def on_lane(context: Context, server: Server, target: Target | None, look: Callable[[], _T]) -> _T:
-    """Call a server on its lane if it may block, with the time limit of a tool call.
+    """Call a server, on its lane if it may block, with a timeout.
+
+    The limit is that of a tool call.
 
     Raises:
         ToolTimeoutError: If the call exceeds the limit.

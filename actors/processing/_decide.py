@@ -196,7 +196,7 @@ async def _in_time(context: Context, run: Run, model: Model, request: ModelReque
 
 
 def _unpriced(context: Context) -> None:
-    """Spend the rest of the cost budget on a call of unknown price, if so configured."""
+    """Spend the cost budget on a call of unknown price, if configured."""
     if context.budget is not None and context.services.settings.budget.unknown_price == "all":
         context.budget.exhaust("cost", UNPRICED)
 

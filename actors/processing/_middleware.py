@@ -35,7 +35,7 @@ class PhaseCall:
 
 
 def retried(phases: Collection[Phase]) -> Middleware:
-    """Retry phases that only observe: their errors may be transient, and they have no side effect."""
+    """Retry phases after transient errors; they must have no side effect."""
 
     async def retry(call: PhaseCall, proceed: Call) -> Any:
         tries = call.run.limits.phase_retries if call.phase in phases else 0

@@ -1,4 +1,4 @@
-"""LLM_INTERACTION of an operator: the model sees the picture, without a list of controls or text.
+"""LLM_INTERACTION of an operator: the model sees only the picture.
 
 Providers scale large pictures down, and their models answer in pixels of the scaled picture. Therefore a large picture
 is scaled here to a size that no provider changes, and points are converted back into the target's pixels.

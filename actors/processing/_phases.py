@@ -108,7 +108,7 @@ class Meter:
         return _usage(**self.amounts, seconds=time.perf_counter() - self.start)
 
     def done(self, guard: EffectGuard | None) -> tuple[CommandResult, ...]:
-        """Return the results so far, with the files written by a command that is being cancelled."""
+        """Return the results so far, including those of a command being cancelled."""
         finished = [result.model_copy(update={"arguments": given}) for result, given in self.ran]
         results = {result.call_id: result for result in finished}
         if self.doubt is not None:
@@ -121,7 +121,7 @@ class Meter:
 
 @dataclass(frozen=True)
 class Context:
-    """The context of a step: the agent's kind and machine, and the lease to act under."""
+    """The context of a step: the agent's kind, machine and lease."""
 
     services: Services
     kind: str

@@ -39,7 +39,7 @@ def purpose_of(context: Context, run: Run) -> Look:
 
 
 def puts_secret(action: Action, tool: BoundTool | None) -> bool:
-    """Return whether an action's arguments name a secret, or its tool declares one of them secret."""
+    """Return whether an argument of an action is secret or names one."""
     declared: frozenset[str] = frozenset() if tool is None else tool.place.declared
     return bool(secrets_named(action.arguments) or declared & action.arguments.keys())
 
@@ -171,7 +171,7 @@ def _named(run: Run) -> tuple[str, ...]:
 
 
 def meant_of(run: Run) -> list[str]:
-    """Return the ids of the controls that a person is asked about; empty if no one is asked."""
+    """Return the ids of the controls that a person is asked about."""
     return [action.control.id for action in _meant(run) if action.control is not None]
 
 

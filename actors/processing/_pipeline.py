@@ -96,7 +96,7 @@ class Pipeline:
     async def _metered(
         self, step: Callable[[Context, Run], Awaitable[StepDone | Question]], run: Run, meter: Meter, steps: int
     ) -> Message:
-        """Run a step within its time limit and budget, and count its usage even if it fails."""
+        """Run a step within its limits and count its usage."""
         meter.start = time.perf_counter()
         assign, seconds = run.assign, run.limits.step_seconds
         self.context.lease.spent = meter
@@ -183,7 +183,7 @@ class Pipeline:
         return _resumed(await self._remembered(context, run, seen, acted))
 
     async def process_recovered(self, run: Run) -> Message:
-        """Resume a step after a crash: probe the action in doubt, then run the remaining actions."""
+        """Resume a step after a crash: probe, then run the remaining actions."""
         left = run.unfinished
         resumed = left is not None and left.decided is not None and left.decided.resumed
         return await self._step(self._what_is_left, run, steps=0 if resumed else 1)
@@ -301,7 +301,7 @@ class Pipeline:
     async def _phase(
         self, phase: Phase, context: Context, run: Run, work: Callable[..., Awaitable[Any]], *parts: object
     ) -> Any:
-        """Run a phase in its middleware and record its duration for the event of the step's end."""
+        """Run a phase in its middleware and record its duration."""
         proceed = partial(work, context, run, *parts)
         for wrap in reversed(self.middleware):
             if phase in getattr(wrap, "phases", ALL_PHASES):
@@ -325,7 +325,7 @@ class Pipeline:
 
 
 def _resumed(done: StepDone) -> StepDone:
-    """Mark a step that ran held actions and keep the status that the agent enters next."""
+    """Mark a step as resumed and keep the agent's next status."""
     status = done.record.decision.status
     follows = "" if status in {AgentStatus.CONFIRM, AgentStatus.CONTINUE} else status
     return done.model_copy(update={"record": done.record.model_copy(update={"resumed": True}), "follows": follows})

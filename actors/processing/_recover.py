@@ -1,4 +1,7 @@
-"""Resume a step after a crash; an action is repeated only if a probe shows that it did not run."""
+"""Resume a step after a crash.
+
+An action is repeated only if a probe shows that it did not run.
+"""
 
 from __future__ import annotations
 
@@ -148,7 +151,7 @@ def _ask(context: Context, intent: Intent) -> Doubt:
 
 
 def _was_done(left: Unfinished, intent: Intent) -> CommandResult:
-    """Build the result of an action that ran before a crash, with the answer its server foresaw."""
+    """Build the result of an action that ran before a crash."""
     foreseen = left.foreseen[-1].answer if left.foreseen else None
     return CommandResult(
         call_id=intent.call_id,

@@ -27,7 +27,10 @@ _TAKEN = {"record", "any", "all"}
 
 @dataclass(frozen=True, kw_only=True)
 class AgentSpec:
-    """A kind of agent. A program passes its own kinds to `Supervisor.start`; they work on targets."""
+    """A kind of agent.
+
+    A program passes its own kinds to `Supervisor.start`; they work on targets.
+    """
 
     name: str
     """The name in addresses, settings, tools and prompts: lower-case letters, digits and ``_ -``."""
@@ -44,7 +47,7 @@ class AgentSpec:
 
 
 def agent_table(shipped: Mapping[str, AgentSpec], given: Iterable[AgentSpec]) -> dict[str, AgentSpec]:
-    """Add a program's own kinds to the shipped ones, which they replace if names are equal.
+    """Add a program's kinds to the shipped ones or replace them.
 
     Raises:
         TypeError: If one is not an `AgentSpec`.

@@ -42,7 +42,7 @@ class ListedTargets:
 
 
 async def collect_targets(context: Context, run: Run) -> Observation:
-    """List the targets of all servers; a server that fails becomes a note to the model."""
+    """List all servers' targets; a failing server becomes a note."""
     lists: list[Sequence[Target]] = []
     notes: list[str] = []
     for server in context.services.toolbox.servers:

@@ -131,7 +131,7 @@ class Connection:
             await self.provider.__aexit__(None, None, None)
 
     def price(self, model: str, given: int, answered: int, usage: Any = None) -> float | None:
-        """Return the cost of a call by the settings or the price list; None if unknown.
+        """Return the cost of a call; None if the price is unknown.
 
         Args:
             model: The provider's name of the model.
@@ -157,7 +157,7 @@ class Connection:
 
     @functools.cached_property
     def at_home(self) -> bool:
-        """True if calls go to the provider of the price list; a variable may redirect them."""
+        """True if calls go to the provider of the price list."""
         from genai_prices.data_snapshot import get_snapshot
 
         if self.kind == COMPATIBLE:

@@ -25,7 +25,7 @@ _held: ContextVar[tuple[Model, contextlib.AsyncExitStack] | None] = ContextVar("
 # pydantic-ai's FallbackModel does not fit: it chains only pydantic-ai's models, no recorded ones or plug-ins, has no
 # time limit per model, and does not report the usage of failed calls.
 class FallbackModel(Model):
-    """A model that asks several models in order until one answers in its time; the answer names it.
+    """A model that asks several models in order until one answers.
 
     A caller never waits for a turn while it holds another one. Otherwise two callers could deadlock, or one could with
     itself.
@@ -93,7 +93,7 @@ class FallbackModel(Model):
 
 
 def _used(model: Model, request: ModelRequest, error: ModelError) -> Usage:
-    """Return the usage of a failed call; if unknown, only a free call has a known price."""
+    """Return the usage of a failed call; unpriced if unknown and not free."""
     return error.usage or Usage(unpriced_calls=0 if model.estimate(request).cost == 0 else 1)
 
 

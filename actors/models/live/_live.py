@@ -183,7 +183,7 @@ class LiveModel(Model):
         )
 
     def _mode(self, schema: dict[str, Any]) -> _Mode:
-        """Choose the output mode of a request: a tool if the strict mode accepts no free arguments."""
+        """Choose the output mode: a tool if strict mode rejects free arguments."""
         hollowed = self._model.profile.get("anthropic_enforces_strict_schema_limits", False) and is_free(schema)
         return "tool" if self._output == "native" and self._has_tool and hollowed else self._output
 
@@ -290,7 +290,7 @@ class LiveModel(Model):
         return f"the answer {at}: say less, or have {where} raised"
 
     def _unfit(self, request: ModelRequest, content: object) -> str:
-        """Return the problem of an answer that its schema does not exclude; it is parsed later."""
+        """Return the problem of an answer that its schema allows."""
         try:
             response = read_response(request.response, content)
             found, most = len(response.decided_actions()), self._settings.actions

@@ -25,7 +25,7 @@ broad, because control tokens differ from model to model.
 
 
 def fenced(text: str) -> str:
-    """Put text between the marks; marks within it are escaped, so that it can't close the fence."""
+    """Put text between the marks and escape marks within it."""
     return f"{OPEN}\n{tamed(text)}\n{CLOSE}"
 
 

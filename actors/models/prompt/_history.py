@@ -1,4 +1,4 @@
-"""The history in a prompt: new steps in full, older ones in a line, the oldest left out."""
+"""Format the history in a prompt within a size limit."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def subtasks(done: tuple[SubtaskResult, ...], characters: int, named: Container[
 def _within(
     characters: int, things: Sequence[_T], full: Callable[[_T, int], str], line: Callable[[_T], str]
 ) -> History:
-    """Format the newest entries in full, older ones in a line, and leave out the oldest."""
+    """Format new entries in full, older ones in a line; drop the oldest."""
     lines: list[str] = []
     room, short = characters, 0
     for age, thing in enumerate(reversed(things)):

@@ -16,7 +16,7 @@ LONGEST = 80
 
 
 class Named(Protocol):
-    """Something with a name for people and an id of its own: a control or a target."""
+    """An object with a name and an id: a control or target."""
 
     @property
     def id(self) -> str:
@@ -31,7 +31,7 @@ _T = TypeVar("_T", bound=Named)
 
 
 def labelled(things: Iterable[_T]) -> dict[str, _T]:
-    """Assign each object a unique label: its name, else its name and id, else its id.
+    """Assign unique labels: the name, else name and id, else id.
 
     Small models choose correctly by name and wrongly by number. An application's label states what choosing it does:
     otherwise "read it from Word" makes models start Word although a document is open in it.
@@ -66,7 +66,7 @@ def _called(thing: Named) -> str:
 
 
 def chosen(labels: Mapping[str, _T], said: str) -> _T | None:
-    """Find the chosen object by label or id, else by a unique name, ignoring case and spaces."""
+    """Find the chosen object by label or id, else by unique name."""
     said = said.strip()
     if said in labels:
         return labels[said]

@@ -80,7 +80,7 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
 
 
 def _handed_over(request: ModelRequest) -> Iterator[str]:
-    """Suggest the reference to the last data read; small models return only parts of the data."""
+    """Suggest a reference to the last data read, for small models."""
     reads = {tool.name for tool in request.tools if tool.effect is Effect.READ}
     for number, record in reversed(list(enumerate(request.memory, 1))[len(request.memory) - request.step + 1 :]):
         for place, result in enumerate(record.results):
@@ -108,7 +108,7 @@ def _done(request: ModelRequest) -> str:
 
 
 def _called(result: CommandResult, record: StepRecord) -> str:
-    """Describe a call by its tool, and by its control if it was the step's only call."""
+    """Describe a call by its tool; add the control of an only call."""
     control = record.decision.actions[0].control if len(record.decision.actions) == 1 else None
     return result.tool if control is None else f"{result.tool} on {cut(written(control.name or control.id), 100)}"
 

@@ -81,7 +81,7 @@ _ACTION: Schema = {"$ref": "#/$defs/Action"}
 
 
 def answer_schema(request: ModelRequest, *, all_required: bool = True, actions: int = MOST_ACTIONS) -> Schema:
-    """Build the schema of an answer: reasoning first, then a decision in the form of its status.
+    """Build the schema of an answer: reasoning first, then the decision.
 
     Args:
         request: The request to the model.
@@ -141,7 +141,7 @@ def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
 
 
 def offered_tools(request: ModelRequest) -> tuple[ToolInfo, ...]:
-    """Return the callable tools by name; a tool for kinds of controls needs such a control."""
+    """Return the callable tools by name, given the visible controls."""
     seen = request.observation.controls
     usable = (
         tool
@@ -212,7 +212,7 @@ class _Forms:
         return object_of(form)
 
     def _result(self) -> Schema:
-        """Build the schema of a result: text, a reference, or null for the last action's result."""
+        """Build the schema of a result: text, reference, or null (last result)."""
         whole = list(References(self._request.memory, ()).results())[:MOST_RESULTS]
         named = [{"type": "string", "enum": whole}] if whole else []
         return {"anyOf": [*named, _TEXT, _NULL]}
@@ -265,7 +265,7 @@ class _Forms:
         return {"$ref": f"#/$defs/{known}"}
 
     def _arguments(self, tool: ToolInfo) -> Schema:
-        """Build the strict form of a tool's parameters, or a free form for an unsuitable schema."""
+        """Build the strict form of a tool's parameters, else a free form."""
         try:
             form = self._form(tool)
         except (LooseError, AttributeError, TypeError):

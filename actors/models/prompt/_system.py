@@ -1,4 +1,4 @@
-"""Write the system message, which does not change between steps so that servers can cache it."""
+"""Write the system message, which is cacheable because it does not change."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def tool_docs(tools: Iterable[ToolInfo]) -> str:
 
 
 def not_now(tools: Iterable[ToolInfo], usable: Iterable[ToolInfo]) -> str:
-    """List tools that can't be called yet, so that a model does not look for a detour."""
+    """List tools that can't be called yet and their requirements."""
     now = tuple(usable)
     return "\n".join(f"- {tool.name}: {needed(tool, now)}" for tool in sorted(tools, key=lambda tool: tool.name))
 

@@ -1,4 +1,4 @@
-"""A model that plays a recording back offline, so that a live run becomes a test."""
+"""A model that plays back a recording offline."""
 
 from __future__ import annotations
 

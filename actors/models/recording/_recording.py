@@ -97,7 +97,7 @@ class Recording:
 
 
 class RecordingModel(Model):
-    """A model that delegates to another one and records each call before it returns the answer.
+    """A model that delegates to another one and records each call.
 
     A call that is interrupted by a cancellation or a deadline is not recorded.
     """
@@ -167,7 +167,7 @@ def _written(answer: ModelAnswer, place: Place) -> ModelAnswer:
 
 
 def record(models: Mapping[str, Model], settings: Settings, redact: Redact = as_it_is) -> Mapping[str, Model]:
-    """Wrap models to record them in one file, if so configured; `redact` redacts a task's secrets.
+    """Wrap models to record their redacted calls, if so configured.
 
     Raises:
         SettingsError: If the file can't be written.

@@ -62,7 +62,7 @@ class RequestDigest:
 
 
 class Place:
-    """The folder of a run, hidden in recordings; a literal `BASE` is escaped with a colon."""
+    """The folder of a run, hidden in recordings; escapes a literal `BASE`."""
 
     def __init__(self, base: Path) -> None:
         names = sorted({str(base), str(base.resolve())}, key=len, reverse=True)
