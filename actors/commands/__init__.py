@@ -1,4 +1,4 @@
-"""Level 3, with what: tool calls, their policy, the dispatcher, the MCP client."""
+"""Level 3, tools: calls, their policy, the dispatcher, the MCP client."""
 
 from callboard.actors.commands._approved import IDENTITY, Approved
 from callboard.actors.commands._canonical import text_of

@@ -1,4 +1,4 @@
-"""What a person approved for the rest of a task."""
+"""Approvals that hold for the rest of a task."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ if TYPE_CHECKING:
     from callboard.messages import Action, Address, Observation, Target
 
 IDENTITY = ("title", "process", "url")
-"""The facts about a window that say which one it is."""
+"""The facts that identify a window."""
 
 
 class Approved:
-    """Approvals that are remembered, by task: the same tool, target and arguments. Thread-safe.
+    """Remembered approvals, by task. Thread-safe.
 
-    The target includes which window it was, and the control that was meant, or stood at the point that was: another one
-    that has its id, or its place, by now is not approved.
+    An approval holds for the same tool, target and arguments. The target includes the identity of the window and of
+    the control, or of the controls at the points that the action names. A different window or control that has since
+    taken over the id or the position is not approved.
     """
 
     def __init__(self) -> None:
@@ -27,14 +28,14 @@ class Approved:
     def remember(
         self, task_id: str, agent: Address, target: Target | None, action: Action, seen: Observation | None = None
     ) -> None:
-        """Approve an action, on what was seen when it was approved, for the rest of the task."""
+        """Approve an action on an observation, for the rest of the task."""
         with self._lock:
             self._tasks.setdefault(task_id, set()).add(_key(agent, target, action, seen))
 
     def has(
         self, task_id: str, agent: Address, target: Target | None, action: Action, seen: Observation | None = None
     ) -> bool:
-        """Say whether an action, on what is seen now, was approved for the rest of the task."""
+        """Return whether an action on the current observation is approved for the task."""
         with self._lock:
             return _key(agent, target, action, seen) in self._tasks.get(task_id, ())
 
@@ -47,7 +48,7 @@ class Approved:
 def _key(agent: Address, target: Target | None, action: Action, seen: Observation | None) -> str:
     control = seen.control(action.control) if seen is not None and action.control is not None else None
     meant: Any = [control.id, control.name, control.kind] if control is not None else None
-    if action.points and seen is not None:  # the same point of another picture is another thing
+    if action.points and seen is not None:  # the same point of another picture may be another control
         there = [seen.at(x, y) for x, y in action.points]
         meant = [each and [each.id, each.name, each.kind] for each in there] if all(there) else seen.fingerprint
     which = [seen.window.get(fact) for fact in IDENTITY] if seen is not None else None

@@ -1,4 +1,4 @@
-"""Arguments in canonical form: one text for each value, whichever way a model wrote it."""
+"""Canonical form of arguments: equal values have equal texts, however a model wrote them."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 EXACT_FLOATS = 2**53
-"""Up to here a floating-point number holds every integer."""
+"""The limit up to which a floating-point number represents every integer."""
 _NESTED = 20
-"""How deep a schema is followed; one may refer to itself."""
+"""The depth to which a schema is followed, since it may refer to itself."""
 _TEXT = frozenset({"string", "null"})
 
 
 def canonical(value: JsonValue) -> JsonValue:
-    """Write whole numbers as integers, in lists and objects too: ``1000.0`` and ``1e3`` become ``1000``."""
+    """Convert whole floats to integers, also in lists and objects: ``1e3`` becomes ``1000``."""
     if isinstance(value, float) and value.is_integer() and abs(value) <= EXACT_FLOATS:
         return int(value)
     if isinstance(value, dict):
@@ -35,7 +35,7 @@ def canonical(value: JsonValue) -> JsonValue:
 
 
 def settled(value: Any) -> Any:
-    """Settle what Python values can be written in several ways: decimal numbers, and moments in other time zones."""
+    """Normalize Python values that have several notations: decimals, and times in other time zones."""
     if isinstance(value, BaseModel):
         value = value.model_dump()
     if isinstance(value, dict):
@@ -51,23 +51,23 @@ def settled(value: Any) -> Any:
 
 
 def text_of(value: JsonValue) -> str:
-    """Write a canonical value as the text that a rule's pattern is held against: a text as it is, all else as JSON."""
+    """Return the text that rules match: a string unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 def by_schema(
     schema: Mapping[str, Any], arguments: Mapping[str, JsonValue], root: Mapping[str, Any] | None = None
 ) -> tuple[dict[str, JsonValue], frozenset[str]]:
-    """Put valid arguments in canonical form, with the defaults that a JSON Schema declares.
+    """Canonicalize valid arguments and add the defaults that their JSON Schema declares.
 
     Args:
         schema: An object's schema.
         arguments: The object.
-        root: The schema that references in it point into; by default it is that.
+        root: The schema that references are resolved in; by default `schema` itself.
 
     Returns:
-        The arguments, and the names of those of which the schema does not say what type they have: a server may
-        read them in ways that nobody can foresee.
+        The arguments, and the names of those whose type the schema does not declare: it is unknown how a server
+        reads them.
     """
     root = schema if root is None else root
     parts = _merged(schema, root, _NESTED).get("properties", {})
@@ -79,7 +79,7 @@ def by_schema(
 
 
 def _merged(schema: Any, root: Mapping[str, Any], left: int) -> dict[str, Any]:
-    """Give a schema with what it refers to, and what all of its parts say."""
+    """Merge a schema with the schemas in its `$ref` and `allOf`; its own keywords win."""
     if not isinstance(schema, dict) or left == 0:
         return {}
     merged: dict[str, Any] = {}
@@ -92,7 +92,7 @@ def _merged(schema: Any, root: Mapping[str, Any], left: int) -> dict[str, Any]:
 
 
 def _value(schema: Any, value: JsonValue, root: Mapping[str, Any], left: int) -> tuple[JsonValue, bool]:
-    """Give a value in canonical form, and whether its schema says of what type each part of it is."""
+    """Return a value in canonical form, and whether the schema declares the type of each part."""
     if not isinstance(schema, dict) or left == 0:
         return canonical(value), False
     if "$ref" in schema:
@@ -108,7 +108,7 @@ def _value(schema: Any, value: JsonValue, root: Mapping[str, Any], left: int) ->
     if isinstance(value, list) and "array" in named:
         found = [_value(schema.get("items"), item, root, left - 1) for item in value]
         return [item for item, _ in found], all(exact for _, exact in found)
-    # beside another type a text may be read as a value of that one
+    # where the schema allows another type too, a server may read a text as a value of that type
     typed = bool(named) and (named <= _TEXT or not isinstance(value, str))
     return canonical(value), typed or "enum" in schema or "const" in schema
 
@@ -129,7 +129,7 @@ def _of_branches(
 
 
 def _pointed_at(reference: str, root: Mapping[str, Any]) -> Any:
-    """Give the schema that a reference within the root means; None for one that points elsewhere, or nowhere."""
+    """Resolve a reference within the root; None if it points outside or nowhere."""
     if not reference.startswith("#/"):
         return root if reference == "#" else None
     place: Any = root
@@ -142,5 +142,5 @@ def _fits(schema: Mapping[str, Any], value: JsonValue, root: Mapping[str, Any]) 
     whole = {name: root[name] for name in ("$defs", "definitions") if name in root} | dict(schema)
     try:
         return bool(jsonschema.Draft202012Validator(whole, registry=Registry()).is_valid(value))
-    except Exception:  # an edge: the schema is a third party's, and may be anything
+    except Exception:  # third-party code boundary: the schema may be anything
         return False

@@ -1,4 +1,4 @@
-"""The dispatcher: runs commands, each with its timeout, and says honestly what came of them."""
+"""The dispatcher: runs commands with their timeouts and reports their outcomes."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class Dispatcher:
         lease: Lease,
         keeper: CallKeeper | None = None,
     ) -> CommandResult:
-        """Run one command; whatever goes wrong with it is in its result.
+        """Run one command. Errors are reported in its result.
 
-        `keeper` takes what its tool says meanwhile.
+        `keeper` receives the tool's progress and questions during the call.
         """
         guard = EffectGuard(lease, command, keeper, lambda: self._tell_late(command, lease))
         result = await self._run(command, tools, guard)
@@ -73,14 +73,14 @@ class Dispatcher:
         limit = guard.limit = self._clock.timeout(command.timeout)
         try:
             async with limit:
-                guard.check()  # a lease that is void already allows nothing, whatever the tool asks itself
+                guard.check()  # a void lease allows nothing, even if the tool never checks its guard
                 place = None if command.program else tool.place
                 arguments = self._secrets.fill(command.task_id, command.parameters, place)
                 answer = await tool.call(arguments, guard)
                 try:
                     value = as_json(answer)
                 except ValueError:
-                    value = _mended(answer)  # what it refuses must not get into the result
+                    value = _mended(answer)  # a value that is not valid JSON must not get into the result
         except TimeoutError as failure:
             guard.void()
             late = f"took longer than {command.timeout:g} s; whether it was done, or still will be, is in doubt"
@@ -93,7 +93,7 @@ class Dispatcher:
         except (ToolFailure, ToolError, LeaseVoidError, UnknownSecretError) as failure:
             error = str(failure) or "it failed without saying why"
             in_doubt = isinstance(failure, ConnectionLostError | InDoubtError)
-        except BaseException as failure:  # an edge: whatever a tool raises is its failure, for the model
+        except BaseException as failure:  # tool boundary: any exception becomes an error for the model
             told = reason_of(failure)
             plain = told == type(failure).__name__ or (isinstance(failure, OSError) and failure.strerror)
             error = told if plain else f"{type(failure).__name__}: {told}"
@@ -126,7 +126,7 @@ class Dispatcher:
         )
 
     def report(self, command: Command, lease: Lease, result: CommandResult) -> None:
-        """Tell how a command ended, also one that was not run."""
+        """Emit the event for a command's outcome, also if it was not run."""
         self._stream.emit(
             EventName.COMMAND_ENDED,
             task_id=command.task_id,
@@ -145,10 +145,10 @@ class Dispatcher:
 
 
 def _mended(value: object) -> JsonValue:
-    """Take an answer that is not read back as it is: with half a surrogate pair, or as what JSON has no name for.
+    """Repair an answer that does not survive a JSON round trip, such as lone surrogates.
 
     Raises:
-        ValueError: If it can't be written down at all; the text says why.
+        ValueError: If it can't be serialized at all; the message gives the reason.
     """
     try:
         answer: JsonValue = encodable(_JSON.validate_python(value))
@@ -164,7 +164,7 @@ def _mended(value: object) -> JsonValue:
 
 
 def stopped(command: Command, guard: EffectGuard) -> CommandResult:
-    """Make the result of a command that is broken off while it runs."""
+    """Build the result of a command that is cancelled while it runs."""
     doubt = "was stopped while it ran: whether it was done is in doubt"
     return _result(
         call_id=command.call_id,

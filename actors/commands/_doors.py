@@ -1,4 +1,4 @@
-"""The tools with which HostAgents open and close the targets of servers that have `start` and `stop`."""
+"""Tools that let HostAgents open and close targets, for servers with `start` and `stop`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import EffectGuard
 
 _PAUSE = 0.05
-"""The seconds between two looks whether a group of targets is free."""
+"""Seconds between two checks whether a group of targets is free."""
 
 
 def opener(server: str) -> str:
@@ -51,7 +51,7 @@ def doors(server: Server) -> tuple[ServerTool, ...]:
 
 
 def _has(server: Server, method: str) -> bool:
-    """Say whether a server has a method of its own; a tool of that name is something else."""
+    """Return whether a server overrides a method; a tool of the same name does not count."""
     own, inherited = getattr(type(server), method), getattr(Server, method)
     return own is not inherited and not any(entry.tool.fn == getattr(server, method) for entry in server.tools())
 
@@ -63,13 +63,13 @@ def _door(name: str, function: Any, description: str) -> ServerTool:
 
 
 class Door(LocalTool):
-    """Opens or closes a target, on the lane of its group, and once no agent has a lease on that.
+    """Opens or closes a target on its group's lane, once no agent holds the group's lease.
 
-    What opens takes the focus: between two calls of an agent that would lead its keys into another window.
+    A new window takes the focus. Between two calls of another agent, that would send its keys to the wrong window.
     """
 
     async def call(self, arguments: Mapping[str, JsonValue], guard: EffectGuard) -> JsonValue:
-        """Find the target, and have the server open or close it."""
+        """Find the target and make the server open or close it."""
         given = self._tool.fn_metadata.validate_arguments(dict(arguments))
         with guard.active():
             if "application" in given:
@@ -101,13 +101,13 @@ class Door(LocalTool):
         return None
 
     async def _target_called(self, name: str, guard: EffectGuard) -> Target:
-        """Find one of the targets that the call's task may see."""
+        """Find a target by id among those that the call's task may see."""
         task_id = "" if guard.command is None else guard.command.task_id
         session = None if guard.keeper is None else guard.keeper.session
         listed: tuple[Target, ...] = await self._ask(self._server.targets)
         targets = [target for target in listed if target.open_to(task_id, session)]
         known = {target.id: target for target in targets}
-        for target in targets:  # HostAgents know those for further kinds of agents by other ids
+        for target in targets:  # targets for plug-in agents are offered to HostAgents as `kind:id`
             known |= {f"{kind}:{target.id}": target for kind in target.kinds}
         if name not in known:
             msg = f"there is no {name!r}; there are: {', '.join(known) or 'none'}"
@@ -116,9 +116,9 @@ class Door(LocalTool):
 
     async def _run(self, function: Any, target: Target, guard: EffectGuard) -> Any:
         def call() -> Any:
-            guard.check()  # it may have waited for its turn
+            guard.check()  # the lease may have become void while the call waited for the lane
             holder = guard.lease.holder_of(target.lease_key)
-            if holder:  # its first look is done: it would not notice that the focus moves
+            if holder:  # that agent has observed already: it would not notice that the focus moves
                 msg = f"{holder} works there now: nothing was done"
                 raise ToolError(msg)
             try:

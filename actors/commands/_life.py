@@ -1,4 +1,4 @@
-"""The life of servers: opened side by side when a supervisor starts, closed in reverse order when it stops."""
+"""Server lifecycle: opened concurrently when a supervisor starts, closed in reverse order."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _log = HostLog()
 _PILLOW = functools.partial(Need.package, "PIL", "pip install 'callboard[pictures]'")
-"""Pictures show labels, and nothing that is secret."""
+"""Labels are drawn on pictures, and secrets painted over."""
 
 
 class ServerLife:
-    """Opens and closes the servers of one supervisor. For the host program's threads; it blocks."""
+    """Opens and closes the servers of one supervisor. Blocks; for the host program's threads."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class ServerLife:
         journal: Path | None,
         elapsed: Callable[[], Seconds] = time.monotonic,
     ) -> None:
-        """Make it; `journal` is the journal's file, if there is one, and `elapsed` tells the supervisor's clock."""
+        """Create it; `journal` is the journal's file, if there is one, and `elapsed` reads the supervisor's clock."""
         self._servers = tuple(servers)
         self._stages = {server.name: Stage(server.name, journal, elapsed) for server in servers}
         self._lanes = lanes
@@ -44,11 +44,11 @@ class ServerLife:
                 lanes.keep(server.lane(None))
 
     def open(self, seconds: Seconds) -> None:
-        """Open all servers side by side; each may take so many seconds.
+        """Open all servers concurrently; `seconds` limits each of them.
 
         Raises:
-            SettingsError: If servers can't be opened; it names all of them. The others are closed again. Or if Pillow
-                is missing for the pictures of one; none is opened then.
+            SettingsError: If servers can't be opened; it names all of them, and the others are closed again. Also if
+                a server makes pictures and Pillow is missing; then none is opened.
         """
         check_needs((f"the server {server.name}", _PILLOW()) for server in self._servers if server.pictures)
         calls = [
@@ -65,7 +65,7 @@ class ServerLife:
             raise SettingsError(msg) from next(iter(failed.values()))
 
     def close(self, seconds: Seconds) -> tuple[str, ...]:
-        """Close all servers, the last one first. Returns the names of those that did not close in time, or failed."""
+        """Close all servers in reverse order. Returns the names of those that timed out or failed."""
         left = []
         for server in reversed(self._servers):
             if type(server).close is not Server.close:
@@ -78,11 +78,11 @@ class ServerLife:
 
     @property
     def closing(self) -> tuple[Server, ...]:
-        """The servers that close what was opened for conversations that are over."""
+        """The servers that close a conversation's targets after it is over."""
         return tuple(server for server in self._servers if server.closes_after is not None)
 
     def tell_owners(self, server: Server, tell: Callable[[str], None]) -> None:
-        """Tell the conversations for which something is open, from another thread. Does not wait."""
+        """Report conversations with open targets to `tell`, on the event loop's thread. Does not wait."""
 
         async def look() -> None:
             for owner in {target.owner for target in await self._listed(server)} - {""}:
@@ -91,7 +91,7 @@ class ServerLife:
         self._loop.submit(look())
 
     def close_for(self, server: Server, session: str) -> None:
-        """Close what is open for a conversation. Does not wait; what does not close is told in the log."""
+        """Close a conversation's open targets. Does not wait; failures are logged."""
 
         async def close() -> None:
             for target in await self._listed(server):
@@ -103,7 +103,7 @@ class ServerLife:
     async def _listed(self, server: Server) -> Sequence[Target]:
         try:
             return await self._lanes.run(server.lane(None), server.targets)
-        except Exception as error:  # an edge: the server's own code
+        except Exception as error:  # third-party code boundary: the server's own code
             _log.warning("what %s has open could not be listed: %s", server.name, reason_of(error))
             return ()
 

@@ -1,4 +1,4 @@
-"""Looking targets up: what a host program names must be there before its task is taken."""
+"""Target lookup: a task's target must exist before the task is accepted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class TargetLookup:
-    """Asks all servers, each on its lane. For the host program's threads; it blocks."""
+    """Lists the targets of all servers, each on its lane. Blocks; for the host program's threads."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class TargetLookup:
         seconds: Seconds,
         kinds: Collection[str] = tuple(AgentKind),
     ) -> None:
-        """Make it; a server may take so many seconds, and targets are offered to these kinds of agents."""
+        """Create it; `seconds` limits each server, `kinds` are the agents that targets are offered to."""
         self._kinds = kinds
         self._servers = servers
         self._lanes = lanes
@@ -44,11 +44,13 @@ class TargetLookup:
         self._seconds = seconds
 
     def targets(self, tasks: Sequence[Task]) -> list[Target | None]:
-        """Find lone tasks' targets. A plan's are looked up when their round begins: an earlier step may make them.
+        """Find the targets of tasks that are not part of a plan.
+
+        A plan's targets are looked up when their round begins, since an earlier step may create them.
 
         Raises:
-            UnknownTargetError: If no server offers one.
-            TaskRefusedError: If nobody can work on one, or nobody can tell because a server can't be asked.
+            UnknownTargetError: If no server offers a target.
+            TaskRefusedError: If a target is an application, or can't be found while a server can't list its targets.
         """
         if all(task.target is None for task in tasks):
             return [None] * len(tasks)
@@ -56,14 +58,14 @@ class TargetLookup:
         return [None if task.target is None else _found(task, task.target, targets, down) for task in tasks]
 
     def listed(self) -> tuple[Target, ...]:
-        """List what can be assigned now."""
+        """List the targets that can be assigned now."""
         return self._listed()[0]
 
     def refuse_shared_ids(self, owners: Collection[str]) -> None:
-        """Refuse targets of the MCP servers' surfaces that have the id of another server's target.
+        """Refuse MCP servers whose target has the id of another server's target.
 
         Raises:
-            SettingsError: If there is one: a task that names it would reach either.
+            SettingsError: If two targets share an id: a task that names it would be ambiguous.
         """
         found: dict[str, str] = {}
         for target in self.listed() if owners else ():
@@ -76,7 +78,7 @@ class TargetLookup:
                 raise SettingsError(msg)
 
     def _listed(self) -> tuple[tuple[Target, ...], BaseException | None]:
-        """Ask every server on its lane, with the time of a tool call; one that is down does not hide the others."""
+        """List all servers' targets, each within a time limit; failed servers do not hide the others."""
         refuse_own_thread("looking for targets")
         asked = [
             (server, self._lanes.submit(server.lane(None) or server.name, server.targets)) for server in self._servers
@@ -90,7 +92,7 @@ class TargetLookup:
                     listed = self._loop.submit(listed).result(self._seconds)
                 for target in listed:
                     found += Target.model_validate(target).offers(self._kinds)
-            except Exception as error:  # an edge: a server of the host program's
+            except Exception as error:  # third-party code boundary: a server of the host program
                 down = TaskRefusedError(f"the targets of {server.name} can't be listed: {reason_of(error)}")
                 down.__cause__ = error
         return tuple(found), down
@@ -100,7 +102,7 @@ def _found(task: Task, wanted: str, offered: Sequence[Target], down: BaseExcepti
     targets = [target for target in offered if target.open_to(task.id)]
     target = find_target(targets, wanted)
     if target is None and down is not None:
-        raise down  # it may be one of those that could not be listed
+        raise down  # the target may be one that could not be listed
     if target is None:
         raise UnknownTargetError(wanted, tuple(known.id for known in targets))
     if target.kind is TargetKind.APPLICATION:

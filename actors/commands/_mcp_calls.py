@@ -1,4 +1,4 @@
-"""The calls that an MCP server runs now: what it asks of a person is asked for the call that it belongs to."""
+"""Running calls of an MCP server, and the forms that it asks a person to fill in."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import CallKeeper, EffectGuard
 
 MOST_FORMS = 10
-"""More forms in one call are declined: while a person is asked, its time stands still."""
+"""The most forms in one call; further ones are declined, since a call's clock stops while a person is asked."""
 
 
 @dataclass(eq=False)
@@ -41,7 +41,7 @@ class RunningCalls:
     """The running calls of one server. Runs on the event loop."""
 
     def __init__(self, server: str, tell: Callable[..., None], *, asks: bool) -> None:
-        """Make them; `asks` says whether people are asked at all."""
+        """Create them; `asks` is False if people are never asked."""
         self._server = server
         self._tell = tell
         self._asks = asks
@@ -49,7 +49,7 @@ class RunningCalls:
 
     @contextlib.contextmanager
     def run(self, tool: str, guard: EffectGuard | None) -> Iterator[None]:
-        """Count a call as running; at its end what it asks is taken back."""
+        """Register a running call; at its end its open questions are withdrawn."""
         call = _Running(tool, guard)
         self._running.append(call)
         before = _current.set(call)
@@ -62,7 +62,7 @@ class RunningCalls:
                 asking.cancel()
 
     async def elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        """Ask a person what the server wants to know; what can't be asked is declined, with an event."""
+        """Ask a person to fill in the server's form, or decline it with an event."""
         call = _current.get() or (self._running[0] if len(self._running) == 1 else None)
         try:
             return await self._asked(call, params)
@@ -92,7 +92,7 @@ class RunningCalls:
         try:
             return await asking
         except asyncio.CancelledError:
-            if call in self._running:  # the server takes its question back, or the connection ends
+            if call in self._running:  # the server withdraws its question, or the connection ends
                 asking.cancel()
                 raise
             return ElicitResult(action="cancel")
@@ -102,5 +102,5 @@ class RunningCalls:
             call.asking.discard(asking)
 
     async def _fill_in(self, call: _Running, params: ElicitRequestParams, keeper: CallKeeper) -> ElicitResult:
-        async with call.turn:  # people are asked one thing at a time
+        async with call.turn:  # a call's forms are shown one at a time
             return await fill_in(self._server, call.tool, params, keeper.ask)

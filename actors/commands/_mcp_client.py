@@ -1,4 +1,4 @@
-"""Third-party MCP servers: one session each, which outlives the connections it has."""
+"""Third-party MCP servers: one session each, which outlives its connections."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
 
 
 LISTED_SECONDS = 10.0
-"""How long a list of targets waits for a server that went away and is being started anew."""
+"""Seconds that a list of targets waits for a lost server that is being restarted."""
 COMPARED = 1000
-"""Of how many different calls the latest answer is known."""
+"""The most calls whose latest answer is remembered."""
 _PLAIN = McpTool()
 
 
@@ -55,24 +55,23 @@ def _tell_nobody(*_: object, **__: object) -> None:
 
 
 class McpSession:
-    """The session with one MCP server, over all of its connections.
+    """The session with one MCP server, across all of its connections.
 
     Runs on the event loop; any task there may call its tools.
 
-    A server that went away, because its program ended or because it hung up, is started or reached anew by the next
-    use of it, at most `supervision.intensity` times within `supervision.period`. Its tools stay those of the first
-    time.
+    When the server's program ended or the connection was closed, the next use restarts or reconnects it, at most
+    `supervision.intensity` times within `supervision.period`. Its tools stay those of the first connection.
     """
 
     def __init__(self, name: str, server: McpServer, settings: Settings, tell: Tell = _tell_nobody) -> None:
-        """Make it; `tell` emits the events that no call belongs to."""
+        """Create it; `tell` emits events that do not belong to a call."""
         self.name = name
         self.everywhere = server.everywhere
         self.on_target = server.on_target
         self.agents = tuple(dict.fromkeys((*server.on_target, *server.everywhere)))
-        """The kinds of agent that have its tools, there or anywhere."""
+        """The kinds of agent that have its tools, on its own target or everywhere."""
         self.target_server = f"mcp:{name}"
-        """The `Server` of its target, by name."""
+        """The name of the `Server` of its target."""
         self.about = About()
         self.trusted = server.trusted
         self.optional = server.optional
@@ -85,16 +84,16 @@ class McpSession:
         self._closed = False
         self._turn = asyncio.Lock()
         self._checking: asyncio.Future[None] | None = None
-        """Asks the server whether it is there, after a call that was given up."""
+        """Checks the connection after a call that was cancelled."""
         self._starting: asyncio.Future[McpConnection] | None = None
-        """Starts the server anew for those that list it."""
+        """Restarts the server for callers that list its target."""
         self._starting_since = 0.0
         self._anew: deque[float] = deque()
-        """When it was started anew, within the period."""
+        """Times of its restarts within the period."""
         self._answers: dict[bytes, bytes] = {}
-        """The latest answers, by the call; digests of both."""
+        """The digest of the latest answer, by the digest of the call."""
         self.changes = 0
-        """How often a call was answered otherwise than the same call before it."""
+        """The number of calls whose answer differed from that of the same call before."""
 
     async def open(self) -> None:
         """Connect and list the tools.
@@ -118,7 +117,7 @@ class McpSession:
         return McpConnection(self.name, self._server, self._settings, self._tell, self._calls.elicit)
 
     async def close(self) -> None:
-        """Disconnect for good; a program that was started is ended."""
+        """Disconnect for good, and end the server's program if there is one."""
         self._closed = True
         if self._checking is not None:
             self._checking.cancel()
@@ -129,7 +128,7 @@ class McpSession:
             await self._connection.close()
 
     def tools(self) -> tuple[RemoteTool, ...]:
-        """Give its tools, named ``<server>.<tool>``."""
+        """Return its tools, named ``<server>.<tool>``."""
         given = self._server.tools
         return tuple(
             RemoteTool(self, tool, given.get(tool.name, _PLAIN))
@@ -138,24 +137,24 @@ class McpSession:
         )
 
     def unknown_tools(self) -> Iterator[str]:
-        """Say which tools the settings name that the server does not have, each with the nearest name."""
+        """Report tools in the settings that the server lacks, each with the nearest name."""
         names = [tool.name for tool in self._tools]
         for name in self._server.tools.keys() - set(names):
             yield f"mcpServers.{self.name}.tools: the server has no tool {name!r}{nearest(name, names)}"
 
     async def call(self, tool: str, arguments: Mapping[str, JsonValue], guard: EffectGuard | None = None) -> JsonValue:
-        """Call a tool over the protocol, as `guard`: it gets the pictures of the answer, and what is told meanwhile.
+        """Call a tool over the protocol; `guard` receives the answer's pictures and the progress.
 
         Raises:
-            ToolFailure: If it answered with an error.
+            ToolFailure: If the tool answered with an error.
             ConnectionLostError: If the server went away during the call.
-            ConnectionError: If it is not connected, and can't be again: nothing was sent.
+            ConnectionError: If the server is not connected, and can't be reconnected: nothing was sent.
         """
         connection = await self.connected()
         try:
             with self._calls.run(tool, guard):
                 answer = answer_of(await connection.call(tool, arguments, _progress_of(guard)))
-        except asyncio.CancelledError:  # it took too long, or its task was stopped: the server may hang
+        except asyncio.CancelledError:  # the call timed out, or its task was stopped: the server may hang
             self._checking = asyncio.ensure_future(connection.check())
             raise
         self._compare((tool, arguments), answer)
@@ -164,7 +163,7 @@ class McpSession:
         return answer.value
 
     def _compare(self, call: object, answer: Answer) -> None:
-        """Notice that a call is answered otherwise than before: something has changed behind the server."""
+        """Count an answer that differs from the same call's last one: the server's state changed."""
         asked, said = (hashlib.sha256(repr(each).encode()) for each in (call, answer.value))
         for picture in answer.pictures:
             said.update(picture)
@@ -175,17 +174,17 @@ class McpSession:
             del self._answers[next(iter(self._answers))]
 
     async def check(self) -> None:
-        """Make sure that it is there. One that was lost is started anew, which goes on when nobody waits any more.
+        """Check the connection; restart a lost server, even if the caller stops waiting.
 
-        Who lists targets has nothing to do with this server, and must not wait for it as long as a call may.
+        A caller that lists targets may not need this server, so it must not wait for it as long as a call may.
 
         Raises:
-            ConnectionError: If it is not there, or not yet again.
+            ConnectionError: If the server is not connected, or still restarting.
         """
         now = asyncio.get_running_loop().time()
         if self._starting is None or self._starting.done():
             self._starting, self._starting_since = asyncio.ensure_future(self.connected()), now
-            self._starting.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait
+            self._starting.add_done_callback(lambda done: done.cancelled() or done.exception())  # marks it as retrieved
         left = max(0.0, self._starting_since + LISTED_SECONDS - now)
         done, _ = await asyncio.wait([self._starting], timeout=left)
         if not done:
@@ -194,10 +193,10 @@ class McpSession:
         self._starting.result()
 
     async def connected(self) -> McpConnection:
-        """Give a connection that holds, as far as is known; one that was lost is made again.
+        """Return the connection; a lost one is replaced by a new one.
 
         Raises:
-            ConnectionError: If there is none.
+            ConnectionError: If the session is closed, or a new connection fails or would exceed the restart limit.
         """
         async with self._turn:
             if self._checking is not None:
@@ -218,10 +217,10 @@ class McpSession:
             return self._connection
 
     def _count(self) -> None:
-        """Take one more start down.
+        """Record a restart.
 
         Raises:
-            ConnectionError: If there were too many.
+            ConnectionError: If there were too many within the period.
         """
         supervision, now = self._settings.supervision, time.monotonic()
         while self._anew and self._anew[0] <= now - supervision.period:
@@ -234,7 +233,7 @@ class McpSession:
 
 
 def _progress_of(guard: EffectGuard | None) -> ProgressFnT | None:
-    """Make what tells a server's progress as that of a call; None if nothing takes it."""
+    """Make a callback that reports a server's progress as the call's; None without a keeper."""
     if guard is None or guard.keeper is None:
         return None
     with guard.active():
@@ -249,10 +248,10 @@ def _progress_of(guard: EffectGuard | None) -> ProgressFnT | None:
 
 
 async def open_sessions(sessions: Sequence[McpSession]) -> dict[str, str]:
-    """Open sessions side by side.
+    """Open sessions concurrently.
 
     Returns:
-        The optional servers that can't be started, by name, each with the reason.
+        The reason for each optional server that can't be started, by the server's name.
 
     Raises:
         SettingsError: If other servers can't be started; it names all of them. The caller closes the sessions.
@@ -275,21 +274,21 @@ _BRANCHES = ("allOf", "anyOf", "oneOf")
 
 
 def _offered_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Make the schema that models get: without nulls, and marked as open if parameters are declared elsewhere in it.
+    """Make the schema for models: without nulls, and open if branches declare parameters.
 
-    Most servers leave `additionalProperties` out and mean no others; then the schema stays silent, and its arguments
-    have types.
+    Most servers omit `additionalProperties` and accept no further parameters. Their schemas are left without it, so
+    that all arguments have types.
     """
     kept = {key: part for key, part in schema.items() if part is not None}
     try:
         open_ = _declares_elsewhere(kept)
-    except (AttributeError, TypeError, RecursionError):  # a third party's schema may be anything
+    except (AttributeError, TypeError, RecursionError):  # a third-party schema may be anything
         open_ = True
     return {"additionalProperties": True, **kept} if open_ else kept
 
 
 def _declares_elsewhere(schema: Mapping[str, Any]) -> bool:
-    """Say whether a reference, or a branch, may declare parameters that are not among the schema's own."""
+    """Return whether a reference or a branch may declare parameters beyond the schema's own."""
     own = schema.get("properties", {})
     branches = [branch for name in _BRANCHES for branch in schema.get(name, ())]
     branches += [schema[name] for name in ("then", "else") if name in schema]
@@ -304,7 +303,7 @@ def _declares_elsewhere(schema: Mapping[str, Any]) -> bool:
 
 
 class RemoteTool(BoundTool):
-    """A tool of a third-party server. It has no surface; nothing can be bound or re-checked."""
+    """A tool of a third-party server. It has no surface, so nothing can be bound or rechecked."""
 
     def __init__(self, session: McpSession, tool: Tool, given: McpTool = _PLAIN) -> None:
         self._session = session
@@ -323,20 +322,21 @@ class RemoteTool(BoundTool):
         self.place = Place(self.info.name, declared)
 
     def same_facts(self, asked: Asked) -> Facts | None:
-        """Give its hazards, where its arguments don't matter."""
+        """Return its hazards, unless the rules look at arguments."""
         return None if asked.arguments or asked.resources or asked.explain else Facts(self.hazards)
 
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
-        """Read the tool's schema and annotations; what it touches nobody knows."""
+        """Read the tool's schema and annotations; the resources it touches are unknown."""
         seen, inexact = by_schema(self._tool.input_schema, arguments)
         return Facts(self.hazards, None, seen, inexact, {UNKNOWN: {}})
 
     @property
     def hazards(self) -> frozenset[Hazard]:
-        """What a person may want to see first of each call.
+        """The reasons why a person may want to approve each call.
 
-        A tool that may destroy is a hazard, and so is an unknown one with effect `once`. As MCP has it, a tool that
-        changes something may destroy unless ``destructiveHint`` says no. Hazards that the operator names hold instead.
+        A tool that may be destructive is a hazard, and so is an unknown one with effect `once`. According to MCP, a
+        tool that changes something may be destructive unless its ``destructiveHint`` is false. Hazards from the
+        operator's settings take precedence.
         """
         if self._given.hazards is not None:
             return frozenset(self._given.hazards)
@@ -348,7 +348,7 @@ class RemoteTool(BoundTool):
         return frozenset() if said is not None and said.destructive_hint is False else frozenset({Hazard.DELETES})
 
     def check(self, arguments: Mapping[str, JsonValue]) -> str | None:
-        """Say what is wrong with arguments; a schema that is silent about further ones accepts them."""
+        """Describe the error in arguments; unknown ones are accepted unless the schema forbids them."""
         silent = "additionalProperties" not in self.info.schema
         return self._check(arguments) if silent else super().check(arguments)
 
@@ -357,7 +357,7 @@ class RemoteTool(BoundTool):
         return f"{self.info.name}: {problem}" if problem else None
 
     async def call(self, arguments: Mapping[str, JsonValue], guard: EffectGuard) -> JsonValue:
-        """Call it over the protocol, if the lease still allows anything."""
+        """Call it over the protocol, if the lease is still valid."""
         guard.check()
         try:
             return await self._session.call(self._tool.name, arguments, guard)

@@ -1,4 +1,4 @@
-"""One connection to an MCP server, from its start to its end, which may come from the other side."""
+"""One connection to an MCP server; either side may close it."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ Tell = Callable[..., None]
 """Emits an event: `EventStream.emit`."""
 
 CHECK_SECONDS = 5.0
-"""How long a server may take to say that it is there, when it did not answer a call in time."""
+"""Seconds for the check whether a server that did not answer a call in time still responds."""
 
 
 class ConnectionLostError(ToolFailure):
-    """The server went away while it was called, or can't be understood: whether it did what it was asked is unknown."""
+    """The connection ended during a call, or the answer is unreadable: the call's outcome is unknown."""
 
 
 class About(NamedTuple):
-    """A server's own words about itself."""
+    """A server's description of itself."""
 
     title: str = ""
     version: str = ""
@@ -54,7 +54,7 @@ class About(NamedTuple):
 
 
 class McpConnection:
-    """A client of one server. Its task opens and closes it; any task on the same loop may call tools."""
+    """A client of one server. Its own task opens and closes it; any task on the loop may call tools."""
 
     def __init__(self, name: str, server: McpServer, settings: Settings, tell: Tell, elicit: ElicitationFnT) -> None:
         self.tools: tuple[Tool, ...] = ()
@@ -67,19 +67,19 @@ class McpConnection:
         self._program: ProgramLog | None = None
         self._http: BoundedTransport | None = None
         self._request = "initialize"
-        """What the server is to answer while the connection is made."""
+        """The request that is pending while the connection is made."""
         self._ready: asyncio.Future[None] | None = None
         self._over = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._client: Client | None = None
         self._lost = False
-        """Whether the server went away: its program ended, or it hung up."""
+        """Whether the connection was lost: the server's program ended, or the server closed it."""
 
     async def open(self) -> None:
         """Connect and list the tools. Runs on the event loop.
 
         Raises:
-            ConnectionError: If the server can't be started or reached in time; nothing is left of it then.
+            ConnectionError: If the server can't be started or reached in time; its program is ended then.
         """
         self._ready = asyncio.get_running_loop().create_future()
         self._task = asyncio.create_task(self._own(), name=f"mcp-{self._name}")
@@ -97,7 +97,7 @@ class McpConnection:
             raise ConnectionError(self._why(error)) from error
 
     def _why(self, error: BaseException) -> str:
-        """Say why there is no connection, without the values of the settings' secrets."""
+        """Describe why there is no connection; the settings' secrets are redacted."""
         status = f"; its HTTP status is {self._http.refusal}" if self._http is not None and self._http.refusal else ""
         return output_redactor(self._settings).text(why(error, self._request, self._program) + status)
 
@@ -107,7 +107,7 @@ class McpConnection:
         return self._client is not None and not self._lost
 
     async def close(self) -> None:
-        """Disconnect; a program that was started is ended."""
+        """Disconnect, and end the server's program if there is one."""
         self._over.set()
         if self._task is None:
             return
@@ -118,11 +118,11 @@ class McpConnection:
     async def call(
         self, tool: str, arguments: Mapping[str, JsonValue], progress: ProgressFnT | None = None
     ) -> CallToolResult:
-        """Call a tool; `progress` gets what the server tells of it meanwhile.
+        """Call a tool; `progress` receives the server's progress notifications.
 
         Raises:
-            ConnectionLostError: If the server went away meanwhile.
-            ConnectionError: If it had gone before, or is not connected: nothing was sent.
+            ConnectionLostError: If the connection was lost during the call, or the answer is unreadable.
+            ConnectionError: If the server is not connected, or can't be reached: nothing was sent.
         """
         if self._client is None or not self.connected:
             msg = f"the MCP server {self._name} is not connected"
@@ -142,14 +142,14 @@ class McpConnection:
             not_sent.reset(before)
 
     def _failure(self, error: MCPError, failed: list[Exception]) -> Exception | None:
-        """Say what an error that the client made itself means for a call; None for a server's own error."""
+        """Translate an error that the client raised itself; None for a server's own error."""
         server = f"the MCP server {self._name}"
         if failed:
             self._lose()
             return ConnectionError(f"{server} can't be reached, nothing was sent: {self._why(failed[0])}")
         if foreign(error):
             return ConnectionLostError(f"its answer to `tools/call` {foreign(error)}")
-        if error.code != CONNECTION_CLOSED:  # servers of others use this number, too, for whatever they like
+        if error.code != CONNECTION_CLOSED:  # third-party servers use this code for other errors
             return None
         if error.message == CUT_OFF:
             return ConnectionLostError(f"{server} ended its answer before it was whole")
@@ -161,16 +161,16 @@ class McpConnection:
         return ConnectionLostError(f"{server} {how}")
 
     async def check(self) -> None:
-        """Ask the server whether it is there, after a call that took too long; one that does not answer is gone."""
+        """Check the connection after a timed-out call; without an answer it counts as lost."""
         if self._client is None or not self.connected:
             return
         try:
             async with asyncio.timeout(CHECK_SECONDS):
-                await self._client.list_tools()  # the protocol of 2026 has no ping any more
-        except MCPError as error:  # any other error is an answer
+                await self._client.list_tools()  # the protocol of 2026 has no ping
+        except MCPError as error:  # any other error comes from the server: it responds
             if error.code == CONNECTION_CLOSED:
                 self._lose()
-        except Exception:  # an edge: whatever goes wrong with it, it does not answer
+        except Exception:  # third-party code boundary: any error means no answer
             self._lose()
 
     async def _own(self) -> None:
@@ -189,7 +189,7 @@ class McpConnection:
                 if not ready.done():
                     ready.set_result(None)
                 await self._over.wait()
-        except BaseException as error:  # an edge: who waits for the connection must hear of it
+        except BaseException as error:  # task boundary: `open` waits for the outcome
             if isinstance(error, asyncio.CancelledError):
                 ready.cancel()
             elif not ready.done():
@@ -205,7 +205,7 @@ class McpConnection:
         server = self._server
         if server.url is not None:
             headers = {name: secret.get_secret_value() for name, secret in server.headers.items()}
-            timeout = httpx2.Timeout(30.0, read=None)  # a call has a limit of its own, and may wait for a person
+            timeout = httpx2.Timeout(30.0, read=None)  # a call has its own limit, and may wait for a person
             self._http = BoundedTransport(server.max_bytes)
             made = httpx2.AsyncClient(headers=headers, timeout=timeout, transport=self._http)
             http = await stack.enter_async_context(made)
@@ -216,7 +216,7 @@ class McpConnection:
         return over_stdio(Program(server.command or "", server.args, env, cwd), server.max_bytes, self._program)
 
     def _said(self, text: str, dropped: int) -> None:
-        """Tell what a server's program wrote to its standard error."""
+        """Emit an event for a line of the program's standard error."""
         self._tell(EventName.SERVER_SAID, server=self._name, text=text, **({"dropped": dropped} if dropped else {}))
 
 
@@ -224,13 +224,13 @@ class McpConnection:
 async def _listened(
     transport: AbstractAsyncContextManager[TransportStreams], ended: Callable[[], None]
 ) -> AsyncIterator[TransportStreams]:
-    """Use a transport, and hear when its other side is gone: a client tells that only who calls it next."""
+    """Wrap a transport to call `ended` when its other side closes; a client reports it only on the next call."""
     async with transport as (read, write):
         yield _Ears(read, ended), write
 
 
 class _Ears:
-    """A stream of what a server says that tells when it ends."""
+    """A stream of a server's messages that calls `ended` at its end."""
 
     def __init__(self, stream: Any, ended: Callable[[], None]) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Content of third-party tools' answers: pictures are kept, everything else becomes JSON or words, within bounds."""
+"""Bounded content of third-party tools' answers: pictures are kept, all else becomes JSON or text."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 MOST_CHARACTERS = 50_000
-"""A longer text is cut."""
+"""The most characters of a text; a longer one is truncated."""
 MOST_STRUCTURED = 1_000_000
-"""A structured answer that is longer as JSON becomes a text, which is cut."""
+"""The most characters of a structured answer as JSON; a longer one becomes a truncated text."""
 _SHORT = 300
-"""The longest that a URI, a name or a type may be in words."""
+"""The most characters of a URI, a name or a type in a description."""
 
 
 class Answer(NamedTuple):
@@ -33,7 +33,9 @@ class Answer(NamedTuple):
 
 
 def answer_of(result: CallToolResult) -> Answer:
-    """Turn a result into JSON and pictures; what can be neither is named in words, with its type and size.
+    """Convert a result to JSON and pictures.
+
+    All other content is replaced by a description with its type and size.
 
     Raises:
         ToolFailure: If the tool failed.
@@ -57,7 +59,7 @@ def answer_of(result: CallToolResult) -> Answer:
 
 
 def _words(block: ContentBlock, pictures: list[bytes]) -> str:
-    """Say in words what a part of an answer is; a picture that can be kept is added to `pictures`."""
+    """Describe a part of an answer as text; a valid picture is added to `pictures`."""
     match block:
         case TextContent():
             return block.text
@@ -86,7 +88,7 @@ def _picture(block: ImageContent, pictures: list[bytes]) -> str:
     if not data.startswith(PNG):
         return f"[picture, {about}; not kept: it is no PNG]"
     try:
-        data = only_pixels(data)  # a model's provider would refuse all requests with one that is damaged
+        data = only_pixels(data)  # a model's provider would refuse every request with a damaged picture
     except PictureError as error:
         return f"[picture, {about}; not kept: {error}]"
     if len(data) > MOST_PICTURE_BYTES:
@@ -106,14 +108,14 @@ def _short(text: str) -> str:
 
 
 def _cut(text: str) -> str:
-    """Cut a text that is too long, and say so in it."""
+    """Truncate a text that is too long, with a note at its end."""
     if len(text) <= MOST_CHARACTERS:
         return text
     return f"{text[:MOST_CHARACTERS]}… [cut: {len(text) - MOST_CHARACTERS} of {len(text)} characters are left out]"
 
 
 def _bounded(value: JsonValue) -> JsonValue:
-    """Cut each text in a value that is too long."""
+    """Truncate the long texts in a value."""
     match value:
         case str():
             return _cut(value)

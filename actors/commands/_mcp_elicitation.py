@@ -1,4 +1,4 @@
-"""Forms that an MCP server wants a person to fill in while it runs a call."""
+"""Forms that an MCP server asks a person to fill in during a call."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 ANSWER, DECLINE, CANCEL = "answer", "decline", "cancel"
 YES, NO = "yes", "no"
 LEAVE_OUT = "leave out"
-"""The choice of a field that need not be filled in; a free text is left empty instead."""
+"""The choice that skips an optional field; a free text is left empty instead."""
 TRIES = 3
-"""How often a person is asked again for what does not fit the form."""
+"""The most times that a form's fields are shown, if the answers do not fit; then the form is cancelled."""
 MOST_FIELDS = 20
 MOST_CHOICES = 50
 _LONGEST = 1_000
 
 
 class DeclinedError(Exception):
-    """A person is not asked, or the answer not sent on; the text says why."""
+    """The form is not shown, or its answer not sent; the message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,10 @@ class _Field:
         return AskedQuestion(text=_short(f"{problem}{text}{hint}"), choices=self.choices)
 
     def value(self, text: str) -> JsonValue:
-        """Read an answer.
+        """Convert an answer to the field's type.
 
         Raises:
-            ValueError: If it is no number where one is wanted.
+            ValueError: If the field is a number and the answer is not.
         """
         match self.schema.get("type"):
             case "boolean":
@@ -80,8 +80,11 @@ class _Field:
 async def fill_in(server: str, tool: str, params: ElicitRequestParams, ask: Ask) -> ElicitResult:
     """Ask a person whether to fill in a form, and then for its fields.
 
+    The fields are asked for at most `TRIES` times in all; if the answers still do not fit, the form is cancelled.
+
     Raises:
-        DeclinedError: If the form may not, or can't, be shown to anybody, or what was answered may not be sent on.
+        DeclinedError: If the form must not or can't be shown.
+        ValueError: If an answer contains a secret, which must not reach the server.
     """
     if not isinstance(params, ElicitRequestFormParams):
         msg = "it wants a person to open an address, which no agent passes on"
@@ -120,7 +123,7 @@ def _fields(schema: Mapping[str, Any]) -> list[_Field]:
     """Read the fields of a form.
 
     Raises:
-        DeclinedError: If it asks for a secret, is too large, or is no form.
+        DeclinedError: If it asks for a secret, is too large, or is malformed.
     """
     try:
         required = set(schema.get("required") or ())

@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LONGEST_LINE = 1_000
-"""The most bytes of one line that are told; the rest is cut."""
+"""The most bytes of a line that are logged; the rest is cut."""
 LINES_A_SECOND = 20
-"""More lines within a second are counted, and not told."""
+"""The most lines logged within a second; further ones are only counted."""
 _KEPT = 5
 _CHUNK = 65_536
 
 
 class ProgramLog:
-    """The record of one run of a program. Runs on the event loop."""
+    """The output of one run of a program. Runs on the event loop."""
 
     def __init__(self, tell: Callable[[str, int], None]) -> None:
-        """Make it; `tell` gets each line of standard error, and how many before it were too many to be told."""
+        """Create it; `tell` receives each line of standard error, and the number of lines dropped before it."""
         self._tell = tell
         self._line = bytearray()
         self._second = -1.0
@@ -31,14 +31,14 @@ class ProgramLog:
         self.last: deque[str] = deque(maxlen=_KEPT)
         """The last lines of standard error."""
         self.stray = ""
-        """The first line of standard output that is no message of the protocol."""
+        """The first line of standard output that is not a message of the protocol."""
         self.too_long = False
-        """Whether it wrote a line to standard output that is longer than what is taken."""
+        """Whether it wrote a line to standard output that exceeds the limit."""
         self.exit_code: int | None = None
-        """The code with which it ended by itself; negative for a signal. None if it did not."""
+        """The exit code, negative for a signal; None if the program did not end by itself."""
 
     async def read(self, stream: asyncio.StreamReader) -> None:
-        """Read standard error to its end; a program must never wait for that."""
+        """Read standard error to its end, so that the program never blocks on a full pipe."""
         while chunk := await stream.read(_CHUNK):
             *lines, rest = chunk.split(b"\n")
             for line in lines:
@@ -50,7 +50,7 @@ class ProgramLog:
             self._tell("", self._dropped)
 
     def strayed(self, line: bytes) -> None:
-        """Note a line of standard output that is no message."""
+        """Record a line of standard output that is not a message."""
         if not self.stray:
             self.stray = _shown(line)
 

@@ -1,4 +1,4 @@
-"""The program that a third party's MCP server is started with, and the command that brings it."""
+"""The program that starts a third-party MCP server, and the command that installs it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _BROUGHT_BY = {
     "uv": "pip install uv",
     "uvx": "pip install uv",
 }
-"""The commands that bring the programs which MCP servers are usually started with."""
+"""The commands that install the programs which usually start MCP servers."""
 
 
 def program_needed(server: McpServer) -> tuple[Need, ...]:
-    """Give the program that a server needs here; none for one over HTTP, or with a relative path."""
+    """Return the program that a server needs; none for HTTP or a relative path."""
     command = server.command
     if command is None or (os.path.dirname(command) and not Path(command).is_absolute()):  # noqa: PTH120 - ./server
         return ()

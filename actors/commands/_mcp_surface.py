@@ -1,4 +1,4 @@
-"""A third-party MCP server as a target: an agent that works on it has its tools."""
+"""A third-party MCP server as a target, whose tools are for the agent that works on it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from callboard.actors.commands._mcp_client import McpSession
 
 LONGEST_INSTRUCTIONS = 4_000
-"""The most characters of a server's instructions that an agent is shown."""
+"""The most characters of a server's instructions in an observation."""
 _LONGEST_TITLE = 100
 
 
 class McpSurface(Server):
-    """Offers one target, whose observation is what the server says of itself; nothing else of it can be seen.
+    """Offers one target, observed through the server's description of itself.
 
-    Its tools are bound by the toolbox. Its fingerprint changes when a call is answered otherwise than the same call
-    before it, so that an agent which waits for something is not taken for one that makes no progress. After a crash it
-    tells nothing of whether a call was done.
+    The toolbox binds its tools. Its fingerprint changes when the answer to a call differs from the same call's last
+    answer, so that an agent that polls for a change is not taken for one that makes no progress. After a crash it
+    can't tell whether a call was done.
     """
 
     blocks = False
 
     def __init__(self, session: McpSession) -> None:
-        """Make it of a session that is open."""
+        """Create it from an open session."""
         self.name = session.target_server
         self._session = session
         about = session.about
@@ -48,10 +48,10 @@ class McpSurface(Server):
         self._observation = Observation(window={"title": title, "server": session.name}, text=shown)
 
     def targets(self) -> Any:
-        """Offer the server, if it is there or can be started anew.
+        """Offer the server if it is connected or can be restarted.
 
         Raises:
-            ConnectionError: If it can't.
+            ConnectionError: If it is neither.
         """
         return self._targets()
 
@@ -60,13 +60,13 @@ class McpSurface(Server):
         return (self._target,)
 
     def observe(self, target: Target) -> Observation:  # type: ignore[override]  # each look is the same
-        """Give what the server says of itself."""
+        """Return the server's description of itself."""
         return self._observation.model_copy(update={"fingerprint": self.fingerprint(target)})
 
     def fingerprint(self, target: Target) -> str:
-        """Give the fingerprint of what the server says of itself, and of the changes that its answers have shown."""
+        """Combine the digest of the server's description with the count of changed answers."""
         return f"{self._said}-{self._session.changes}"
 
     def busy(self, target: Target) -> bool:
-        """Say that no look has to wait: nothing could be seen of what the server does."""
+        """Return False: nothing of the server's work is visible, so no observation has to wait."""
         return False

@@ -1,4 +1,4 @@
-"""Transports for MCP servers: messages are bounded, and long ones parsed beside the event loop."""
+"""Transports for MCP servers, with bounded messages; long ones are parsed on another thread."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from callboard.actors.commands._mcp_output import ProgramLog
 
 LEAVES_SECONDS = 2.0
-"""How long a program may take to end by itself once its input is closed, and then after a signal."""
+"""Seconds for a program to exit after its input is closed, and again after each signal."""
 _LAST_WORDS = 0.5
-"""How long the end of its standard error is waited for, once it has ended."""
+"""Seconds to wait for the end of standard error once the program has exited."""
 _EVENTS = 10
-"""How many times the longest message all events may take that come before one answer."""
+"""The most bytes of all events that answer one call, as a multiple of the longest message."""
 _LONG = 64_000
-"""From how many bytes a message is parsed on another thread."""
+"""The size in bytes from which a message is parsed on another thread."""
 
 
 class Program(NamedTuple):
@@ -46,26 +46,25 @@ class Program(NamedTuple):
 
 
 class RefusedMessageError(Exception):
-    """A server sent a message that is longer than what is taken, or compressed."""
+    """A server sent a message that exceeds the limit or is compressed."""
 
 
 @contextlib.asynccontextmanager
 async def over_stdio(program: Program, max_bytes: int, log: ProgramLog) -> AsyncGenerator[TransportStreams]:
-    """Start a program and exchange messages with it, a line each; it is ended, with what it started, at the end.
+    """Start a program and exchange messages with it, one per line.
 
-    What it writes beside messages goes to `log`.
-
-    A line of more than `max_bytes` ends the connection: nobody can tell which call it answers.
+    On exit, the program is ended together with its children. Output other than messages goes to `log`. A line of more
+    than `max_bytes` ends the connection, since it is unknown which call it answers.
 
     Raises:
-        OSError: If it can't be started.
+        OSError: If the program can't be started.
     """
     process = await asyncio.create_subprocess_exec(
         shutil.which(program.command) or program.command,
         *program.args,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,  # the host program's stderr is not ours
+        stderr=subprocess.PIPE,  # the program must not write to the host program's stderr
         env={**get_default_environment(), **program.env},
         cwd=program.cwd,
         start_new_session=os.name != "nt",
@@ -80,13 +79,13 @@ async def over_stdio(program: Program, max_bytes: int, log: ProgramLog) -> Async
     finally:
         try:
             await _ended(_end(process, tasks, noise, log))
-        finally:  # it may be cancelled meanwhile
+        finally:  # this task may be cancelled meanwhile
             for stream in (read, write, heard, told):
                 stream.close()
 
 
 async def _ended(ending: Any) -> None:
-    """Wait for an ending to the end, also while this task is cancelled: no program may be left."""
+    """Finish `ending` even if this task is cancelled, so that no program is left running."""
     work = asyncio.ensure_future(ending)
     cancelled = None
     while not work.done():
@@ -101,7 +100,7 @@ async def _ended(ending: Any) -> None:
 async def _hear(
     process: asyncio.subprocess.Process, heard: MemoryObjectSendStream[SessionMessage | Exception], log: ProgramLog
 ) -> None:
-    """Pass on what a program says, to the end of its output or the first line that is too long."""
+    """Forward a program's messages until its output ends or a line is too long."""
     if process.stdout is None:
         return
     async with heard:
@@ -114,7 +113,7 @@ async def _hear(
 
 
 async def _line_of(stream: asyncio.StreamReader, log: ProgramLog) -> bytes:
-    """Read a line; one that is too long is noted, and taken for the end."""
+    """Read a line; one that is too long is recorded and treated as the end."""
     try:
         return await stream.readline()
     except ValueError:
@@ -134,7 +133,7 @@ async def _tell(
     told: MemoryObjectReceiveStream[SessionMessage],
     heard: MemoryObjectSendStream[SessionMessage | Exception],
 ) -> None:
-    """Write what the program is told; one that reads no more has gone."""
+    """Write messages to the program; if it no longer reads, the connection is closed."""
     if process.stdin is None:
         return
     try:
@@ -151,7 +150,7 @@ async def _end(
     noise: Sequence[asyncio.Task[None]],
     log: ProgramLog,
 ) -> None:
-    """Close a program's input and wait; one that stays is ended by a signal, with its children, and then killed."""
+    """Close a program's input and wait for its exit; then terminate it with its children, then kill."""
     if process.stdin is not None:
         process.stdin.close()
     for ask in (None, signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
@@ -163,7 +162,7 @@ async def _end(
                 log.exit_code = process.returncode if ask is None else None
                 break
     if noise:
-        await asyncio.wait(noise, timeout=_LAST_WORDS)  # what a child of it writes has no end
+        await asyncio.wait(noise, timeout=_LAST_WORDS)  # a surviving child may keep the pipe open
     for task in (*tasks, *noise):
         task.cancel()
     await asyncio.gather(*tasks, *noise, return_exceptions=True)
@@ -173,7 +172,7 @@ async def _end(
 
 
 async def _left(process: asyncio.subprocess.Process) -> None:
-    """Wait for the process alone; `wait` would wait for the end of its output too, which a child may hold open."""
+    """Wait for the process only; `wait` also waits for its output, which a child may hold open."""
     while process.returncode is None:  # noqa: ASYNC110 - nothing tells
         await asyncio.sleep(0.01)
 
@@ -187,11 +186,11 @@ def _signal(process: asyncio.subprocess.Process, which: signal.Signals) -> None:
 
 
 not_sent: contextvars.ContextVar[list[Exception] | None] = contextvars.ContextVar("not_sent", default=None)
-"""Gets why a request over HTTP could not even be sent, if whoever calls has put a list here."""
+"""A list that collects errors of HTTP requests that could not be sent, if the caller has set one."""
 
 
 class BoundedTransport(httpx2.AsyncBaseTransport):
-    """HTTP with bounded bodies, which says of a request that no connection was made for it."""
+    """HTTP with bounded bodies, which reports requests that could not be sent in `not_sent`."""
 
     def __init__(self, max_bytes: int) -> None:
         self._inner = httpx2.AsyncHTTPTransport()
@@ -203,10 +202,10 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         """Send a request.
 
         Raises:
-            RefusedMessageError: If the answer is compressed: nobody could tell how long it is.
+            RefusedMessageError: If the answer is compressed: its size would be unknown.
         """
         request.headers["accept-encoding"] = "identity"
-        if request.method == "DELETE":  # the end of a session, which nobody has to wait for
+        if request.method == "DELETE":  # the end of a session: no caller needs the answer
             request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "read": LEAVES_SECONDS}
         try:
             response = await self._inner.handle_async_request(request)
@@ -223,7 +222,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
             raise RefusedMessageError(msg)
         streamed = response.headers.get("content-type", "").startswith("text/event-stream")
         if isinstance(response.stream, httpx2.AsyncByteStream) and not (streamed and request.method == "GET"):
-            # events are bounded one by one, and all that answer one call together
+            # the client bounds each event; this bounds all events that answer one call
             response.stream = _Bounded(response.stream, self._max_bytes * (_EVENTS if streamed else 1))
         return response
 

@@ -1,4 +1,4 @@
-"""Plain words for MCP servers that can't be spoken to."""
+"""Descriptions of connection errors of MCP servers."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 LISTING = "tools/list"
 CUT_OFF = "SSE stream ended without a response"
-"""How the client says that a server over HTTP did not answer to the end."""
+"""The client's error message if a server's HTTP answer is incomplete."""
 TOO_LONG = "a message that is longer than `max_bytes`"
 _OTHER = "it may be made for another version of the protocol"
 
 
 def why(error: BaseException, request: str, program: ProgramLog | None) -> str:
-    """Say why there is no connection.
+    """Describe why there is no connection.
 
     Args:
-        error: What the client raised.
-        request: The request that it was to answer: `initialize` or `tools/list`.
-        program: What its program wrote beside the protocol, if it is one.
+        error: The client's exception.
+        request: The pending request: `initialize` or `tools/list`.
+        program: The output of the server's program; None over HTTP.
     """
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
@@ -41,13 +41,13 @@ def why(error: BaseException, request: str, program: ProgramLog | None) -> str:
         case _:
             text = reason_of(error)
     text += _beside(program)
-    return masked(text, in_url(text))  # it may quote the whole address
+    return masked(text, in_url(text))  # it may quote the address with its secrets
 
 
 def _refused(error: MCPError, request: str, program: ProgramLog | None) -> str:
     if (
         error.code == CONNECTION_CLOSED and error.message == "Connection closed"
-    ):  # servers of others use the number, too
+    ):  # third-party servers use this code, too
         return f"{_ended(program)} before it answered `{request}`"
     if foreign(error):
         return f"its answer to `{request}` {foreign(error)}: there may be no MCP server at this address"
@@ -60,7 +60,7 @@ def _refused(error: MCPError, request: str, program: ProgramLog | None) -> str:
 
 
 def foreign(error: MCPError) -> str:
-    """Say in which way an answer over HTTP is none; empty if it is one."""
+    """Describe an HTTP answer that is not a message of the protocol; else empty."""
     what, _, kind = error.message.partition(": ")
     if what == "Unexpected content type":
         return f"is no message of the protocol, but {kind or 'nothing'}"
@@ -72,7 +72,7 @@ def foreign(error: MCPError) -> str:
 
 
 def unreadable(request: str, error: ValidationError) -> str:
-    """Say what is wrong with an answer that has not the protocol's form."""
+    """Describe the error in an answer that violates the protocol's schema."""
     problem = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(map(str, problem["loc"])) or "the whole"
     return f"its answer to `{request}` has not the form of the protocol, {_OTHER} ({where}: {problem['msg']})"

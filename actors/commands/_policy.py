@@ -1,4 +1,4 @@
-"""The policy: what the operator's rules say of an action, whatever a model thinks."""
+"""The policy: the operator's rules decide about actions, independently of the model."""
 
 from __future__ import annotations
 
@@ -32,48 +32,48 @@ class Ruling:
 
 @dataclass(frozen=True)
 class Asked:
-    """What of a call some rules look at, beside its tool and its hazards."""
+    """The facts about calls that the rules need, besides tool and hazards."""
 
     arguments: frozenset[str] = frozenset()
     """The names of arguments."""
     resources: tuple[str, ...] = ()
     """Patterns for resources."""
     explain: bool = False
-    """Whether all is told, also where no rule looks at it."""
+    """Whether all facts are needed, also those that no rule looks at."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What the rules see of a call."""
+    """The facts about a call that rules match."""
 
     hazards: frozenset[Hazard] = frozenset()
     effect: Effect | None = None
-    """What repeating this call does, where its server tells that of each call; None: what the tool says."""
+    """The effect of this call, if its server determines it for each call; None: the tool's effect."""
     arguments: Mapping[str, JsonValue] = field(default_factory=dict)
-    """As the tool gets them, in canonical form."""
+    """The arguments as the tool receives them, in canonical form."""
     inexact: frozenset[str] = frozenset()
-    """Names of arguments of which nobody knows how the tool reads them: no rule allows because of them."""
+    """Names of arguments that the tool may read in unknown ways: no `allow` rule matches them."""
     resources: Mapping[str, Mapping[str, Coverage]] = field(default_factory=dict)
-    """What the call touches, and how much of it each pattern of the rules stands for."""
+    """The resources that the call touches, each with its coverage by the rules' patterns."""
 
 
 KEPT = 1000
-"""Of how many sorts of calls it is kept which rules may match."""
+"""The most combinations of agent, tool, effect and hazards whose possible rules are cached."""
 _ALLOWED = Ruling(Verdict.ALLOW, "no rule matches")
 
 
 class Policy:
-    """Rules in order; the first that matches decides, and what none matches is allowed."""
+    """Ordered rules: the first match decides; a call without a match is allowed."""
 
     def __init__(self, rules: tuple[PolicyRule, ...], *, explain: bool = False) -> None:
         self.rules = rules
         names = frozenset(name for rule in rules for name in rule.arguments)
         self.asked = Asked(names, tuple(dict.fromkeys(each for rule in rules for each in rule.resource)), explain)
-        """What has to be known of a call before the rules can be asked."""
+        """The facts about a call that `rule` needs."""
         self._possible = functools.lru_cache(maxsize=KEPT)(self._find)
 
     def rule(self, agent: Address, tool: ToolInfo, facts: Facts) -> Ruling:
-        """Give the ruling on a call of a tool by an agent."""
+        """Return the ruling on an agent's call of a tool."""
         for rule, ruling in self._possible(agent, tool.name, facts.effect or tool.effect, facts.hazards):
             if _is_about(rule, facts):
                 return ruling
@@ -82,7 +82,7 @@ class Policy:
     def _find(
         self, agent: Address, tool: str, effect: Effect, hazards: frozenset[Hazard]
     ) -> tuple[tuple[PolicyRule, Ruling], ...]:
-        """Give the rules that match some calls of a tool, up to the first that matches all of them."""
+        """Return the rules that match some calls of a tool, up to the first that matches all."""
         found = []
         for number, rule in enumerate(self.rules, 1):
             if _may_match(rule, agent, tool, effect, hazards):
@@ -95,12 +95,12 @@ class Policy:
 
 
 def matches(rule: PolicyRule, agent: Address, tool: ToolInfo, facts: Facts) -> bool:
-    """Say whether a rule matches a call of a tool."""
+    """Return whether a rule matches a call of a tool."""
     return _may_match(rule, agent, tool.name, facts.effect or tool.effect, facts.hazards) and _is_about(rule, facts)
 
 
 def _may_match(rule: PolicyRule, agent: Address, tool: str, effect: Effect, hazards: frozenset[Hazard]) -> bool:
-    """Say whether a rule matches calls of a tool, as far as that does not depend on their arguments."""
+    """Return whether a rule matches calls of a tool, apart from arguments and resources."""
     kind, _, rest = agent.partition("/")
     application = rest.partition("/")[0] if kind == "app" else ""
     return (
@@ -113,7 +113,7 @@ def _may_match(rule: PolicyRule, agent: Address, tool: str, effect: Effect, haza
 
 
 def _is_about(rule: PolicyRule, facts: Facts) -> bool:
-    """Say whether a rule matches a call's arguments and what it touches."""
+    """Return whether a rule matches a call's arguments and resources."""
     if not (rule.arguments or rule.resource):
         return True
     return all(_has(rule, facts, name, pattern) for name, pattern in rule.arguments.items()) and (
@@ -135,7 +135,7 @@ def _has(rule: PolicyRule, facts: Facts, name: str, pattern: str) -> bool:
 
 
 def _touches(rule: PolicyRule, facts: Facts) -> bool:
-    """Say whether a rule is about what a call touches: for an `allow` about all of it, else about any of it."""
+    """Return whether a rule matches a call's resources: all of them for `allow`, else any."""
     found = [
         {_coverage(pattern, resource, known) for pattern in rule.resource}
         for resource, known in facts.resources.items()

@@ -1,4 +1,4 @@
-"""Values that nobody may see: models, people and records know their names, and only tools get what they stand for."""
+"""Secret values: models, people and records see only their names, tools receive the values."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from callboard.messages import Decision, Target
 
 SHORTEST_IN_NAME = 6
-"""Shorter values may stand in an id or an argument: they would be found there by chance."""
+"""The shortest value that is looked for in ids and arguments; a shorter one would occur there by chance."""
 
 KEY_ROUNDS = 50_000
-"""How dear it is to guess a key that quotes a secret from what is kept of it: some 20 ms a guess."""
+"""Rounds of PBKDF2 for a task's key that contains a secret: guessing it costs about 20 ms a try."""
 
 _BEGINS = "${secret:"
-"""What each reference to a secret begins with; Python writes it as it is."""
+"""The start of each reference to a secret; `repr` does not escape it."""
 
 _MAY_CHANGE = frozenset({dict, list})
 
@@ -36,11 +36,11 @@ _T = TypeVar("_T")
 
 
 class UnknownSecretError(Exception):
-    """A tool's argument names a secret that nobody has given, or that did not survive a restart."""
+    """A tool's argument names a secret that does not exist, or that was lost with a restart."""
 
 
 class SecretRefusedError(ToolError):
-    """A model's answer names a secret where it was not granted; the text is for the model."""
+    """A model's answer names a secret where it is not granted; the message is for the model."""
 
     def __init__(self, name: str, tool: str, parameter: str) -> None:
         self.name, self.parameter = name, parameter
@@ -52,7 +52,7 @@ class SecretRefusedError(ToolError):
 
 @dataclass(frozen=True)
 class Place:
-    """The call of a tool in which a model's answer names secrets."""
+    """A tool and a target, for which secrets can be granted."""
 
     tool: str
     declared: frozenset[str] = frozenset()
@@ -60,13 +60,13 @@ class Place:
     target: Target | None = None
 
     def granted(self, secret: Secret, parameter: str) -> bool:
-        """Say whether a secret is granted to one of its parameters.
+        """Return whether a secret is granted to one of the tool's parameters.
 
-        It has to be one that the secret names, or one declared as secret where it names none, of a tool and on a target
-        that it names, or of any where it names none.
+        The secret has to name the parameter, the tool and the target. If it names no parameters, it is granted to
+        those that are declared as secret; if it names no tools or no targets, to all of them.
         """
         target = self.target
-        known = ("",) if target is None else (target.id, target.address)  # anybody may choose a window's title
+        known = ("",) if target is None else (target.id, target.address)  # any program can choose its window's title
         return (
             (_fits(secret.parameters, parameter) if secret.parameters else parameter in self.declared)
             and (not secret.tools or _fits(secret.tools, self.tool))
@@ -81,12 +81,12 @@ def _fits(patterns: tuple[str, ...], *names: str) -> bool:
 class Secrets:
     """The secrets of the operator and of the tasks that are not over. Thread-safe.
 
-    ``${secret:NAME}`` in a tool's argument stands for a value: wherever a program wrote it, and in a model's answer
-    where it was granted. In what tools answer and surfaces show, the values are replaced by that.
+    The reference ``${secret:NAME}`` in a tool's argument stands for a value: anywhere if a program wrote it, and where
+    it is granted in a model's answer. In tools' answers and observations, references replace the values.
     """
 
     def __init__(self, operators: Mapping[str, Secret], keys: Iterable[str] = ()) -> None:
-        """Take the operator's, which all tasks may use, and `keys`, which none may; a task's own beat them."""
+        """Create them; all tasks may use the operator's, none may use `keys`. A task's own take precedence."""
         self._operators = dict(operators)
         self._keys = dict.fromkeys(keys, MASK)
         self._tasks: dict[str, dict[str, Secret]] = {}
@@ -94,7 +94,7 @@ class Secrets:
         self._covered: dict[str, set[tuple[str, str]]] = {}
         self._shared = self._redactor({})
         self.known = bool(self._operators or self._shared)
-        """Whether there are secrets now; else nothing need be redacted, and no name is known."""
+        """Whether there are secrets now; otherwise nothing needs redacting."""
         self._lock = threading.Lock()
 
     def keep(self, task: Task) -> None:
@@ -114,29 +114,29 @@ class Secrets:
             self.known = bool(self._operators or self._shared or self._redactors)
 
     def cover(self, task_id: str, target: str, control: str) -> None:
-        """Note that a task puts a secret into a target's control: no picture shows it while the task runs."""
+        """Record a control that a task puts a secret into; pictures hide it while the task runs."""
         with self._lock:
             self._covered.setdefault(task_id, set()).add((target, control))
 
     @property
     def covers(self) -> bool:
-        """Whether a task has put a secret into any control."""
+        """True if a task has put a secret into a control."""
         return bool(self._covered)
 
     def covered(self, target: str) -> tuple[str, ...]:
-        """Name a target's controls that tasks have put secrets into, whichever task looks there."""
+        """List a target's controls that any task has put secrets into."""
         with self._lock:
             found = {control for each in self._covered.values() for known, control in each if known == target}
         return tuple(sorted(found))
 
     def names(self, task_id: str) -> tuple[str, ...]:
-        """Name what a task's tools may be given."""
+        """List the names of a task's secrets, its own and the operator's."""
         return tuple(self._of(task_id))
 
     def granted(
         self, task_id: str, places: Sequence[tuple[Place, Iterable[str]]]
     ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """List the secrets that a model may name in some calls, each with the places: ``tool, argument``."""
+        """List the secrets granted to some calls, each with its places: ``tool, argument``."""
         found = (
             (
                 name,
@@ -149,19 +149,19 @@ class Secrets:
         return tuple((name, where) for name, where in found if where)
 
     def fill(self, task_id: str, arguments: dict[str, JsonValue], place: Place | None) -> dict[str, JsonValue]:
-        """Put the values in their places; where there is nothing to put in, the arguments may be given as they are.
+        """Replace references with values; without references, the arguments may be returned unchanged.
 
         Args:
             task_id: The task.
-            arguments: A call's.
-            place: The call, where a model decided on it; None where a program did.
+            arguments: A call's arguments.
+            place: The call's place if a model decided on it; None if a program did.
 
         Raises:
-            SecretRefusedError: If a secret is not granted there.
-            UnknownSecretError: If there is no such secret (any more).
+            SecretRefusedError: If a secret is not granted to the place.
+            UnknownSecretError: If there is no such secret, or it was lost with a restart.
         """
         if _BEGINS not in repr(arguments) and _MAY_CHANGE.isdisjoint(map(type, arguments.values())):
-            return arguments  # else a tool gets lists and objects of its own, which it may change
+            return arguments  # otherwise the tool gets copies of lists and objects, which it may modify
         known = self._of(task_id)
         if place is not None:
             for parameter, given in arguments.items():
@@ -182,40 +182,40 @@ class Secrets:
         return {name: each_text(given, lambda text: REFERENCE.sub(value, text)) for name, given in arguments.items()}
 
     def redact(self, task_id: str, message: _T) -> _T:
-        """Put the names back in the values' places, in all texts of what is to be kept, told, shown or asked.
+        """Replace values with references, in all texts of a message.
 
-        Where nothing is `known` that is the message itself: what is called often asks for that first.
-        Of a task's key that quotes a secret a digest is left, so that keys which differ in a secret alone are two.
+        Without secrets, the message itself is returned; callers on hot paths check `known` first.
+        A task's key that contains a secret becomes a digest, so that keys which differ only in a secret stay distinct.
         """
         redactor = self._redactors.get(task_id, self._shared)
         return _redacted(redactor, message) if redactor.known else message
 
     def decided(self, task_id: str, decision: Decision, *, program: bool) -> Decision:
-        """Redact what was decided. In a program's arguments the names stand for the values, and are put in again.
+        """Redact a decision. `fill` puts the values back where references may stand for them.
 
-        A model may have read a value in a picture. As a name it is put in only where it was granted; of short values
-        that can't be said, since a model may write them by chance.
+        A model may have read a value from a picture. Once replaced by a reference, it is used only where it is
+        granted. Short values in a model's arguments are left, since a model may write them by chance.
         """
         redacted = self.redact(task_id, decision)
         if redacted.actions == decision.actions:
             return redacted
-        named = Redactor(_marks(self._of(task_id)), SHORTEST_IN_NAME)  # keys have no names that could be put in again
+        named = Redactor(_marks(self._of(task_id)), SHORTEST_IN_NAME)  # without keys: no reference stands for a key
         actions = (named if program else named.long).redact(decision.actions)
         return redacted.model_copy(update={"actions": actions})
 
     def redactor(self, task_id: str) -> Redactor:
-        """Give what redacts the texts of a task. Without the lock, since `dict.get` is one step."""
+        """Return the redactor of a task. Takes no lock, since `dict.get` is atomic."""
         return self._redactors.get(task_id, self._shared)
 
     def in_target(self, task_id: str, target: Target) -> bool:
-        """Say whether a secret stands in what names a target: that is in every record, and is not redacted."""
+        """Return whether a target's names contain a secret; records hold them unredacted."""
         return _holder(self._of(task_id), _names_of(target)) is not None
 
     def check_names(self, task: Task, target: Target | None = None) -> None:
-        """Refuse a task whose names hold a secret: they stand in every record, and are not redacted.
+        """Refuse a task whose names contain a secret; records hold them unredacted.
 
         Raises:
-            ValueError: If its id, session or target does; the secret is named.
+            ValueError: If its id, session or target does; the message names the secret.
         """
         if not (self._operators or task.secrets):
             return
@@ -234,19 +234,19 @@ class Secrets:
                 raise ValueError(msg)
 
     def as_kept(self, task: Task, of: Task | None = None) -> Task:
-        """Put a task's own secrets and the operator's out of sight in it, or in another one that may be the same."""
+        """Redact a task's own secrets and the operator's in the task, or in `of`, a possible duplicate."""
         return _redacted(self._redactor(_own(task)), of if of is not None else task)
 
     def _redactor(self, own: Mapping[str, Secret]) -> Redactor:
         return Redactor({**self._keys, **_marks({**self._operators, **own})}, SHORTEST_IN_NAME)
 
     def _of(self, task_id: str) -> dict[str, Secret]:
-        own = self._tasks.get(task_id)  # without the lock: `dict.get` is one step
+        own = self._tasks.get(task_id)  # no lock: `dict.get` is atomic
         return {**self._operators, **own} if own else self._operators
 
 
 def _marks(secrets: Mapping[str, Secret]) -> dict[str, str]:
-    """Give what stands in the place of each value; of two equal ones the first counts."""
+    """Map each value to its reference; of equal values the first counts."""
     marks: dict[str, str] = {}
     for name, secret in secrets.items():
         marks.setdefault(secret.value.get_secret_value(), f"${{secret:{name}}}")
@@ -258,7 +258,7 @@ def _names_of(target: Target) -> list[str]:
 
 
 def _holder(secrets: Mapping[str, Secret], names: Iterable[str]) -> str | None:
-    """Name a secret whose value stands in one of some names; None if none does."""
+    """Find a secret whose value is contained in one of some names; None if there is none."""
     for name, secret in secrets.items():
         value = secret.value.get_secret_value()
         if len(value) >= SHORTEST_IN_NAME and any(value in each for each in names):
@@ -279,12 +279,12 @@ def _redacted(redactor: Redactor, message: _T) -> _T:
 
 @functools.lru_cache(maxsize=64)
 def _digest(key: str, salt: str) -> str:
-    """Make of a key what nobody can read it from; the switchboard finds it made by who submits."""
+    """Hash a key slowly; cached, as the submitter computes it before the switchboard needs it."""
     return f"secret:{hashlib.pbkdf2_hmac('sha256', key.encode(), salt.encode(), KEY_ROUNDS).hex()}"
 
 
 def secrets_named(value: JsonValue) -> set[str]:
-    """Name the secrets that a JSON value refers to."""
+    """List the names of secrets that a JSON value refers to."""
     if _BEGINS not in repr(value):
         return set()
     found: set[str] = set()

@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 
 class Tools(dict[str, BoundTool]):
-    """Tools by name; made once for all steps on a target, and not changed after that."""
+    """Tools by name; built once for all steps on a target, and not modified later."""
 
     @functools.cached_property
     def offered(self) -> tuple[ToolInfo, ...]:
-        """Those that models are told of."""
+        """The tools that are offered to models."""
         return tuple(tool.info for tool in self.values() if tool.info.offered)
 
 
 KEPT = 1000
-"""How many targets' tools are kept bound."""
+"""The most combinations of kind and target whose bound tools are cached."""
 
 
 class Toolbox:
-    """Finds the server of a target, and the tools that an agent has on it. Thread-safe once made."""
+    """Finds a target's server and an agent's tools on it. Thread-safe once built."""
 
     def __init__(
         self,
@@ -45,11 +45,11 @@ class Toolbox:
         *,
         kinds: Collection[str] = tuple(AgentKind),
     ) -> None:
-        """Collect the servers' tools, for the kinds of agents that there are.
+        """Collect the servers' tools, for the known kinds of agents.
 
         Raises:
-            SettingsError: If a tool is for a kind that there is not, or two servers have the same name, or offer
-                HostAgents tools of the same name.
+            SettingsError: If a tool is for an unknown kind, or two servers have the same name, or offer HostAgents
+                tools of the same name.
         """
         self._servers: dict[str, Server] = {}
         self._tools: dict[str, tuple[ServerTool, ...]] = {}
@@ -83,9 +83,9 @@ class Toolbox:
     def unmatched(
         self, rules: Sequence[PolicyRule], targets: Callable[[], Sequence[Target]]
     ) -> Iterator[tuple[int, str]]:
-        """Find the rules that can match none of the tools, applications, arguments and resources that there are.
+        """Find the rules that match none of the existing tools, applications, arguments and resources.
 
-        `targets` lists the targets; it is asked only if nothing else tells the applications.
+        `targets` lists the targets; it is called only for a rule whose application no tool names.
         """
         known = [
             KnownTool(tool.name, tool.roots, frozenset(tool.tool.parameters.get("properties", ())))
@@ -102,7 +102,7 @@ class Toolbox:
         yield from unmatched(rules, known, kinds, lambda: [target.address.split("/")[1] for target in targets()])
 
     def server(self, target: Target) -> Server:
-        """Give the server that offers a target.
+        """Return the server that offers a target.
 
         Raises:
             LookupError: If no server has that name.
@@ -113,7 +113,7 @@ class Toolbox:
         return self._servers[target.server]
 
     def start_of(self, target: Target) -> Action | None:
-        """Give the call that starts an application which a subtask is assigned to; None where there is none."""
+        """Return the call that starts a subtask's application; None if it can't be started."""
         if target.start is not None:
             return Action(tool=target.start, arguments={"name": target.native.id})
         tool = opener(target.server)
@@ -121,10 +121,10 @@ class Toolbox:
         return Action(tool=tool, arguments={"application": target.native.id}) if found else None
 
     def offered(self, targets: Sequence[Target]) -> Observation:
-        """Observe what can be assigned: the targets of all servers.
+        """Build an observation of the targets of all servers, for the event loop's thread.
 
-        As long as they are the same, all observations share one tuple of them. With hundreds of windows and tasks the
-        garbage collector would have to walk through millions of references otherwise. For the event loop's thread.
+        While the targets are unchanged, all observations share one tuple of them. Otherwise, with hundreds of windows
+        and tasks, the garbage collector would have to traverse millions of references.
         """
         found = tuple(targets)
         if found is not self._offered.targets and found != self._offered.targets:
@@ -132,7 +132,7 @@ class Toolbox:
         return self._offered
 
     def tools(self, kind: str, target: Target | None) -> Tools:
-        """Give the tools of a kind of agent on a target (None: a HostAgent's), by name."""
+        """Return the tools of a kind of agent on a target (None: a HostAgent's), by name."""
         servers = self.servers if target is None else (self.server(target),)
         native = target.native if target is not None else None
         root = target.address.split("/")[1] if target is not None else ""
@@ -148,8 +148,8 @@ class Toolbox:
         return tools
 
     def actions(self, kind: str, target: Target | None) -> Tools:
-        """Give those that a model may call; they are kept, since each step asks for them several times."""
-        named: tuple[str, ...] = (kind,)  # what tools are bound by; JSON would take longer than the rest
+        """Return the tools that a model may call; cached, since each step needs them several times."""
+        named: tuple[str, ...] = (kind,)  # the fields that tools are bound by; JSON would be slower than the rest
         if target is not None:
             named = kind, target.server, target.id, target.address, target.group, repr(target.binds)
         found = self._actions.get(named)
@@ -160,7 +160,7 @@ class Toolbox:
         return found
 
     def missing(self, kind: str, target: Target | None, name: str) -> str:
-        """Say that an agent has no tool of a name: which ones it has, or where that tool can be called."""
+        """Describe a missing tool: the tools that the agent has, or the target that has this tool."""
         wanted = name.strip().casefold()
         for session in self._sessions:
             for tool in session.tools() if not session.everywhere else ():
@@ -175,7 +175,7 @@ class Toolbox:
 
 
 def actions_of(tools: Tools) -> Tools:
-    """Give the tools that a model may call."""
+    """Return the tools that a model may call."""
     return Tools({name: tool for name, tool in tools.items() if tool.type is CommandType.ACTION})
 
 

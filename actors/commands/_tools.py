@@ -1,4 +1,4 @@
-"""Tools as agents use them: bound to a target, checked before they run, called where they may block."""
+"""Tools bound to a target; arguments are checked first, and blocking calls run on lanes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class ToolFailure(Exception):  # noqa: N818 - it is an answer, not an error of ours
-    """A tool answered that it failed; the text is for the model."""
+    """A tool answered with an error; the message is for the model."""
 
 
 class BoundTool(ABC):
@@ -44,7 +44,7 @@ class BoundTool(ABC):
     type: CommandType
     binds: Mapping[str, JsonValue]
     place: Place
-    """What it is to those who grant secrets."""
+    """The tool and target, for which secrets are granted."""
     seconds: Seconds | None = None
     """The longest that a call may take; None: `limits.command_seconds`."""
 
@@ -55,11 +55,11 @@ class BoundTool(ABC):
         return names
 
     def takes(self, parameter: str) -> bool:
-        """Say whether a model may set a parameter of this name."""
+        """Return whether a model may set a parameter of this name."""
         return parameter in self.parameters
 
     def check(self, arguments: Mapping[str, JsonValue]) -> str | None:
-        """Say what is wrong with arguments, in words for the model; None if nothing is."""
+        """Describe the error in arguments, for the model; None if they are valid."""
         known = self.info.schema.get("properties", {})
         unknown = sorted(arguments.keys() - known.keys())
         if unknown and self.info.schema.get("additionalProperties", False) is False:
@@ -68,43 +68,46 @@ class BoundTool(ABC):
         return self._check(arguments)
 
     def same_facts(self, asked: Asked) -> Facts | None:
-        """Say what the policy's rules look at where it is the same for all calls; None: ask for each."""
+        """Return the facts for the policy's rules if all calls share them; None: use `facts`."""
         return None
 
     @abstractmethod
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
-        """Say of a call what the policy's rules look at. `made`: files that the task has made, as absolute paths."""
+        """Return a call's facts for the policy's rules; `made` has the task's files as absolute paths."""
 
     async def expected(self, arguments: Mapping[str, JsonValue]) -> str:
-        """Give the fingerprint that the surface will have after a call; empty where nobody can tell."""
+        """Return the surface's expected fingerprint after a call; empty if unknown."""
         return ""
 
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:
-        """Say whether a call was done before a crash; `fingerprint` is the surface's now. Unknown without a surface."""
+        """Return whether a call was done before a crash; unknown without a surface.
+
+        `fingerprint` is the surface's current one.
+        """
         return Probe.UNKNOWN
 
     @abstractmethod
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
-        """Say what is wrong with arguments, together with those that are bound."""
+        """Describe the error in arguments, together with the bound ones; None if they are valid."""
 
     @abstractmethod
     async def call(self, arguments: Mapping[str, JsonValue], guard: EffectGuard) -> JsonValue:
-        """Call it; what it changes, it changes as `guard`.
+        """Call it; `guard` fences its side effects.
 
         Raises:
             ToolFailure: If the tool answered with an error.
-            Exception: Whatever else the tool raises.
+            Exception: Any other exception of the tool.
         """
 
 
 KEPT = 64
-"""So many arguments that were checked are kept for their call."""
+"""The most validated arguments that are kept for their call."""
 
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 class LocalTool(BoundTool):
-    """A tool of a server that ships with us, called in process: same schema, no protocol in between."""
+    """A tool of an in-process server: the same schema as over MCP, without the protocol."""
 
     def __init__(self, server: Server, tool: ServerTool, target: Target | None, lanes: Lanes) -> None:
         self._server = server
@@ -112,7 +115,7 @@ class LocalTool(BoundTool):
         self._hazards = tool.hazards
         self._marked = Facts(tool.hazards)
         self._valid: dict[int, tuple[Mapping[str, JsonValue], dict[str, Any]]] = {}
-        """Arguments that were checked and not called with yet, by identity, and what they are as the tool gets them."""
+        """Validated arguments of pending calls, by identity, each with the values that the tool receives."""
         self._answers = _plain_answer(tool.tool.fn_metadata)
         knows_any = getattr(server.hazards, "__func__", None) is not Server.hazards
         self._asks = knows_any and tool.effect is not Effect.READ
@@ -143,19 +146,19 @@ class LocalTool(BoundTool):
         except ValidationError as error:
             problems = (f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
             return f"{self.info.name}: {'; '.join(problems)}"
-        if _SCALARS.issuperset(map(type, whole.values())):  # lists and objects in them may change until the call
+        if _SCALARS.issuperset(map(type, whole.values())):  # lists and objects may be modified before the call
             self._valid[id(arguments)] = whole, given
             if len(self._valid) > KEPT:
                 self._valid.pop(next(iter(self._valid)), None)
         return None
 
     def _validated(self, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Give the arguments as the tool gets them.
+        """Return the arguments as the tool receives them.
 
-        Where it takes nothing but texts, none is read as JSON, and MCP's walk through the fields can be left out.
+        If all parameters are texts, none is parsed as JSON, and MCP's loop over the fields is skipped.
 
         Raises:
-            ValidationError: If they do not fit.
+            ValidationError: If they are invalid.
         """
         metadata = self._tool.fn_metadata
         if not self._texts_alone:
@@ -163,7 +166,7 @@ class LocalTool(BoundTool):
         return {**metadata.arg_model.model_validate(arguments).__dict__}
 
     def same_facts(self, asked: Asked) -> Facts | None:
-        """Give the tool's mark, where neither the server nor the rules look at a call."""
+        """Return the tool's own hazards, if neither the server nor the rules inspect calls."""
         looks = (
             (self._asks and self._target is not None)
             or self._asks_effect
@@ -174,11 +177,11 @@ class LocalTool(BoundTool):
         return None if looks else self._marked
 
     async def _ask(self, method: Callable[..., Any], *arguments: object) -> Any:
-        """Call a method of the server, on the tool's lane."""
+        """Call a method of the server on the tool's lane."""
         return await self._lanes.run(self._lane, functools.partial(method, *arguments))
 
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
-        """Ask the tool's mark, and the server for this call; the server may look at its surface for it."""
+        """Combine the tool's hazards with the server's facts; the server may inspect its surface."""
         server, target, name = self._server, self._target, self.info.name
         hazards = self._hazards
         if self._asks and target is not None:
@@ -186,12 +189,12 @@ class LocalTool(BoundTool):
         effect: Effect | None = None
         if self._asks_effect:
             said = await self._ask(server.effect, target, name, arguments)
-            effect = None if said is None else Effect(said)  # an intent depends on it: no other word counts
+            effect = None if said is None else Effect(said)  # intents depend on it: an unknown effect must raise
         if not (asked.arguments or asked.resources or asked.explain):
             return Facts(hazards, effect)
         seen: Mapping[str, JsonValue] = self._canonical({**arguments, **self.binds})
         touched: Collection[str] = (UNKNOWN,)
-        with contextlib.suppress(ToolError):  # the tool itself will refuse such a call
+        with contextlib.suppress(ToolError):  # the tool itself will reject the call
             seen = await self._ask(server.canonical, target, name, seen)
         if asked.resources or asked.explain:
             with contextlib.suppress(ToolError):
@@ -203,7 +206,7 @@ class LocalTool(BoundTool):
         return {resource: {pattern: covers(pattern, resource) for pattern in patterns} for resource in touched}
 
     def _canonical(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """Give the arguments as the tool gets them; what is secret stays the reference that stands for it."""
+        """Return the arguments in canonical form; references to secrets stay."""
         given = self._validated(dict(arguments))
         shown = {
             name: arguments.get(name, MASK) if isinstance(value, SecretStr) else value for name, value in given.items()
@@ -212,17 +215,17 @@ class LocalTool(BoundTool):
         return {name: canonical(value) for name, value in values.items()}
 
     async def expected(self, arguments: Mapping[str, JsonValue]) -> str:
-        """Ask the server."""
+        """Ask the server; empty if it raises."""
         if self._target is None:
             return ""
         try:
             expected: str = await self._ask(self._server.expected, self._target, self.info.name, arguments)
-        except Exception:  # an edge: who can't tell what to expect is asked no more than that
+        except Exception:  # third-party code boundary: the fingerprint is optional
             return ""
         return expected
 
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:
-        """Ask the server; it may look at its surface for it."""
+        """Ask the server, which may inspect its surface."""
         found: Probe = await self._ask(self._server.probe, self._target, intent, foreseen, fingerprint)
         return found
 
@@ -249,7 +252,7 @@ class LocalTool(BoundTool):
 
 
 def _plain_answer(metadata: FuncMetadata) -> type | None:
-    """Give the type that a tool answers with, if answers of exactly this type need no conversion; else None."""
+    """Return a tool's answer type if exactly this type needs no conversion; else None."""
     field = getattr(metadata.output_model, "model_fields", {}).get("result") if metadata.wrap_output else None
     return field.annotation if field and field.annotation in _PLAIN and not field.metadata else None
 
@@ -258,7 +261,7 @@ _PLAIN = (str, int, bool)
 
 
 def declared_secret(schema: Mapping[str, Any]) -> frozenset[str]:
-    """Name the parameters that an object's schema declares as secret, as pydantic does for `SecretStr`."""
+    """List the parameters that a schema declares as secret, as pydantic does for `SecretStr`."""
     parts = schema.get("properties", {})
     return frozenset(name for name, part in parts.items() if _is_secret(part))
 
@@ -270,17 +273,17 @@ def _is_secret(schema: Any) -> bool:
 
 
 def without(schema: dict[str, Any], names: Mapping[str, object]) -> dict[str, Any]:
-    """Take properties out of an object's schema."""
+    """Remove properties from an object's schema."""
     kept = {name: part for name, part in schema.get("properties", {}).items() if name not in names}
     required = [name for name in schema.get("required", ()) if name not in names]
     return {**schema, "properties": kept, "required": required}
 
 
 def value_of(result: CallToolResult, *, wrapped: bool) -> JsonValue:
-    """Turn what a tool answered into JSON: its structured content, else its text.
+    """Convert a tool's answer to JSON: its structured content, else its text.
 
     Raises:
-        ToolFailure: If it is an error, also the form ``{"success": false}`` that some servers use.
+        ToolFailure: If it is an error, also in the form ``{"success": false}`` that some servers use.
     """
     text = "\n".join(block.text for block in result.content if block.type == "text")
     content: JsonValue = result.structured_content if result.structured_content is not None else (text or None)
@@ -294,7 +297,7 @@ def value_of(result: CallToolResult, *, wrapped: bool) -> JsonValue:
 
 
 def _parsed(text: str) -> JsonValue:
-    """Read a text that is JSON; many servers answer with nothing else."""
+    """Parse a text as JSON, which many servers answer with; None if it is not JSON."""
     try:
         value: JsonValue = json.loads(text)
     except ValueError:
@@ -303,11 +306,11 @@ def _parsed(text: str) -> JsonValue:
 
 
 def schema_problem(schema: dict[str, Any], arguments: Mapping[str, JsonValue]) -> str | None:
-    """Say how arguments break a JSON Schema; None if they do not."""
-    validator = jsonschema.Draft202012Validator(schema, registry=Registry())  # nothing is fetched
+    """Describe how arguments violate a JSON Schema; None if they are valid."""
+    validator = jsonschema.Draft202012Validator(schema, registry=Registry())  # fetches no references
     try:
         problem = next(validator.iter_errors(dict(arguments)), None)
-    except Exception as error:  # an edge: the schema is a third party's, and may be anything
+    except Exception as error:  # third-party code boundary: the schema may be anything
         return f"its schema can't be used: {error}"
     if problem is None:
         return None
@@ -316,7 +319,7 @@ def schema_problem(schema: dict[str, Any], arguments: Mapping[str, JsonValue]) -
 
 
 def effect_of(annotations: Any, *, trusted: bool) -> Effect:
-    """Read a tool's effect from MCP's annotations; of a server that is not trusted nothing is believed."""
+    """Read a tool's effect from MCP's annotations; those of an untrusted server are ignored."""
     if not trusted or annotations is None:
         return Effect.ONCE
     if annotations.read_only_hint:

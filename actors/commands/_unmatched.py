@@ -1,4 +1,4 @@
-"""Rules that can match nothing: a mistyped name in a rule leaves open what the operator meant to close."""
+"""Detection of rules that can't match: a mistyped name would allow an action meant to be denied."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KnownTool:
-    """What there is to know of a tool before anybody calls it."""
+    """The static facts about a tool."""
 
     name: str
     applications: frozenset[str]
-    """The application roots it works in; empty for any."""
+    """The application roots in which it works; empty for any."""
     arguments: frozenset[str] | None
-    """The names of its arguments; None where it declares none, and may take any."""
+    """The names of its arguments; None if it declares none and may take any."""
 
 
 def unmatched(
@@ -32,14 +32,14 @@ def unmatched(
     kinds: Collection[str],
     applications: Callable[[], Collection[str]],
 ) -> Iterator[tuple[int, str]]:
-    """Find the rules that can match nothing, each by its number and with a reason.
+    """Find the rules that can't match, each with its number and the reason.
 
     Args:
         rules: The operator's rules.
         tools: All tools of all servers.
         kinds: The kinds of resource that servers name.
-        applications: Lists the applications of the targets that there are now; asked only for a rule that names an
-            application of which no tool knows.
+        applications: Lists the applications of the current targets; called only if a rule names an application that
+            no tool knows.
     """
     names = {tool.name for tool in tools}
     for number, rule in enumerate(rules, 1):
@@ -64,6 +64,6 @@ def unmatched(
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """Name the nearest of the known names, as the end of a sentence; empty if none is near."""
+    """Suggest the nearest known name, as the end of a sentence; empty if none is near."""
     found = difflib.get_close_matches(name.removeprefix(EXPRESSION).strip("*"), sorted(known), n=1)
     return f"; the nearest is {found[0]!r}" if found else ""
