@@ -1,4 +1,4 @@
-"""Settings (typed), defaults, prompts, logging set-up."""
+"""Typed settings with defaults, prompts, plug-ins, redaction, and the log."""
 
 from callboard.config._host_log import HostLog
 from callboard.config._in_force import in_force, settings_in_force

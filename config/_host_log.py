@@ -1,4 +1,4 @@
-"""What goes to the host program's own logging: that something of it, or of ours, failed."""
+"""Messages to the host program's logging about failures in it or in Callboard."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import logging
 from typing import Any
 
 HOST = logging.getLogger("callboard")
-"""The host program's logger for us."""
+"""The logger ``callboard``, which the host program configures."""
 SILENT: list[logging.Handler] = [logging.NullHandler()]
-"""Its handlers where the host program has added none."""
-HOST.addHandler(SILENT[0])  # else `logging` prints what is important where nobody has set anything up
+"""Its handlers if the host program has added none."""
+HOST.addHandler(SILENT[0])  # otherwise an unconfigured `logging` prints warnings to stderr
 
 
 class HostLog(logging.LoggerAdapter[logging.Logger]):
-    """A logger that never raises. What a handler or a filter of the host program raises ends none of our threads."""
+    """A logger that never raises, so that the host program's handlers and filters can't end a thread."""
 
     def __init__(self) -> None:
         """Log as ``callboard``."""
         super().__init__(HOST, {})
 
     def log(self, level: int, msg: object, *args: object, **kwargs: Any) -> None:
-        """Log; it is lost if that fails, since there is no other place to say it."""
+        """Log a message; it is lost if that raises."""
         with contextlib.suppress(BaseException):
-            super().log(level, msg, *args, **{**kwargs, "stacklevel": 2})  # its place is where it was called
+            super().log(level, msg, *args, **{**kwargs, "stacklevel": 2})  # the caller's line

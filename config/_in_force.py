@@ -1,4 +1,4 @@
-"""The settings in force: what of them decides how work goes on, as a journal keeps it for a replay."""
+"""The settings that determine a task's course, as a journal stores them for a replay."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _WHOLE: dict[str, type[Section]] = {
     "budget": BudgetSettings,
 }
 _IN_DOUBT = {"in_doubt"}
-"""What of the section `journal` is kept; all else of it says where things are."""
+"""The keys of the section `journal` that are stored; the others only concern its file."""
 _FREE = ("agent", "application", "tool", "arguments", "resource", "reason")
-"""The members of a rule that are free text, and so could quote a secret."""
+"""The members of a rule that are free text, and may contain a secret."""
 
 
 def in_force(settings: Settings) -> dict[str, JsonValue]:
-    """Give what of some settings decides how work goes on: limits, policy, budgets, whether people are asked.
+    """Return the settings that determine a task's course: limits, policy, budgets, whether people are asked.
 
-    Defaults are in it too: a later version may have others. Where a rule quotes a secret there are stars.
+    Defaults are included, since a later version may have others. Secrets in rules are masked.
     """
     kept: dict[str, Any] = {name: getattr(settings, name).model_dump(mode="json") for name in _WHOLE}
     kept["journal"] = settings.journal.model_dump(mode="json", include=_IN_DOUBT)
@@ -45,7 +45,7 @@ def in_force(settings: Settings) -> dict[str, JsonValue]:
 
 
 def _with_patterns(sections: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Make of a regular expression with stars in it, which is none any more, a pattern that may match anything."""
+    """Replace regular expressions that masking has made invalid with a glob of stars, which matches any text."""
 
     def whole(value: Any) -> Any:
         if isinstance(value, str):
@@ -58,7 +58,7 @@ def _with_patterns(sections: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def settings_in_force(sections: dict[str, JsonValue]) -> Settings:
-    """Make settings of what `in_force` gave; all else in them is a default, and nothing the environment's.
+    """Build settings from the result of `in_force`, with defaults for the rest; the environment is ignored.
 
     Raises:
         SettingsError: If this version can't read them.

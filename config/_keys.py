@@ -1,4 +1,4 @@
-"""What is secret in the settings: named secrets, and what providers and MCP servers are called and started with."""
+"""Secret values in the settings: named secrets, and those of providers and MCP servers."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _LONG = 8
 
 
 def output_redactor(settings: object) -> Redactor:
-    """Make what redacts the log and traces: all secret values, variables and headers of any name included."""
+    """Create the redactor of log and traces, for all secret values, including variables and headers of any name."""
     return Redactor(dict.fromkeys(secrets_of(settings), MASK))
 
 
 def secrets_of(settings: object) -> Iterator[str]:
-    """Find all secret values in settings; very short ones are left, since they would blot out ordinary text."""
+    """Find all secret values in settings, except very short ones, which would match ordinary text."""
     return (secret for secret in _secrets_in(settings, all_names=True) if len(secret) >= SHORTEST)
 
 
 def keys_of(settings: object) -> Iterator[str]:
-    """Find what is secret wherever it stands: keys and passwords, but no variable of a server such as ``LANG``."""
+    """Find values that are secret in any context: keys and passwords, but not variables such as ``LANG``."""
     return (secret for secret in _secrets_in(settings, all_names=False) if len(secret) >= _LONG)
 
 

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def check_kind(where: str, kind: str, kinds: Collection[str]) -> None:
-    """Refuse a kind of agent that there is not.
+    """Refuse an unknown kind of agent.
 
     Args:
-        where: What names it, for the error.
+        where: The place that names it, for the error.
         kind: Its name.
-        kinds: The names that there are.
+        kinds: The known names.
 
     Raises:
-        SettingsError: If it is none of them; the text names them, and the nearest one.
+        SettingsError: If the kind is unknown; the message lists the known ones, and suggests the nearest.
     """
     if kind not in kinds:
         near = difflib.get_close_matches(kind, list(kinds), n=1, cutoff=0.5)
@@ -32,7 +32,7 @@ def check_kind(where: str, kind: str, kinds: Collection[str]) -> None:
 
 
 def check_kinds(settings: Settings, kinds: Collection[str]) -> None:
-    """Refuse settings that name a kind of agent that there is not.
+    """Refuse settings that name an unknown kind of agent.
 
     Raises:
         SettingsError: If they do.

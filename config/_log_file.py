@@ -1,4 +1,4 @@
-"""The log's file: for its user alone, of bounded size, and opened anew when somebody else has moved it away."""
+"""The log's file: private, rotated by size, and reopened when another program has moved it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 class LogFile:
-    """A file of lines. One that would grow past its size gets a number, and a new one is begun; for one thread."""
+    """A file of lines that is rotated when it would exceed its size. For one thread."""
 
     def __init__(self, path: Path, max_bytes: int | None, backups: int) -> None:
-        """Open it, to add to what is there.
+        """Open it for appending.
 
         Args:
-            path: The file; ``<name>.1`` is the one before it, and so on.
-            max_bytes: How large it may grow; None for as large as it gets.
-            backups: How many earlier ones are kept.
+            path: The file; ``<name>.1`` is the previous one, and so on.
+            max_bytes: The largest size; None for no limit.
+            backups: The number of earlier files that are kept.
 
         Raises:
             SettingsError: If it can't be opened.
@@ -37,15 +37,15 @@ class LogFile:
             raise SettingsError(msg) from error
 
     def write(self, lines: Sequence[bytes]) -> int:
-        """Add lines without their ends, as many as there is room for; a new file is begun if the first has none.
+        """Append as many lines as fit, without their line ends; rotate if the first does not fit.
 
         Returns:
-            How many were added, at least one.
+            The number of lines appended, at least one.
 
         Raises:
             OSError: If they can't be written.
         """
-        if self._file.closed:  # it could not be opened anew before
+        if self._file.closed:  # it could not be reopened before
             self._open()
         if self._max_bytes is not None and self._size and self._size + len(lines[0]) + 1 > self._max_bytes:
             self._rotate()
@@ -61,13 +61,13 @@ class LogFile:
         return taken
 
     def flush(self) -> None:
-        """Hand what was written to the operating system. A file that was moved away or deleted is begun anew.
+        """Flush to the operating system. A file that was moved or deleted is created again.
 
         Raises:
             OSError: If it can't be written.
         """
         if self._file.closed:
-            return  # the next line opens it anew
+            return  # the next write reopens it
         self._file.flush()
         try:
             there = self._path.stat()
@@ -82,7 +82,7 @@ class LogFile:
         """Close it.
 
         Raises:
-            OSError: If what is left can't be written.
+            OSError: If buffered lines can't be written.
         """
         self._file.close()
 

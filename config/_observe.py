@@ -1,4 +1,4 @@
-"""What is observed from outside: traces and counters."""
+"""Settings of traces and metrics."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from callboard.config._section import Section
 
 
 class ObserveSettings(Section):
-    """What is offered to monitoring, beside the log. Neither is needed to run."""
+    """Traces and metrics for monitoring, in addition to the log; both are optional."""
 
     traces: bool = False
-    """Whether each task becomes an OpenTelemetry trace, given to the tracer provider that the host program has set;
+    """Whether each task becomes an OpenTelemetry trace, sent to the host program's tracer provider;
     needs `pip install 'callboard[otel]'`."""
     metrics: bool = False
     """Whether tasks, steps, calls, tokens and failures are counted, for `Supervisor.metrics`; needs

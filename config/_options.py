@@ -1,4 +1,4 @@
-"""The options of plug-ins: hidden where they are secret, and validated by a signature."""
+"""The options of plug-ins: secrets are hidden, and a signature validates them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _hidden(value: Any, name: str = "") -> Any:
-    """Hide each text with a name like a key's."""
+    """Wrap each text with a name like a key's in `SecretStr`."""
     if isinstance(value, dict):
         return {key: _hidden(part, str(key)) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -29,7 +29,7 @@ def _hidden(value: Any, name: str = "") -> Any:
 
 
 def revealed(value: Any) -> Any:
-    """Give options as the plug-in gets them."""
+    """Unwrap the secrets in options, for the plug-in."""
     if isinstance(value, dict):
         return {key: revealed(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -44,10 +44,11 @@ Options = Annotated[dict[str, Any], BeforeValidator(_hidden)]
 def fitting_options(
     factory: Callable[..., Any], settings: Settings, options: Mapping[str, Any], where: str
 ) -> dict[str, Any]:
-    """Validate options by a signature.
+    """Validate options against a signature.
 
     Raises:
-        SettingsError: If one is unknown, missing or wrong; the text names each, and of an unknown one the nearest.
+        SettingsError: If one is unknown, missing or invalid; the message names each, and suggests the nearest name for
+            an unknown one.
     """
     parameters = parameters_of(factory)
     taken = {
@@ -70,15 +71,15 @@ def fitting_options(
 
 
 def parameters_of(factory: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """Give the parameters of a function or class, with their types where those can be found at run time."""
+    """Return the parameters of a function or class, with types that can be resolved at run time."""
     try:
         return inspect.signature(factory, eval_str=True).parameters
-    except (NameError, AttributeError, SyntaxError, TypeError):  # a type that is imported for type checkers alone
+    except (NameError, AttributeError, SyntaxError, TypeError):  # a type that is imported only for type checkers
         return inspect.signature(factory).parameters
 
 
 def _validated(parameters: Mapping[str, inspect.Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Validate options as pydantic fields, under names of our own: theirs may be pydantic's."""
+    """Validate options as pydantic fields, renamed since an option may have a name that pydantic uses."""
     names = {name: f"option_{place}" for place, name in enumerate(parameters)}
 
     def valid(type_of: Callable[[inspect.Parameter], Any]) -> BaseModel:
@@ -92,7 +93,7 @@ def _validated(parameters: Mapping[str, inspect.Parameter], given: Mapping[str, 
 
     try:
         made = valid(lambda each: Any if each.annotation is each.empty else each.annotation)
-    except PydanticUserError:  # it has a type that can't be found at run time: the plug-in itself checks then
+    except PydanticUserError:  # a type can't be resolved at run time: the plug-in has to validate
         made = valid(lambda _: Any)
     return {name: getattr(made, names[name]) if name in names else value for name, value in given.items()}
 

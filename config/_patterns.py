@@ -1,4 +1,4 @@
-"""Patterns of the policy's rules: globs, and regular expressions of an engine that never backtracks."""
+"""Patterns of the policy's rules: globs, and regular expressions without backtracking."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from pydantic import AfterValidator
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 EXPRESSION = "re:"
-"""What a regular expression begins with; all else is a glob."""
+"""The prefix of a regular expression; any other pattern is a glob."""
 
 
 def fits(pattern: str, text: str) -> bool:
-    """Say whether a pattern fits a whole text. Takes time in proportion to the text, whatever the pattern is."""
+    """Return whether a pattern matches a whole text, in time linear in the text's length."""
     if pattern.startswith(EXPRESSION):
-        writable = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")  # half a pair is no Unicode
+        writable = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")  # lone surrogates are invalid
         return _expression(pattern.removeprefix(EXPRESSION)).isinstance_python(writable)
     return fnmatch.fnmatchcase(text, pattern)
 
 
 @functools.lru_cache(maxsize=1024)
 def _expression(expression: str) -> SchemaValidator:
-    """Compile a regular expression for a whole text, in which a dot stands for a line's end too.
+    """Compile a regular expression that matches a whole text; a dot matches line ends too.
 
-    Python's own engine tries every way in which a text may be divided, and takes hours for some expressions. The one of
-    pydantic, Rust's, takes time in proportion to the text; so it knows no look-around and no back-references.
+    Python's engine backtracks, and takes hours for some expressions. The Rust engine that pydantic has takes linear
+    time; so it supports no look-around and no back-references.
 
     Raises:
-        ValueError: If it is none, or none that this engine knows; the text says why.
+        ValueError: If it is invalid, or this engine does not support it; the message gives the reason.
     """
     try:
-        _compiled(expression)  # alone, too: with what stands around it an unbalanced one may be another one
+        _compiled(expression)  # on its own, too: an expression like `a)(b` is valid only inside the group below
         return _compiled(rf"\A(?s:{expression})\z")
     except SchemaError as error:
         why = str(error).strip().splitlines()[-1].strip().removeprefix("error: ").removeprefix("SchemaError: ")

@@ -1,4 +1,4 @@
-"""Plug-ins: entry points of installed distributions, loaded only where the settings name them."""
+"""Plug-ins: entry points of installed distributions, loaded only if the settings name them."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ if TYPE_CHECKING:
 
 
 class PluginGroup(StrEnum):
-    """The groups of entry points that plug-ins are found in. There is none for policies."""
+    """The groups of entry points for plug-ins. There is none for policies."""
 
     SURFACES = "callboard.surfaces"
-    """Give a `Server`."""
+    """They return a `Server`."""
     MODELS = "callboard.models"
-    """Give a `Model`."""
+    """They return a `Model`."""
     AGENTS = "callboard.agents"
-    """Are an `AgentSpec`."""
+    """They are an `AgentSpec`."""
 
 
 def find_plugin(group: PluginGroup, wanted: str, where: str) -> EntryPoint:
-    """Find an entry point by its name. Reads the metadata of what is installed, and imports nothing.
+    """Find an entry point by name, from installed metadata. Imports nothing.
 
     Args:
-        group: The group that it is in.
-        wanted: Its name; or that of its distribution, a colon, and its name.
-        where: What names it, for errors.
+        group: Its group.
+        wanted: Its name, or `DISTRIBUTION:NAME`.
+        where: The setting that names it, for errors.
 
     Raises:
-        SettingsError: If there is none, or more than one; the text names those that there are.
+        SettingsError: If there is none, or more than one; the message lists those that are installed.
     """
     distribution, _, name = wanted.rpartition(":")
     installed = sorted(importlib.metadata.entry_points(group=group), key=lambda entry: (entry.name, _owner(entry)))
@@ -60,20 +60,20 @@ def find_plugin(group: PluginGroup, wanted: str, where: str) -> EntryPoint:
 
 
 def described(entry: EntryPoint) -> str:
-    """Name the distribution of an entry point, with its version."""
+    """Return the name and version of an entry point's distribution."""
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "callboard"
 
 
 def told_plugin(entry: EntryPoint) -> str:
-    """Name a plug-in for errors: its entry point, its distribution, and what that names."""
+    """Describe a plug-in for errors: its entry point, distribution and object."""
     return f"the plug-in {entry.name!r} of {described(entry)} ({entry.value})"
 
 
 def import_plugin(entry: EntryPoint, where: str) -> Any:
-    """Import what an entry point names.
+    """Import the object of an entry point.
 
     Raises:
-        SettingsError: If that fails; the text names the distribution, the entry point and the exception.
+        SettingsError: If that fails; the message names the distribution, the entry point and the exception.
     """
     try:
         return entry.load()
@@ -89,20 +89,20 @@ def make_plugin(
     options: Mapping[str, Any],
     where: str,
 ) -> Any:
-    """Call what an entry point gave, with options that fit its signature.
+    """Call an entry point's object, with options validated against its signature.
 
-    An option with an annotation is validated as a pydantic field of that type is. A relative path starts from the
-    settings' folder.
+    An annotated option is validated like a pydantic field of that type. A relative path starts from the settings'
+    folder.
 
     Args:
         entry: The entry point, for errors.
-        factory: What `import_plugin` gave.
-        settings: The settings; their secrets are taken out of errors.
+        factory: The result of `import_plugin`.
+        settings: The settings; their secrets are redacted in errors.
         options: The options, by the names of parameters.
-        where: What names the plug-in, for errors.
+        where: The setting that names the plug-in, for errors.
 
     Raises:
-        SettingsError: If an option is unknown, missing or wrong, or the call fails.
+        SettingsError: If an option is unknown, missing or invalid, or the call fails.
     """
     if not callable(factory):
         msg = f"{where}: {told_plugin(entry)} is a {type(factory).__name__}, which can't be called"

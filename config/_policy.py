@@ -1,4 +1,4 @@
-"""The policy's rules: what the operator says of actions, and what is asked before if the operator says nothing."""
+"""The policy's rules: the operator's, and the default ones."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from callboard.messages import Effect, Hazard
 
 
 class Verdict(StrEnum):
-    """What a policy rule says of an action."""
+    """A policy rule's decision about an action."""
 
     ALLOW = "allow"
     """It may run."""
     APPROVE = "approve"
     """A person must approve it first."""
     DENY = "deny"
-    """It never runs; the model is told why."""
+    """It never runs; the model gets the reason."""
 
 
 def _as_tuple(value: object) -> object:
@@ -28,13 +28,13 @@ def _as_tuple(value: object) -> object:
 
 
 class PolicyRule(Section):
-    """One rule; it matches when all that it names matches.
+    """One rule; it matches if all of its conditions match.
 
-    A pattern is a glob, or a regular expression after `re:` that must match the whole text.
+    A pattern is a glob, or `re:` and a regular expression that must match the whole text.
     """
 
     verdict: Verdict
-    """What it says of the actions that it matches."""
+    """The decision about the actions that it matches."""
     agent: Pattern = "*"
     """The agent's address."""
     application: Pattern = "*"
@@ -44,34 +44,35 @@ class PolicyRule(Section):
     effects: tuple[Effect, ...] = ()
     """The tool's effect; empty for any."""
     hazards: tuple[Hazard, ...] = ()
-    """What makes the action one that a person may want to see; one of them is enough; empty for any action."""
+    """Reasons why a person may want to approve the action; one of them is enough; empty for any action."""
     arguments: dict[str, Pattern] = Field(default_factory=dict)
-    """Patterns for arguments, by name. They are matched as the tool gets them: checked, with its defaults, and in one
-    form (`1000` for `1000.0` and `1e3`); what is no text as JSON. A missing argument never matches."""
+    """Patterns for arguments, by name. Arguments are matched as the tool receives them: validated, with its defaults,
+    and in canonical form (`1000` for `1000.0` and `1e3`); values other than texts as JSON. A missing argument never
+    matches."""
     resource: Annotated[tuple[Pattern, ...], BeforeValidator(_as_tuple)] = ()
-    """Patterns for what a call touches, such as `sheet:Payroll` or `file:*.xlsx`, one or a list; none for anything. An
-    `allow` matches when each resource lies within one of them, an `approve` or `deny` when one of them touches any."""
+    """Patterns for the resources that a call touches, such as `sheet:Payroll` or `file:*.xlsx`, one or a list; empty
+    for any. An `allow` matches if each resource lies within a pattern, an `approve` or `deny` if any overlaps one."""
     reason: str = ""
-    """Told to the model on a denial, and to the person on an approval."""
+    """The reason shown to the model on a denial, and to the person on an approval."""
 
 
 DEFAULT_RULES = (
     PolicyRule(verdict=Verdict.APPROVE, hazards=tuple(Hazard), reason="the default asks before what may do harm"),
 )
-"""What is asked for approval if no rule of the operator's says otherwise: every hazard that there is."""
+"""The default rules: every hazard needs approval unless a rule of the operator decides otherwise."""
 
 
 class PolicySettings(Section):
-    """Rules for actions; the first that matches decides, and what none matches is allowed."""
+    """Rules for actions; the first match decides, and an action without a match is allowed."""
 
     rules: tuple[PolicyRule, ...] = ()
-    """The operator's rules, in order; they come before the default."""
+    """The operator's rules, in order; they precede the default ones."""
     defaults: bool = True
-    """Whether what deletes, overwrites, sends, installs, spends, launches, configures, leaves the workspace, or is
-    unknown, needs approval if no rule says otherwise."""
+    """Whether an action that deletes, overwrites, sends, installs, spends, launches, configures, leaves the workspace,
+    or is unknown, needs approval unless a rule decides otherwise."""
 
     explain: bool = False
-    """Whether each decision tells the arguments and resources of the call, also where no rule asks for them."""
+    """Whether each decision includes the call's arguments and resources, even if no rule needs them."""
 
     @property
     def all_rules(self) -> tuple[PolicyRule, ...]:
@@ -80,5 +81,5 @@ class PolicySettings(Section):
 
 
 def as_rules(value: object) -> object:
-    """Take a plain list for the rules alone."""
+    """Convert a plain list of rules to a section."""
     return {"rules": value} if isinstance(value, list | tuple) else value

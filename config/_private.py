@@ -1,4 +1,4 @@
-"""Files and folders that are made for their user alone: what was logged and recorded may be confidential."""
+"""Private files and folders: logs and recordings may be confidential."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def open_private(path: Path) -> TextIO:
-    """Open a text file to append to it. If it is made, nobody but its user may read it; one that is there stays.
+    """Open a text file for appending. A new file is readable by its owner only; an existing one keeps its mode.
 
     Raises:
         OSError: If it can't be opened.
@@ -19,10 +19,10 @@ def open_private(path: Path) -> TextIO:
 
 
 def make_private(folder: Path, *, exist_ok: bool = False) -> None:
-    """Make a folder, and those above it, that nobody but its user may look into; those that are there stay.
+    """Create a folder and its parents, accessible to the owner only; existing ones keep their mode.
 
     Raises:
-        OSError: If it can't be made, or is there already.
+        OSError: If it can't be created, or exists and `exist_ok` is false.
     """
     for above in reversed([each for each in folder.parents if not each.exists()]):
         above.mkdir(mode=0o700, exist_ok=True)

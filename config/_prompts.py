@@ -1,4 +1,4 @@
-"""The agents' prompts: files, each replaceable by one of the operator's."""
+"""The agents' prompts: files that the operator can replace."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def load_prompts(settings: Settings, texts: Mapping[str, str] | None = None) -> 
     """Read the prompt of each kind of agent: the operator's file, the kind's own text, or the shipped file.
 
     Args:
-        settings: What the operator replaces.
-        texts: The kinds that there are, with their own texts; by default those that ship.
+        settings: Name the operator's files.
+        texts: The known kinds, with their own texts; by default the shipped kinds.
 
     Raises:
         SettingsError: If a replacement can't be read.

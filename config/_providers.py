@@ -1,4 +1,4 @@
-"""Where models live: a provider's address, its key, and how fast it may be asked."""
+"""Settings of model providers: address, key, rate limits, retries."""
 
 from __future__ import annotations
 
@@ -14,69 +14,68 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _OF_PLUGINS = {"plugin", "options", "fallbacks", "seconds"}
-"""The keys that a provider of a plug-in has; all else is a matter of its options."""
+"""The keys of a plug-in's provider; anything else belongs to its options."""
 COMPATIBLE = "openai-compatible"
-"""The kind of a provider that only says where it is."""
+"""The kind of a provider that is identified by its address only."""
 
 
 class Provider(Section):
-    """A provider of models. A model's name is the provider's, a colon, and what the provider calls the model."""
+    """A provider of models. A model is named `PROVIDER:MODEL`, with the provider's own name for the model."""
 
     kind: str = ""
-    """What it speaks: `openai`, `anthropic`, `google`, `ollama` …, or `openai-compatible`. By default its own name, if
-    that is a known kind, else `openai-compatible`."""
+    """Its API: `openai`, `anthropic`, `google`, `ollama` …, or `openai-compatible`. By default its own name, if that is
+    a known kind, else `openai-compatible`."""
     url: str | None = None
-    """Its address, such as `http://127.0.0.1:8080/v1`; by default the kind's own. User, password and query are never
+    """Its address, such as `http://127.0.0.1:8080/v1`; by default that of its kind. User, password and query are never
     shown."""
     api_key: SecretStr | None = None
-    """Its key; by default the variable of the environment that its kind reads, such as `OPENAI_API_KEY`. Never
-    shown."""
+    """Its key; by default the environment variable that its kind reads, such as `OPENAI_API_KEY`. Never shown."""
     headers: dict[str, SecretStr] = Field(default_factory=dict)
-    """Headers that it gets with each call; never shown."""
+    """Headers sent with each call; never shown."""
     requests_per_minute: int | None = Field(default=None, ge=1)
-    """How many calls it gets in any 60 seconds, from all agents together; none: as many as there are."""
+    """The most calls in any 60 seconds, from all agents together; none: no limit."""
     concurrent: int | None = Field(default=None, ge=1)
-    """How many calls it answers at a time, for all agents together; the others wait for their turn."""
+    """The most concurrent calls, from all agents together; further ones wait."""
     retries: int = Field(default=2, ge=0)
-    """How often a call is repeated that it refused for the moment (429, 5xx), or that was cut off."""
+    """The most retries of a call that failed temporarily (429, 5xx), or whose connection was lost."""
     retry_seconds: Span = 60.0
-    """The longest wait that it may ask for before a repetition; one that asks for more is given up."""
+    """The longest wait before a retry that the provider may ask for; a call that would wait longer fails."""
     seconds: Span | None = None
-    """The longest that it may take for an answer, repetitions included. By default `limits.model_seconds`; with
-    `fallbacks`, each gets an equal share of them."""
+    """The longest that an answer may take, including retries. By default `limits.model_seconds`; with `fallbacks`, each
+    gets an equal share of it."""
     temperature: float | None = Field(default=None, ge=0, le=2)
-    """How freely it words its answers; none: its own default. Not sent to models that take none while they reason, such
-    as `gpt-5`."""
+    """The sampling temperature; none: the provider's default. Not sent to models that accept none while they reason,
+    such as `gpt-5`."""
     seed: int | None = Field(default=None, ge=0, lt=2**31)
-    """What its choice of words starts from, so that the same question gets the same answer; none: another each time.
-    Not every provider heeds it."""
+    """The sampling seed, so that the same request gets the same answer; none: a random one. Not every provider supports
+    it."""
     actions: int = Field(default=10, ge=1, le=10)
-    """The most actions in one answer. Several save calls; small models do better with one, and a look after it."""
+    """The most actions in one answer. Several save calls; small models do better with one, followed by an
+    observation."""
     short: bool = False
-    """Whether its models get short prompts, as small ones need them: tools without the parameters that may be left out,
-    steps without what the model thought, subtasks without the request that they are part of, and data that can be
-    passed on by its name alone."""
+    """Whether its models get short prompts, for small models: tools without optional parameters, steps without the
+    model's thoughts, subtasks without the task's request, and only the names of data that can be passed on by name."""
     max_tokens: int = Field(default=4096, ge=1)
-    """The longest answer, in tokens, what a model thinks before it included; that much is reserved from the budgets."""
+    """The longest answer in tokens, including the model's reasoning; that much is reserved from the budgets."""
     output: Literal["auto", "native", "tool", "prompted"] = "auto"
-    """How it is held to the form of an answer: by its own JSON Schema mode, by a tool's schema, or by the prompt alone;
-    `auto` takes the first that the model has."""
+    """The way to enforce the schema of answers: the provider's JSON Schema mode, a tool's schema, or only the prompt;
+    `auto` uses the first that the model supports."""
     computer_tool: Literal["computer_20250124", "computer_20251124", "computer_toolset_20260801"] | None = None
-    """The version of its own computer tool with which operators' models act; none: by the form that all models have.
-    For `anthropic` alone; each of its models knows one version."""
+    """The version of the provider's own computer tool for operators' models; none: the schema that all models use. Only
+    for `anthropic`; each of its models supports one version."""
     pictures: bool | None = None
-    """Whether its models are shown pictures; by default, unless the model is known not to see."""
+    """Whether its models get pictures; by default, unless the model is known not to support them."""
     input_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """What a million tokens of a prompt cost. By default both are the model's list prices, if those are known."""
+    """The price of a million prompt tokens. By default both prices are the model's list prices, if those are known."""
     output_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """What a million tokens of answers cost."""
+    """The price of a million answer tokens."""
     fallbacks: tuple[str, ...] = ()
-    """Models that are asked instead, in order, if one of this provider gives no answer."""
+    """Models that are called instead, in order, if one of this provider gives no answer."""
     plugin: str = ""
-    """The plug-in that makes its models: the name of its entry point, or `DISTRIBUTION:NAME`. It has `fallbacks` and
-    `seconds`, and no other key of a provider but `options`."""
+    """The plug-in that creates its models: the name of its entry point, or `DISTRIBUTION:NAME`. Of a provider's keys,
+    it accepts only `options`, `fallbacks` and `seconds`."""
     options: Options = Field(default_factory=dict)
-    """What the plug-in takes; its distribution says what that is. Texts with a name like a key's are never shown."""
+    """The plug-in's options, documented by its distribution. Texts with a name like a key's are never shown."""
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -97,7 +96,7 @@ class Provider(Section):
 
     @property
     def priced(self) -> bool:
-        """Whether it has prices of its own."""
+        """True if the settings give its prices."""
         return self.input_price is not None and self.output_price is not None
 
     @field_serializer("url")

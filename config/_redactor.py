@@ -1,4 +1,4 @@
-"""Redaction: in every text that is kept, told, shown or sent, something else stands in a secret's place."""
+"""Redaction of secrets in every text that is stored, logged, shown or sent."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 REFERENCE = re.compile(r"\$\{secret:([A-Za-z0-9_.-]+)\}")
-"""What stands for a named secret in an argument, and in its place wherever its value is redacted."""
+"""A reference to a named secret: it stands for the value in arguments, and replaces it in redacted texts."""
 
 SHORTEST = 4
-"""Shorter values are not looked for: they would be found everywhere."""
+"""The shortest value that is redacted; shorter ones would match everywhere."""
 
 STRUCTURE = frozenset(
     {
@@ -41,32 +41,32 @@ STRUCTURE = frozenset(
         "subtasks",
     }
 )
-"""Members of messages and requests that name something, secrets included, or were redacted when they were made."""
+"""Members of messages and requests that hold names, also of secrets, or that were redacted on creation."""
 
 _WORDS = frozenset({"description", "title", "default", "examples"})
-"""Members of a JSON Schema that are free text; all else of it has to stay as it is to be one."""
+"""Members of a JSON Schema that are free text; changing any other would make it invalid."""
 
 
 class Redactor:
-    """Replaces secrets. Immutable, and so thread-safe."""
+    """Replaces secrets. Immutable, hence thread-safe."""
 
     def __init__(self, secrets: Mapping[str, str], long: int = SHORTEST) -> None:
-        """Make it of what is secret, and of what stands in its place; `long` is the length from which `long` counts."""
+        """Create it from a map of secrets to their replacements; `long` is the shortest secret for `self.long`."""
         known = {value: mark for value, mark in secrets.items() if len(value) >= SHORTEST}
         longer = {value: mark for value, mark in known.items() if len(value) >= long}
         self.long: Redactor = self if len(longer) == len(known) else Redactor(longer)
-        """Replaces only those that nobody writes by chance."""
+        """A redactor for long secrets only, which do not occur by chance."""
         self.known = tuple(sorted(known.items(), key=lambda item: len(item[0]), reverse=True))
-        """The secrets, each with what stands in its place, the longest first."""
+        """The secrets with their replacements, the longest first."""
         parts = (f"({''.join(map(_spelled, value))})" for value, _ in self.known)
         self._found = re.compile("|".join([rf"({REFERENCE.pattern.replace('(', '(?:')})", *parts]))
 
     def __bool__(self) -> bool:
-        """Whether anything is secret."""
+        """Return whether there are secrets."""
         return bool(self.known)
 
     def text(self, text: str) -> str:
-        """Replace the secrets in a text, and the beginning of one where the text was cut."""
+        """Replace the secrets in a text, and the beginnings of secrets where it was truncated."""
         if not self.known:
             return text
         return self._found.sub(self._mark, self._without_beginnings(text) if _CUT in text else text)
@@ -76,7 +76,7 @@ class Redactor:
         return found[0] if number == 1 else self.known[number - 2][1]
 
     def _without_beginnings(self, text: str) -> str:
-        """Replace what of a secret stands right before the sign for what was cut off."""
+        """Replace the beginning of a secret right before a truncation mark."""
         parts = text.split(_CUT)
         for place, part in enumerate(parts[:-1]):
             before = part.rstrip(" ")
@@ -88,9 +88,9 @@ class Redactor:
         return _CUT.join(parts)
 
     def redact(self, value: _T) -> _T:
-        """Replace the secrets in all texts of a message, a dataclass or JSON, the names of its members too.
+        """Replace the secrets in all texts of a message, dataclass or JSON value, also in keys.
 
-        What names something (`STRUCTURE`), numbers and pictures stay as they are.
+        Members in `STRUCTURE`, numbers and pictures are unchanged.
         """
         redacted: _T = self._each(value) if self.known else value
         return redacted
@@ -106,9 +106,9 @@ class Redactor:
 
 
 def _spelled(letter: str) -> str:
-    """Give an expression for the ways in which a character is written: as it is, and by JSON, Python and in addresses.
+    """Build an expression for the spellings of a character: plain, and escaped in JSON, Python and URLs.
 
-    Within a text within a text each backslash is doubled.
+    Each backslash may be repeated, since nested strings double it.
     """
     if letter.isascii() and letter.isalnum():
         return letter
@@ -135,4 +135,4 @@ def _spelled(letter: str) -> str:
 _SHORT = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f"}
 _LATIN = 0xFF
 _CUT = "…"
-"""What stands where a long text was cut off."""
+"""The mark at the end of a truncated text."""

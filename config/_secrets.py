@@ -1,4 +1,4 @@
-"""What must not be shown of an MCP server's address and arguments, which are plain text in the ecosystem's form."""
+"""Secrets within addresses and arguments of MCP servers, which are plain text in `mcpServers`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 Span: TypeAlias = tuple[int, int]
-"""Where a secret stands in a text: its first character, and the one after its last."""
+"""The position of a secret in a text: its first character, and the one after its last."""
 
 MASK = "**********"
-"""What is shown in place of a secret, as pydantic shows one."""
+"""The replacement for a secret, the same as pydantic's."""
 
 _LONG = 8
 _NAME = r"[\w.-]*(?:key|token|secret|passw|credential|authorization)[\w.-]*"
@@ -26,12 +26,12 @@ _SCHEME = re.compile(r"(?:basic|bearer|token)\s+(?P<value>.+)", re.IGNORECASE)
 
 
 def like_a_key(name: str) -> bool:
-    """Say whether a variable, header or option has a name like a key's or a password's."""
+    """Return whether a variable, header or option has a name like a key's or a password's."""
     return re.fullmatch(_NAME, name, re.IGNORECASE) is not None
 
 
 def in_url(text: str) -> list[Span]:
-    """Find what is secret in each URL of a text: user and password, and the values of the query."""
+    """Find the secrets in each URL of a text: user, password and query values."""
     found = []
     for url in _URL.finditer(text):
         if url["user"]:
@@ -41,10 +41,10 @@ def in_url(text: str) -> list[Span]:
 
 
 def in_arguments(arguments: Sequence[str]) -> list[list[Span]]:
-    """Find what is secret in each argument of a program.
+    """Find the secrets in each argument of a program.
 
-    That is the value of whatever has a name like a key's (``--api-key X``, ``--token=X``, ``API_KEY=X``,
-    ``Authorization: X``, ``"apiKey": "X"``), and what is secret in a URL.
+    Secrets are values with a name like a key's (``--api-key X``, ``--token=X``, ``API_KEY=X``, ``Authorization: X``,
+    ``"apiKey": "X"``), and those in URLs.
     """
     found, before = [], ""
     for argument in arguments:
@@ -59,17 +59,18 @@ def in_arguments(arguments: Sequence[str]) -> list[list[Span]]:
 
 
 def masked(text: str, spans: Iterable[Span]) -> str:
-    """Show a text without what is secret."""
+    """Replace the secrets in a text with a mask."""
     for start, end in sorted(spans, reverse=True):
         text = text[:start] + MASK + text[end:]
     return text
 
 
 def secrets_in_url(text: str) -> Iterator[str]:
-    """Give what must not appear elsewhere of each URL of a text, as it stands there and decoded.
+    """Yield the parts of a text's URLs to redact anywhere, both encoded and decoded.
 
-    A short value of a query that is not named like a key (``?version=2``) is only secret within its query: alone it
-    would blot out ordinary text. A user's name is only secret where it stands for a password too.
+    A short query value without a name like a key's (``?version=2``) is secret only within its query, since on its own
+    it would match ordinary text. A user's name is secret only if it is the whole user part, since it may then be a
+    token.
     """
     for url in _URL.finditer(text):
         if user := url["user"]:
@@ -84,7 +85,7 @@ def secrets_in_url(text: str) -> Iterator[str]:
 
 
 def secrets_in_arguments(arguments: Sequence[str]) -> Iterator[str]:
-    """Give what must not appear elsewhere of a program's arguments."""
+    """Yield the parts of a program's arguments to redact anywhere."""
     for argument, spans in zip(arguments, in_arguments(arguments), strict=True):
         urls = in_url(argument)
         for start, end in spans:
@@ -94,14 +95,14 @@ def secrets_in_arguments(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def with_bare(secret: str) -> Iterator[str]:
-    """Give a secret, and what follows its scheme: of ``Bearer X``, both that and ``X``."""
+    """Yield a secret, and the part after its scheme: for ``Bearer X``, also ``X``."""
     yield secret
     if scheme := _SCHEME.fullmatch(secret):
         yield scheme["value"]
 
 
 def _query(url: re.Match[str]) -> Iterator[tuple[int, int, bool]]:
-    """Find the values of a URL's query, and whether each is a secret wherever it stands."""
+    """Find the values of a URL's query, and whether each is secret in any context."""
     if not url["query"]:
         return
     for item in _ITEM.finditer(url.string, *url.span("query")):

@@ -1,4 +1,4 @@
-"""What all parts of the settings have in common."""
+"""The base class of all sections of the settings."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from callboard.messages import Seconds
 
 
 class Section(BaseModel):
-    """A frozen part of the settings; unknown keys are refused."""
+    """A frozen section of the settings; unknown keys are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True)
 
 
 Span = Annotated[Seconds, Field(gt=0, le=threading.TIMEOUT_MAX, allow_inf_nan=False)]
-"""A span of time that a clock can wait, in seconds."""
+"""A positive time that a clock can wait, in seconds."""

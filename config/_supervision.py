@@ -1,4 +1,4 @@
-"""How often what crashed is started anew, and when something counts as hung."""
+"""Settings of restarts and hang detection."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from callboard.config._section import Section, Span
 from callboard.messages import Seconds
 
 Delay = Annotated[Seconds, Field(ge=0, le=threading.TIMEOUT_MAX, allow_inf_nan=False)]
-"""A span of time that a clock can wait, in seconds; 0 is none."""
+"""A time that a clock can wait, in seconds; may be 0."""
 
 
 class SupervisionSettings(Section):
-    """What happens to an agent that crashes, and when something counts as hung."""
+    """Restarts of crashed agents, and hang detection."""
 
     intensity: int = Field(default=3, ge=0)
-    """Restarts of one agent within `period`; one crash more, and its subtask ends as an error. As often is an MCP
-    server that went away started anew, or reached again, by its next use."""
+    """The most restarts of one agent within `period`; after one more crash, its subtask ends as an error. The same
+    limit holds for restarts of, and reconnections to, an MCP server."""
     period: Span = 60.0
-    """The seconds of an agent's life that `intensity` is about; delays before restarts do not count."""
+    """The period of `intensity`, in seconds of an agent's life; delays before restarts do not count."""
     backoff: Delay = 0.1
-    """The delay before the first restart, in seconds; each further one is twice as long, and a bit more by chance."""
+    """The delay before the first restart, in seconds; it doubles with each further one, plus random jitter."""
     max_backoff: Delay = 10.0
-    """The longest that a delay grows to, in seconds."""
+    """The longest delay, in seconds."""
     hung_seconds: Span = 5.0
-    """How long past its deadline a job, or without an answer the event loop, counts as hung."""
+    """Seconds after which a job past its deadline, or an event loop that does not respond, counts as hung."""
 
     @model_validator(mode="after")
     def _backoff_in_order(self) -> Self:

@@ -1,4 +1,4 @@
-"""A writer: one place that the log goes to, and the thread that waits for it."""
+"""A writer thread for one destination of the log."""
 
 from __future__ import annotations
 
@@ -16,53 +16,57 @@ _Line = TypeVar("_Line")
 _Line_contra = TypeVar("_Line_contra", contravariant=True)
 
 WAITING = 100_000
-"""Lines that wait for one place; past that new ones are lost."""
+"""The most lines queued for one destination; past that new ones are dropped."""
 
 GATHER_SECONDS = 0.005
-"""How long an idle thread lets lines gather once the first has come: waking for each of them costs more than they."""
+"""Seconds that an idle thread waits after the first line, to write a batch: a wake-up costs more than a line."""
 
 
 AT_ONCE = 100
-"""So many lines are handed at once to a place that takes several."""
+"""The most lines in one batch."""
 
 
 class Place(Protocol[_Line_contra]):
-    """Where lines go; each of its methods may block, and raise."""
+    """A destination of lines; each of its methods may block or raise."""
 
     def write(self, lines: Sequence[_Line_contra], /) -> int:
-        """Take lines, from the first on. Returns how many it took: at least one."""
+        """Write lines in order. Returns the number written: at least one."""
         ...
 
     def flush(self) -> None:
-        """Hand on what was taken."""
+        """Flush the written lines."""
 
     def close(self) -> None:
         """Close it."""
 
 
 class Writer(Generic[_Said, _Line]):
-    """Writes events to one place, in order, on a daemon thread of its own: a place that takes none delays nobody."""
+    """Writes events to one destination, in order, on its own daemon thread.
+
+    A blocked destination therefore delays no other thread.
+    """
 
     def __init__(
         self, name: str, out: Place[_Line], line: Callable[[_Said], _Line], *, own: bool, at_once: int = 1
     ) -> None:
-        """Start.
+        """Start the thread.
 
         Args:
             name: The thread's name.
-            out: The place; writing to it may block, and raise.
-            line: Renders one event; may raise. What it gives is what the place takes.
-            own: Whether to close the place at the end; the thread does, since a write that is stuck holds its lock.
-            at_once: How many lines the place gets at once; what it does not take from a write that fails is lost.
+            out: The destination; its methods may block or raise.
+            line: Renders one event as a line for the destination; may raise.
+            own: Whether to close the destination at the end. The thread closes it, since a blocked write holds its
+                lock.
+            at_once: The most lines in one write; if it fails, those not yet written are lost.
         """
         self._out = out
         self._line = line
         self._own = own
         self._at_once = at_once
         self.events: queue.SimpleQueue[_Said | None] = queue.SimpleQueue()
-        """The events that wait; None only wakes the thread."""
+        """The queued events; None only wakes the thread."""
         self.bound = WAITING
-        """How many may wait."""
+        """The most events that are queued."""
         self._lock = threading.Lock()
         self._finishing = False
         self._closed = not own
@@ -71,7 +75,7 @@ class Writer(Generic[_Said, _Line]):
         self._thread.start()
 
     def put(self, event: _Said) -> None:
-        """Queue an event; never blocks. After `finish` it is dropped, and when too many wait it is lost."""
+        """Queue an event without blocking. After `finish` it is ignored; past `bound` it is counted as lost."""
         if self._finishing:
             return
         if self.events.qsize() < self.bound:
@@ -80,22 +84,22 @@ class Writer(Generic[_Said, _Line]):
             self.lose(1)
 
     def finish(self) -> None:
-        """Take no more, and end once all is written."""
+        """Accept no more events, and end once the queue is written."""
         self._finishing = True
         self.events.put(None)
 
     def join(self, timeout: float) -> bool:
-        """Wait for the end; past the timeout what still waits is lost.
+        """Wait for the thread's end; past the timeout, queued events are lost.
 
         Returns:
-            Whether the thread has ended, with every event written and the file closed without an error.
+            True if the thread has ended, every event was written, and the destination closed without an error.
         """
-        if threading.current_thread() is not self._thread:  # a handler of the host program's may stop us
+        if threading.current_thread() is not self._thread:  # a host program's handler may call this
             self._thread.join(max(0.0, timeout))
         with contextlib.suppress(queue.Empty):
             while True:
                 self.lose(self.events.get_nowait() is not None)
-        self.events.put(None)  # the one of `finish` may have been taken out right now
+        self.events.put(None)  # the loop above may have removed the None of `finish`
         return not self._thread.is_alive() and self._closed and not self.lost
 
     def _main(self) -> None:
@@ -109,40 +113,43 @@ class Writer(Generic[_Said, _Line]):
             self._closed = _close(self._out)
 
     def _write_all(self, first: _Said) -> None:
-        """Write an event and all that wait behind it, and flush once."""
+        """Write an event and all events queued behind it, then flush once.
+
+        Lines are written when the batch is full or the queue is empty: under load, one write takes a full batch.
+        """
         event: _Said | None = first
         lines: list[_Line] = []
         unflushed = 0
         while event is not None:
             try:
                 lines.append(self._line(event))
-            except Exception:  # an edge: what can't be rendered costs one line
+            except Exception:  # an event that can't be rendered costs one line only
                 self.lose(1)
             if len(lines) == self._at_once or self.events.empty():
                 unflushed += self._write(lines)
             event = None if self.events.empty() else self.events.get()
-        if lines:  # the last event could not be rendered, or was none
+        if lines:  # the last event could not be rendered, or was the None of `finish`
             unflushed += self._write(lines)
         try:
             self._out.flush()
-        except Exception:  # an edge: the disk is full, or the stream is closed
+        except Exception:  # I/O boundary: the disk is full, or the stream is closed
             self.lose(unflushed)
 
     def _write(self, lines: list[_Line]) -> int:
-        """Write lines, and empty the list. Returns how many the place took."""
+        """Write lines, and empty the list. Returns the number written."""
         written = 0
         try:
             while lines:
                 taken = self._out.write(lines)
                 del lines[:taken]
                 written += taken
-        except Exception:  # an edge: what a stream or a file raises costs the lines that it did not take
+        except Exception:  # I/O boundary: a failed write costs the lines not yet written
             self.lose(len(lines))
             lines.clear()
         return written
 
     def lose(self, lines: int) -> None:
-        """Count lines that are not written."""
+        """Count lines that were not written."""
         with self._lock:
             self.lost += lines
 

@@ -1,4 +1,4 @@
-"""YAML files: settings, tasks and scripts are read alike, and a key that stands twice is refused."""
+"""YAML files: settings, tasks and scripts are read in the same way, and duplicate keys are errors."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 class YamlError(Exception):
-    """A file is no YAML, or not in a form that we take. Says where, and quotes no value: it may be a secret."""
+    """A file is invalid. The message gives the position, but no value, since it may be a secret."""
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader, which would silently take the last of two equal keys."""
+    """PyYAML's safe loader, which would silently use the last of two equal keys, with a check for them."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:  # noqa: FBT001, FBT002 - as PyYAML's
-        """Make a mapping.
+        """Build a mapping.
 
         Raises:
-            YamlError: If a key stands twice in it.
+            YamlError: If it has a duplicate key.
         """
         lines: dict[object, int] = {}
         for key, _ in node.value:
@@ -39,7 +39,7 @@ def load_yaml(file: Path) -> Any:
 
     Raises:
         OSError: If it can't be read.
-        YamlError: If it is no YAML, or has a key twice.
+        YamlError: If it is not valid YAML, or has a duplicate key.
     """
     try:
         return yaml.load(file.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 - it is a safe loader
