@@ -1,4 +1,4 @@
-"""The command line: run tasks in the terminal, read journals, print the machines, the schema and the settings."""
+"""The command line: run tasks, read journals, print machines, schemas and settings."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # its boxes break sentences, and give switches a type
+    rich_markup_mode=None,  # its boxes break lines within sentences, and show a type for flags
 )
 
 policy_app = typer.Typer(help="Try the policy.", no_args_is_help=True, rich_markup_mode=None)
@@ -120,10 +120,10 @@ Journal = Annotated[
 
 
 def main() -> None:
-    """Be the program `callboard`."""
+    """Run the program `callboard`."""
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a letter that can't be shown or read is no reason to fail
+            stream.reconfigure(errors="replace")  # characters that can't be encoded or decoded must not raise
     app(prog_name="callboard")
 
 
@@ -301,7 +301,7 @@ def _stage(console: Console, who: Attendance, *, log: bool) -> Stage:
 
 
 def _changes(who: Attendance, log_file: Path | None, journal: Path | None, *, log: bool) -> dict[str, Any]:
-    """Say what the options change in the settings."""
+    """Return the changes that the options make to the settings."""
     changes: dict[str, Any] = {"log": {"stream": "auto" if log else "off"}}
     if log_file is not None:
         changes["log"]["file"] = log_file.absolute()
@@ -313,7 +313,7 @@ def _changes(who: Attendance, log_file: Path | None, journal: Path | None, *, lo
 
 
 def _recording(file: Path | None) -> dict[str, Any]:
-    """Say what `--record` changes in the models' settings. Two runs in one file would be a recording of neither."""
+    """Return the change for `--record`; an existing file is refused, since a recording holds one run."""
     if file is None:
         return {}
     if file.exists():

@@ -1,6 +1,6 @@
-"""The structured log: each event as a record of the standard library's logging, and as a line where that is asked for.
+"""The structured log: events as records of `logging`, and as lines in a file and on a stream.
 
-A host program's own set-up of structlog and logging is left alone.
+A host program's own configuration of structlog and logging is not changed.
 """
 
 from __future__ import annotations
@@ -58,29 +58,29 @@ LEVELS = {
     EventName.BLACKBOARD_REBUILT: "warning",
     EventName.EVENTS_MISSED: "warning",
 }
-"""How important an event is; all others are ``info``."""
+"""The levels of events; all others are ``info``."""
 
 _NUMBERS = {"debug": 10, "info": 20, "warning": 30, "error": 40}
-"""The numbers of the levels, as `logging` has them."""
+"""The numbers of the levels in `logging`."""
 _LEVELS = {name: _NUMBERS[LEVELS.get(name, "info")] for name in EventName}
 
 SCHEMA = 1
-"""The version of a line's form: of the names that stand in it, and of what they mean."""
+"""The version of a line's schema: its names and their meaning."""
 
 
 class EventLog:
-    """Hands events to the logger ``callboard``, and writes them to a file and the standard error stream. Thread-safe.
+    """Logs events to the logger ``callboard``, a file and standard error. Thread-safe.
 
-    Each of them has a daemon thread of its own that renders and writes; callers never wait for any. The logger's has
-    one once a handler listens.
+    Each destination has its own daemon thread that renders and writes, so callers never wait. The logger's thread is
+    started once a handler exists.
     """
 
     def __init__(self, settings: Settings, stream: TextIO | None = None) -> None:
-        """Open the log, and start its threads.
+        """Open the log and start its threads.
 
         Args:
-            settings: Where it goes, and the secrets that never appear in it.
-            stream: Takes the place of the standard error stream.
+            settings: Its destinations, and the secrets that are redacted.
+            stream: Replaces the standard error stream.
 
         Raises:
             SettingsError: If the file can't be opened.
@@ -116,11 +116,11 @@ class EventLog:
 
     @property
     def lost(self) -> int:
-        """Lines that could not be written: the disk is full, the stream is closed, or too many lines were waiting."""
+        """The number of lost lines: the disk is full, the stream is closed, or the queue was full."""
         return sum(writer.lost for writer in (*self._writers, *filter(None, [self._host])))
 
     def write(self, event: Fact) -> None:
-        """Queue one event to be written; never blocks. A line that can't be written is counted, and stops nothing."""
+        """Queue one event without blocking. Lines that can't be written are counted in `lost`."""
         if self._closed:
             return
         name, task_id, data = event.name, event.task_id, event.data
@@ -132,7 +132,7 @@ class EventLog:
             self._write_each((*phases_of(event), event), labels, heard=bool(heard))
         elif name in self._written:
             said = Said(event, labels)
-            for writer in self._writers:  # as `put` does it, which would be one more call for each event
+            for writer in self._writers:  # `put` inlined: this path runs for each event
                 if writer.events.qsize() < writer.bound:
                     writer.events.put(said)
                 else:
@@ -150,7 +150,7 @@ class EventLog:
                 self._tell_host(said)
 
     def _tell_host(self, said: Said) -> None:
-        """Queue an event for the handlers of the host program, if there is one that would get it."""
+        """Queue an event for the host program's handlers, if one would get it."""
         if self._closed or not _is_heard(_LEVELS[said.event.name]):
             return
         with self._starting:
@@ -159,14 +159,14 @@ class EventLog:
         self._host.put(said)
 
     def close(self, timeout: float = 5.0) -> bool:
-        """Write out what is queued, end the threads and close the file. Idempotent; raises nothing.
+        """Write the queued events, end the threads and close the file. Idempotent; raises nothing.
 
         Args:
-            timeout: For how many seconds to wait. A thread that is stuck in a write even then is left behind; what
-                still waits behind that write, of up to 100 lines for a file, is dropped, and counted.
+            timeout: Seconds to wait. A thread that is still blocked in a write is abandoned; the lines queued behind
+                that write, which has up to 100 lines for a file, are dropped and counted.
 
         Returns:
-            Whether every line was written, and the threads have ended.
+            True if every line was written, and the threads have ended.
         """
         end = time.monotonic() + timeout
         self._closed = True
@@ -178,11 +178,10 @@ class EventLog:
 
 
 def log_line(redactor: Redactor | None = None, *, pretty: bool = False, colors: bool = False) -> Callable[[Said], str]:
-    """Make a function that renders an event as a line: as JSON, or in words for people.
+    """Make a function that renders an event as a line: as JSON, or as text for people.
 
-    Words are rendered by structlog's renderer, without one of its loggers: an event is no call of a log method, and is
-    known to be of a level that is written. Its renderer of JSON would do nothing but call the encoder that is called
-    here.
+    Text is rendered by structlog's renderer, without its loggers: an event is not a call of a log method, and its level
+    has been checked. structlog's JSON renderer would only call the encoder that is called here.
     """
     if not pretty:
         return _renderer(lambda fields: f"{to_json(fields).decode()}\n", redactor)
@@ -198,7 +197,7 @@ class Said(msgspec.Struct, frozen=True):
 
 
 class _Message:
-    """The text of a record; made only if a handler wants it."""
+    """The text of a record, built only if a handler needs it."""
 
     def __init__(self, name: str, fields: dict[str, Any]) -> None:
         self._name = name
@@ -211,7 +210,7 @@ class _Message:
 
 
 class _Stream:
-    """A text stream, as a place that the log goes to: line by line, since each may block, and those behind it wait."""
+    """A text stream as a destination; it takes one line at a time, since each write may block."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -222,29 +221,29 @@ class _Stream:
         return 1
 
     def close(self) -> None:
-        """Leave it open: it is not ours."""
+        """Leave it open: it belongs to the host program."""
 
 
 class _Handlers:
-    """The handlers of the host program, as a place that the log goes to."""
+    """The host program's handlers as a destination."""
 
     def write(self, records: Sequence[logging.LogRecord]) -> int:
-        with contextlib.suppress(BaseException):  # what a handler of the host program raises costs it the record
+        with contextlib.suppress(BaseException):  # a handler that raises loses the record
             HOST.handle(records[0])
         return 1
 
     def flush(self) -> None:
-        """Nothing waits here: handlers flush as they like."""
+        """Do nothing: handlers flush on their own."""
 
     def close(self) -> None:
-        """Nothing is open: handlers are the host program's."""
+        """Do nothing: the handlers belong to the host program."""
 
 
 _BEGINS = {EventName.TASK_SUBMITTED, EventName.TASK_RECOVERED}
 
 
 def _is_heard(level: int) -> bool:
-    """Whether a handler of the host program would get a record."""
+    """Return whether a handler of the host program would get a record of a level."""
     if not HOST.isEnabledFor(level):
         return False
     logger: logging.Logger | None = HOST
@@ -256,20 +255,20 @@ def _is_heard(level: int) -> bool:
 
 
 _OPTIONAL = ("task", "labels", "subtask", "agent", "state", "step", "phase", "duration")
-"""What a line says only where it applies."""
+"""The fields that a line has only if they apply."""
 _NAMED = frozenset({"timestamp", "schema", "seq", *_OPTIONAL, "event", "level"})
-"""What a line says of its own; data of the same name is called otherwise."""
+"""The fixed fields of a line; data of the same name is prefixed with `data_`."""
 
 
 def _renderer(render: Callable[[dict[str, Any]], _Line], redactor: Redactor | None) -> Callable[[Said], _Line]:
-    """Make a function that has the fields of an event's line, redacted, rendered."""
+    """Make a function that redacts the fields of an event's line and renders them."""
     return functools.partial(_rendered, render, redactor.redact if redactor else None)
 
 
 def _rendered(
     render: Callable[[dict[str, Any]], _Line], redact: Callable[[dict[str, Any]], dict[str, Any]] | None, said: Said
 ) -> _Line:
-    """Render the line of an event: what applies of it, its data, its name and its level."""
+    """Render the line of an event: the fields that apply, its data, its name and level."""
     event, data = said.event, said.event.data
     seconds, milliseconds = divmod(int(event.at * 1000), 1000)
     fields: dict[str, Any] = {
@@ -294,7 +293,7 @@ def _rendered(
     if event.duration is not None:
         fields["duration"] = round(event.duration, 6)
     fields.update(data if _NAMED.isdisjoint(data) else _renamed(event))
-    fields.pop("phases", None)  # these stand in lines of their own
+    fields.pop("phases", None)  # phases have their own lines
     if redact is not None:
         fields = redact(fields)
     fields["event"], fields["level"] = str(event.name), LEVELS.get(event.name, "info")
@@ -302,11 +301,11 @@ def _rendered(
 
 
 def _renamed(event: Event | Fact) -> dict[str, Any]:
-    """Name the data of an event so that they hide nothing that its line says of its own."""
+    """Prefix the names of an event's data that clash with the line's fixed fields."""
     return {
         f"data_{key}" if key in _NAMED else key: value
         for key, value in event.data.items()
-        if key != "labels" or event.name not in _BEGINS  # these stand in all lines of the task
+        if key != "labels" or event.name not in _BEGINS  # all lines of the task have the labels
     }
 
 
@@ -316,9 +315,9 @@ def _second(seconds: int) -> str:
 
 
 def _tame(fields: dict[str, Any]) -> dict[str, Any]:
-    """Show control characters as escapes: what a model or a document says must not steer the terminal.
+    """Escape control characters, since text from models and documents must not control the terminal.
 
-    The version of the line's form is for machines.
+    The schema's version is left out, since only machines need it.
     """
     return {key: _tamed(value) for key, value in fields.items() if key != "schema"}
 

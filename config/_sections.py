@@ -1,4 +1,4 @@
-"""The parts of the settings that say what there is, and where things go."""
+"""Sections of the settings: models, prompts, surfaces, MCP servers, log, journal."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ _LONGEST_NAME = 100
 
 
 DeviceSerial = Annotated[str, Field(pattern=r"^[^\s/*?\[\]]{1,100}$")]
-"""What an Android device is called: a part of an address, which rules match."""
+"""The serial of an Android device, which is a part of an address that rules match."""
 
 
 class SystemSettings(Section):
-    """Whether people are asked."""
+    """Questions and approvals."""
 
     ask_question: bool = True
-    """Whether PENDING asks; otherwise live models are not offered it, and who asks is told that nobody will answer."""
+    """Whether agents may ask questions. Otherwise live models are not offered PENDING, and an agent that asks learns
+    that there will be no answer."""
     safe_guard: bool = True
-    """Whether approvals are asked for; otherwise what would need one runs. Denials always hold."""
+    """Whether approvals are asked for; otherwise actions that need one run without it. Denials always hold."""
 
 
 class Models(Section):
-    """The model of each kind of agent: `openai:gpt-5`, `scripted:FILE` …; what a host program passes in beats it.
+    """The model of each kind of agent: `openai:gpt-5`, `scripted:FILE` …; the host program's arguments take precedence.
 
-    Further keys are kinds of agents of the host program's own.
+    Further keys are the host program's own kinds of agents.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -51,13 +52,13 @@ class Models(Section):
     linux: str | None = None
     """The LinuxAgents' model."""
     operator: str | None = None
-    """The operators' model; it has to see pictures."""
+    """The operators' model; it has to support pictures."""
     record: Path | None = None
-    """A file to which every call of a model is added: what it was shown, as a fingerprint and in short, and what it
-    answered. `recorded:FILE` plays it back."""
+    """A file to which every model call is appended: a fingerprint and a summary of the request, and the answer.
+    `recorded:FILE` plays it back."""
 
     def of(self, kind: str) -> str | None:
-        """Give the model's name for a kind of agent."""
+        """Return the model's name for a kind of agent."""
         name: str | None = getattr(self, kind) if kind in set(AgentKind) else self.further.get(kind)
         return name
 
@@ -68,7 +69,7 @@ class Models(Section):
 
 
 class Prompts(Section):
-    """Prompt files that replace the shipped ones. Further keys are kinds of agents of the host program's own."""
+    """Prompt files that replace the shipped ones. Further keys are the host program's own kinds of agents."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Path | None] = Field(init=False)
@@ -85,7 +86,7 @@ class Prompts(Section):
     """The operators' prompt."""
 
     def of(self, kind: str) -> Path | None:
-        """Give the file of a kind of agent."""
+        """Return the file of a kind of agent."""
         path: Path | None = getattr(self, kind) if kind in set(AgentKind) else self.further.get(kind)
         return path
 
@@ -99,13 +100,13 @@ class Documents(Section):
     """The documents server: a folder of Word and Excel files."""
 
     workspace: Path | None = None
-    """The folder. Nothing outside of it is ever read or written. None: there are no documents."""
+    """The folder. Nothing outside of it is ever read or written. None: no documents."""
     max_bytes: int = Field(default=50_000_000, ge=1)
     """The largest document that is opened, in bytes."""
 
     @property
     def wanted(self) -> bool:
-        """Whether there is such a surface."""
+        """True if this surface is configured."""
         return self.workspace is not None
 
 
@@ -113,23 +114,23 @@ class Desktop(Section):
     """The Linux desktop: windows of running applications."""
 
     display: str | None = Field(default=None, pattern=r"^(private|user|:\d+(\.\d+)?)$")
-    """`private`: a display of its own that nobody sees. `user`: that of the person who is logged in; or the name of a
-    display, such as `:1`. None: there is no desktop."""
+    """`private`: an invisible display of its own. `user`: the display of the logged-in person. Or the name of a
+    display, such as `:1`. None: no desktop."""
     size: str = Field(default="1280x800", pattern=r"^[1-9]\d{2,3}x[1-9]\d{2,3}$")
     """The width and height of a private display, in pixels."""
     grace: Span = 60.0
-    """How long a private desktop stays, with its windows, when the program is killed: the next one takes it over. What
-    a task has opened there is closed after the same time, counted from the end of its conversation's last task."""
+    """The time that a private desktop and its windows survive a killed program, so that the next one can take them
+    over. Windows opened by a task are closed after the same time, from the end of their conversation's last task."""
     folder: Path | None = None
-    """Where applications start. None: the program's working directory."""
+    """The working directory of applications. None: that of the program."""
     applications: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Further applications: a command by name, in which `%f` stands for a file to open."""
     installed: bool = True
-    """Whether the applications that are installed are offered, too."""
+    """Whether installed applications are offered, too."""
 
     @property
     def wanted(self) -> bool:
-        """Whether there is such a surface."""
+        """True if this surface is configured."""
         return self.display is not None
 
 
@@ -137,16 +138,16 @@ class Android(Section):
     """Android devices, for MobileAgents."""
 
     devices: Literal["all"] | tuple[DeviceSerial, ...] | None = None
-    """The serials of the devices that may be used, as `adb devices` lists them. One with a port is connected to over
-    the network: `192.168.1.7:5555`. `all`: those that the adb server knows. None: there are none."""
+    """The serials of the devices that may be used, as `adb devices` lists them. A serial with a port is connected to
+    over the network: `192.168.1.7:5555`. `all`: those that the adb server knows. None: no devices."""
     adb: Path | None = None
-    """The program adb. None: that in `ANDROID_HOME`, or on the path."""
+    """The program adb. None: the one in `ANDROID_HOME`, or on the path."""
     port: int = Field(default=5037, ge=1, le=65_535)
-    """Where the adb server listens on this machine. One is started there if none runs."""
+    """The port of the adb server on this machine. A server is started there if none runs."""
 
     @property
     def wanted(self) -> bool:
-        """Whether there is such a surface."""
+        """True if this surface is configured."""
         return bool(self.devices)
 
 
@@ -154,24 +155,24 @@ class ShellSettings(Section):
     """One shell, for LinuxAgents."""
 
     cwd: Path
-    """Its workspace: the folder where it starts, and that its commands may change. On another machine it counts from
-    the home of the user there."""
+    """Its workspace: the folder where it starts, and that its commands may change. On a remote machine, relative to the
+    user's home there."""
     ssh: str | None = Field(default=None, pattern=r"^[^@\s:/-][^@\s:/]*@[^@\s:/-][^@\s:/]*(:\d{1,5})?$")
-    """The other machine on which it is, as `user@host` or `user@host:port`. None: this machine."""
+    """Its remote machine, as `user@host` or `user@host:port`. None: this machine."""
     known_hosts: Path = Path("~/.ssh/known_hosts")
-    """The file with the keys of known machines. One that is not in it is refused."""
+    """The file with the keys of known machines. Others are refused."""
     key: Path | None = None
-    """The file with the private key for the other machine. None: those in `~/.ssh`, and of the SSH agent."""
+    """The file with the private key for the remote machine. None: those in `~/.ssh`, and of the SSH agent."""
     env: dict[str, SecretStr] = Field(default_factory=dict)
-    """What its commands have in their environment, beside a fixed path and language; never shown. Of this program's own
-    environment they have nothing."""
+    """The environment of its commands, in addition to a fixed path and language; never shown. They inherit nothing from
+    this program's environment."""
     network: bool = False
-    """Whether isolated commands have the network."""
+    """Whether isolated commands have network access."""
     isolated: bool | None = None
-    """Whether commands see their workspace and the system's programs alone, by bubblewrap. None: where that runs."""
+    """Whether commands see only their workspace and the system's programs, by bubblewrap. None: if that works."""
     grace: Span = 60.0
-    """How long a command goes on when the program is killed, and no other one takes over. On another machine it goes on
-    to its end or time limit: there, how long the connection may be lost until the outcome is in doubt."""
+    """The time that a command survives a killed program, if no other one takes over. On a remote machine, commands run
+    to their end or time limit; there, the time that the connection may be lost before the outcome is in doubt."""
 
     @model_validator(mode="after")
     def _is_not_isolated_elsewhere(self) -> Self:
@@ -182,20 +183,20 @@ class ShellSettings(Section):
 
 
 class McpTool(Section):
-    """The operator's settings of one tool; they beat the server's annotations."""
+    """The operator's settings of one tool; they take precedence over the server's annotations."""
 
     effect: Effect | None = None
-    """Its effect; by default its annotations say it, if the server is trusted."""
+    """Its effect; by default from its annotations, if the server is trusted."""
     hazards: tuple[Hazard, ...] | None = None
-    """Its hazards; an empty list means none. By default its annotations say them."""
+    """Its hazards; an empty list means none. By default from its annotations."""
     offered: bool = True
-    """Whether agents have it; one that is not offered can't be called."""
+    """Whether agents have it; otherwise it can't be called."""
     seconds: Span | None = None
     """The longest that one call of it may take; by default `limits.command_seconds`."""
 
 
 def _named(name: str) -> str:
-    """Refuse a server's name that can be no part of an address, no folder's name, or that rules could not name."""
+    """Refuse a name that can't be part of an address, a folder's name, or named by rules."""
     odd = sorted({letter for letter in name if letter in "/\\*?[]" or not letter.isprintable()})
     if odd or not name.strip(" .") or len(name) > _LONGEST_NAME:
         empty = f"is empty, only dots, or longer than {_LONGEST_NAME} characters"
@@ -209,7 +210,7 @@ def _named(name: str) -> str:
 
 
 ServerName = Annotated[str, AfterValidator(_named)]
-"""What a server is called in the settings."""
+"""The name of a server in the settings."""
 
 
 class McpServer(Section):
@@ -218,7 +219,7 @@ class McpServer(Section):
     command: str | None = None
     """The program to start, for stdio."""
     args: tuple[str, ...] = ()
-    """Its arguments; what looks like a key or a password is never shown."""
+    """Its arguments; those that look like keys or passwords are never shown."""
     env: dict[str, SecretStr] = Field(default_factory=dict)
     """Variables added to its environment; never shown."""
     cwd: Path | None = None
@@ -228,22 +229,22 @@ class McpServer(Section):
     headers: dict[str, SecretStr] = Field(default_factory=dict)
     """Headers for HTTP; never shown."""
     start_seconds: Span = 30.0
-    """The longest that connecting to it may take; servers start side by side."""
+    """The longest that connecting to it may take; servers start concurrently."""
     optional: bool = False
-    """Whether the supervisor starts without it if it can't be started; its tools are missing then, with a warning."""
+    """Whether the supervisor starts without it if it can't be started; then its tools are missing, with a warning."""
     max_bytes: int = Field(default=10_000_000, ge=1000)
-    """The longest message that is taken from it; a longer one ends the connection."""
+    """The longest message that it may send; a longer one ends the connection."""
     surface: Literal["both"] | bool = True
-    """`true`: the server is a target, `app/mcp/NAME`, and its tools can be called there alone. `false`: it is no
-    target, and agents have its tools wherever they work. `both`: it is a target, and they have them everywhere."""
+    """`true`: the server is a target, `app/mcp/NAME`, and its tools can only be called there. `false`: it is not a
+    target, and agents have its tools everywhere. `both`: it is a target, and agents have its tools everywhere."""
     agents: tuple[KindName, ...] | None = None
     """The kinds of agent that work on its target, by default `app`, and that have its tools everywhere, by default
     `app`, `mobile` and `linux`."""
     trusted: bool = False
-    """Whether its annotations are believed; otherwise each of its tools counts as `once`."""
+    """Whether its annotations are trusted; otherwise each of its tools counts as `once`."""
 
     tools: dict[str, McpTool] = Field(default_factory=dict)
-    """Settings of single tools, by the name that the server gives them."""
+    """Settings of single tools, by the server's name for them."""
 
     @model_validator(mode="after")
     def _one_transport(self) -> Self:
@@ -264,7 +265,7 @@ class McpServer(Section):
 
     @property
     def on_target(self) -> tuple[str, ...]:
-        """The kinds of agent that work on its target; empty if it is none."""
+        """The kinds of agent that work on its target; empty if it is not a target."""
         named = (AgentKind.APP,) if self.agents is None else self.agents
         return tuple(kind for kind in named if self.surface and kind != AgentKind.HOST)
 
@@ -289,7 +290,7 @@ class McpServer(Section):
 
 
 def _apart(servers: dict[str, McpServer]) -> dict[str, McpServer]:
-    """Refuse names of which one goes on with a dot: tools of both servers could have one name."""
+    """Refuse a name that is another's followed by a dot: tools of both could share a name."""
     for name in servers:
         other = next((each for each in servers if each.startswith(f"{name}.")), None)
         if other is not None:
@@ -306,61 +307,61 @@ McpServers = Annotated[dict[ServerName, McpServer], AfterValidator(_apart)]
 
 
 class SurfacePlugin(Section):
-    """A surface of a plug-in. NAME is what its server is called: the targets, `callboard tools` and errors say it."""
+    """A surface of a plug-in. NAME is its server's name, in targets, `callboard tools` and errors."""
 
     plugin: str = ""
     """The name of the plug-in's entry point, or `DISTRIBUTION:NAME`; by default the key, NAME."""
     options: Options = Field(default_factory=dict)
-    """What the plug-in takes; its distribution says what that is. Texts with a name like a key's are never shown."""
+    """The plug-in's options, documented by its distribution. Texts with a name like a key's are never shown."""
 
 
 class LogSettings(Section):
-    """Where the log goes."""
+    """The log's destinations, levels and sizes."""
 
     file: Path | None = None
-    """A file that gets one JSON object a line; none by default. Opened anew when it was moved away."""
+    """A file with one JSON object a line; none by default. It is reopened after another program has moved it."""
     max_bytes: int | None = Field(default=50_000_000, ge=1000)
-    """How large the file may grow before a new one is begun, in bytes; none: as large as it gets."""
+    """The size in bytes at which the file is rotated; none: it is never rotated."""
     backups: int = Field(default=3, ge=0)
-    """How many earlier files are kept: `<file>.1` is the latest of them."""
+    """The number of rotated files that are kept; `<file>.1` is the latest."""
     level: Literal["debug", "info", "warning", "error"] = "info"
-    """The least important level that file and stream get. Of the logger `callboard` the host program sets the level."""
+    """The minimum level for file and stream. The host program sets the level of the logger `callboard`."""
     stream: Literal["off", "auto", "json", "pretty"] = "off"
-    """What the standard error stream gets: nothing, or lines; with `auto` pretty ones on a terminal, JSON elsewhere."""
+    """The format on the standard error stream. `off`: none. `auto`: pretty on a terminal, otherwise JSON."""
 
 
 class BlackboardSettings(Section):
-    """How much the blackboard keeps."""
+    """Limits of the blackboard."""
 
     rows: int = Field(default=1000, ge=1)
-    """Rows of one task's board; past that the oldest are dropped, and counted."""
+    """The most rows of one task's board; past that the oldest are dropped and counted."""
     tasks: int = Field(default=100, ge=1)
-    """Ended tasks whose boards are kept; past that the oldest go."""
+    """The most ended tasks whose boards are kept; past that the oldest are dropped."""
     shown: int = Field(default=20, ge=0)
-    """Entries that each agent is shown of its conversation, the latest: earlier requests, answered questions, notes."""
+    """The most entries of its conversation that an agent sees, the latest: requests, answered questions, notes."""
 
 
 class EventSettings(Section):
-    """How much the event stream keeps."""
+    """Limits of the event stream."""
 
     kept: int = Field(default=4_000, ge=1)
-    """Events that a late subscriber can still read."""
+    """The most past events that a late subscriber can read."""
     queue: int = Field(default=1000, ge=1)
-    """Events that wait for one slow subscriber; past that it is told how many it missed."""
+    """The most events queued for one slow subscriber; past that it learns how many it missed."""
 
 
 class JournalSettings(Section):
-    """What survives the process: tasks, messages, answers and results, in one file."""
+    """The journal: tasks, messages, answers and results in one file, which survives the process."""
 
     path: Path | None = None
-    """The file; its pictures stand in a folder beside it. None: nothing survives the process."""
+    """The file; its pictures are in a folder next to it. None: nothing survives the process."""
     durability: Literal["full", "process"] = "full"
-    """`full`: what was accepted or done is on the disk before anything depends on it, and survives a loss of power.
-    `process`: it is with the operating system, and survives a killed process, but not a loss of power."""
+    """`full`: write-ahead records reach the disk before anything depends on them, and survive a power failure.
+    `process`: they reach the operating system, and survive a killed process, but not a power failure."""
     days: float | None = Field(default=30.0, gt=0, allow_inf_nan=False)
-    """How long an ended task is kept, in days; none: by size alone. Tasks that are not over are always kept. A time
-    between two processes counts as a quarter of these days at most: nobody can tell it from a clock that is wrong."""
+    """The days that an ended task is kept; none: limited by size only. Tasks that are not over are always kept. A time
+    between two processes counts as at most a quarter of these days, since the clock may have been wrong."""
     max_bytes: int | None = Field(default=1_000_000_000, ge=1)
-    """The size, pictures included, past which the tasks that ended first are dropped; none: it may grow."""
+    """The size in bytes, including pictures, past which the tasks that ended first are dropped; none: no limit."""
     in_doubt: Literal["ask", "fail"] = "ask"
-    """What to do if nobody can tell whether an action was done before a crash: ask a person, or fail the work."""
+    """The handling of an action whose outcome before a crash is unknown: ask a person, or fail the run."""

@@ -1,4 +1,4 @@
-"""Settings: every field typed, documented and defaulted; from YAML and the environment."""
+"""Settings from YAML and the environment; every field has a type, a default and a description."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 class _Environment(EnvSettingsSource):
-    """The environment; a secret in it is a text as it is written, even one that looks like JSON."""
+    """The environment as a source; a secret is used verbatim, even if it looks like JSON."""
 
     def explode_env_vars(self, field_name: str, field: FieldInfo, env_vars: Mapping[str, str | None]) -> dict[str, Any]:
         """Collect the variables of a section."""
@@ -59,9 +59,9 @@ class _Environment(EnvSettingsSource):
 
 
 class Settings(BaseSettings):
-    """All settings. `Settings()` is all defaults and the environment; `Settings.load` reads a file too.
+    """All settings. `Settings()` has the defaults and the environment; `Settings.load` also reads a file.
 
-    A variable `CALLBOARD_LIMITS__STEPS=20` sets `limits.steps` and beats the file.
+    A variable `CALLBOARD_LIMITS__STEPS=20` sets `limits.steps` and overrides the file.
     """
 
     model_config = SettingsConfigDict(
@@ -74,18 +74,18 @@ class Settings(BaseSettings):
     )
 
     limits: Limits = Limits()
-    """How much, how often, how long."""
+    """Limits on counts, sizes and times."""
     system: SystemSettings = SystemSettings()
-    """Whether people are asked."""
+    """Questions and approvals."""
     models: Models = Models()
-    """Which model is behind which kind of agent."""
+    """The model of each kind of agent."""
     providers: dict[str, Provider] = Field(default_factory=dict)
-    """Where models live, by the name that stands before the colon of a model's name."""
+    """Model providers, by the name before the colon in a model's name."""
     prompts: Prompts = Prompts()
     """Prompt files that replace the shipped ones."""
     secrets: dict[str, AnySecret] = Field(default_factory=dict)
-    """Values that tools get where an argument says `${secret:NAME}`, never shown to models, people or records: a text,
-    or `{value, tools, parameters, targets}` with patterns for where a model may name it."""
+    """Values that replace `${secret:NAME}` in tools' arguments, never shown to models, people or records: a text, or
+    `{value, tools, parameters, targets}` with patterns for the places where a model may name it."""
     documents: Documents = Documents()
     """The documents server."""
     desktop: Desktop = Desktop()
@@ -95,43 +95,43 @@ class Settings(BaseSettings):
     shells: dict[ServerName, ShellSettings] = Field(default_factory=dict)
     """Shells for LinuxAgents, by name."""
     surfaces: dict[ServerName, SurfacePlugin] = Field(default_factory=dict)
-    """Surfaces of plug-ins, by name. Nothing else that is installed is loaded."""
+    """Surfaces of plug-ins, by name. Other installed plug-ins are not loaded."""
     agents: tuple[str, ...] = ()
     """Kinds of agents of plug-ins: the names of their entry points, or `DISTRIBUTION:NAME`."""
     mcp_servers: McpServers = Field(default_factory=dict)
-    """Third-party MCP servers, by name; `mcpServers`, as the ecosystem spells it, is read too."""
+    """Third-party MCP servers, by name; the ecosystem's spelling `mcpServers` is accepted, too."""
     policy: Annotated[PolicySettings, BeforeValidator(as_rules)] = PolicySettings()
-    """Rules for actions; a plain list is taken as `rules`."""
+    """Rules for actions; a plain list is accepted as `rules`."""
     budget: BudgetSettings = BudgetSettings()
-    """What a task, a subtask and a step may use."""
+    """Budgets of a task, a subtask and a step."""
     log: LogSettings = LogSettings()
-    """Where the log goes."""
+    """The log's destinations, levels and sizes."""
     blackboard: BlackboardSettings = BlackboardSettings()
-    """How much the blackboard keeps."""
+    """Limits of the blackboard."""
     events: EventSettings = EventSettings()
-    """How much the event stream keeps."""
+    """Limits of the event stream."""
     observe: ObserveSettings = ObserveSettings()
-    """What is offered to monitoring."""
+    """Traces and metrics for monitoring."""
     journal: JournalSettings = JournalSettings()
-    """What survives the process."""
+    """The journal, which survives the process."""
     supervision: SupervisionSettings = SupervisionSettings()
-    """How often what crashes is started anew, and when something counts as hung."""
+    """Restarts of crashed agents, and hang detection."""
     _base: Path = PrivateAttr(default_factory=Path.cwd)
 
     @property
     def base(self) -> Path:
-        """The folder that relative paths start from: the settings file's, else the current one."""
+        """The base of relative paths: the settings file's folder, else the current one."""
         return self._base
 
     @property
     def plugin_kinds(self) -> tuple[str, ...]:
-        """The kinds of agents that `agents` names: a kind is called as its entry point is."""
+        """The kinds of agents in `agents`; a kind has the name of its entry point."""
         return tuple(name.rpartition(":")[2] for name in self.agents)
 
     @model_validator(mode="before")
     @classmethod
     def _read(cls, values: dict[str, Any]) -> dict[str, Any]:
-        """Take the ecosystem's spelling, and an empty section for its defaults."""
+        """Accept the ecosystem's spelling, and use the defaults for an empty section."""
         return {_SPELLINGS.get(key, key): value for key, value in values.items() if value is not None}
 
     @classmethod
@@ -143,7 +143,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Let arguments beat the environment, and the environment the file."""
+        """Order the sources: arguments override the environment, which overrides the file."""
         return init_settings, _Environment(settings_cls), YamlConfigSettingsSource(settings_cls)
 
     @classmethod
@@ -158,15 +158,15 @@ class Settings(BaseSettings):
         """Read a settings file (YAML) and the environment.
 
         Args:
-            path: The file; without one there are only the environment and the defaults.
-            base: The folder that relative paths start from; by default the file's, else the current one.
-            kinds: The kinds of agents of the host program's own, which `models`, `prompts` and the `agents` of MCP
-                servers may name beside those that ship and those of plug-ins.
-            changes: Sections that beat both.
+            path: The file; without one, only the environment and the defaults are used.
+            base: The base of relative paths; by default the file's folder, else the current one.
+            kinds: The host program's own kinds of agents, which `models`, `prompts` and the `agents` of MCP servers may
+                name in addition to the shipped ones and those of plug-ins.
+            changes: Sections that override both.
 
         Raises:
-            SettingsError: If the file can't be read, or something in it or in the environment is wrong. The text
-                names each wrong key, and the nearest known one.
+            SettingsError: If the file can't be read, or it or the environment is invalid. The message names each wrong
+                key, and suggests the nearest known one.
         """
         source: type[Settings] = cls
         where = "settings" if changes else "the environment"
@@ -175,7 +175,7 @@ class Settings(BaseSettings):
             _check_readable(file)
             where = str(file)
             base = base or file.resolve().parent
-            config = SettingsConfigDict(yaml_file=file.absolute())  # pydantic-settings takes a leading ~ for the home
+            config = SettingsConfigDict(yaml_file=file.absolute())  # pydantic-settings would expand a leading ~
             source = type(cls.__name__, (cls,), {"model_config": config, "__doc__": cls.__doc__})
         _check_environment()
         try:
@@ -193,15 +193,15 @@ class Settings(BaseSettings):
         return settings
 
     def path(self, path: str | Path) -> Path:
-        """Place a path of the settings: a relative one starts at `base`."""
+        """Resolve a path of the settings; a relative one starts at `base`."""
         return self.base / path
 
 
 def _check_kinds(settings: Settings, kinds: Collection[str], where: str) -> None:
-    """Refuse further keys of `models` and `prompts`, but for kinds of agents that there are.
+    """Refuse unknown kinds of agents in `models`, `prompts` and MCP servers.
 
     Raises:
-        SettingsError: If there is one; and if an MCP server's tools are for a kind that there is not.
+        SettingsError: If there is one.
     """
     lines = [
         _unknown(where, [name, key], [*_known_keys([name]), *kinds])
@@ -246,7 +246,7 @@ def _check_readable(file: Path) -> None:
 
 
 def _check_environment() -> None:
-    """Refuse a variable that means a section that there is not: it would be ignored silently."""
+    """Refuse a variable for an unknown section, which would be ignored silently."""
     prefix = Settings.model_config.get("env_prefix", "")
     for name in os.environ:
         section, nested, _ = name.upper().removeprefix(prefix).partition("__")
@@ -277,7 +277,7 @@ def _explain(error: ValidationError, where: str) -> str:
 
 
 def _unknown(where: str, path: list[str], keys: Sequence[str]) -> str:
-    """Say that a key is unknown, with the nearest one that there is."""
+    """Describe an unknown key, with the nearest known one."""
     known = [_SHOWN.get(key, key) for key in dict.fromkeys(keys)]
     near = difflib.get_close_matches(path[-1], keys, n=1, cutoff=0.5)
     hint = f"did you mean {_SHOWN.get(near[0], near[0])!r}?" if near else f"known are {', '.join(known)}"
