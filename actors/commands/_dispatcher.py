@@ -94,9 +94,9 @@ class Dispatcher:
             error = str(failure) or "it failed without saying why"
             in_doubt = isinstance(failure, ConnectionLostError | InDoubtError)
         except BaseException as failure:  # tool boundary: any exception becomes an error for the model
-            told = reason_of(failure)
-            plain = told == type(failure).__name__ or (isinstance(failure, OSError) and failure.strerror)
-            error = told if plain else f"{type(failure).__name__}: {told}"
+            reason = reason_of(failure)
+            plain = reason == type(failure).__name__ or (isinstance(failure, OSError) and failure.strerror)
+            error = reason if plain else f"{type(failure).__name__}: {reason}"
             broke = True
         error = encodable(error) if error else ""
         return _result(

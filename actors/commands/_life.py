@@ -60,8 +60,8 @@ class ServerLife:
         failed = {server.name: error for server, call in calls if (error := _error(call, seconds)) is not None}
         if failed:
             self.close(seconds)
-            told = "; ".join(f"{name}: {reason_of(error)}" for name, error in failed.items())
-            msg = f"{'a server' if len(failed) == 1 else 'servers'} can't be opened: {told}"
+            reasons = "; ".join(f"{name}: {reason_of(error)}" for name, error in failed.items())
+            msg = f"{'a server' if len(failed) == 1 else 'servers'} can't be opened: {reasons}"
             raise SettingsError(msg) from next(iter(failed.values()))
 
     def close(self, seconds: Seconds) -> tuple[str, ...]:

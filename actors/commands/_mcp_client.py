@@ -164,12 +164,12 @@ class McpSession:
 
     def _compare(self, call: object, answer: Answer) -> None:
         """Count an answer that differs from the same call's last one: the server's state changed."""
-        asked, said = (hashlib.sha256(repr(each).encode()) for each in (call, answer.value))
+        key, answered = (hashlib.sha256(repr(each).encode()) for each in (call, answer.value))
         for picture in answer.pictures:
-            said.update(picture)
-        before = self._answers.pop(asked.digest(), said.digest())
-        self.changes += before != said.digest()
-        self._answers[asked.digest()] = said.digest()
+            answered.update(picture)
+        before = self._answers.pop(key.digest(), answered.digest())
+        self.changes += before != answered.digest()
+        self._answers[key.digest()] = answered.digest()
         if len(self._answers) > COMPARED:
             del self._answers[next(iter(self._answers))]
 
@@ -241,8 +241,8 @@ def _progress_of(guard: EffectGuard | None) -> ProgressFnT | None:
 
     async def tell(progress: float, total: float | None, message: str | None) -> None:
         share = progress / total if total and math.isfinite(progress / total) else None
-        said = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
-        call.progress(message or said, None if share is None else min(1.0, max(0.0, share)))
+        amount = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
+        call.progress(message or amount, None if share is None else min(1.0, max(0.0, share)))
 
     return tell
 
@@ -340,12 +340,12 @@ class RemoteTool(BoundTool):
         """
         if self._given.hazards is not None:
             return frozenset(self._given.hazards)
-        said = self._tool.annotations if self._session.trusted else None
+        given = self._tool.annotations if self._session.trusted else None
         if self.info.effect is Effect.READ:
             return frozenset()
-        if self.info.effect is Effect.ONCE and not (said and said.destructive_hint):
+        if self.info.effect is Effect.ONCE and not (given and given.destructive_hint):
             return frozenset({Hazard.UNKNOWN})
-        return frozenset() if said is not None and said.destructive_hint is False else frozenset({Hazard.DELETES})
+        return frozenset() if given is not None and given.destructive_hint is False else frozenset({Hazard.DELETES})
 
     def check(self, arguments: Mapping[str, JsonValue]) -> str | None:
         """Describe the error in arguments; unknown ones are accepted unless the schema forbids them."""

@@ -94,19 +94,19 @@ async def fill_in(server: str, tool: str, params: ElicitRequestParams, ask: Ask)
         f"The MCP server {server!r} asks while it runs {tool}: {_short(params.message)!r}. "
         "What you answer goes to that server: give no password and no key."
     )
-    said = await ask((AskedQuestion(text=encodable(first), choices=(ANSWER, DECLINE, CANCEL)),))
-    if said is None or said[0] != ANSWER:
-        return ElicitResult(action="decline" if said is not None and said[0] == DECLINE else "cancel")
+    answers = await ask((AskedQuestion(text=encodable(first), choices=(ANSWER, DECLINE, CANCEL)),))
+    if answers is None or answers[0] != ANSWER:
+        return ElicitResult(action="decline" if answers is not None and answers[0] == DECLINE else "cancel")
     if not fields:
         return ElicitResult(action="accept", content={})
     problem: str | None = ""
     for _ in range(TRIES):
-        shown = f"This did not fit: {problem}. " if problem else ""
-        said = await ask(tuple(field.question(shown if not place else "") for place, field in enumerate(fields)))
-        if said is None:
+        hint = f"This did not fit: {problem}. " if problem else ""
+        answers = await ask(tuple(field.question(hint if not place else "") for place, field in enumerate(fields)))
+        if answers is None:
             return ElicitResult(action="cancel")
         try:
-            given = zip(fields, said, strict=True)
+            given = zip(fields, answers, strict=True)
             content: dict[str, Any] = {
                 field.name: field.value(text) for field, text in given if field.required or text not in {"", LEAVE_OUT}
             }
