@@ -1,4 +1,4 @@
-"""What actors say to each other and to the host program: frozen pydantic models, and the errors."""
+"""Messages between actors and the host program: frozen pydantic models, and the errors."""
 
 from callboard.messages._agent_status import (
     AgentStatus,

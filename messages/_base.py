@@ -1,4 +1,4 @@
-"""What every message has in common, and the names of identities and units."""
+"""The base classes of messages, and the names of identities and units."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ KindName = Annotated[str, StringConstraints(pattern=f"^{_KIND}$")]
 """The name of a kind of agent: small letters, digits and ``_ -``, at most 40. `AgentKind` has those that ship."""
 
 Address = Annotated[str, StringConstraints(pattern=f"^{_KIND}/.+$", max_length=500)]
-"""Where an agent lives, ``<kind>/<target>``: ``host/<task>``, ``app/<root>/<process>``, ``mobile/<serial>``,
-``linux/<host>``, ``operator/<root>/<process>``, and whatever follows the name of another kind."""
+"""The address of an agent, ``<kind>/<target>``: ``host/<task>``, ``app/<root>/<process>``, ``mobile/<serial>``,
+``linux/<host>``, ``operator/<root>/<process>``. Other kinds choose the part after their name themselves."""
 
 Token = int
-"""The number of one lease on a target. 0 stands for "not leased yet"."""
+"""The fencing token of a lease on a target: its number. 0 stands for "not leased yet"."""
 
 Seconds = float
 """A span of time in seconds."""
@@ -46,16 +46,22 @@ Timestamp = float
 
 
 class Term(StrEnum):
-    """One of a few words. Written as the text that it is: pydantic would ask each member for its value in Python."""
+    """An enumeration of strings that serializes fast.
+
+    It is written as plain text: pydantic would otherwise call Python to get the value of each member.
+    """
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: type[Any], handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Give the schema of an enumeration, with a text's way to be written."""
+        """Return the schema of an enumeration that serializes as a string."""
         return cast("CoreSchema", {**handler(source), "serialization": core_schema.simple_ser_schema("str")})
 
 
 class AgentKind(Term):
-    """The kinds of agent that ship, as the first part of their addresses. A program may add others, by their names."""
+    """The kinds of agent that ship, as the first part of addresses.
+
+    A program may add others, by their names.
+    """
 
     HOST = "host"
     """Plans a task and assigns its subtasks."""
@@ -66,11 +72,11 @@ class AgentKind(Term):
     LINUX = "linux"
     """Works in one shell."""
     OPERATOR = "operator"
-    """Works where there is a picture, and sees nothing else."""
+    """Works from pictures alone."""
 
 
 def agent_kind(address: str) -> str:
-    """Tell the kind of agent that lives at an address, whether this process has it or not.
+    """Return the kind of agent at an address, even one unknown here.
 
     Raises:
         ValueError: If the first part of the address can't be the name of a kind.
@@ -88,13 +94,13 @@ class Value(BaseModel):
     model_config = _CONFIG
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Do what pydantic's does, without a walk through `copy.copy`: each step copies dozens of values."""
+        """Copy as pydantic does, but without `copy.copy`: each step copies dozens of values."""
         if deep or self.__pydantic_private__:
             return super().model_copy(update=update, deep=deep)
         new = object.__new__(type(self))
         changes = update or {}
         _set(new, "__dict__", {**self.__dict__, **changes})
-        known = self.__pydantic_fields_set__  # shared, since nobody changes it: the value is frozen
+        known = self.__pydantic_fields_set__  # safe to share: the value is frozen, so the set never changes
         _set(new, "__pydantic_fields_set__", known if known.issuperset(changes) else {*known, *changes})
         _set(new, "__pydantic_extra__", None)
         _set(new, "__pydantic_private__", None)
@@ -111,7 +117,7 @@ class Message(Value):
     """The version of the message's shape; a reader refuses one that it does not know."""
 
     registry: ClassVar[dict[str, type[Message]]] = {}
-    """Every message class by its tag, for readers of a journal and for ``callboard schema``."""
+    """Every message class by its tag. Readers of a journal and ``callboard schema`` use it."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -131,4 +137,4 @@ def _as_tuple(value: object) -> object:
 
 
 AnySequence = BeforeValidator(_as_tuple)
-"""Lets people who write a message by hand give a list where a tuple is kept."""
+"""Accept a list where a tuple is stored, for messages that people write by hand."""

@@ -1,4 +1,4 @@
-"""What agents leave for each other and for the host program, by task."""
+"""The blackboard: facts of a task, shared by its agents and the host program."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Board(Term):
     """The parts of a task's blackboard."""
 
     REQUESTS = "requests"
-    """What the user asked for, a row a round."""
+    """The user's requests, one row a round."""
     QUESTIONS = "questions"
     """Questions, approvals and their answers."""
     TRAJECTORIES = "trajectories"
@@ -36,7 +36,7 @@ class BlackboardEntry(Value):
 
 
 class Note(Message):
-    """Something that all agents of a conversation should know, from a tool or from the host program."""
+    """A fact for all agents of a conversation, from a tool or the host program."""
 
     kind: Literal["note"] = "note"
     task_id: TaskId
@@ -44,29 +44,32 @@ class Note(Message):
     author: str = HOST_PROGRAM
     """The tool, or the host program."""
     call_id: str = ""
-    """The tool call that posted it; a call that is repeated after a crash says it again, and it counts once."""
+    """The tool call that posted it. A call that is repeated after a crash posts the note again; it counts once."""
 
 
 MOST_CHARACTERS = 500
-"""Of one entry that agents are shown."""
+"""The longest text of one entry that agents see, in characters."""
 
 
 def shown(text: str) -> str:
-    """Give as much of a text as agents are shown."""
+    """Cut a text to the length that agents see."""
     return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]} …"
 
 
 class Shared(Value):
-    """What an agent is shown of the blackboard: one request, answered question or note."""
+    """An entry of the blackboard that agents see: a request, answered question or note."""
 
     board: Board
     author: str
-    """Who says it: a person, the user, a tool, the host program."""
+    """The source: a person, the user, a tool, the host program."""
     text: str
 
 
 class SharedQuery(Message):
-    """Read what agents are shown of a task's blackboard, as DATA_COLLECTION does; answered by a tuple of `Shared`."""
+    """Read the part of a task's blackboard that agents see.
+
+    DATA_COLLECTION does so. The reply is a tuple of `Shared`.
+    """
 
     kind: Literal["shared_query"] = "shared_query"
     task_id: TaskId
@@ -90,4 +93,4 @@ class BlackboardView(Message):
     subtasks: tuple[BlackboardEntry, ...] = ()
     notes: tuple[BlackboardEntry, ...] = ()
     dropped: int = Field(default=0, ge=0)
-    """Rows that were given up because the bound was reached, the oldest first."""
+    """The number of rows that were dropped, the oldest first, because the blackboard was full."""

@@ -1,4 +1,4 @@
-"""Tool calls: what an agent wants done, and what came of it."""
+"""Tool calls: the actions of an agent, the commands sent for them, and the results."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from callboard.messages._target import ControlRef
 
 
 class Effect(Term):
-    """What repeating a tool call does to the world; from MCP's annotations for servers that are trusted."""
+    """The effect of repeating a tool call, from MCP's annotations where the server is trusted."""
 
     READ = "read"
     """Changes nothing (``readOnlyHint``)."""
     IDEMPOTENT = "idempotent"
     """A second call changes nothing more (``idempotentHint``)."""
     ONCE = "once"
-    """Must not be repeated; also every tool of which nothing better is known."""
+    """Must not be repeated. Also the default for a tool without better information."""
 
 
 ESSENTIAL = "x-essential"
-"""A keyword of our own for a parameter's JSON Schema: it may be left out, and without it a call may do something else
-than what was meant, such as write at another place. So it is told to small models too."""
+"""Our own keyword for a parameter's JSON Schema. The parameter is optional, but a call without it may do something else
+than intended, such as write at another place. For that reason prompts for small models include it too."""
 
 
 class Hazard(Term):
-    """What makes an action one that a person may want to see first."""
+    """A reason why a person may want to see an action before it runs."""
 
     DELETES = "deletes"
-    """Something is gone afterwards."""
+    """Something no longer exists afterwards."""
     OVERWRITES = "overwrites"
     """Something that the task did not make is replaced."""
     SENDS = "sends"
-    """Something leaves for somebody else: a mail, a message, an upload."""
+    """Something is sent to other people: a mail, a message, an upload."""
     INSTALLS = "installs"
     """Software is added."""
     SPENDS = "spends"
     """Money is spent."""
     LAUNCHES = "launches"
-    """A program is started; opening a document of the workspace is none."""
+    """A program is started. Opening a document of the workspace does not count."""
     CONFIGURES = "configures"
     """The system's configuration is changed."""
     LEAVES = "leaves"
     """Something outside the workspace is touched."""
     UNKNOWN = "unknown"
-    """Nothing is known of the tool but that it must not be repeated."""
+    """Nothing is known of the tool except that it must not be repeated."""
 
 
 class Coverage(Term):
-    """How much of a resource the pattern of a policy's rule stands for."""
+    """The share of a resource that the pattern of a policy's rule covers."""
 
     ALL = "all"
     """The whole resource: an `allow` may match."""
@@ -61,20 +61,20 @@ class Coverage(Term):
 
 
 class CommandType(Term):
-    """What a command is for."""
+    """The purpose of a command."""
 
     DATA_COLLECTION = "data_collection"
-    """Sent by the system to see."""
+    """Sent by the system to look at a surface."""
     ACTION = "action"
-    """Sent because a model decided so."""
+    """Sent because a model decided on it."""
 
 
 class ResultStatus(Term):
-    """How a command ended."""
+    """The status of a command's result."""
 
     SUCCESS = "success"
     FAILURE = "failure"
-    """The tool said no, raised or took too long; ``error`` says what."""
+    """The tool refused, raised or took too long; ``error`` has the reason."""
     SKIPPED = "skipped"
     """Not run, because an earlier command of the same list failed."""
     NONE = "none"
@@ -91,17 +91,17 @@ class Action(Value):
     tool: str = Field(min_length=1)
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
     control: ControlRef | None = None
-    """The control that is meant, where the tool acts on one."""
+    """The control that the tool acts on, if it acts on one."""
     call_id: str = ""
-    """What its result is known by: ``<run>.<step>.<position>``, given by the step that decided on it, and kept while it
-    is held. Empty before that."""
+    """The id that connects an action with its result: ``<run>.<step>.<position>``. The step that decided on the action
+    assigns it, and a held action keeps it. Empty before that."""
     program: bool = False
-    """Whether a program decided on it, a script or a function: ``${secret:NAME}`` stands for a secret in all its
-    arguments then. In a language model's it does so only where the secret was granted."""
+    """Whether a program (a script or a function) decided on it. Then ``${secret:NAME}`` stands for a secret in all its
+    arguments. In a language model's action it does so only where the secret was granted."""
 
     @property
     def points(self) -> tuple[tuple[int, int], ...]:
-        """The points of the target's picture that it is meant for, in pixels; empty unless its tool points."""
+        """The points of the target's picture that the action is meant for, in pixels; empty unless its tool points."""
         if self.tool not in POINTING:
             return ()
         given = self.arguments
@@ -116,11 +116,11 @@ class Command(Message):
     task_id: TaskId
     run_id: RunId
     token: Token
-    """The lease under which it may act."""
+    """The fencing token of the lease under which it may act."""
     call_id: str
-    """The action's."""
+    """The call id of its action."""
     state: str = ""
-    """The agent's state, and its step below: for the record."""
+    """The agent's state, and below its step: for the record."""
     step: int | None = None
     type: CommandType = CommandType.ACTION
     tool: str
@@ -128,39 +128,39 @@ class Command(Message):
     program: bool = False
     """Whether a program decided on it."""
     effect: Effect | None = None
-    """What repeating this call does; None: what its tool says."""
+    """The effect of repeating this call; None: the effect of its tool."""
     timeout: Seconds = Field(gt=0)
 
 
 class CommandResult(Message):
-    """What came of one command."""
+    """The result of one command."""
 
     kind: Literal["command_result"] = "command_result"
     call_id: str
     tool: str
     status: ResultStatus
     effect: Effect | None = None
-    """The tool's, if it ran; None if nothing ran, and from versions that did not keep it."""
+    """The tool's effect if it ran. None if nothing ran, and in journals of versions that did not keep it."""
     value: JsonValue = None
-    """What the tool answered, as JSON."""
+    """The tool's answer, as JSON."""
     pictures: tuple[bytes, ...] = ()
-    """Pictures that the tool answered, as PNG."""
+    """Pictures in the tool's answer, as PNG."""
     error: str = ""
-    """Why it failed or was skipped, in words for the model."""
+    """The reason why it failed or was skipped, worded for the model."""
     artifacts: tuple[str, ...] = ()
     """Files that the call wrote, as absolute paths."""
     made: tuple[str, ...] = ()
-    """Those of them that were not there before."""
+    """Those of `artifacts` that did not exist before."""
     in_doubt: bool = False
-    """Whether nobody knows if it was done: it took too long, or was stopped while it ran."""
+    """Whether it is unknown if the action was done: it took too long, or was stopped while it ran."""
     broke: bool = False
-    """Whether the tool raised something else than its own refusal: it may have done a part of it."""
+    """Whether the tool raised an exception other than its own refusal: it may have done a part of the action."""
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
-    """Of a call whose step was broken off: its arguments, since no finished step tells them."""
+    """The arguments of a call whose step was interrupted, since no finished step records them."""
     seconds: Seconds = Field(default=0.0, ge=0)
 
     @property
     def changed(self) -> bool:
-        """Whether it changed something, or may have: it wrote a file, or did more than read, as far as is known."""
+        """Whether it changed something, or may have: it wrote a file, or is not known to have only read."""
         acted = self.effect is not None and (self.status is ResultStatus.SUCCESS or self.broke)
         return bool(self.artifacts) or (self.effect is not Effect.READ and (acted or self.in_doubt))

@@ -1,33 +1,33 @@
-"""What can go wrong, and whose fault it is.
+"""The exceptions of this library, and whose fault each one is.
 
 ::
 
     CallboardError
     ├── SettingsError            the operator's: a setting is unknown, missing or wrong, or its package or program is
-    ├── TaskRefusedError         the caller's: a task that can't be taken; nothing was started
+    ├── TaskRefusedError         the caller's: an invalid task; nothing was started
     │   └── UnknownTargetError   it names a target that no server offers
-    ├── NotAllTakenError         the caller's or the machine's: of several tasks some were not taken; it says which
+    ├── NotAllTakenError         the caller's or the machine's: some of several tasks were not accepted; it names them
     ├── UnknownTaskError         the caller's: no task has this id
-    ├── SupervisorStoppedError   the caller's: the supervisor is down, or went down while somebody waited
+    ├── SupervisorStoppedError   the caller's: the supervisor is down, or went down while the caller waited
     ├── WouldDeadlockError       the caller's: a blocking call from one of our own threads
-    ├── NotWaitingError          the caller's: an answer to something that nobody waits for any more
+    ├── NotWaitingError          the caller's: an answer to a question or approval that is not open
     ├── AnswerRefusedError       the caller's: an answer that does not fit its question
-    ├── ScriptError              the script's author's: it ran dry, or refers to what is not there
+    ├── ScriptError              the script's author's: it ran dry, or refers to something that does not exist
     ├── ModelError               the model's: no answer
-    │   ├── InvalidAnswerError   it answered, but not what was asked for, after all repairs
+    │   ├── InvalidAnswerError   its answers were invalid, after all repairs
     │   └── ModelTimeoutError    it took too long
-    ├── OutOfBudgetError         the task's: what it may use is used up
+    ├── OutOfBudgetError         the task's: its budget is used up
     ├── JournalError             the machine's or the operator's: the journal can't be read or written; work stops
     │   ├── JournalInUseError    another process has it open
-    │   ├── JournalDamagedError  it is no journal, or not a whole one; the file was left as it is
-    │   └── JournalNewerError    a newer version of this library wrote it; the file was left as it is
+    │   ├── JournalDamagedError  it is no journal, or an incomplete one; the file was not changed
+    │   └── JournalNewerError    a newer version of this library wrote it; the file was not changed
     ├── ToolTimeoutError         the tool's: it took too long
     ├── StepTimeoutError         the step's: it took too long
-    ├── DoubtError               a crash's: nobody can tell whether an action was done, and nobody is asked
+    ├── DoubtError               a crash's: it is unknown whether an action was done, and no person may be asked
     ├── BrokenMachineError       the author's of a state machine: refused when the class is made
     ├── IllegalMoveError         ours: a move that the transition table does not have
-    ├── LeaseVoidError           nobody's: an effect came too late, and was refused
-    ├── PhaseError               what a failing phase raises; its cause says why
+    ├── LeaseVoidError           no one's: an action came too late, and was refused
+    ├── PhaseError               raised by a failing phase; its cause has the reason
     ├── JobHungError             an agent's job is long past its deadline
     └── AgentCrashedError        ours: an exception escaped an agent's message handler
 """
@@ -52,10 +52,10 @@ class CallboardError(Exception):
 
 
 class SettingsError(CallboardError):
-    """A setting is unknown, missing or of the wrong type, or what it needs on this machine is missing.
+    """A setting is unknown, missing or wrong, or its dependency is missing.
 
     Attributes:
-        commands: The commands that bring what is missing; the text has them too.
+        commands: The commands that install the missing parts; the text has them too.
     """
 
     def __init__(self, message: str = "", commands: tuple[str, ...] = ()) -> None:
@@ -64,15 +64,15 @@ class SettingsError(CallboardError):
 
 
 class TaskRefusedError(CallboardError):
-    """A task was not taken; nothing was started."""
+    """A task was not accepted; nothing was started."""
 
 
 class UnknownTargetError(TaskRefusedError):
     """A task names a target that no server offers.
 
     Attributes:
-        target: What was asked for.
-        known: The ids of the targets that there are.
+        target: The requested target.
+        known: The ids of the targets that exist.
     """
 
     def __init__(self, target: str, known: tuple[str, ...]) -> None:
@@ -83,13 +83,13 @@ class UnknownTargetError(TaskRefusedError):
 
 
 class NotAllTakenError(CallboardError):
-    """Of tasks that were submitted together some were not taken; the others run.
+    """Some of the tasks submitted together were not accepted; the others run.
 
-    Where the error of one is a `TimeoutError` or a `SupervisorStoppedError`, nobody knows whether it was taken.
+    Where a task's error is a `TimeoutError` or a `SupervisorStoppedError`, it is unknown whether it was accepted.
 
     Attributes:
-        errors: Each task that was not taken, and why, in their order.
-        handles: The `TaskHandle` of each that was taken, in their order.
+        errors: Each task that was not accepted, and why, in their order.
+        handles: The `TaskHandle` of each that was accepted, in their order.
     """
 
     def __init__(self, errors: Sequence[tuple[Task, Exception]], handles: Sequence[Any]) -> None:
@@ -102,10 +102,10 @@ class NotAllTakenError(CallboardError):
 
 
 class UnknownTaskError(CallboardError):
-    """No task has this id, or none that is kept.
+    """No task has this id, or its records were deleted.
 
     Attributes:
-        task_id: What was asked for.
+        task_id: The requested id.
     """
 
     def __init__(self, task_id: str) -> None:
@@ -114,7 +114,7 @@ class UnknownTaskError(CallboardError):
 
 
 class SupervisorStoppedError(CallboardError):
-    """The supervisor is down, or went down while somebody waited."""
+    """The supervisor is down, or went down while the caller waited."""
 
 
 class WouldDeadlockError(CallboardError):
@@ -122,7 +122,7 @@ class WouldDeadlockError(CallboardError):
 
 
 class NotWaitingError(CallboardError):
-    """An answer to a question or approval that is not open (any more)."""
+    """The question or approval that an answer is for is not open."""
 
 
 class AnswerRefusedError(CallboardError):
@@ -130,14 +130,14 @@ class AnswerRefusedError(CallboardError):
 
 
 class ScriptError(CallboardError):
-    """A scripted model's script ran dry, is malformed, or refers to what is not there."""
+    """A scripted model's script ran dry, is malformed, or has an invalid reference."""
 
 
 class ModelError(CallboardError):
     """A model gave no answer.
 
     Attributes:
-        usage: What it took all the same: a refusal is paid for too. None: nobody knows.
+        usage: The usage of the failed calls: providers charge for a refusal too. None: unknown.
     """
 
     def __init__(self, message: str = "", usage: Usage | None = None) -> None:
@@ -158,7 +158,10 @@ class InvalidAnswerError(ModelError):
 
 
 class FailedSubtaskError(InvalidAnswerError):
-    """A HostAgent's model insists on a subtask that failed: to try it again once too often, or to call it a success."""
+    """A HostAgent's model insists on a subtask that failed.
+
+    It tried the subtask again once too often, or called it a success.
+    """
 
 
 class ModelTimeoutError(ModelError):
@@ -166,7 +169,9 @@ class ModelTimeoutError(ModelError):
 
 
 class JournalError(CallboardError):
-    """The journal can't be opened, read or written; ``__cause__`` is what the system said, where it said something.
+    """The journal can't be opened, read or written.
+
+    ``__cause__`` is the system's error, where there was one.
 
     Attributes:
         path: The journal's file.
@@ -178,10 +183,12 @@ class JournalError(CallboardError):
 
 
 class JournalInUseError(JournalError):
-    """Another process, or another supervisor of this one, has the journal open. It was not touched.
+    """The journal is open in another process, or another supervisor of this one.
+
+    It was not touched.
 
     Attributes:
-        pid: The number of that process; 0 if it did not say.
+        pid: The id of that process; 0 if it is not known.
         host: The machine on which it runs.
         since: When it opened the journal.
     """
@@ -196,11 +203,11 @@ class JournalInUseError(JournalError):
 
 
 class JournalDamagedError(JournalError):
-    """The file is no journal, or not a whole one. It was left as it is."""
+    """The file is no journal, or an incomplete one. It was not changed."""
 
 
 class JournalNewerError(JournalError):
-    """A newer version of this library wrote the journal. It was left as it is.
+    """A newer version of this library wrote the journal. It was not changed.
 
     Attributes:
         version: The version of its tables.
@@ -222,12 +229,12 @@ class ToolTimeoutError(CallboardError):
 
 
 class OutOfBudgetError(CallboardError):
-    """What may be used is used up; nothing was called.
+    """A budget is used up; nothing was called.
 
     Attributes:
-        node: What the budget is for: a task, a subtask, a step.
-        kind: What ran out: steps, rounds, model_calls, tokens or cost.
-        limit: How much there was of it.
+        node: The owner of the budget: a task, a subtask, a step.
+        kind: The exhausted resource: steps, rounds, model_calls, tokens or cost.
+        limit: The limit of that resource.
     """
 
     def __init__(self, node: str, kind: str, limit: float, why: str = "") -> None:
@@ -242,20 +249,20 @@ class StepTimeoutError(CallboardError):
 
 
 class DoubtError(CallboardError):
-    """Nobody can tell whether an action was done before a crash, and nobody may be asked."""
+    """An action is in doubt after a crash, and no person may be asked."""
 
 
 class BrokenMachineError(CallboardError, TypeError):
-    """A state machine is not sound; refused when its class is made."""
+    """A state machine is invalid; refused when its class is made."""
 
 
 class IllegalMoveError(CallboardError):
-    """A move that the transition table does not have. The status is unchanged.
+    """A move is not in the transition table. The status is unchanged.
 
     Attributes:
         source: The status in which the machine is and stays.
-        target: The status that was wished for.
-        by: Who wished it.
+        target: The requested status.
+        by: The source of the request.
     """
 
     def __init__(self, source: str, target: str, by: str) -> None:
@@ -266,7 +273,10 @@ class IllegalMoveError(CallboardError):
 
 
 class LeaseVoidError(CallboardError):
-    """A effect came too late: its task was cancelled, or its time is over. Nothing was changed."""
+    """An action came too late: its lease is void. Nothing was changed.
+
+    Its task was cancelled, or its time is over.
+    """
 
 
 _FAILED = {
@@ -275,11 +285,11 @@ _FAILED = {
     "action_execution": "what was decided could not be done",
     "memory_update": "the step could not be kept",
 }
-"""What the failure of a phase means, by its name."""
+"""The description of a phase's failure, by the phase's name."""
 
 
 class PhaseError(CallboardError):
-    """A phase failed; ``__cause__`` says why.
+    """A phase failed; ``__cause__`` has the reason.
 
     Attributes:
         phase: The phase's name.
@@ -303,10 +313,10 @@ class AgentCrashedError(CallboardError):
 
 
 class JobHungError(CallboardError):
-    """A job of an agent is long past its deadline, and does not heed that it was cancelled.
+    """An agent's job is long past its deadline, and ignores its cancellation.
 
     Attributes:
-        run_id: Whose job.
+        run_id: The run of the job.
         stack: Where its thread hangs; empty if that is not known.
     """
 

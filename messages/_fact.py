@@ -1,4 +1,4 @@
-"""One thing that happened, as it is recorded: row of the journal, line of the log, and event for whoever reads it."""
+"""A recorded fact: a row of the journal, a line of the log, and an event."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from callboard.messages._texts import encodable
 
 
 class Fact(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_field="kind", tag="event"):
-    """An event before anybody reads it; the fields are those of `Event`, and are not validated.
+    """An unvalidated event; the fields are those of `Event`.
 
-    A task makes dozens of them, and most are read by the journal and the log alone: those need no `Event`.
+    A task makes dozens of facts. Most are read by the journal and the log alone, which need no `Event`.
     """
 
     seq: int
@@ -30,14 +30,14 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_field=
     data: dict[str, Any] = {}
 
     def event(self) -> Event:
-        """Build the event that programs get."""
+        """Build the event for programs."""
         return Event(**{**msgspec.structs.asdict(self), "data": encodable(self.data)})
 
     def json(self) -> str:
-        """Write it so that `Event` can read it.
+        """Serialize it to JSON that `Event` can read.
 
         Raises:
-            ValueError: If it holds something that is no JSON.
+            ValueError: If it holds a value that is not JSON.
         """
         try:
             return ENCODED(self).decode()
@@ -49,10 +49,11 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_field=
 
 
 def phases_of(event: Event | Fact) -> list[Fact]:
-    """Make a `phase.ended` of each phase that the event of a step has.
+    """Make a `phase.ended` event for each phase of a step's event.
 
-    They have the number before that event's: who stops between two of them and goes on after the last number that was
-    seen gets them once more, with the end of the step. With the number of that event its end would be missed.
+    They have the number before that event's. A subscriber that stops between two of them, and resumes after the last
+    number it saw, gets them once more, together with the end of the step. If they had the number of that event, the
+    subscriber would miss the end.
     """
     if "phases" not in event.data:
         return []
@@ -73,9 +74,9 @@ def phases_of(event: Event | Fact) -> list[Fact]:
 
 
 def with_phases(event: Event) -> list[Event]:
-    """Give an event as it is read: the phases of a step come before the event of its end."""
+    """Return an event for readers: a step's phases come before its end."""
     return [*(phase.event() for phase in phases_of(event)), event]
 
 
 ENCODED = msgspec.json.Encoder().encode
-"""Writes a fact as JSON, but for what `Fact.json` takes care of."""
+"""Writes a fact as JSON, except for the cases that `Fact.json` handles."""

@@ -1,4 +1,4 @@
-"""The hand-offs: typed messages between agents, all of them through the supervisor's switchboard."""
+"""Hand-offs: typed messages between agents, sent through the supervisor's switchboard."""
 
 from __future__ import annotations
 
@@ -20,36 +20,37 @@ class Assign(Message):
     run_id: RunId
     address: Address
     token: Token = 0
-    """The lease on the target; set by the switchboard when the target is free."""
+    """The fencing token of the lease on the target; the switchboard sets it when the target is free."""
     request: str
-    """What this agent has to do."""
+    """The work of this agent."""
     task_request: str = ""
-    """What the whole task is about."""
+    """The request of the whole task."""
     round: int = Field(default=1, ge=1)
     number: int = Field(default=0, ge=0)
     """A subtask's place within its task, from 1; 0 for a HostAgent's round."""
     target: Target | None = None
     host: Address | None = None
-    """The HostAgent that hears of its end; None for a HostAgent's own round, and without one."""
+    """The HostAgent that receives the end; None for a HostAgent's own round, and where there is none."""
     plan_step: PlanStep | None = None
     """Follower mode: the step of the plan that this round follows."""
     session: TaskId | None = None
     """The conversation that it belongs to; None: its task's own."""
     subtasks: tuple[SubtaskResult, ...] = ()
-    """What the task's earlier subtasks left."""
+    """The results of the task's earlier subtasks."""
     made: tuple[str, ...] = ()
     """Files that the task has made so far."""
 
     def lean(self) -> Assign:
-        """Leave out what a journal has in other rows of the conversation: each would grow with all that was done in it.
+        """Leave out fields that the journal has in other rows of the conversation.
 
-        It is what the HostAgent knows that waits for this subtask, and so can be folded back.
+        With them, each row would grow with all the earlier work. The HostAgent that waits for this subtask knows them,
+        so the fold can put them back.
         """
         return self.model_copy(update={"subtasks": (), "made": ()}) if self.subtasks or self.made else self
 
 
 class SubtaskEnded(Message):
-    """What the three endings of a subtask have in common. Sent last, from FINISH."""
+    """The common fields of the three endings of a subtask. Sent last, from FINISH."""
 
     task_id: TaskId
     run_id: RunId
@@ -88,7 +89,7 @@ class SubtaskErrored(SubtaskEnded):
 
 
 def subtask_ended(task_id: str, token: int, result: SubtaskResult) -> SubtaskEnded:
-    """Make the one ending that fits the result's outcome."""
+    """Make the ending message that fits the result's outcome."""
     kinds: tuple[type[SubtaskEnded], ...] = (SubtaskFinished, SubtaskFailed, SubtaskErrored)
     kind = next(kind for kind in kinds if result.outcome in kind.outcomes)
     return kind(task_id=task_id, run_id=result.run_id, token=token, result=result)
@@ -108,14 +109,14 @@ class RoundEnded(Message):
     artifacts: tuple[str, ...] = ()
     """Files that the HostAgent's own actions wrote."""
     changed: tuple[str, ...] = ()
-    """What these actions changed, or may have."""
+    """Files and targets that these actions changed, or may have changed."""
     actions: int = Field(default=0, ge=0)
-    """How many of them changed something, or may have."""
+    """The number of these actions that changed something, or may have."""
     usage: Usage = Field(default_factory=Usage)
 
 
 class Cancel(Message):
-    """Stop a task's work in any state: asked for by the host program, a deadline or a budget."""
+    """Stop a task's work in any state, for the host program, a deadline or a budget."""
 
     kind: Literal["cancel"] = "cancel"
     task_id: TaskId
@@ -126,23 +127,26 @@ class Cancel(Message):
 
 
 class Pause(Message):
-    """Stop a task before its next action; a model call that runs is finished."""
+    """Stop a task before its next action; a running model call is finished."""
 
     kind: Literal["pause"] = "pause"
     task_id: TaskId
     lacks: str = ""
-    """What it can't go on without in this process; empty where somebody asked for the pause."""
+    """The resources that the work needs and this process lacks; empty where a caller asked for the pause."""
 
 
 class Resume(Message):
-    """Let a paused task go on from where it stopped."""
+    """Resume a paused task where it stopped."""
 
     kind: Literal["resume"] = "resume"
     task_id: TaskId
 
 
 class TaskForgotten(Message):
-    """A task is over, or a conversation, which its first task names: agents drop what they remember of it."""
+    """End of a task or a conversation: agents drop their memory of it.
+
+    A conversation is named by its first task.
+    """
 
     kind: Literal["task_forgotten"] = "task_forgotten"
     task_id: TaskId

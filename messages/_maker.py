@@ -1,4 +1,4 @@
-"""Make values of parts that were validated, without validating them again."""
+"""Construct values from validated parts without validating them again."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _M = TypeVar("_M", bound=BaseModel)
 _set = object.__setattr__
 
 _shared_set = lru_cache(maxsize=1024)(cast("Callable[[tuple[str, ...]], set[str]]", set))
-"""Give the set of some fields' names, one for all values that have these: they are frozen, and so never change it."""
+"""Return the set of some fields' names, shared by all values that have these: they are frozen, so it never changes."""
 
 
 def maker(model: Callable[_P, _M]) -> Callable[_P, _M]:
-    """Give a function that makes instances of a model class as its constructor does, but validates nothing.
+    """Return a constructor of a model class that validates nothing.
 
-    For values that this package makes itself, of parts that are of the fields' types already: nothing is converted or
-    copied, no validator of the class runs. What comes from outside goes through the class.
+    It is for values that this package makes itself, from parts that already have the fields' types. It converts and
+    copies nothing, and runs no validator of the class. Data from outside goes through the class.
 
     Raises:
         TypeError: If the class is no model, or has fields that only its validator can fill: with an alias, or with a
@@ -45,7 +45,7 @@ def maker(model: Callable[_P, _M]) -> Callable[_P, _M]:
         msg = f"{model.__name__}: what its validator alone can fill: {', '.join(unfit)}"
         raise TypeError(msg)
     required = frozenset(name for name, field in fields.items() if field.is_required())
-    factories = {  # of defaults that each value needs its own of: they come from a function, or may change
+    factories = {  # defaults that each value needs its own copy of: they come from a function, or are mutable
         name: cast("Callable[[], Any]", field.default_factory or partial(deepcopy, field.default))
         for name, field in fields.items()
         if name not in required and (field.default_factory or not isinstance(field.default, Hashable))

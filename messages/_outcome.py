@@ -1,4 +1,4 @@
-"""How something ended, why, and what it took."""
+"""Outcomes, their causes, and the resources used."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from callboard.messages._texts import reason_of
 
 
 class Outcome(Term):
-    """How a task or subtask ended. Written once, never bettered by a later cleanup."""
+    """The outcome of a task or subtask.
+
+    It is written once; a later cleanup never improves it.
+    """
 
     FINISHED = "finished"
-    """The agent's model said that the work is done, and every action of that answer succeeded."""
+    """The agent's model reported that the work is done, and every action of that answer succeeded."""
     FAILED = "failed"
     """The work could not be done; the system is still in a valid state."""
     ERROR = "error"
@@ -34,7 +37,7 @@ class Cause(Value):
     """One link of the chain that explains an ending, the nearest cause first."""
 
     reason: str
-    """One sentence: what happened."""
+    """One sentence about the event."""
     where: str = ""
     """The address, phase or tool in which it happened."""
     exception: str = ""
@@ -42,7 +45,7 @@ class Cause(Value):
 
     @staticmethod
     def chain(error: BaseException, where: str = "") -> tuple[Cause, ...]:
-        """Turn an exception and what caused it into causes, the nearest first."""
+        """Turn an exception and its causes into `Cause` values, the nearest first."""
         causes: list[Cause] = []
         current: BaseException | None = error
         while current is not None and len(causes) < 10:  # a longer chain explains nothing more
@@ -53,7 +56,7 @@ class Cause(Value):
 
 
 class Usage(Value):
-    """What a step, subtask or task used."""
+    """The resources that a step, subtask or task used."""
 
     steps: int = Field(default=0, ge=0)
     model_calls: int = Field(default=0, ge=0)
@@ -66,9 +69,9 @@ class Usage(Value):
     calls_saved: int = Field(default=0, ge=0)
     """Model calls that action lists saved: one for each action after the first of its list that ran."""
     cuts: int = Field(default=0, ge=0)
-    """Action lists that were cut, because what an action was meant for was no longer the same."""
+    """Action lists that were cut, because the thing that an action was meant for had changed."""
     cost: float = Field(default=0.0, ge=0)
-    """What the model calls cost, as far as their price is known."""
+    """The cost of the model calls, as far as their price is known."""
     unpriced_calls: int = Field(default=0, ge=0)
     """Model calls whose price is not known; they are not in `cost`."""
     seconds: Seconds = Field(default=0.0, ge=0)

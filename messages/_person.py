@@ -1,4 +1,4 @@
-"""What agents ask of people, and what people answer."""
+"""Questions and approvals for people, and their answers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ RequestId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class AtDeadline(Term):
-    """What happens to an approval that nobody decides on in time."""
+    """The verdict on an approval that reached its deadline unanswered."""
 
     DENY = "deny"
-    """As if it were rejected."""
+    """The same as a rejection."""
     FAIL = "fail"
     """The work fails as timed out."""
     ALLOW = "allow"
@@ -31,13 +31,13 @@ class Limit(Value):
     """One limit of a budget that is used up."""
 
     node: str
-    """What the budget is for: a task, a subtask, a step."""
+    """The owner of the budget: a task, a subtask, a step."""
     kind: str
-    """What ran out: steps, model_calls, tokens or cost."""
+    """The exhausted resource: steps, model_calls, tokens or cost."""
 
 
 class Question(Message):
-    """PENDING: an agent can't go on without an answer."""
+    """PENDING: an agent needs an answer to continue."""
 
     kind: Literal["question"] = "question"
     id: RequestId
@@ -49,31 +49,31 @@ class Question(Message):
     deadline: Timestamp | None = None
     """When the agent gives up; None: never."""
     limit: Limit | None = None
-    """What there may be more of, if a person says so; None for a model's own question."""
+    """The limit that a person may raise; None for a model's own question."""
     in_doubt: str = ""
-    """The action of which nobody knows whether it was done before a crash; empty for any other question."""
+    """The action of which it is unknown whether it was done before a crash; empty for any other question."""
     usage: Usage = Field(default_factory=Usage)
-    """What the step used that was broken off to ask; at the limit of a budget."""
+    """At the limit of a budget: the usage of the step that was interrupted to ask."""
     sent_back: bool = False
     """Whether that step had sent a FINISH back, because nothing had been done."""
     before: bytes | None = None
-    """What the agent decided on, as PNG, with labels on the controls that are meant; None where that is no other than
-    `picture`, and where there is no picture."""
+    """The picture that the agent decided on, as PNG, with labels on the controls that are meant. None if it is the same
+    as `picture`, and where there is no picture."""
     picture: bytes | None = None
-    """What is to be seen when it asks, labelled in the same way; None for a surface without pictures."""
+    """The picture at the time of asking, labelled in the same way; None for a surface without pictures."""
 
 
 class Answer(Message):
-    """What a person answered to a question, one text for each of its parts."""
+    """A person's answer to a question, one text for each of its parts."""
 
     kind: Literal["answer"] = "answer"
     id: RequestId
     task_id: TaskId
     texts: tuple[str, ...] = ()
     by: str = ""
-    """Who answered; for the record."""
+    """The person who answered; for the record."""
     nobody: bool = False
-    """Questions are switched off (``ask_question = false``): nobody will answer."""
+    """Whether questions are switched off (``ask_question = false``), so that no person answers."""
 
 
 class ApprovalRequest(Message):
@@ -87,14 +87,15 @@ class ApprovalRequest(Message):
     address: Address
     target: Target | None = None
     actions: tuple[Action, ...]
-    """Exactly what will run if it is approved; empty when the model asks about a decision without an action."""
+    """Exactly the actions that run if it is approved; empty when the model asks about a decision without an action."""
     reason: str
-    """The rule that wants it, or what the model said."""
+    """The rule that requires it, or the model's words."""
     before: bytes | None = None
-    """What the agent decided on, as PNG, with labels on the controls that are meant; None where it looks the same now,
-    and for a surface without pictures."""
+    """The picture that the agent decided on, as PNG, with labels on the controls that are meant. None if it looks the
+    same now, and for a surface without pictures."""
     observation: Observation
-    """What the agent sees, collected when asking; its annotated picture has labels on the controls that are meant."""
+    """The agent's observation, collected when asking; its annotated picture has labels on the controls that are meant.
+    """
     deadline: Timestamp | None = None
     at_deadline: AtDeadline = AtDeadline.DENY
 
@@ -108,11 +109,11 @@ class ApprovalAnswer(Message):
     approved: bool
     reason: str = ""
     by: str = ""
-    """Who decided; for the record."""
+    """The person who decided; for the record."""
     remember: bool = False
     """Whether the same tool with the same target and arguments is approved for the rest of the task."""
     unattended: bool = False
-    """Approvals are switched off (``safe_guard = false``): no person decided."""
+    """Whether approvals are switched off (``safe_guard = false``), so that no person decided."""
 
 
 class RequestExpired(Message):
@@ -122,4 +123,4 @@ class RequestExpired(Message):
     id: RequestId
     task_id: TaskId
     at_deadline: AtDeadline = AtDeadline.FAIL
-    """For an approval: what happens now."""
+    """For an approval: the verdict that applies now."""

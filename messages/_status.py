@@ -1,4 +1,4 @@
-"""What a supervisor is doing at one moment."""
+"""The state of a supervisor at one moment."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class RunStatus(Value):
     address: Address
     request: str
     leased: bool
-    """Whether it works; otherwise it waits for its target."""
+    """Whether it has its target and works; otherwise it waits for the target."""
 
 
 class TaskStatus(Value):
@@ -31,11 +31,12 @@ class TaskStatus(Value):
     cancelling: bool = False
     paused: bool = False
     lacks: str = ""
-    """What another process's task is paused for: what it can't go on without here. Empty where somebody paused it."""
+    """The resources that this process lacks, for which a task of another process is paused. Empty where a caller paused
+    it."""
 
 
 class SupervisorStatus(Message):
-    """What runs, waits, and can't be used."""
+    """Running and waiting work, and unusable targets."""
 
     kind: Literal["supervisor_status"] = "supervisor_status"
     accepting: bool
@@ -43,7 +44,7 @@ class SupervisorStatus(Message):
     agents: tuple[Address, ...] = ()
     """Agents that are alive, idle ones included."""
     abandoned: tuple[Address, ...] = ()
-    """Targets in which a call can't be stopped; leased to nobody."""
+    """Targets with a call that can't be stopped; they are not leased."""
     approvals: tuple[ApprovalRequest, ...] = ()
     """Approvals that wait for a person."""
     questions: tuple[Question, ...] = ()

@@ -25,13 +25,13 @@ class Phase(Term):
     LLM_INTERACTION = "llm_interaction"
     """Ask the model what to do."""
     ACTION_EXECUTION = "action_execution"
-    """Do it."""
+    """Run the actions."""
     MEMORY_UPDATE = "memory_update"
-    """Keep what happened."""
+    """Record the results."""
 
 
 class AskedQuestion(Value):
-    """What an agent's model wants to know from a person."""
+    """A question of an agent's model to a person."""
 
     text: str = Field(min_length=1)
     choices: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class AskedQuestion(Value):
 
 
 class Held(Term):
-    """Why actions were not run yet."""
+    """The reason why actions are held."""
 
     NOT = ""
     """Nothing is held."""
@@ -55,7 +55,7 @@ class Decision(Value):
     """A model's valid answer, the same shape for all agents."""
 
     status: str
-    """Where the state machine should go; legal from the state in which it was asked."""
+    """The next state of the state machine; legal from the state in which the model was asked."""
     observation: str = ""
     thought: str = ""
     comment: str = ""
@@ -64,14 +64,14 @@ class Decision(Value):
     subtask: str = ""
     """HostAgent: the request to the assigned agent."""
     target: Target | None = None
-    """HostAgent: which target gets the subtask."""
+    """HostAgent: the target of the subtask."""
     questions: tuple[AskedQuestion, ...] = ()
     reannotate: tuple[str, ...] = ()
     """AppAgent: ids or names of the controls that the next capture should annotate."""
     result: JsonValue = None
-    """What the work produced, where the model says so itself."""
+    """The result of the work, where the model reports one itself."""
     sent_back: bool = False
-    """Whether the model said FINISH first, before anything was done, and was asked once more."""
+    """Whether the model answered FINISH first, before anything was done, and was asked once more."""
 
 
 def paired(
@@ -87,7 +87,7 @@ _status_of = operator.attrgetter("status")
 
 
 class StepRecord(Value):
-    """What one step leaves in the agent's memory."""
+    """The record of one step in the agent's memory."""
 
     step: int = Field(ge=1)
     status: str
@@ -96,11 +96,11 @@ class StepRecord(Value):
     decision: Decision
     results: tuple[CommandResult, ...] = ()
     resumed: bool = False
-    """Whether it ran actions that an earlier step had decided on, and that were held."""
+    """Whether it ran held actions that an earlier step had decided on."""
 
     @property
     def calls(self) -> tuple[tuple[Action | None, CommandResult], ...]:
-        """Each result of this step with its action; None where the answer has none with that call id."""
+        """Each result of this step with its action; None where no action of the answer has that call id."""
         return paired(self.decision.actions, self.results)
 
     @property
@@ -116,7 +116,7 @@ class StepRecord(Value):
 
     @property
     def failures(self) -> int:
-        """How many actions of this step failed."""
+        """The number of actions of this step that failed."""
         return sum(result.status == "failure" for result in self.results)
 
     @property
@@ -126,7 +126,7 @@ class StepRecord(Value):
 
 
 class Step(Message):
-    """An agent tells itself to take its next step."""
+    """A request of an agent to itself to take its next step."""
 
     kind: Literal["step"] = "step"
     task_id: TaskId
@@ -146,10 +146,11 @@ class StepDone(Message):
     held_why: str = ""
     """The rule that wants an approval."""
     left: str = ""
-    """What a pause holds, on a surface that changes by calls alone: the surface's fingerprint as the step left it."""
+    """The state at a pause, on a surface that changes by calls alone: the surface's fingerprint at the end of the step.
+    """
     follows: str = ""
-    """Of held actions that ran: the status of their answer, which is followed after an approval. Empty if the model
-    itself asked for the approval, and in journals of versions that followed none."""
+    """For held actions that ran: the status of their answer, which applies after an approval. Empty if the model itself
+    asked for the approval, and in journals of versions without this field."""
     usage: Usage = Field(default_factory=Usage)
 
 
@@ -161,11 +162,11 @@ class StepFailed(Message):
     """The phase that failed; None for an exception outside the phases."""
     causes: tuple[Cause, ...] = Field(min_length=1)
     outcome: Literal[Outcome.ERROR, Outcome.TIMED_OUT, Outcome.OUT_OF_BUDGET, Outcome.FAILED] = Outcome.ERROR
-    """What the failure means for the work: an error, its time or budget used up, or that an action is in doubt."""
+    """The consequence of the failure for the work: an error, its time or budget used up, or an action in doubt."""
     results: tuple[CommandResult, ...] = ()
-    """What was done before it failed."""
+    """The results of the actions before it failed."""
     seen: Observation | None = None
-    """What it had seen at its beginning, if it got so far."""
+    """The observation at its beginning, if it got so far."""
     usage: Usage = Field(default_factory=Usage)
 
 
@@ -174,5 +175,5 @@ class Captured(Message):
 
     kind: Literal["captured"] = "captured"
     observation: Observation | None
-    """None where there was nothing to see, or looking failed."""
+    """None where the surface shows nothing, or looking failed."""
     seconds: Seconds = Field(default=0.0, ge=0)

@@ -1,4 +1,4 @@
-"""What an agent can be assigned to, and what it sees there."""
+"""Targets of assignments, and observations of them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 class TargetKind(Term):
-    """What sort of thing a target is; it decides which agent works on it."""
+    """The sort of a target; it decides which agent works on it."""
 
     WINDOW = "window"
     """An open document or window, for an AppAgent."""
@@ -30,12 +30,15 @@ class TargetKind(Term):
 
 
 class Target(Value):
-    """Something that a HostAgent may assign a subtask to. Servers offer targets; a model never invents one."""
+    """A unit of work for a subtask: a window, application, device or shell.
+
+    Servers offer targets; a model never invents one.
+    """
 
     id: str = Field(min_length=1)
-    """Unique among the targets of one observation; what a model names."""
+    """Unique among the targets of one observation; models use it."""
     name: str
-    """What people call it: a window's title, a device's model."""
+    """The name for people: a window's title, a device's model."""
     kind: TargetKind
     kinds: tuple[KindName, ...] = ()
     """The kinds of agent that it is offered to; empty: the kind that its address begins with."""
@@ -48,7 +51,8 @@ class Target(Value):
     start: str | None = None
     """For an application: the host tool that starts it; it gets ``name`` and answers with the window's target."""
     group: str = ""
-    """What is leased together: all windows of one desktop share its keyboard and focus. Empty: this address alone."""
+    """The name of a shared lease: all windows of one desktop share its keyboard and focus. Empty: the lease covers this
+    address alone."""
     owner: str = ""
     """The task that opened it, by its id: only this task and its follow-ups see and lease it. Empty: every task may."""
     base: str = ""
@@ -59,7 +63,7 @@ class Target(Value):
 
     @property
     def lease_key(self) -> str:
-        """The name of the lease: the group, or the address where there is none."""
+        """The name of the lease: the group, or the address without one."""
         return self.group or self.address
 
     @property
@@ -72,7 +76,10 @@ class Target(Value):
         return self.model_copy(update={"id": id_, "address": self.base, "group": group, "base": ""})
 
     def offers(self, known: Collection[str]) -> tuple[Target, ...]:
-        """Give the targets that agents see: one for each of its kinds that is known, all with one lease."""
+        """Return the targets that agents see, one for each known kind.
+
+        All of them have one lease.
+        """
         own = agent_kind(self.address)
         kinds = dict.fromkeys(self.kinds or (own,))
         return tuple(self if kind == own else self._for(kind) for kind in kinds if kind in known)
@@ -84,10 +91,13 @@ class Target(Value):
         )
 
     def open_to(self, task_id: TaskId, session: TaskId | None = None) -> bool:
-        """Return whether a task may see and lease it; `session` is the conversation that the task belongs to."""
+        """Return whether a task may see and lease it.
+
+        `session` is the conversation that the task belongs to.
+        """
         return self.owner in {"", task_id, session}
 
-    @field_validator("address")  # of the whole model it would run again for each target of each observation
+    @field_validator("address")  # a validator of the whole model would run again for each target of each observation
     @classmethod
     def _fits(cls, address: str, info: ValidationInfo) -> str:
         kind: TargetKind | None = info.data.get("kind")
@@ -101,7 +111,7 @@ class Target(Value):
 
 
 class Box(Value):
-    """A rectangle of a target's picture, in pixels from its left upper corner."""
+    """A rectangle of a target's picture, in pixels from its upper left corner."""
 
     x: int
     y: int
@@ -114,26 +124,25 @@ class Box(Value):
 
 
 class Control(Value):
-    """One thing on a surface that can be read or acted on."""
+    """A part of a surface that can be read or acted on."""
 
     id: str
     """Stable while the surface keeps its structure: ``table-1``, ``sheet-2``."""
     name: str
-    """What a person would call it: a heading's text, a sheet's title."""
+    """The name that a person would use: a heading's text, a sheet's title."""
     kind: str
     """``heading``, ``table``, ``sheet``, ``button`` …"""
     enabled: bool = True
     visible: bool = True
     box: Box | None = None
-    """Where it is in the target's picture; None where it is not to be seen. No prompt shows its numbers."""
+    """Its place in the target's picture; None where it is not visible. No prompt shows the numbers."""
     states: tuple[str, ...] = ()
-    """What it is in at the moment: ``focused``, ``checked``, ``expanded``. With ``password`` it is blacked out in
-    pictures."""
+    """Its present states: ``focused``, ``checked``, ``expanded``. With ``password`` it is blacked out in pictures."""
     detail: dict[str, JsonValue] = Field(default_factory=dict)
-    """What else is known: a table's size, a range's address, a parent's id."""
+    """Further facts: a table's size, a range's address, a parent's id."""
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        """Leave out a place and states that it does not have.
+        """Leave out a missing place and missing states.
 
         Fingerprints are made of this text, and those in journals of versions without these fields must stay equal.
         """
@@ -143,14 +152,17 @@ class Control(Value):
 
 
 class ControlRef(Value):
-    """A control as a model names it; the name may be missing, the id then decides alone."""
+    """A model's reference to a control; without a name the id alone decides."""
 
     id: str
     name: str = ""
 
 
 class LookBudget(Value):
-    """How much an observation may hold at most. What is over is left out, and the observation's notes say so."""
+    """The upper bounds of an observation.
+
+    The excess is left out, and the observation's notes mention it.
+    """
 
     controls: int = Field(default=1_000, ge=1)
     text: int = Field(default=200_000, ge=1)
@@ -160,7 +172,7 @@ class LookBudget(Value):
 
 
 class Look(Value):
-    """What an observation is for."""
+    """The purpose of an observation."""
 
     picture: bool = True
     """Whether a picture is wanted. A look without one is taken before each action, so it should be cheap."""
@@ -169,21 +181,21 @@ class Look(Value):
     annotate: tuple[str, ...] = ()
     """The ids of the controls that get a label in the annotated picture; empty: all."""
     masked: tuple[str, ...] = ()
-    """The ids of controls that hold secrets: they are black in pictures before anything else gets them."""
+    """The ids of controls that hold secrets: they are blacked out before a picture leaves the server."""
     budget: LookBudget = LookBudget()
 
 
 class Observation(Value):
-    """What an agent saw at the beginning of a step."""
+    """An agent's view of its surface at the beginning of a step."""
 
     targets: tuple[Target, ...] = ()
-    """For a HostAgent: what can be assigned."""
+    """For a HostAgent: the targets that can be assigned."""
     controls: tuple[Control, ...] = ()
-    """For the agent of one target: what is there."""
+    """For the agent of one target: its controls."""
     window: dict[str, JsonValue] = Field(default_factory=dict)
     """Facts about the window, document, device or shell."""
     text: str = ""
-    """What a surface without controls shows."""
+    """The content of a surface without controls."""
     picture: bytes | None = None
     """A PNG picture, where the surface has one."""
     annotated: bytes | None = None
@@ -192,32 +204,32 @@ class Observation(Value):
     """Equal for two observations of an unchanged surface, different after a change of its structure or text. Pixels
     alone change nothing: a blinking cursor is no change."""
     notes: tuple[str, ...] = ()
-    """Remarks of the system to the model: a failed action, a missing target, nobody to answer."""
+    """The system's remarks to the model: a failed action, a missing target, no person to answer."""
     shared: tuple[Shared, ...] = ()
-    """What the blackboard had for this agent: earlier requests, answered questions and notes of the conversation."""
+    """The blackboard's entries for this agent: earlier requests, answered questions and notes of the conversation."""
 
     @property
     def picture_size(self) -> tuple[int, int] | None:
-        """The width and height of the picture in pixels; None without one, and for what is no PNG."""
+        """The width and height of the picture in pixels; None without a valid PNG."""
         head = (self.picture or b"")[:24]
-        if len(head) < 24 or not head.startswith(_PNG):  # where a PNG's width and height end
+        if len(head) < 24 or not head.startswith(_PNG):  # a PNG's width and height end there
             return None
         width, height = struct.unpack(">II", head[16:])
         return width, height
 
     def at(self, x: int, y: int) -> Control | None:
-        """Find the smallest visible control whose box holds a point of the picture; None where none is known."""
+        """Find the smallest visible control at a point of the picture, or None."""
         area, smallest = 0, None
         for control in self.controls:
             box = control.box
             if box is None or not control.visible or not box.holds(x, y):
                 continue
-            if smallest is None or box.width * box.height <= area:  # of equal ones the last: it stands in the others
+            if smallest is None or box.width * box.height <= area:  # of equal ones the last: it is inside the others
                 area, smallest = box.width * box.height, control
         return smallest
 
     def control(self, ref: ControlRef) -> Control | None:
-        """Find a control by id, and by name where the reference has one."""
+        """Find a control by id, and by name if the reference has one."""
         for control in self.controls:
             if control.id == ref.id and ref.name in {"", control.name}:
                 return control

@@ -1,4 +1,4 @@
-"""What a host program asks for, and what it gets back."""
+"""A host program's requests and their results."""
 
 from __future__ import annotations
 
@@ -28,24 +28,25 @@ def new_task_id() -> str:
 
 
 SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$")]
-"""What a secret is called: letters, digits and ``_ . -``."""
+"""The name of a secret: letters, digits and ``_ . -``."""
 
 
 class Secret(Value):
-    """A secret, and where a language model may have it put in: the calls that all of the patterns fit.
+    """A secret, and the calls into which a language model may insert it.
 
-    A pattern is a glob. In what a program writes, a script or a function, it is put in wherever it is named.
+    A call must match all of the patterns, which are globs. A program, a script or a function, may insert the secret
+    anywhere.
     """
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
     value: SecretStr
-    """What tools get."""
+    """The value that tools receive."""
     tools: Annotated[tuple[str, ...], AnySequence] = ()
     """Patterns for names of tools; empty for any."""
     parameters: Annotated[tuple[str, ...], AnySequence] = ()
-    """Patterns for names of parameters; empty for those alone that a tool declares as `SecretStr`. Those of third
-    parties' tools count only if their server is trusted."""
+    """Patterns for names of parameters; empty for only those that a tool declares as `SecretStr`. The declarations of
+    third parties' tools count only if their server is trusted."""
     targets: Annotated[tuple[str, ...], AnySequence] = ()
     """Patterns for the id or address of the target; empty for any. Calls of HostAgents, and of tools of third
     parties, have none."""
@@ -57,7 +58,7 @@ def _as_secret(value: object) -> object:
 
 
 AnySecret = Annotated[Secret, BeforeValidator(_as_secret)]
-"""A secret; its value alone is taken too."""
+"""A secret; the bare value is accepted too."""
 
 
 class PlanStep(Value):
@@ -91,22 +92,23 @@ class Task(Message):
 
     kind: Literal["task"] = "task"
     id: TaskId = Field(default_factory=new_task_id)
-    """What it is called in journal, log and events. It is never redacted: `submit` refuses one that holds a secret of
-    six characters or more."""
+    """Its name in the journal, log and events. It is never redacted: `submit` refuses one that holds a secret of six
+    characters or more."""
     request: str = ""
-    """What is to be done, in words. May be left out when there is a plan."""
+    """The work, in words. It may be omitted when there is a plan."""
     target: str | None = None
-    """The id, name or address of one target that does it alone."""
+    """The id, name or address of one target whose agent does the task alone."""
     plan: Annotated[tuple[Annotated[PlanStep, BeforeValidator(_as_plan_step)], ...], AnySequence] = ()
-    """Steps to follow; plain strings are taken as requests."""
+    """Steps to follow; plain strings are accepted as requests."""
     session: TaskId | None = None
-    """The first task of a conversation that this one goes on with: the same HostAgent, its memory, the blackboard."""
+    """The first task of the conversation that this one continues: the same HostAgent, its memory, the blackboard."""
     key: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
-    """An idempotency key of the host program's: a second task with the same key is the same task. Of one that quotes a
-    secret a digest is kept."""
+    """An idempotency key of the host program's: a second task with the same key is the same task. If it quotes a
+    secret, only a digest is stored."""
     secrets: dict[SecretName, AnySecret | None] = Field(default_factory=dict)
-    """Values that tools get where an argument says ``${secret:NAME}``; a value alone, or a `Secret` that says where a
-    model may name it. Nobody else sees them, and nothing keeps them: None for one that was lost with its process."""
+    """Values that replace ``${secret:NAME}`` in the arguments of tools: a bare value, or a `Secret` that limits where a
+    model may name it. Only tools receive them, and they are never stored: None for one that was lost with its process.
+    """
     labels: dict[str, str] = Field(default_factory=dict)
     """The host program's own keys; carried into the events and the log, never interpreted."""
 
@@ -129,7 +131,7 @@ class Task(Message):
 
 
 class SubtaskResult(Message):
-    """How one subtask ended and what it left."""
+    """The outcome and the results of one subtask."""
 
     kind: Literal["subtask_result"] = "subtask_result"
     run_id: RunId
@@ -143,22 +145,22 @@ class SubtaskResult(Message):
     """Why it did not finish; empty when it did."""
     output: JsonValue = None
     comment: str = ""
-    """What the agent's model said last."""
+    """The last comment of the agent's model."""
     artifacts: tuple[str, ...] = ()
     """Files it made or changed, as absolute paths, in order."""
     made: tuple[str, ...] = ()
-    """Those of them that were not there before the task."""
+    """Those of `artifacts` that did not exist before the task."""
     changed: tuple[str, ...] = ()
-    """What its actions changed, or may have: files, as absolute paths, and targets, by their id."""
+    """Files, as absolute paths, and targets, by their id, that its actions changed or may have changed."""
     actions: int = Field(default=0, ge=0)
-    """How many of its actions changed something, or may have."""
+    """The number of its actions that changed something, or may have."""
     last_seen: Observation | None = None
-    """What there was to see after a failure, for those who look into it."""
+    """The observation after a failure, for diagnosis."""
     usage: Usage = Field(default_factory=Usage)
 
 
 class TaskResult(Message):
-    """How a task ended, honestly."""
+    """The outcome and the results of a task."""
 
     kind: Literal["task_result"] = "task_result"
     task_id: TaskId
@@ -166,17 +168,17 @@ class TaskResult(Message):
     causes: tuple[Cause, ...] = ()
     """The chain of causes, the nearest first; empty when the task finished."""
     output: JsonValue = None
-    """What the last round produced."""
+    """The output of the last round."""
     comment: str = ""
     artifacts: tuple[str, ...] = ()
     """Files that were made or changed, as absolute paths, in order."""
     changed: tuple[str, ...] = ()
-    """What actions changed, or may have: files, as absolute paths, and targets, by their id. Counted from what tools
-    did, not from what a model says; empty if nothing was changed."""
+    """Files, as absolute paths, and targets, by their id, that actions changed or may have changed. They come from the
+    tools' results, not from a model's report. Empty if nothing was changed."""
     actions: int = Field(default=0, ge=0)
-    """How many actions changed something, or may have; `usage.commands` counts all tool calls."""
+    """The number of actions that changed something, or may have; `usage.commands` counts all tool calls."""
     subtasks: tuple[SubtaskResult, ...] = ()
-    """All that ended, completed work of a cancelled task included."""
+    """All that ended, including completed work of a cancelled task."""
     rounds: int = Field(default=1, ge=0)
     usage: Usage = Field(default_factory=Usage)
     seconds: Seconds = Field(default=0.0, ge=0)
@@ -184,5 +186,5 @@ class TaskResult(Message):
 
     @property
     def ok(self) -> bool:
-        """Whether the task finished."""
+        """True if the task finished."""
         return self.outcome is Outcome.FINISHED

@@ -1,4 +1,4 @@
-"""The texts of messages: changed one by one, and made such that they can be written down."""
+"""Transform the texts of messages, and make them encodable."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ _UNSEEN = re.compile(
 
 
 def each_text(value: Any, change: Callable[[str], str], leave: Collection[str] = ()) -> Any:
-    """Change each text of a message, a dataclass or JSON, the names of its members too.
+    """Apply a function to each text of a message, a dataclass or JSON.
 
-    Fields of messages and dataclasses that `leave` names stay as they are; so do numbers, bytes and words of a list.
+    This includes the keys of dictionaries. Fields of messages and dataclasses that `leave` names stay as they are; so
+    do numbers, bytes and members of enumerations.
     """
     if isinstance(value, str):
         return value if isinstance(value, Enum) else change(value)
@@ -54,21 +55,25 @@ def _members(
 
 
 def visible(text: str) -> str:
-    """Write what can't be seen as escapes, so that no text of others drives a terminal or reads other than it is."""
+    """Escape invisible characters.
+
+    Then no foreign text controls a terminal, or reads differently from its contents.
+    """
     return _UNSEEN.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def reason_of(error: BaseException) -> str:
-    """Say what an exception says; of the system's what it means, without its number."""
+    """Return an exception's text; for system errors, without the error number."""
     if isinstance(error, OSError) and error.strerror:
         return encodable(f"{error.filename}: {error.strerror}" if error.filename else error.strerror)
     return encodable(str(error)) or type(error).__name__
 
 
 def encodable(value: _T) -> _T:
-    """Write halves of surrogate pairs as escapes in all texts: no file, log or socket could take them.
+    """Escape halves of surrogate pairs in all texts.
 
-    They come from names of files that are no UTF-8, and from programs that cut texts of another encoding.
+    No file, log or socket could take them. They come from file names that are not UTF-8, and from programs that cut
+    texts of another encoding.
     """
     if isinstance(value, str) and value.isascii():
         return value
@@ -81,11 +86,11 @@ def encodable(value: _T) -> _T:
 
 
 def as_json(value: object) -> JsonValue:
-    """Give a value as its JSON is read back, and so as nothing but JSON.
+    """Return a value as its JSON is read back: only JSON types.
 
     Raises:
-        ValueError: If that is another value, or there is no JSON of it. Some such values, as those with halves of
-            surrogate pairs, can be mended.
+        ValueError: If the result is not equal to the value, or there is no JSON of it. Some such values, as those with
+            halves of surrogate pairs, can be repaired.
     """
     try:
         written = _written(value)
@@ -105,7 +110,7 @@ _read = msgspec.json.Decoder().decode
 
 
 SHALLOW = 150
-"""So many brackets in a JSON text, and it can't be too deep to be read again; that ends at 200."""
+"""A JSON text with at most this many brackets can't be too deep to be read again; the parser's limit is 200."""
 
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
@@ -121,9 +126,10 @@ def check_depth(body: bytes) -> None:
 
 
 def _may_be_deep(body: bytes) -> bool:
-    """Say whether brackets may be nested deeper than `SHALLOW`; an odd one in a text is taken for that too.
+    """Return whether brackets may be nested deeper than `SHALLOW`.
 
-    To read a long list again, only to know that it can be read, would cost more than to write it.
+    An unbalanced bracket in a text counts as deep too. Parsing a long list only to check that it can be parsed would
+    cost more than writing it.
     """
     brackets = body.translate(None, _NO_BRACKETS)
     for _ in range(SHALLOW):
