@@ -1,4 +1,4 @@
-"""A run replayed: a journaled task runs again on what was recorded, without a model and without a surface."""
+"""Replay of a journaled task on recorded data, without a model or surface."""
 
 from callboard.actors.replay._compare import Difference, Replay, Transition
 from callboard.actors.replay._recording import Recording

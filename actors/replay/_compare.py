@@ -1,4 +1,4 @@
-"""Compare what a replayed job came back with, and the verdicts on the way, with what was recorded."""
+"""Compare a replayed job's result, and its verdicts, with the recording."""
 
 from __future__ import annotations
 
@@ -49,21 +49,21 @@ class Transition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Where a replay left the record."""
+    """A difference between a replay and its recording."""
 
     run_id: str
     """Empty for the task as a whole."""
     address: str
     step: int
-    """The step of the run that was on its way; 0 for the task as a whole."""
+    """The current step of the run; 0 for the task as a whole."""
     what: str
-    """In what they differ: a transition, a verdict, one fact of a step."""
+    """The thing that differs: a transition, a verdict, one fact of a step."""
     expected: str
-    """What was recorded."""
+    """The recorded value."""
     got: str
-    """What the replay came to."""
+    """The replayed value."""
     because: tuple[str, ...] = ()
-    """What else there is to know: what was decided on, why an answer was sent back, what was asked and not recorded."""
+    """Context: the decision, the reason why an answer was sent back, requests without a recorded reply."""
 
     def __str__(self) -> str:
         where = f"{self.address}, step {self.step} of {self.run_id}" if self.run_id else "the task"
@@ -81,31 +81,32 @@ class Differs(Exception):  # noqa: N818 - it carries a finding, and is no error
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """How a replay went."""
+    """The result of a replay."""
 
     task: Task
     transitions: tuple[Transition, ...]
-    """All that were made again, in order, up to the first difference."""
+    """All replayed transitions, in order, up to the first difference."""
     jobs: int
-    """How many words of agents' jobs were made again."""
+    """The number of replayed results of agents' jobs."""
     taken: int
-    """How many were taken as recorded: of steps that took too long, and of what could not be written down."""
+    """The number of results taken from the recording: of steps that took too long, and of values that could not be
+    serialized."""
     outcome: Outcome | None
-    """How the task ended; None if it was not over, or if there is a difference."""
+    """The task's outcome; None if it was not over, or if there is a difference."""
     difference: Difference | None = None
 
     @property
     def same(self) -> bool:
-        """Whether it went as recorded."""
+        """True if the replay matches the recording."""
         return self.difference is None
 
 
 LONG = 300
-"""How much of a value a difference shows, in characters."""
+"""The longest excerpt of a value in a difference, in characters."""
 
 
 def compare(tape: Tape, said: Message) -> None:
-    """Hold a job's word, and the verdicts on its way, against the record.
+    """Compare a job's result, and the verdicts on its way, with the recording.
 
     Raises:
         Differs: If they are not the same, with the first difference.
@@ -159,7 +160,10 @@ def differs(run: Run, what: str, expected: str, got: str, because: tuple[str, ..
 
 
 def facts(message: Message) -> dict[str, JsonValue]:
-    """Give what counts of a job's word, by name; not what it took, when, or in which words something failed."""
+    """Return the facts of a job's result to compare, by name.
+
+    Usage, times and the wording of failures are left out.
+    """
     kind = getattr(message, "kind", "")
     named: dict[str, JsonValue] = {"the word": kind}
     match message:
@@ -213,7 +217,10 @@ def facts(message: Message) -> dict[str, JsonValue]:
 
 
 def _ending(outcome: Outcome, output: JsonValue, artifacts: tuple[str, ...]) -> dict[str, JsonValue]:
-    """Give what counts of an ending; what a stop broke off in the middle of a step is in no word of a job."""
+    """Return the facts of an ending to compare.
+
+    A step that a stop interrupted is in no job's result.
+    """
     named: dict[str, JsonValue] = {"the outcome": outcome.value}
     return named if outcome in STOPPED else named | {"the output": output, "the files": list(artifacts)}
 
@@ -224,7 +231,7 @@ def _shown(action: Action) -> str:
 
 
 def shortly(value: JsonValue) -> str:
-    """Show a value, cut where it is long."""
+    """Format a value, cut where it is long."""
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         value = "; ".join(map(str, value))
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -232,7 +239,7 @@ def shortly(value: JsonValue) -> str:
 
 
 def reasons(tape: Tape, said: Message) -> Iterator[str]:
-    """Say what else there is to know of a job that went another way."""
+    """Return the context of a job that took another course."""
     yield from decided_on(tape.word)
     for event in tape.told:
         if event.name is EventName.MODEL_REPAIRED:
@@ -243,7 +250,7 @@ def reasons(tape: Tape, said: Message) -> Iterator[str]:
 
 
 def decided_on(message: Message | None) -> tuple[str, ...]:
-    """Say what a step had decided."""
+    """Describe a step's decision."""
     if not isinstance(message, StepDone):
         return ()
     decision = message.record.decision

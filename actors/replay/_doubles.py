@@ -1,4 +1,4 @@
-"""What stands in for the world in a replay: models, tools and surfaces that say what was recorded."""
+"""Doubles for models, tools and surfaces, which return the recorded data."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _T = TypeVar("_T")
 
 
 class _Seen(BaseModel):
-    """What an event tells of what the rules saw; earlier versions told less."""
+    """The facts that the rules saw, from an event; earlier versions recorded fewer."""
 
     hazards: frozenset[Hazard]
     canonical: dict[str, JsonValue] = {}
@@ -65,13 +65,13 @@ class _Seen(BaseModel):
 
 
 class RecordedLook:
-    """DATA_COLLECTION: gives what was seen."""
+    """DATA_COLLECTION: returns the recorded observation."""
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
 
     async def __call__(self, context: Context, run: Run) -> Observation:
-        """Give it, or fail as it did."""
+        """Return the observation, or fail as the look did."""
         seen = self._tape.observation()
         if seen is None:
             msg = "nothing could be seen"
@@ -80,7 +80,7 @@ class RecordedLook:
 
 
 class RecordedModel(Model):
-    """Gives the recorded answers, those that were sent back included."""
+    """Gives the recorded answers, including those that were sent back."""
 
     def __init__(self, tape: Tape) -> None:
         self._tape = tape
@@ -94,7 +94,7 @@ class RecordedModel(Model):
 
 
 class RecordedTool(BoundTool):
-    """A tool of which only the record is known."""
+    """A tool of which only the recording is known."""
 
     type = CommandType.ACTION
 
@@ -106,12 +106,12 @@ class RecordedTool(BoundTool):
         self._tape = tape
 
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
-        """Refuse what was refused; of anything else nothing is known."""
+        """Refuse the arguments that were refused; accept all others."""
         reason = self._tape.sent_back()
         return reason if reason.startswith((self.info.name, "it was sent back")) else None
 
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
-        """Give what the policy was told."""
+        """Return the facts that the policy received."""
         tape = self._tape
         said = tape.ruled = tape.verdict(self.info.name, arguments)
         if said is None:
@@ -126,17 +126,20 @@ class RecordedTool(BoundTool):
         return Facts(seen.hazards, None, {**arguments, **seen.canonical}, seen.inexact, seen.resources)
 
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:
-        """Give what a look had said."""
+        """Return the recorded finding of a look."""
         return self._tape.probed(intent)
 
     async def call(self, arguments: Mapping[str, JsonValue], guard: EffectGuard) -> JsonValue:
-        """Never called: the dispatcher knows the results."""
+        """Never called: the dispatcher has the results."""
         what = f"{self.info.name} is called"
         raise self._tape.miss(what)
 
 
 class RecordedPolicy(Policy):
-    """The rules; where a secret stood in what they are asked with, and so nobody can ask again, what they had said."""
+    """The policy's rules, or their recorded verdicts.
+
+    The recorded verdict counts where a secret stood in the facts: the rules can't be asked again without it.
+    """
 
     def __init__(self, rules: tuple[PolicyRule, ...], tape: Tape) -> None:
         super().__init__(rules)
@@ -155,7 +158,7 @@ class RecordedPolicy(Policy):
         return super().rule(agent, tool, facts)
 
     def _is_unsure(self, agent: Address, tool: ToolInfo, facts: Facts) -> bool:
-        """Say whether a rule that may match, and of which that is not known, stands before all that do."""
+        """Return whether a rule with an unknown match precedes all that match."""
         redacted = {name for name, value in facts.arguments.items() if "${secret:" in json.dumps(value)}
         for rule in self.rules:
             known = {name: each for name, each in rule.arguments.items() if name not in redacted and MASK not in name}
@@ -169,7 +172,7 @@ _ANYWHERE = Control(id="", name="", kind="", box=Box(x=0, y=0, width=10**9, heig
 
 
 class RecordedServer(Server):
-    """A surface of which only the record is known."""
+    """A surface of which only the recording is known."""
 
     def __init__(self, name: str, tape: Tape) -> None:
         self.name = name
@@ -177,13 +180,14 @@ class RecordedServer(Server):
         self.settles = not tape.foreign
 
     def targets(self) -> tuple[Target, ...]:
-        """Never asked: what was seen is recorded."""
+        """Never called: the observations are recorded."""
         return ()
 
     def observe(self, target: Target, look: Look) -> Observation:
-        """Give what was seen at the beginning of the step, but its pictures: nothing depends on them.
+        """Return the observation at the beginning of the step, without its pictures.
 
-        Where an action that points was not run, something else is at every point, or nothing can be seen.
+        Nothing depends on the pictures. If an action that points was not run, each point shows something else, or
+        nothing is visible.
         """
         seen, why = self._tape.observation() or Observation(), self._tape.skipped()
         if UNSEEN_POINT in why:
@@ -192,7 +196,7 @@ class RecordedServer(Server):
         return seen.model_copy(update={"picture": None, "annotated": None, **others})
 
     def resolve(self, seen: Observation, control: Control) -> Control | None:
-        """Find the control, unless it was not the same any more."""
+        """Find the control, unless it had changed."""
         tape = self._tape
         if tape.refused():
             raise ToolTimeoutError(tape.refused())
@@ -214,22 +218,22 @@ class RecordedToolbox(Toolbox):
         self._made: dict[str, RecordedTool] = {}
 
     def server(self, target: Target) -> Server:
-        """Give the surface of a target."""
+        """Return the surface of a target."""
         return RecordedServer(target.server, self._tape)
 
     def tools(self, kind: str, target: Target | None) -> Tools:
-        """Give the tools that agents of a kind used on a target."""
+        """Return the tools that agents of a kind used on a target."""
         for name, (parameters, effect) in self._known.of(kind, target).items():
             self._made.setdefault(name, RecordedTool(name, parameters, effect, self._tape))
         return Tools(self._made)
 
     def actions(self, kind: str, target: Target | None) -> Tools:
-        """Give those that a model may call; more are found as the replay goes on."""
+        """Return the tools that a model may call; the replay adds more as it finds them."""
         return actions_of(self.tools(kind, target))
 
 
 class RecordedDispatcher(Dispatcher):
-    """Gives the results that commands had."""
+    """Returns the recorded results of commands."""
 
     def __init__(self, stream: EventStream, clock: Clock, secrets: Secrets, tape: Tape) -> None:
         super().__init__(stream, clock, secrets)
@@ -242,7 +246,7 @@ class RecordedDispatcher(Dispatcher):
         lease: Lease,
         keeper: CallKeeper | None = None,
     ) -> CommandResult:
-        """Give the result; a pause that came meanwhile holds what is left."""
+        """Return the result; a pause that came meanwhile holds the remaining actions."""
         result = self._tape.result(command.call_id, command.tool)
         lease.paused = self._tape.paused
         self.report(command, lease, result)
@@ -250,7 +254,7 @@ class RecordedDispatcher(Dispatcher):
 
 
 class NoLanes(Lanes):
-    """Calls at once: nothing blocks in a replay."""
+    """Calls functions at once: nothing blocks in a replay."""
 
     async def run(self, name: str, function: Callable[[], _T | Awaitable[_T]]) -> _T:
         """Call a function."""

@@ -1,4 +1,4 @@
-"""A recording: the rows of a task and of the conversation before it, its moves, and the tools that it used."""
+"""The recording of a task: rows of its conversation, moves, and tools."""
 
 from __future__ import annotations
 
@@ -37,28 +37,28 @@ if TYPE_CHECKING:
 
 
 SAFE_GUARD_OFF = "safe_guard is off"
-"""How the record says that nobody had to approve anything."""
+"""The recorded reason when no person had to approve anything."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What a journal has of one task."""
+    """The rows of one task and its conversation in a journal."""
 
     task: Task
     rows: tuple[Row, ...]
-    """Of the task, in order, its events included."""
+    """The rows of the task, in order, including its events."""
     before: tuple[Row, ...] = ()
-    """Of the conversation's earlier tasks, in order."""
+    """The rows of the conversation's earlier tasks, in order."""
     lives: tuple[InForce | None, ...] = ()
-    """The settings of each process that took one of these tasks up, in the order of the rows, those before included;
-    None for one that did not write them down."""
+    """The settings of each process that worked on one of these tasks, in the order of the rows, including `before`;
+    None for a process that did not record them."""
 
     @classmethod
     def of(cls, rows: Iterable[Row], before: Iterable[Row] = (), lives: Iterable[InForce | None] = ()) -> Self:
         """Make a recording of a task's rows.
 
         Raises:
-            ValueError: If they do not begin with the task.
+            ValueError: If the first of them is not the task.
         """
         kept = tuple(rows)
         first = next((row.message for row in kept if not isinstance(row.message, Event)), None)
@@ -69,7 +69,7 @@ class Recording:
 
     @classmethod
     def load(cls, journal: Path, task_id: str) -> Self:
-        """Read a recording from a journal, also from one in use.
+        """Read a recording from a journal, even from one in use.
 
         Raises:
             UnknownTaskError: If the journal has no task of this id.
@@ -91,11 +91,11 @@ class Recording:
 
     @property
     def result(self) -> TaskResult | None:
-        """How the task ended, if it did."""
+        """The task's result, if it ended."""
         return next((row.message for row in reversed(self.rows) if isinstance(row.message, TaskResult)), None)
 
     def attended(self, settings: Settings) -> Settings:
-        """Give settings with people there to be asked, or not, as it was when this was recorded."""
+        """Return settings with or without people to ask, as recorded."""
         words = [row.message for row in self.rows]
         system: dict[str, bool] = {}
         if any(isinstance(word, Question | Answer) for word in words):
@@ -107,12 +107,12 @@ class Recording:
 
     @property
     def events(self) -> bool:
-        """Whether events were kept; without them only the agents' words can be compared."""
+        """True if events were stored; without them only the jobs' results can be compared."""
         return any(isinstance(row.message, Event) for row in self.rows)
 
 
 def _waived(word: Message) -> bool:
-    """Say whether something shows that approvals were switched off."""
+    """Return whether the recording shows that approvals were switched off."""
     match word:
         case ApprovalAnswer(unattended=True, reason=reason):
             return reason == SAFE_GUARD_OFF
@@ -127,16 +127,20 @@ class Moves:
     """The moves between one hand-over of a run and the next, or its end."""
 
     left: list[str] = field(default_factory=list)
-    """Those that were not made again yet, the next one last."""
+    """The moves that were not replayed yet, in reverse order: the next one is last."""
     recovered: bool = False
-    """Whether the agent began with what the journal had: the moves in that were not told again."""
+    """Whether the agent began with rows from the journal: its moves in them were not published again."""
     whole: bool = False
-    """Whether the last of them is told, to the machine's final state. Else a crash, or the end of the record, may have
-    swallowed it: an ending is kept with the step that leads to it, and the moves between are told after that."""
+    """Whether the last move, to the machine's final state, is recorded. Otherwise a crash, or the end of the recording,
+    may have lost it: an ending is stored with the step that leads to it, and the moves between are published after
+    that."""
 
 
 def recorded_moves(rows: Iterable[Row], finals: Collection[str]) -> dict[tuple[str, int], Moves]:
-    """Give the recorded moves by run and by the lease under which they were made; `finals` are the final states."""
+    """Return the recorded moves, by run and lease.
+
+    `finals` are the final states.
+    """
     found: dict[tuple[str, int], Moves] = {}
     current: dict[str, Moves] = {}
     for row in rows:
@@ -152,7 +156,7 @@ def recorded_moves(rows: Iterable[Row], finals: Collection[str]) -> dict[tuple[s
 
 
 def move(source: object, target: object, by: object) -> str:
-    """Write a move."""
+    """Format a move."""
     return f"{source} → {target} by {by}"
 
 
@@ -160,7 +164,10 @@ Known = dict[str, tuple[set[str], Effect]]
 
 
 class KnownTools:
-    """The tools of a recording, by kind of agent and target. No schema was recorded: any arguments fit."""
+    """The tools of a recording, by kind of agent and target.
+
+    No schema was recorded: any arguments fit.
+    """
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self._tools: dict[tuple[str, str], Known] = {}
@@ -169,7 +176,7 @@ class KnownTools:
             self._add(row)
 
     def of(self, kind: str, target: Target | None) -> Known:
-        """Give the tools of a kind of agent on a target, with their parameters and effects."""
+        """Return the tools of a kind of agent on a target, with parameters and effects."""
         return self._tools.get((kind, target.id if target is not None else ""), {})
 
     def _add(self, row: Row) -> None:

@@ -1,7 +1,7 @@
-"""The replay: folds a task's history, and lets every job in it run again on what was recorded.
+"""The replay: folds a task's history, and reruns its jobs on recorded data.
 
-The word of a job is not taken from the history: the state's `handle` makes it anew, with the phases, the policy, the
-budgets and the machines as they are now. What came from outside, answers, cancels, pauses, is taken as it came.
+The result of a job is not taken from the history. The state's `handle` computes it again, with the present phases,
+policy, budgets and machines. Messages from outside (answers, cancels, pauses) are taken as recorded.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ STOP_SECONDS = 10.0
 def replay_journal(
     journal: Path, task_id: str, settings: Settings | None = None, *, agents: Sequence[AgentSpec] = ()
 ) -> Replay:
-    """Run a task of a journal again, also of one in use; as `replay`.
+    """Replay a task of a journal, even of one in use, like `replay`.
 
     Raises:
         UnknownTaskError: If the journal has no task of this id.
@@ -66,16 +66,16 @@ def replay(
     otherwise: Settings | None = None,
     agents: Sequence[AgentSpec] = (),
 ) -> Replay:
-    """Run a recorded task again on the recorded answers and results, without a model and without a surface.
+    """Rerun a recorded task on its recorded answers and results.
 
-    Nothing outside of this process is changed, and nothing is read but the recording. Blocks.
+    It needs no model and no surface, changes nothing outside of this process, and reads only the recording. Blocks.
 
     Args:
-        recording: The task. One that is not over is run as far as it goes.
-        settings: The limits, policy and budgets that hold; by default those of the processes in which the task ran,
-            each for what was done in it. Whether people are there to be asked is then taken from the recording.
-        otherwise: What holds for a process that did not write its settings down, as older versions did not; by default
-            the defaults and the environment's.
+        recording: The task. If it is not over, the replay ends where the recording does.
+        settings: The limits, policy and budgets to apply; by default those of the processes in which the task ran,
+            each for its own part. Whether people are there to be asked is then taken from the recording.
+        otherwise: The settings for a process that did not record its own, as older versions did not; by default the
+            defaults and the environment's.
         agents: The kinds of agents of the program's own, as its supervisor had them.
 
     Raises:
@@ -107,7 +107,7 @@ class _Player:
         lives: Iterable[Settings | None],
         agents: Mapping[str, AgentSpec],
     ) -> None:
-        """Take the settings of each process, in order, and those that hold where there are none."""
+        """Store the settings of each process, in order, and those for processes without any."""
         self._recording = recording
         self._settings = settings
         self._lives = iter(lives)
@@ -120,7 +120,7 @@ class _Player:
         self._stage.services.stream.add_sink(lambda fact: self._stage.told(fact.event()))
 
     async def play(self) -> Replay:
-        """Go through the rows in their order."""
+        """Replay the rows in their order."""
         outcome, difference = None, None
         try:
             for row in self._recording.before:
@@ -142,7 +142,7 @@ class _Player:
         )
 
     async def _hear(self, row: Row, *, again: bool = True) -> None:
-        """Let the scene of a row hear it; `again`: whether the words of jobs are made again."""
+        """Pass a row to its scene; `again`: whether to recompute the results of jobs."""
         message = row.message
         if isinstance(message, Event):
             if row.run_id in self._runs:
@@ -165,7 +165,7 @@ class _Player:
             self._rows.append(made)
 
     def _whole(self, row: Row, assign: Assign) -> Row:
-        """Put back what the journal leaves out of a subtask: what its HostAgent knows."""
+        """Restore the fields of a subtask that the journal leaves out, from its HostAgent."""
         host = self._scenes[assign.host].run if assign.host in self._scenes else None
         if host is None:
             return row
@@ -173,7 +173,10 @@ class _Player:
         return Row(row.at, row.task_id, row.run_id, whole, row.job)
 
     def _take_up(self, settings: Settings) -> None:
-        """Go on in the next process, as recovery does: what was heard is folded, and what was used booked, anew."""
+        """Continue in the next process, as recovery does.
+
+        The earlier messages are folded, and their usage is booked, again.
+        """
         stage = self._stage
         if settings == stage.services.settings:
             return
@@ -208,7 +211,7 @@ def _known_agents(recording: Recording, agents: Sequence[AgentSpec]) -> Mapping[
 
 
 def _services(settings: Settings, agents: Mapping[str, AgentSpec]) -> Services:
-    """Make what all jobs share; nothing in it reaches out of this process."""
+    """Make the services that all jobs share; none of them reaches out of this process."""
     clock, lanes = VirtualClock(), NoLanes()
     stream, secrets = EventStream(clock, kept=1, queue=1), Secrets({})
     return Services(
@@ -230,11 +233,11 @@ def _services(settings: Settings, agents: Mapping[str, AgentSpec]) -> Services:
 
 
 def compare_outcome(recorded: TaskResult | None, rows: Sequence[Row]) -> Outcome | None:
-    """Hold the task's outcome against the record; None if it was not over.
+    """Compare the task's outcome with the recording; None if it was not over.
 
     Args:
-        recorded: How the task ended.
-        rows: The task's rows but events, with the words that were made again.
+        recorded: The recorded end of the task.
+        rows: The task's rows without events, with the recomputed results.
 
     Raises:
         Differs: If it ends in another way.
@@ -244,7 +247,7 @@ def compare_outcome(recorded: TaskResult | None, rows: Sequence[Row]) -> Outcome
         return None
     record = recovered.record
     if recovered.begun and record.stopping is None:
-        return recorded.outcome  # crashes ended it: no agent had the last word
+        return recorded.outcome  # crashes ended it: the outcome is not an agent's
     for ended in recovered.said.values():
         match ended:
             case RoundEnded():
@@ -252,7 +255,7 @@ def compare_outcome(recorded: TaskResult | None, rows: Sequence[Row]) -> Outcome
             case SubtaskEnded():
                 record.end_subtask(ended.result)
     result = record.result(0.0)
-    stopped = record.stopping is not None  # what it broke off of a step is in no word, and so only in the record
+    stopped = record.stopping is not None  # the results of an interrupted step are only in the record
     for what in ("outcome",) if stopped else ("outcome", "output", "artifacts"):
         expected, got = getattr(recorded, what), getattr(result, what)
         if expected != got:

@@ -1,4 +1,7 @@
-"""A scene: one agent's part of a replay. What it heard is folded; what its jobs said is made again."""
+"""A scene: one agent's part of a replay.
+
+It folds the messages that the agent received, and recomputes the results of its jobs.
+"""
 
 from __future__ import annotations
 
@@ -38,26 +41,26 @@ if TYPE_CHECKING:
 
 @dataclass
 class Stage:
-    """What the scenes of one replay share."""
+    """The objects that the scenes of one replay share."""
 
     task_id: str
-    """The task that is replayed; what its conversation did before it is only folded."""
+    """The replayed task; earlier tasks of its conversation are only folded."""
     services: Services
-    """But for models, tools and the dispatcher: each job has its own."""
+    """Without models, tools and the dispatcher: each job has its own."""
     known: KnownTools
     transitions: list[Transition] = field(default_factory=list)
     jobs: int = 0
     taken: int = 0
     tape: Tape | None = None
-    """Of the job that runs."""
+    """The tape of the running job."""
 
     def told(self, event: Event) -> None:
-        """Take an event of the job that runs."""
+        """Record an event of the running job."""
         if self.tape is not None:
             self.tape.told.append(event)
 
     async def perform(self, tape: Tape) -> Message:
-        """Run a job again, with what its tape has."""
+        """Rerun a job on its tape."""
         run, services = tape.run, self.services
         kind = agent_kind(run.assign.address)
         own = replace(
@@ -75,14 +78,14 @@ class Stage:
         self.jobs += 1
         try:
             return await services.agents[kind].machine.get_state(run.status).handle(agent, run)
-        except Exception as error:  # an edge, as the agent's own: what escapes a job fails its step
+        except Exception as error:  # an edge, as the agent's own: an exception that escapes a job fails its step
             return StepFailed(phase=None, causes=Cause.chain(error, where=run.assign.address))
         finally:
             self.tape = None
 
 
 class Scene:
-    """One address. Its run is what `fold` makes of the same rows."""
+    """One address. Its run is the result of `fold` over the same rows."""
 
     def __init__(self, stage: Stage, address: str) -> None:
         self._stage = stage
@@ -92,17 +95,20 @@ class Scene:
         self._notes: list[Row] = []
         self._events: list[Event] = []
         self._moves: Moves | None = None
-        self._silent = False  # whether moves are made that nobody tells: the agent reads its history
+        self._silent = False  # whether moves go unpublished: the agent reads its history
         self._word: Message | None = None
         self._asked: ApprovalRequest | None = None
 
     @property
     def run(self) -> Run | None:
-        """What it came to."""
+        """The run's state."""
         return self._run
 
     def begin(self, row: Row, moves: Moves | None) -> None:
-        """Begin an assignment, or go on with it after a crash; `moves` are compared, where they are known."""
+        """Begin an assignment, or resume it after a crash.
+
+        `moves` are compared, where they are known.
+        """
         self.end()
         self._break_off()
         self._moves = moves
@@ -110,26 +116,26 @@ class Scene:
         self.fold(row)
 
     def end(self) -> None:
-        """Hold what was not made again against the record.
+        """Check that all recorded moves were replayed.
 
         Raises:
-            Differs: If moves are left that were recorded.
+            Differs: If recorded moves are left.
         """
         if self._moves is not None and self._moves.left and self._run is not None:
             differs(self._run, "a transition", self._moves.left[-1], "none", decided_on(self._word))
 
     def note(self, row: Row) -> None:
-        """Keep what a job noted on its way, until its word comes."""
+        """Keep a job's note until its result comes."""
         self._notes.append(row)
 
     def told(self, event: Event) -> None:
-        """Keep what was told of a job, until its word comes."""
+        """Keep a job's event until its result comes."""
         if event.name is EventName.RUN_RECOVERED:
             self._silent = False
         self._events.append(event)
 
     def hear(self, row: Row) -> None:
-        """Take a word from outside."""
+        """Receive a message from outside."""
         message = row.message
         if isinstance(message, Cancel):
             self._break_off()
@@ -141,7 +147,7 @@ class Scene:
         self.fold(row)
 
     async def again(self, row: Row) -> Row:
-        """Make the word of a job again, compare it with the recorded one, and fold it.
+        """Recompute a job's result, compare it with the recorded one, and fold it.
 
         Raises:
             Differs: If it is another one.
@@ -150,7 +156,7 @@ class Scene:
         notes, self._notes = self._notes, []
         events, self._events = self._events, []
         if run is None or run.over or row.job <= run.job:
-            return row  # it came too late, and counted for nothing
+            return row  # it came too late, and was ignored
         own = [note.message for note in notes if note.job == row.job]
         tape = Tape(replace(run, busy=True, job=row.job), row.message, own, events)
         said = tape.word if tape.outside else await self._stage.perform(tape)
@@ -166,10 +172,10 @@ class Scene:
         return made
 
     def fold(self, row: Row) -> None:
-        """Let the run hear a message, and move.
+        """Pass a message to the run, and move.
 
         Raises:
-            Differs: If a move is another one than was recorded, or is illegal by now.
+            Differs: If a move differs from the recorded one, or is illegal now.
         """
         before = self._run
         self._heard.append(row)
@@ -182,7 +188,7 @@ class Scene:
             differs(run, "a transition", wished, f"refused: {error}", decided_on(self._word))
 
     def fold_anew(self) -> None:
-        """Fold all that was heard under the limits that hold by now; nobody is told of the moves in it."""
+        """Fold all earlier messages under the present limits, without publishing moves."""
         heard, self._heard, self._run = self._heard, [], None
         moves, self._moves = self._moves, None
         told = len(self._stage.transitions)
@@ -211,7 +217,7 @@ class Scene:
             self._stage.transitions.append(made)
 
     def _break_off(self) -> None:
-        """Fold what a job had noted whose word never came."""
+        """Fold the notes of a job whose result never came."""
         for note in self._notes:
             self.fold(note)
         self._notes, self._events = [], []

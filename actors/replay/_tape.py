@@ -1,4 +1,4 @@
-"""A tape: what was recorded of one job, in the order in which the job asks for it again."""
+"""A tape: the recorded data of one job, in the order of its requests."""
 
 from __future__ import annotations
 
@@ -42,39 +42,42 @@ if TYPE_CHECKING:
 
 
 UNWRITABLE = "can't be written down"
-"""How a journal says that a word could not be kept as it was."""
+"""The journal's mark for a value that could not be serialized."""
 
 
 class RecordedError(CallboardError):
-    """What failed when it was recorded fails again."""
+    """A recorded failure, raised again."""
 
 
 class NotRecorded(CallboardError):  # noqa: N818 - it is a finding: the replay asks for what was never asked
-    """A job asks for something that was not recorded."""
+    """A job asks for data that was not recorded."""
 
 
 @dataclass
 class Tape:
-    """What one job was told by the world, and what it came back with. Belongs to one replayed job."""
+    """The recorded inputs and the result of one replayed job.
+
+    Belongs to one job.
+    """
 
     run: Run
-    """As it was when the job began."""
+    """The run when the job began."""
     word: Message
-    """What the job came back with."""
+    """The result of the job."""
     notes: Sequence[Message]
-    """What it noted on its way."""
+    """The notes of the job."""
     events: Sequence[Event]
-    """What was told of it."""
+    """The recorded events of the job."""
     missing: list[str] = field(default_factory=list)
-    """What the replay asked for, and was not recorded."""
+    """Requests of the replay without recorded data."""
     told: list[Event] = field(default_factory=list)
-    """What the replay tells."""
+    """The events of the replay."""
     done: int = 0
-    """How many actions of the step have a result by now."""
+    """The number of actions of the step that have a result so far."""
     ruled: dict[str, JsonValue] | None = None
-    """The recorded verdict on the action that the policy is asked about."""
+    """The recorded verdict on the action that the policy rules on."""
     answers: list[Answered] = field(default_factory=list)
-    """The model's answers that were not given again yet."""
+    """The model's answers that were not replayed yet."""
 
     def __post_init__(self) -> None:
         self.answers = [note for note in self.notes if isinstance(note, Answered)]
@@ -89,7 +92,10 @@ class Tape:
 
     @property
     def outside(self) -> bool:
-        """Whether nobody can make the word again: the step took too long, or what it said could not be written down."""
+        """True if the result can't be recomputed.
+
+        The step took too long, or its result could not be serialized.
+        """
         match self.word:
             case StepFailed(outcome=Outcome.TIMED_OUT):
                 return True
@@ -100,14 +106,14 @@ class Tape:
 
     @property
     def paused(self) -> bool:
-        """Whether the task was paused after as many actions as have a result by now."""
+        """True if the task was paused after as many actions as have a result now."""
         word = self.word
         return isinstance(word, StepDone) and word.held_by is Held.PAUSE and self.done >= len(word.record.results)
 
-    # What was seen
+    # Observations
 
     def observation(self) -> Observation | None:
-        """Give what was seen.
+        """Return the recorded observation.
 
         Raises:
             CallboardError: If looking had failed.
@@ -124,11 +130,14 @@ class Tape:
         decided = decided or (left.decided if left is not None else None)
         if decided is not None:
             return decided.observation
-        # Of a step that ended before its decision nobody kept what it saw; the last look is the nearest to it.
+        # The observation of a step that ended before its decision was not stored; the last look is the nearest to it.
         return self.run.memory[-1].observation if self.run.memory else Observation()
 
     def _found(self, seen: Observation) -> Observation:
-        """Give what was found after a crash: nobody kept it; that it was another look, or none, the cut tells."""
+        """Return an observation after a crash.
+
+        The original was not stored. The cut records whether it was another look, or none.
+        """
         left, why = self.run.unfinished, self.skipped()
         if left is None or left.decided is None:
             return seen
@@ -136,10 +145,10 @@ class Tape:
             return Observation(notes=(why.removeprefix(GONE),))
         return seen.model_copy(update={"fingerprint": f"not {seen.fingerprint}"}) if self.foreign else seen
 
-    # What the model said
+    # Answers of the model
 
     def sent_back(self) -> str:
-        """Say why the answer that is being checked was sent back; empty if it counted."""
+        """Return why the current answer was sent back; empty if it was accepted."""
         number = sum(event.name is EventName.MODEL_REPAIRED for event in self.told)
         if number < len(self._reasons):
             return self._reasons[number]
@@ -152,7 +161,7 @@ class Tape:
         return failed and any(cause.exception == "InvalidAnswerError" for cause in self.word.causes)  # type: ignore[attr-defined]
 
     def no_answer(self) -> CallboardError:
-        """Make what happens where no further answer of the model was recorded."""
+        """Make the outcome of a missing further answer of the model."""
         match self.word:
             case Question(limit=limit) if limit is not None:
                 return OutOfBudgetError(limit.node, limit.kind, 0, "as recorded")
@@ -160,10 +169,10 @@ class Tape:
                 return self.failure()
         return self.miss("the model is asked once more than it was")
 
-    # What was done
+    # Actions
 
     def verdict(self, tool: str, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
-        """Give the recorded verdict on an action, the next one if there are several."""
+        """Return the recorded verdict on an action, the next one if there are several."""
         text = json.dumps(dict(arguments), ensure_ascii=False)
         of_tool = [said for said in self._verdicts if said["tool"] == tool]
         same = [said for said in of_tool if text.startswith(str(said["arguments"]))]
@@ -173,7 +182,7 @@ class Tape:
         return found
 
     def refused(self) -> str:
-        """Say how the next action failed without being run, its server being too slow; empty if it did not."""
+        """Return the error of the next action if its server was too slow to run it, or an empty text."""
         if not isinstance(self.word, StepDone) or self.done >= len(self.word.record.results):
             return ""
         result = self.word.record.results[self.done]
@@ -181,7 +190,7 @@ class Tape:
         return result.error if never_ran and not result.error.startswith("denied: ") else ""
 
     def skipped(self) -> str:
-        """Say why the next action was skipped; empty if it was not."""
+        """Return why the next action was skipped; empty if it was not."""
         if not isinstance(self.word, StepDone) or self.done >= len(self.word.record.results):
             return ""
         result = self.word.record.results[self.done]
@@ -189,16 +198,16 @@ class Tape:
 
     @property
     def foreign(self) -> bool:
-        """Whether the next action was skipped because the surface was not as the agent knew it."""
+        """True if the next action was skipped because the surface had changed."""
         return SOMEBODY in self.skipped() or self.skipped().startswith(GONE)
 
     def result(self, call_id: str, tool: str) -> CommandResult:
-        """Give what came of a command.
+        """Return the recorded result of a command.
 
         Raises:
             NotRecorded: If it was not run.
         """
-        by_step = f"{self.run.assign.run_id}.{self.run.steps + 1}.{self.done}"  # so version 1 named held actions
+        by_step = f"{self.run.assign.run_id}.{self.run.steps + 1}.{self.done}"  # version 1 named held actions like this
         result = self._results.get(call_id) or self._results.get(by_step)
         if result is None:
             what = f"{tool} is run, and was not"
@@ -208,7 +217,7 @@ class Tape:
 
     @property
     def probe(self) -> Probe:
-        """What a look said of the action that was in doubt."""
+        """The recorded finding about the action in doubt."""
         told = [event.data["probe"] for event in self.events if event.name is EventName.COMMAND_IN_DOUBT]
         if told:
             return Probe(str(told[-1]))
@@ -222,21 +231,24 @@ class Tape:
         return Probe.UNKNOWN if unknown else Probe.DONE
 
     def probed(self, intent: Intent) -> Probe:
-        """Give what a look said of the action in doubt, or whether the surface was as an earlier one had left it."""
+        """Return the finding about the action in doubt, or whether the surface was unchanged.
+
+        Unchanged means equal to the state in which an earlier action had left it.
+        """
         left = self.run.unfinished
         doubt = left.doubt if left is not None and left.said is None else None
         if doubt is not None and doubt.call_id == intent.call_id:
             return self.probe
         return Probe.UNKNOWN if self.foreign else Probe.DONE
 
-    # What went wrong
+    # Failures
 
     def failed_at(self, phase: Phase) -> bool:
-        """Say whether the job failed in a phase."""
+        """Return whether the job failed in a phase."""
         return isinstance(self.word, StepFailed) and self.word.phase is phase
 
     def failure(self) -> CallboardError:
-        """Make the failure that was recorded."""
+        """Make the recorded failure."""
         if not isinstance(self.word, StepFailed):
             return self.miss("something fails that did not")
         causes = self.word.causes
@@ -252,6 +264,6 @@ class Tape:
                 return RecordedError(reason)
 
     def miss(self, what: str) -> NotRecorded:
-        """Note that something was asked for that was not recorded."""
+        """Note a request without recorded data."""
         self.missing.append(what)
         return NotRecorded(what)
