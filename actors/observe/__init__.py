@@ -1,4 +1,4 @@
-"""Watching from outside: events become traces and counters."""
+"""Observability: traces and metrics from events."""
 
 from callboard.actors.observe._metrics import Metrics
 from callboard.actors.observe._traces import Traces

@@ -31,7 +31,7 @@ COUNTERS: Table = {
     "journal_failures": ("Times that the journal could not be written.", ()),
     "thread_blocked": ("Times that a thread on which nothing may block was held up.", ()),
 }
-"""What is counted, and by which labels."""
+"""The counters, and their labels."""
 
 HISTOGRAMS: Table = {
     "task_seconds": ("From a task's submission to its end.", ()),
@@ -40,7 +40,7 @@ HISTOGRAMS: Table = {
     "model_call_seconds": ("Calls of models.", ("agent", "model")),
     "tool_call_seconds": ("Tool calls.", ("tool",)),
 }
-"""Of what it is counted how long it took."""
+"""The histograms of durations, and their labels."""
 
 GAUGES = {
     "tasks_running": "Tasks that are not over.",
@@ -49,7 +49,7 @@ GAUGES = {
     "questions_open": "Questions that wait for a person.",
     "targets_abandoned": "Targets with a call that does not return.",
 }
-"""Of what it is told how many there are now."""
+"""The gauges."""
 
 _SECONDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 _COUNTED = {
@@ -90,7 +90,7 @@ _BEGINS = {
 _ENDS = {
     EventName.SUBTASK_ASSIGNED: "subtasks_queued",
     EventName.SUBTASK_ENDED: "subtasks_queued",
-    EventName.STEP_STARTED: "subtasks_queued",  # a round has no other word for it
+    EventName.STEP_STARTED: "subtasks_queued",  # no other event of a round shows it
     EventName.APPROVAL_ANSWERED: "approvals_open",
     EventName.QUESTION_ANSWERED: "questions_open",
     EventName.TARGET_FREED: "targets_abandoned",
@@ -98,13 +98,14 @@ _ENDS = {
 
 
 class Metrics:
-    """Counts what happens in one supervisor, in a registry of its own. A sink of the event stream: it never blocks.
+    """The metrics of one supervisor, in a registry of their own.
 
-    `see` is called by one thread at a time, as the stream does; `text` by any.
+    A sink of the event stream: it never blocks. The stream calls `see` on one thread at a time; any thread may call
+    `text`.
     """
 
     def __init__(self) -> None:
-        """Make the metrics.
+        """Create the metrics.
 
         Raises:
             SettingsError: If prometheus_client is not installed.
@@ -124,14 +125,14 @@ class Metrics:
             name: Histogram(name, what, labels, namespace="callboard", registry=registry, buckets=_SECONDS)
             for name, (what, labels) in HISTOGRAMS.items()
         }
-        self._now: dict[str, dict[str, str]] = {name: {} for name in GAUGES}  # what there is now, with its task
+        self._now: dict[str, dict[str, str]] = {name: {} for name in GAUGES}  # the present values, each with its task
         for name, what in GAUGES.items():
             Gauge(name, what, namespace="callboard", registry=registry).set_function(self._now[name].__len__)
         for outcome in Outcome:
             self._counters["tasks"].labels(outcome.value)  # there from the beginning: a rate needs its zero
 
     def text(self) -> str:
-        """Write all in Prometheus' text format."""
+        """Format all metrics in Prometheus' text format."""
         from prometheus_client import generate_latest
 
         return generate_latest(self._registry).decode()
@@ -163,7 +164,7 @@ class Metrics:
 
     def _see_call(self, event: Fact) -> None:
         if event.duration is None:
-            return  # an answer of before a crash; it was counted then
+            return  # an answer from before a crash; it was counted then
         kind, data = _label(event, "agent"), event.data
         model = str(data["model"])
         self._count("model_calls", kind, model, _CALLS[event.name])

@@ -1,4 +1,4 @@
-"""What a model and its provider are called in OpenTelemetry's words, by the model's name in the settings."""
+"""OpenTelemetry's names of models and providers, from names in the settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _OURSELVES = "callboard"
 _FILES = {"scripted", "recorded"}
-"""Forms of a name that has a file in it."""
+"""Forms of a model's name that contain a file."""
 _CONVENTIONS = {
     "openai-chat": "openai",
     "openai-responses": "openai",
@@ -24,15 +24,17 @@ _CONVENTIONS = {
     "mistral": "mistral_ai",
     "xai": "x_ai",
 }
-"""Kinds of provider that the conventions call otherwise."""
+"""Kinds of provider that have another name in the conventions."""
 
 
 def provider_and_model(name: str, settings: Settings | None = None) -> tuple[str, str]:
-    """Say who has a model, and what it is called there; of a file its name alone, for its path is nobody's business.
+    """Return the provider of a model, and the model's name there.
+
+    For a model from a file, it is the file's name alone: the path is private.
 
     Args:
         name: The model's name: ``PROVIDER:MODEL``, ``scripted:FILE``, ``recorded:FILE``, or a host program's own.
-        settings: Where a provider of the user's own name may say of what kind it is.
+        settings: They hold the kind of a provider to which the user gave a name.
     """
     provider, _, model = name.partition(":")
     if not model:

@@ -1,7 +1,8 @@
-"""The traces: one for each task, built from the events, in OpenTelemetry's words for generative AI.
+"""Traces: one for each task, in OpenTelemetry's conventions for generative AI.
 
-Task > round or subtask > step > phase > model call or tool call. An event tells the end of a phase or a call, and how
-long it took: a span is made with both its times when it is over. So nothing of this is on the way of the work.
+Task > round or subtask > step > phase > model call or tool call. The traces are built from events. An event marks the
+end of a phase or a call and has its duration, so a span is made with both its times once it is over. Tracing never
+delays the work itself.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ _REMARKS = {
     EventName.QUESTION_ASKED: (),
     EventName.QUESTION_ANSWERED: (),
 }
-"""Events that are told within a span, with those of their data that hold no text of a task."""
+"""Events that become span events, with those of their attributes that hold no text of a task."""
 
 _NO_FAULT = {Outcome.FINISHED, Outcome.CANCELLED, Outcome.REJECTED}
-"""Outcomes that are nobody's failure: it was done, or a person did not want it."""
+"""Outcomes that are no failure: the work was done, or a person did not want it."""
 _CALLERS = 10_000
-"""Submissions whose ``task.submitted`` is still to come."""
+"""The largest number of remembered submissions whose ``task.submitted`` has not come yet."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class _Open:
 
     span: Span
     start: float
-    """Nothing within it begins earlier: a duration and a clock on the wall need not agree to the microsecond."""
+    """The earliest start of a span within it: a duration and the wall clock may differ by microseconds."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class _Call:
     attributes: dict[str, Any]
     error: str = ""
     outside: bool = False
-    """Whether it left the process, as far as is known: a model's."""
+    """Whether the call left the process, as far as is known: a model's."""
 
 
 @dataclass
@@ -90,17 +91,17 @@ class _Task:
 
 
 class Traces:
-    """Makes a trace of each task. A subscriber: its spans may go wherever the tracer provider sends them.
+    """Makes a trace of each task. A subscriber: the tracer provider exports its spans.
 
-    ``supervisor.subscribe(Traces(provider))`` takes a provider of one's own.
+    ``supervisor.subscribe(Traces(provider))`` uses a provider of one's own.
     """
 
     def __init__(self, provider: TracerProvider | None = None, settings: Settings | None = None) -> None:
-        """Get ready.
+        """Create the subscriber.
 
         Args:
             provider: Makes the spans; by default the one that the host program has set for its process.
-            settings: Their secrets are taken out of what is told of failures; they know of what kind providers are.
+            settings: Their secrets are redacted in the texts of failures; they also hold the kinds of providers.
 
         Raises:
             SettingsError: If OpenTelemetry's interface is not installed.
@@ -121,7 +122,10 @@ class Traces:
         self._lock = threading.Lock()
 
     def submitting(self, task_id: str) -> None:
-        """Remember the host program's span in which a task is being submitted: its trace will have a link to it."""
+        """Remember the host program's current span when it submits a task.
+
+        The task's trace gets a link to this span.
+        """
         caller = self._api.get_current_span().get_span_context()
         if not caller.is_valid:
             return
@@ -131,11 +135,11 @@ class Traces:
                 self._callers.popitem(last=False)
 
     def __call__(self, event: Event) -> None:
-        """See an event."""
+        """Receive an event."""
         self.see(event)
 
     def see(self, event: Event) -> None:  # noqa: C901, PLR0912 - one match, the catalogue
-        """Begin, end or remark what an event tells."""
+        """Begin or end the spans of an event, or add it to one."""
         match event.name:
             case EventName.TASK_SUBMITTED | EventName.TASK_RECOVERED:
                 self._task(event)
@@ -167,7 +171,7 @@ class Traces:
     # Tasks
 
     def _task(self, event: Event) -> _Task:
-        """Give a task's spans; they begin with the first event that is seen of it."""
+        """Return a task's spans, which begin with the first event of the task."""
         known = self._tasks.get(event.task_id)
         if known is not None:
             return known
@@ -277,9 +281,10 @@ class Traces:
         phase.span.end(_ns(max(phase.start, event.at)))
 
     def _make_calls(self, run: _Run, parent: _Open, until: float = math.inf) -> None:
-        """Make the spans of the calls that ended by the end of a phase; of the others in their step: a crash took it.
+        """Make the spans of the calls that ended within a phase.
 
-        The phases of a step come together, with its end.
+        A step's phases come together, at the end of the step. Without `until`, make those of all remaining calls,
+        within their step: a crash lost their phase.
         """
         calls, run.calls = run.calls, [call for call in run.calls if call.end > until]
         for call in (call for call in calls if call.end <= until):
@@ -290,7 +295,7 @@ class Traces:
 
     def _model_call(self, event: Event) -> None:
         run, data = self._run(event), event.data
-        if run is None or event.duration is None:  # an answer of before a crash has no duration
+        if run is None or event.duration is None:  # an answer from before a crash has no duration
             return
         provider, model = provider_and_model(str(data["model"]), self._settings)
         failed = {EventName.MODEL_FAILED: "error", EventName.MODEL_REPAIRED: "reason"}.get(event.name)
@@ -329,7 +334,7 @@ class Traces:
         start = event.at - (event.duration or 0.0)
         run.calls.append(_Call(f"execute_tool {data['tool']}", start, event.at, attributes, error))
 
-    # Remarks
+    # Span events
 
     def _remark(self, event: Event) -> None:
         task, run = self._tasks.get(event.task_id), self._run(event)
@@ -347,7 +352,10 @@ class Traces:
             self._tell_all(event)
 
     def _tell_all(self, event: Event) -> None:
-        """Tell all tasks what concerns them all; where the supervisor is down, their traces end with it."""
+        """Add a supervisor's event to all tasks.
+
+        If the supervisor is down, their traces end with it.
+        """
         for task in self._tasks.values():
             self._add(task.open, event, ("count",))
         if event.name is EventName.EVENTS_MISSED:
