@@ -1,4 +1,4 @@
-"""Pictures of surfaces: what must not be seen is black, labels name the controls, and marks show points.
+"""Pictures of surfaces: black over secrets, labels on controls, marks at points.
 
 Needs Pillow: ``pip install 'callboard[pictures]'``.
 """

@@ -1,4 +1,4 @@
-"""Draws into pictures: black over what must not be seen, a label on each control, a mark at each point."""
+"""Draw into pictures: black over secrets, labels on controls, marks at points."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
 
 LARGEST = 50_000_000
-"""The most pixels that a picture may have: a small file can ask for any amount of memory. A screen of 8K has 33
+"""The most pixels that a picture may have: a small file can require any amount of memory. A screen of 8K has 33
 million."""
 _PNG = b"\x89PNG\r\n\x1a\n"
-"""What a PNG begins with."""
+"""The signature of a PNG."""
 _CHUNK = struct.Struct(">I4s")
-"""What each of its chunks begins with: the length of its data, and its name. A checksum of four bytes ends it."""
+"""The head of a PNG's chunk: the length of its data, and its name. A checksum of four bytes ends each chunk."""
 _SIZE = struct.Struct(">II")
-"""What the first chunk's data begin with: the width and height."""
+"""The beginning of the first chunk's data: the width and height."""
 _PIXELS = frozenset({b"IHDR", b"PLTE", b"tRNS", b"IDAT", b"IEND"})
-"""The chunks that tell the pixels of one picture."""
+"""The chunks that define the pixels of one picture."""
 _SEEN = 1_568
-"""Vision models scale a picture down until its longer side has about so many pixels."""
+"""Vision models scale a picture down until its longer side has about this many pixels."""
 _MOST_SEEN = 1_150_000
-"""And until it has no more than about so many pixels."""
+"""The other limit of vision models: the total number of pixels, about."""
 _TEXT = 12
-"""The height of the labels' text once it is scaled so, in pixels."""
+"""The height of the labels' text after such scaling, in pixels."""
 _LONGEST = 24
-"""A longer label is cut."""
+"""The longest label, in characters; a longer one is cut."""
 _MARGIN = 2
-"""So many pixels around a control are black with it: text and frames may stick out."""
+"""The margin around a control that is blacked out with it, in pixels: text and frames may stick out."""
 _COLOURS = (
     ((200, 0, 60), "white"),
     ((0, 90, 200), "white"),
@@ -47,24 +47,24 @@ _COLOURS = (
     ((190, 70, 0), "white"),
     ((160, 240, 60), "black"),
 )
-"""Of the labels, in turn, with the text's: each pair has a contrast of at least 4.5 to 1."""
+"""The colours of the labels, in turn, with those of their text: each pair has a contrast of at least 4.5 to 1."""
 
 
 class PictureError(Exception):
-    """A picture can't be read; the text says why."""
+    """A picture can't be read; the text has the reason."""
 
 
 class Drawn(NamedTuple):
     """A picture twice, as PNG."""
 
     clean: bytes
-    """The pixels alone, without what must not be seen; the same bytes where there was nothing else."""
+    """The pixels alone, with secrets blacked out. The original bytes if nothing had to be changed."""
     annotated: bytes | None
-    """With labels and marks too; None where there is nothing to label or to mark."""
+    """With labels and marks too; None without any."""
 
 
 def require_pillow(what: str) -> None:
-    """Refuse to go on without Pillow.
+    """Check that Pillow is installed.
 
     Raises:
         SettingsError: If it is not installed; it begins with `what`.
@@ -77,14 +77,16 @@ def require_pillow(what: str) -> None:
 
 
 def fitting_size(size: tuple[int, int]) -> tuple[int, int]:
-    """Give the size that a picture of another size is scaled down to, so that no provider has to do so."""
+    """Return the size to which a picture is scaled down, so that no provider scales it."""
     width, height = size
     factor = min(1.0, _SEEN / max(width, height, 1), (_MOST_SEEN / max(width * height, 1)) ** 0.5)
     return max(1, int(width * factor)), max(1, int(height * factor))
 
 
 def scaled(picture: bytes, size: tuple[int, int]) -> bytes:
-    """Scale a PNG to a width and height. It takes some tenths of a second, on any thread.
+    """Scale a PNG to a width and height.
+
+    It takes some tenths of a second, on any thread.
 
     Raises:
         PictureError: As `draw` does.
@@ -102,13 +104,15 @@ def draw(
     marked: Mapping[str, Box],
     strokes: Iterable[Sequence[tuple[int, int]]] = (),
 ) -> Drawn:
-    """Black out some places of a picture, and label or mark others. It takes some tenths of a second, on any thread.
+    """Black out parts of a picture, and label or mark others.
+
+    It takes some tenths of a second, on any thread.
 
     Args:
         picture: A PNG.
-        masked: What is made black, in the picture's pixels; what lies outside of it is ignored.
-        marked: The labels, and where what they are for is.
-        strokes: Points that are marked: one of a click, both of a drag.
+        masked: The boxes to black out, in the picture's pixels; parts outside of it are ignored.
+        marked: The labels, and the boxes that they are for.
+        strokes: The points to mark: one of a click, both of a drag.
 
     Raises:
         PictureError: If it is no PNG, is damaged, or has more than `LARGEST` pixels.
@@ -134,7 +138,9 @@ def draw(
 
 
 def only_pixels(picture: bytes) -> bytes:
-    """Leave out what a PNG holds beside its pixels: texts, profiles, the later frames of an animation, what follows it.
+    """Remove all parts of a PNG except its pixels.
+
+    These are texts, profiles, the later frames of an animation, and data after its end.
 
     Raises:
         PictureError: If it is no PNG, ends too early, or has more than `LARGEST` pixels.
@@ -145,7 +151,7 @@ def only_pixels(picture: bytes) -> bytes:
         end = at + _CHUNK.size + length + 4
         if name in _PIXELS:
             kept.append(picture[at:end])
-        if (name == b"IHDR") != (at == len(_PNG)):  # a second one would be the one that counts
+        if (name == b"IHDR") != (at == len(_PNG)):  # with two of them, the second one would count
             break
         at = end
     if not picture.startswith(_PNG) or name != b"IEND" or at > len(picture):
@@ -164,7 +170,7 @@ def _opened(picture: bytes) -> Image:
     try:
         with Image.open(io.BytesIO(picture), formats=("PNG",)) as image:
             return image.convert("RGB")
-    except (OSError, SyntaxError, ValueError) as error:  # what Pillow raises for damaged files
+    except (OSError, SyntaxError, ValueError) as error:  # Pillow's errors for damaged files
         msg = f"the picture is no PNG, or damaged: {error}"
         raise PictureError(msg) from error
 
@@ -200,12 +206,12 @@ def _label(canvas: ImageDraw, boxes: Mapping[str, Box], size: tuple[int, int]) -
 
 
 def _scale(size: tuple[int, int]) -> float:
-    """Give how much larger than usual things are drawn into a picture that models see scaled down."""
+    """Return the factor for drawing into a picture that models see scaled down."""
     return max(1.0, max(size) / _SEEN)
 
 
 def _shown(label: str) -> str:
-    """Write a label in one short line: an id may hold anything."""
+    """Format a label as one short line: an id may hold any text."""
     text = "".join(letter if letter.isprintable() else "?" for letter in label)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
@@ -216,12 +222,12 @@ def _grown(box: Box) -> Box:
 
 
 def _within(box: Box, size: tuple[int, int]) -> Box | None:
-    """Give the part of a box that lies within a picture; None if none does."""
+    """Return the part of a box that lies within a picture, or None."""
     left, top = max(0, box.x), max(0, box.y)
     width, height = min(size[0], box.x + box.width) - left, min(size[1], box.y + box.height) - top
     return Box(x=left, y=top, width=width, height=height) if width > 0 and height > 0 else None
 
 
 def _corners(box: Box) -> tuple[int, int, int, int]:
-    """Give the first and the last pixel of a box, as Pillow draws them."""
+    """Return the first and the last pixel of a box, as Pillow draws them."""
     return box.x, box.y, box.x + box.width - 1, box.y + box.height - 1

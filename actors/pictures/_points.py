@@ -1,4 +1,7 @@
-"""Marks for points: a ring with a cross, which leaves the pixel that is meant free, and a line where one is dragged."""
+"""Marks for points: a ring with a cross, and lines for drags.
+
+The cross leaves the pixel that is meant free.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +15,20 @@ if TYPE_CHECKING:
     Point = tuple[int, int]
 
 _RING, _REACH, _GAP = 20, 30, 10
-"""The ring's radius, and where the arms of the cross begin and end, in pixels from the point."""
+"""The ring's radius, and the beginning and end of the cross's arms, in pixels from the point."""
 _EDGE, _LINE = 7, 3
 """The width of the light edge and of the line in it."""
 _INK, _PAPER = (200, 0, 60), "white"
-"""Dark in light: one of both stands out from any background."""
+"""Dark on light: one of both stands out from any background."""
 
 
 def mark_points(canvas: ImageDraw, strokes: Iterable[Sequence[Point]], scale: float) -> None:
-    """Draw a mark at each point, and a line from each point of a stroke to its next one.
+    """Draw a mark at each point, and a line between the points of a stroke.
 
     Args:
         canvas: The picture.
         strokes: One point for a click, two for a drag, in the picture's pixels.
-        scale: How much larger than usual everything is drawn.
+        scale: The factor by which everything is enlarged.
     """
     given = [tuple(stroke) for stroke in strokes]
     for width, colour in ((_EDGE, _PAPER), (_LINE, _INK)):

@@ -1,4 +1,4 @@
-"""Where the labels of controls stand in a picture: near their controls, and apart from each other where they can be."""
+"""Placement of labels: near their controls, and without overlaps where possible."""
 
 from __future__ import annotations
 
@@ -11,19 +11,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _CELL = 64
-"""Boxes are looked up by squares of so many pixels, so that a thousand controls take no million comparisons."""
+"""The size of the squares by which boxes are looked up, in pixels: without them a thousand controls would take a
+million comparisons."""
 _RINGS = 4
-"""How far from its control a label may stand, in its own heights."""
+"""The largest distance of a label from its control, in the label's heights."""
 _ON_A_TAG = 100
-"""How much worse it is to cover another label than as much of another control."""
+"""The cost of covering another label, relative to covering the same area of another control."""
 _ON_ITS_OWN = 0.25
-"""The same for covering the control itself: its name stands in the list of controls, and the label is surely its."""
+"""The relative cost of covering the control itself: its name is in the list of controls, and the label clearly belongs
+to it."""
 _AWAY = 0.3
-"""The same for standing away from the control, for each height of the label: lines from it cross what is between."""
+"""The relative cost of distance from the control, for each height of the label: a line to it crosses other parts."""
 
 
 class _Rect(NamedTuple):
-    """A `Box` that is quick to make and to compare: there are some forty candidates for each label."""
+    """A `Box` that is quick to make and compare.
+
+    There are some forty candidates for each label.
+    """
 
     left: int
     top: int
@@ -35,7 +40,7 @@ class _Rect(NamedTuple):
         return (self.right - self.left) * (self.bottom - self.top)
 
     def common(self, other: _Rect) -> int:
-        """Give how many pixels two rectangles share."""
+        """Return the number of pixels that two rectangles share."""
         width = min(self.right, other.right) - max(self.left, other.left)
         height = min(self.bottom, other.bottom) - max(self.top, other.top)
         return width * height if width > 0 and height > 0 else 0
@@ -49,10 +54,10 @@ class _Rect(NamedTuple):
 def place_tags(
     boxes: Mapping[str, Box], sizes: Mapping[str, tuple[int, int]], canvas: tuple[int, int]
 ) -> dict[str, Box]:
-    """Give each label its place.
+    """Choose the place of each label.
 
     Args:
-        boxes: Where the controls are, by label, within the canvas.
+        boxes: The boxes of the controls, by label, within the canvas.
         sizes: The width and height of each label, in pixels.
         canvas: The width and height of the picture.
     """
@@ -74,7 +79,7 @@ def _best(box: _Rect, size: tuple[int, int], canvas: tuple[int, int], controls: 
         if cost >= least:
             continue
         cost += _ON_A_TAG * sum(tag.common(each) for each in tags.near(tag))
-        # What holds the control, such as its panel, is covered wherever the label stands.
+        # A container of the control, such as its panel, is covered wherever the label stands.
         cost += sum(tag.common(each) for each in controls.near(tag) if each.common(box) < box.area)
         if cost < least:
             best, least = tag, cost
@@ -84,7 +89,10 @@ def _best(box: _Rect, size: tuple[int, int], canvas: tuple[int, int], controls: 
 
 
 def _candidates(box: _Rect, size: tuple[int, int], canvas: tuple[int, int]) -> Iterator[tuple[int, _Rect]]:
-    """Give the places that a label may have, all of them within the picture, and how far each is from its control."""
+    """Return the places for a label, and their distances from its control.
+
+    All of them lie within the picture.
+    """
     width, height = size
     places = []
     for away in range(_RINGS):
@@ -99,7 +107,7 @@ def _candidates(box: _Rect, size: tuple[int, int], canvas: tuple[int, int]) -> I
 
 
 class _Map:
-    """Finds the rectangles near another one."""
+    """Finds the rectangles near a given one."""
 
     def __init__(self) -> None:
         self._cells: dict[tuple[int, int], list[_Rect]] = defaultdict(list)
