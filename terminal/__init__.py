@@ -1,4 +1,4 @@
-"""The terminal: the display of tasks, their questions, their results and histories, and what a user can mend."""
+"""The terminal: display of tasks, questions, results and histories, and correctable mistakes."""
 
 from __future__ import annotations
 

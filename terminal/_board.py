@@ -30,7 +30,10 @@ class Row:
 
 @dataclass
 class Board:
-    """What is shown of a task: a row for each piece of work, and the last lines; made from its events alone."""
+    """The display of a task, made from its events alone.
+
+    It has a row for each piece of work, and the last lines.
+    """
 
     task_id: str
     request: str
@@ -38,10 +41,10 @@ class Board:
     lines: list[Text] = field(default_factory=list)
     started: float | None = None
     last: float = 0.0
-    """When something happened last."""
+    """The time of the latest event."""
 
     def see(self, event: Event) -> Text | None:
-        """Take an event in; returns the line that tells of it, if it deserves one."""
+        """Process an event; return its line for the terminal, if it has one."""
         self.started = event.at if self.started is None else self.started
         if event.name is EventName.TASK_RECOVERED:
             self._leave_out(event.at - self.last)
@@ -59,7 +62,7 @@ class Board:
         return line
 
     def _leave_out(self, seconds: float) -> None:
-        """Count no time in which no process worked on the task."""
+        """Exclude the time in which no process worked on the task."""
         self.started = None if self.started is None else self.started + seconds
         self.rows = {
             run_id: row if row.ended is not None else replace(row, started=row.started + seconds)
@@ -71,7 +74,7 @@ class Board:
         table = Table(box=box.SIMPLE, pad_edge=False)
         table.add_column("agent", style="cyan", overflow="fold", no_wrap=True)
         table.add_column("state", no_wrap=True)
-        table.add_column("subtask")  # the one column that gives way on a narrow terminal
+        table.add_column("subtask")  # the only column that shrinks on a narrow terminal
         table.add_column("step", justify="right")
         table.add_column("elapsed", justify="right", no_wrap=True)
         for row in self.rows.values():
@@ -105,7 +108,7 @@ def _advanced(row: Row, event: Event) -> Row:
 
 
 def _told(event: Event) -> str:  # noqa: C901, PLR0911 - one match, a case an event
-    """Tell of an event in a few words; empty for those of no interest on a terminal."""
+    """Describe an event in a few words; empty for those without interest."""
     data = event.data
     match event.name:
         case EventName.ROUND_STARTED | EventName.SUBTASK_ASSIGNED:

@@ -1,4 +1,4 @@
-"""Read what is typed on the command line, and report mistakes in one sentence."""
+"""Parse the command line, and report mistakes in one sentence."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 _Mistake: Any = typer.BadParameter.__mro__[2]
-"""What typer raises for all mistakes in a call; it has no public name."""
+"""The base class of typer's exceptions for mistakes in a call; it has no public name."""
 
 
 class Commands(TyperGroup):
-    """The commands; the usage is shown to who asks for it, not to who mistyped a word."""
+    """The commands. They show the usage on request only, not after a mistyped argument."""
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **extra: Any) -> Any:
         """Run a command, and leave with its exit code."""
@@ -49,7 +49,7 @@ class Commands(TyperGroup):
 
 
 def there(path: Path | None) -> Path | None:
-    """Take the path of something that is there, and has a name that can be shown and written down."""
+    """Parse an existing path whose name can be printed and encoded."""
     if path is None:
         return None
     try:
@@ -70,13 +70,13 @@ EXIT_CODES = {
     Outcome.OUT_OF_BUDGET: 6,
     Outcome.REJECTED: 7,
 }
-"""What `callboard run` exits with when the task is over."""
+"""The exit codes of `callboard run` when the task is over."""
 USAGE, INTERRUPTED = 2, 130
 
 
 @contextlib.contextmanager
 def mistakes() -> Iterator[None]:
-    """Turn what a user can mend into a message, without a traceback."""
+    """Turn errors that a user can correct into a message, without a traceback."""
     try:
         yield
     except SupervisorStoppedError as error:
@@ -92,7 +92,7 @@ def mistakes() -> Iterator[None]:
 
 
 def warn(warnings: Iterable[str]) -> None:
-    """Tell of what is no mistake for sure."""
+    """Print a warning about a possible mistake."""
     for text in warnings:
         typer.echo(f"callboard: warning: {plain(text)}", err=True)
 
@@ -104,16 +104,17 @@ def fail(text: str, code: int = USAGE) -> NoReturn:
 
 
 _NEXT = re.compile(r",\s*(?=\w+\s*=)")
-"""What parts `host=A,app=B`; any other comma belongs to a name."""
+"""The separator in `host=A,app=B`; any other comma belongs to a name."""
 _KIND = re.compile(r"\s*(\w*)\s*=(.*)", re.DOTALL)
 """`KIND=NAME`; a name's own equals sign, as in `recorded:FILE?by=order`, stands behind a colon."""
 _IN_FILES = ("recorded", "scripted")
 
 
 def models_of(options: Sequence[str]) -> dict[str, str]:
-    """Read `--model` options: a kind of agent for each model; one without a kind is that of all the others.
+    """Parse `--model` options into models by kind of agent.
 
-    A relative file starts from the current folder, as everywhere in a call, and not from the settings'.
+    A model without a kind is for all other agents. A relative file starts from the current folder, as everywhere in a
+    call, and not from the settings'.
     """
     given: dict[str, str] = {}
     for part in (part for option in options for part in _NEXT.split(option)):
@@ -126,7 +127,7 @@ def models_of(options: Sequence[str]) -> dict[str, str]:
 
 
 def model_words(models: dict[str, str]) -> list[str]:
-    """Write the options that name these models."""
+    """Format the options for these models."""
     names = set(models.values())
     if len(names) == 1 and len(models) == len(AgentKind):
         return ["--model", *names]

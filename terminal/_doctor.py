@@ -1,4 +1,4 @@
-"""The command `doctor`: what works here, what is missing, and the commands that bring it."""
+"""The command `doctor`: working and missing parts, and commands to install them."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ _DEVELOPERS = {"dev", "local-llm", "test"}
 """Extras for work on the package itself."""
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)\s*(?:\[(?P<extras>[^\]]*)\])?[^;]*(?:;\s*(?P<marker>.*))?")
 _OF_EXTRA = re.compile(r"""\(?\s*extra\s*==\s*['"](?P<extra>[^'"]+)['"]\s*\)?""")
-"""A marker that asks for an extra alone; one that asks for more is not evaluated."""
+"""A marker that requires an extra alone; one with further conditions is not evaluated."""
 
 
 def extras() -> tuple[str, ...]:
-    """Name the extras of the package, but for those of its developers."""
+    """Return the names of the package's extras, without those for its developers."""
     named = importlib.metadata.metadata(_OURSELVES).get_all("Provides-Extra") or []
     return tuple(sorted(set(named) - _DEVELOPERS))
 
 
 def missing_distributions(extra: str) -> tuple[str, ...]:
-    """Name the distributions that an extra of the package asks for and that are not installed."""
+    """Return the distributions that an extra requires and that are not installed."""
     return tuple(dict.fromkeys(_missing(_OURSELVES, extra, set())))
 
 
@@ -76,23 +76,25 @@ def _normal(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     part: str
-    """What it is: a surface, a model, an extra …"""
+    """The checked part: a surface, a model, an extra …"""
     name: str
     works: bool | None
-    """None: it can't be told without starting or reaching it."""
+    """None: unknown without starting or reaching it."""
     named: bool = True
-    """Whether the settings name it; only then it matters that it does not work."""
+    """Whether the settings name it; a failure matters only then."""
     told: tuple[str, ...] = ()
-    """What is missing, or worth knowing."""
+    """Missing parts, and remarks."""
     commands: tuple[str, ...] = ()
-    """The commands that bring what is missing."""
+    """The commands that install the missing parts."""
 
 
 def findings(file: Path | None, *, online: bool) -> Iterator[Finding]:
-    """Look at everything. Nothing is sent to another host, and no program started, unless `online`.
+    """Check everything.
+
+    Nothing is sent to another host, and no program started, unless `online`.
 
     Args:
         file: The settings file; None: the environment and the defaults.
@@ -120,7 +122,7 @@ def findings(file: Path | None, *, online: bool) -> Iterator[Finding]:
 
 
 def _prompts(settings: Settings) -> Iterator[Finding]:
-    """Look at prompts that can't be read."""
+    """Check for prompts that can't be read."""
     found = _tried("prompts", "of the settings", lambda: load_prompts(settings, dict.fromkeys(_kinds(settings), "")))
     if not found.works:
         yield found
@@ -131,7 +133,7 @@ def _kinds(settings: Settings) -> tuple[str, ...]:
 
 
 def _tried(part: str, name: str, check: Callable[[], object], told: tuple[str, ...] = ()) -> Finding:
-    """Say whether something can be made."""
+    """Check that an object can be made."""
     try:
         check()
     except SettingsError as error:
@@ -162,7 +164,10 @@ def _journal(settings: Settings) -> Iterator[Finding]:
 
 
 def _not_writable(path: Path) -> Iterator[Path]:
-    """Find what of a file and its folder this user may not write; folders that are missing are made."""
+    """Return the parts of a file's path that this user may not write.
+
+    Missing folders would be created.
+    """
     folder = next(each for each in path.absolute().parents if each.exists())
     if not os.access(folder, os.W_OK | os.X_OK):
         yield folder
@@ -171,7 +176,7 @@ def _not_writable(path: Path) -> Iterator[Path]:
 
 
 def _surfaces(settings: Settings | None) -> Iterator[Finding]:
-    """Look at the surfaces that ship, named or not, and at the plug-ins that are named."""
+    """Check the surfaces that ship, named or not, and the named plug-ins."""
     if settings is None:
         yield from (_surface(shipped_surface(name), Settings.model_construct(), named=False) for name in SHIPPED)
         return
@@ -185,7 +190,10 @@ def _surfaces(settings: Settings | None) -> Iterator[Finding]:
 
 
 def _surface(surface: NamedSurface, settings: Settings, *, named: bool) -> Finding:
-    """Ask a surface what it needs; make one that is named and lacks nothing, to see that its options fit."""
+    """Check a surface's requirements.
+
+    A surface that is named and lacks nothing is made, to check its options.
+    """
     owner = () if surface.name in SHIPPED else (f"a plug-in of {described(surface.entry)}",)
     needs: list[Need] = []
     found = _tried("surface", surface.name, lambda: needs.extend(surface.needs(settings)), owner)
@@ -207,7 +215,10 @@ def _surface(surface: NamedSurface, settings: Settings, *, named: bool) -> Findi
 
 
 def _servers(settings: Settings, *, online: bool) -> Iterator[Finding]:
-    """Look at third parties' MCP servers: whether their program is there, or `online` whether they answer."""
+    """Check third parties' MCP servers.
+
+    The check is whether their program exists, or with `online` whether they answer.
+    """
     answers = {server.name: server for server in mcp_offers(settings, settings.mcp_servers)} if online else {}
     for name, server in settings.mcp_servers.items():
         missing = [need for need in program_needed(server) if not need.met]
@@ -240,7 +251,7 @@ def _agents(settings: Settings) -> Iterator[Finding]:
 
 
 def _extras(settings: Settings | None) -> Iterator[Finding]:
-    """Look at the extras; those of models and surfaces are asked for by what needs them."""
+    """Check the extras, except those that models and surfaces check themselves."""
     observe = Settings.model_construct().observe if settings is None else settings.observe
     wanted = {"otel": observe.traces, "prometheus": observe.metrics}
     for extra in extras():
@@ -256,11 +267,11 @@ def _extras(settings: Settings | None) -> Iterator[Finding]:
 
 
 _INDENT = 7
-"""Columns before the text: the longest word about a finding, and a space."""
+"""The width of the column before the text: the longest status, and a space."""
 
 
 def examine(console: Console, file: Path | None, *, online: bool, as_json: bool) -> bool:
-    """Print what works here. Returns whether all does that the settings name."""
+    """Print the results. Returns whether everything works that the settings name."""
     found: list[Finding] = []
     for finding in findings(file, online=online):
         found.append(finding)

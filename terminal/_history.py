@@ -1,4 +1,7 @@
-"""The history of one task, read from a journal: what was asked, decided, done and answered, in order."""
+"""The history of one task, in order, read from a journal.
+
+It has the requests, decisions, actions and answers.
+"""
 
 from __future__ import annotations
 
@@ -43,21 +46,21 @@ _EVENTS = {EventName.COMMAND_IN_DOUBT, EventName.RUN_RECOVERED}
 
 @dataclass(frozen=True)
 class Entry:
-    """One thing that happened."""
+    """One entry of the history."""
 
     at: float
     run_id: str
-    """Whose; empty for the whole task."""
+    """The run that it belongs to; empty for the whole task."""
     agent: str
     """The agent's address; empty for the whole task."""
     message: Message
     reply: Reply | None = None
-    """What was answered, if this was asked, and is not open any more."""
+    """The reply, if this is a question or approval that is no longer open."""
 
 
 @dataclass
 class History:
-    """One task, as far as it came."""
+    """One task, up to its latest row."""
 
     task: Task
     submitted: float
@@ -67,21 +70,21 @@ class History:
     agents: dict[str, str] = field(default_factory=dict)
     """The address of each run."""
     broken_off: dict[str, Unfinished] = field(default_factory=dict)
-    """How far a step came that was not done, by run."""
+    """The progress of each unfinished step, by run."""
     assigned: list[Assign] = field(default_factory=list)
-    """What was given to agents, or waits for its target."""
+    """The assignments of agents, including those that wait for their target."""
     events: list[Event] = field(default_factory=list)
 
     @property
     def waiting(self) -> tuple[Question | ApprovalRequest, ...]:
-        """What waits for a person."""
+        """The open questions and approvals."""
         if self.result is not None:
             return ()
         asked = [entry for entry in self.entries if entry.reply is None]
         return tuple(entry.message for entry in asked if isinstance(entry.message, Question | ApprovalRequest))
 
     def as_json(self) -> dict[str, Any]:
-        """Give it for machines: the journal's own messages, without pictures."""
+        """Return the history for programs: the journal's own messages, without pictures."""
         return {
             "task": self.task.model_dump(mode="json"),
             "submitted": self.submitted,
@@ -113,7 +116,10 @@ def _json(message: Message | None) -> Any:
 
 
 def history_of(rows: Iterable[Row]) -> History | None:
-    """Make the history of a task from all of its rows; None if they do not begin with it."""
+    """Make the history of a task from all of its rows.
+
+    None if the first of them is not the task.
+    """
     found: History | None = None
     for row in rows:
         if found is not None:
@@ -143,7 +149,7 @@ def _add(history: History, row: Row) -> None:  # noqa: C901 - one match, a case 
             left = history.broken_off.get(row.run_id, Unfinished())
             history.broken_off[row.run_id] = left.after(message)
         case Pause() | Resume() if row.run_id:
-            pass  # each of its agents is told, too
+            pass  # each of its agents has a row of its own
         case StepDone() | StepFailed():
             history.broken_off.pop(row.run_id, None)
             _enter(history, row)
@@ -167,7 +173,7 @@ def _assigned(history: History, row: Row, assign: Assign) -> None:
 
 
 def _ended(history: History, row: Row, ended: SubtaskEnded | RoundEnded) -> None:
-    """Write an ending down once: the agent says it, and its HostAgent hears it."""
+    """Record an ending once: the journal has it from the agent and for its HostAgent."""
     history.broken_off.pop(ended.run_id, None)
     if not any(entry.message == ended for entry in history.entries):
         _enter(history, row, ended.run_id)

@@ -1,4 +1,4 @@
-"""Journals on the command line: where one is, its tasks in a line each, and the log of one task."""
+"""Journals on the command line: their location, tasks and logs."""
 
 from __future__ import annotations
 
@@ -34,13 +34,16 @@ if TYPE_CHECKING:
 SETTINGS_FILE = "callboard.yaml"
 SETTINGS_SUFFIXES = {".yaml", ".yml"}
 _NAMED = 10
-"""Tasks that a mistake names."""
+"""The number of tasks that an error message names."""
 
 _MINUTE = 60
 
 
 def settings_at(path: Path | None) -> Path | None:
-    """Find the settings file: the one that is named, that of a folder, or that of the current folder if it has one."""
+    """Find the settings file.
+
+    It is the named file, that of a folder, or that of the current folder if it has one.
+    """
     if path is None:
         here = Path(SETTINGS_FILE)
         return here if here.is_file() else None
@@ -48,7 +51,10 @@ def settings_at(path: Path | None) -> Path | None:
 
 
 def journal_at(path: Path | None) -> Path:
-    """Find a journal: the file itself, or what the settings of a file, of a folder, or of the current folder name."""
+    """Find a journal: the file itself, or the one named by settings.
+
+    The settings are a file, or those of a folder or of the current folder.
+    """
     if path is not None and path.is_file() and path.suffix.lower() not in SETTINGS_SUFFIXES:
         return path
     file = settings_at(path)
@@ -56,7 +62,7 @@ def journal_at(path: Path | None) -> Path:
 
 
 def journal_of(settings: Settings, file: Path | None) -> Path:
-    """Give the journal that settings name; ``file`` is where they were read."""
+    """Return the journal that settings name; ``file`` is the settings' file."""
     if settings.journal.path is None and file is None:
         fail("no journal is named: give its file, or a folder or settings file that names one")
     if settings.journal.path is None:
@@ -65,7 +71,10 @@ def journal_of(settings: Settings, file: Path | None) -> Path:
 
 
 def resume_command(settings: Settings, path: Path | None, journal: Path | None, models: dict[str, str]) -> str:
-    """Write the command that goes on with what a journal keeps, with the same models; nothing if there is none."""
+    """Format the command that resumes a journal's tasks, with the same models.
+
+    Empty if there is no such command.
+    """
     if settings.journal.path is None:
         return ""
     words = ["callboard", "resume"]
@@ -91,7 +100,7 @@ def _print_tasks(console: Console, tasks: Sequence[TaskLine], held: str) -> None
     table.add_column("outcome", no_wrap=True)
     table.add_column("submitted", no_wrap=True)
     table.add_column("took", justify="right", no_wrap=True)
-    table.add_column("request")  # the one column that gives way on a narrow terminal
+    table.add_column("request")  # the only column that shrinks on a narrow terminal
     for task in tasks:
         took = "" if task.ended is None else span(task.ended - task.submitted)
         request = Text(plain(task.request), no_wrap=True, overflow="ellipsis")
@@ -103,15 +112,18 @@ def _print_tasks(console: Console, tasks: Sequence[TaskLine], held: str) -> None
 
 
 def print_json(content: object) -> None:
-    """Print JSON, for machines."""
+    """Print JSON, for programs."""
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
 
 
 def holder_told(reader: JournalReader) -> str:
-    """Say who has a journal open, or that it can't be told; nothing if nobody has."""
+    """Describe the process that has a journal open; empty if there is none.
+
+    The text also covers the case that this can't be found out.
+    """
     try:
         holder = reader.holder()
-    except JournalError as error:  # the lock may be another user's, and the journal for all to read
+    except JournalError as error:  # the lock may be another user's, even if all users may read the journal
         return f"whether somebody has it open can't be told: {plain(str(error))}"
     if holder is None:
         return ""
@@ -121,7 +133,7 @@ def holder_told(reader: JournalReader) -> str:
 
 
 def find_task(reader: JournalReader, task_id: str) -> str:
-    """Find the id of a task, which may be named by its beginning."""
+    """Find the id of a task by its beginning."""
     known = [task.id for task in reader.tasks()]
     found = [task_id] if task_id in known else [each for each in known if each.startswith(task_id)]
     if len(found) != 1:
@@ -141,19 +153,19 @@ def _unknown(journal: Path, task_id: str, known: Sequence[str], *, ambiguous: bo
 
 
 def ending(outcome: Outcome | None) -> Text:
-    """Say how a task ended."""
+    """Describe the end of a task."""
     if outcome is None:
         return Text("not over", style="yellow")
     return Text(outcome.value.replace("_", " "), style=GOOD if outcome is Outcome.FINISHED else BAD)
 
 
 def moment(at: float) -> dt.datetime:
-    """Give a moment as the clock on the wall shows it here."""
+    """Format a moment as local time."""
     return dt.datetime.fromtimestamp(at).astimezone()
 
 
 def span(seconds: float) -> str:
-    """Say how long something took."""
+    """Format a duration."""
     seconds = max(0.0, seconds)
     if seconds < _MINUTE:
         return f"{seconds:.1f} s"
@@ -165,7 +177,10 @@ _PAUSE = 0.25
 
 
 def print_log(task_id: str, path: Path | None, *, follow: bool, as_json: bool) -> None:
-    """Print the events of a task, a line each; with `follow` until it is over, or nobody works on it any more."""
+    """Print the events of a task, a line each.
+
+    With `follow`, continue until the task is over, or no process works on it.
+    """
     terminal = sys.stdout.isatty()
     line = log_line(pretty=terminal and not as_json, colors=terminal)
     with JournalReader.open(journal_at(path)) as reader:
@@ -178,7 +193,7 @@ def print_log(task_id: str, path: Path | None, *, follow: bool, as_json: bool) -
                 last, over = event.seq, event.name is EventName.TASK_ENDED
             if left or over:
                 break
-            left = reader.holder() is None  # what it wrote before it let go is read once more
+            left = reader.holder() is None  # rows that it wrote before it closed the journal are read once more
             time.sleep(_PAUSE)
     if follow and not over:
         warn([f"nobody works on {task_id} now: `callboard resume` goes on with it"])

@@ -1,4 +1,7 @@
-"""Approvals and questions in the terminal: who may answer, and what is typed. Enter alone is always the safe answer."""
+"""Approvals and questions in the terminal: permissions to answer, and typed input.
+
+Enter alone is always the safe answer.
+"""
 
 from __future__ import annotations
 
@@ -31,41 +34,47 @@ NO_INPUT = "--no-input"
 
 @dataclass(frozen=True)
 class Attendance:
-    """Who answers on the command line."""
+    """The source of answers on the command line."""
 
     yes: bool = False
-    """Whether everything that asks for approval is approved, without a look."""
+    """Whether all approvals are given without asking."""
     absent: str = ""
-    """Why nobody is asked; empty when somebody is at the terminal."""
+    """The reason why no person is asked; empty when a person is at the terminal."""
 
     @property
     def by(self) -> str:
-        """What answers in a person's place, for the record; empty when a person does."""
+        """The name of the automatic answer, for the record; empty when a person answers."""
         return "--yes" if self.yes else self.absent
 
     @property
     def remark(self) -> str:
-        """What is to be said of it before the task starts; empty when everything is put to a person."""
+        """The remark to print before the task starts; empty when a person is asked everything."""
         approvals = "everything that asks for approval is approved (--yes)" if self.yes else ""
         questions = f"nobody is asked, and the agents are told so ({self.absent})" if self.absent else ""
         return "; ".join(filter(None, (approvals, questions)))
 
     def leaves(self, ask: ApprovalRequest | Question) -> bool:
-        """Say whether something is left to a person."""
+        """Return whether a person has to answer a request."""
         return not (self.absent or (self.yes and isinstance(ask, ApprovalRequest)))
 
     def gives_up(self, ask: ApprovalRequest | Question) -> bool:
-        """Say whether something that another process asked would be declined here, and nobody said so."""
+        """Return whether another process's request would be declined by default here.
+
+        By default means that no option of this call asks for it.
+        """
         declined = bool(self.absent) and not (self.yes and isinstance(ask, ApprovalRequest))
         return declined and self.absent != NO_INPUT
 
     def sign(self, task: Task) -> Task:
-        """Label a task with what answers in a person's place."""
+        """Label a task with the name of its automatic answers."""
         return task.model_copy(update={"labels": {**task.labels, "attendance": self.by}}) if self.by else task
 
 
 def attendance(*, yes: bool, no_input: bool, as_json: bool) -> Attendance:
-    """Say who answers; without a terminal, or where a machine reads what is printed, nobody does."""
+    """Return the source of answers.
+
+    No person answers without a terminal, or when the output is for programs.
+    """
     if no_input:
         return Attendance(yes=yes, absent=NO_INPUT)
     if as_json:
@@ -74,7 +83,10 @@ def attendance(*, yes: bool, no_input: bool, as_json: bool) -> Attendance:
 
 
 class Keyboard:
-    """Reads lines on a thread of its own, so that Ctrl-C, deadlines and answers of others get through meanwhile."""
+    """Reads lines on a thread of its own.
+
+    Ctrl-C, deadlines and answers from elsewhere are handled meanwhile.
+    """
 
     def __init__(self) -> None:
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -82,24 +94,24 @@ class Keyboard:
         threading.Thread(target=self._main, name="callboard-keyboard", daemon=True).start()
 
     def _main(self) -> None:
-        with contextlib.suppress(OSError):  # the terminal is gone: that is the end of the input
+        with contextlib.suppress(OSError):  # the terminal is gone, which ends the input
             for line in sys.stdin:
                 self._lines.put(line)
         self._ended.set()
 
     def line(self) -> str | None:
-        """Give the next line with its line break, None while there is none.
+        """Return the next line with its line break, or None while there is none.
 
-        After the end of the input (Ctrl-D) it is the empty text for ever: nobody can type any more.
+        After the end of the input (Ctrl-D) it is always the empty text: no more input can come.
         """
-        ended = self._ended.is_set()  # asked first: the last line may come between the two
+        ended = self._ended.is_set()  # checked first: the last line may come between the two
         try:
             return self._lines.get_nowait()
         except queue.Empty:
             return "" if ended else None
 
     def drop(self) -> None:
-        """Forget the lines that were typed before anything was asked; the end of the input stays."""
+        """Drop the lines typed before a question; the end of the input stays."""
         while not self._lines.empty():
             self._lines.get()
 
@@ -113,7 +125,7 @@ _DAY = 86_400
 
 
 class People:
-    """Puts what tasks ask before whoever is there, one thing after the other, and hands in the answers."""
+    """Shows the requests of tasks to a person, one at a time, and submits the answers."""
 
     def __init__(self, handles: Sequence[TaskHandle], console: Console, attendance: Attendance) -> None:
         self._handles = {handle.task_id: handle for handle in handles}
@@ -127,11 +139,11 @@ class People:
 
     @property
     def asking(self) -> bool:
-        """Whether something waits for an answer, so that nothing else may be drawn."""
+        """True if a request is open, so that nothing else may be drawn."""
         return bool(self._open)
 
     def see(self, event: Event) -> None:
-        """Take note of what is asked, and of what is settled, by whomever."""
+        """Record new requests, and remove answered ones, from any source."""
         if event.name in _ASKED:
             self.look(event.task_id)
             request = event.data.get("request")
@@ -147,14 +159,14 @@ class People:
                     self._shown, self._texts = "", []
 
     def look(self, task_id: str) -> None:
-        """Take up what waits for an answer now."""
+        """Load the requests that are open now."""
         handle = self._handles[task_id]
         waiting: list[ApprovalRequest | Question] = [*handle.approvals(), *handle.questions()]
         for ask in waiting:
             self._open.setdefault(ask.id, ask)
 
     def poll(self) -> None:
-        """Show what is asked next, or hand in what was typed. Never blocks."""
+        """Show the next request, or submit the typed answer. Never blocks."""
         if not self._open:
             return
         ask = next(iter(self._open.values()))
@@ -173,14 +185,14 @@ class People:
         line = self._keyboard.line() if self._keyboard is not None else None
         if line is not None:
             if not line.endswith("\n"):
-                self._console.print()  # nobody's Enter ended the line of the prompt
+                self._console.print()  # at the end of the input no Enter ended the line of the prompt
             self._typed(ask, line.strip())
 
     def _answer_unattended(self, ask: ApprovalRequest | Question) -> None:
         how = self._attendance.by
         del self._open[ask.id]
         self._show(ask)
-        with contextlib.suppress(NotWaitingError):  # its deadline was faster
+        with contextlib.suppress(NotWaitingError):  # its deadline came first
             if self._attendance.yes and isinstance(ask, ApprovalRequest):
                 self._handles[ask.task_id].approve(ask.id, by=how)
             else:
@@ -189,7 +201,7 @@ class People:
         self._console.print(Text(f"answered by {how}", style="dim"))
 
     def _decline(self, ask: ApprovalRequest | Question, by: str, reason: str = "") -> None:
-        """Give the safe answer."""
+        """Submit the safe answer."""
         if isinstance(ask, ApprovalRequest):
             self._handles[ask.task_id].reject(ask.id, reason, by=by)
         elif ask.limit is not None:
@@ -211,7 +223,7 @@ class People:
         self._show_picture(ask)
 
     def _show_picture(self, ask: ApprovalRequest | Question) -> None:
-        """Say which file shows it, where there is one."""
+        """Print the file of the request's picture, if there is one."""
         if path := self._pictures.pop(ask.id, ""):
             self._console.print(Text(f"  picture: {plain(path)}", style="dim"))
 
@@ -251,7 +263,7 @@ class People:
 
 
 def until(ask: ApprovalRequest | Question) -> str:
-    """Say how long something waits for an answer, and what happens then; empty if it waits for ever."""
+    """Describe the deadline of a request and its effect; empty without one."""
     if ask.deadline is None:
         return ""
     then = ask.at_deadline if isinstance(ask, ApprovalRequest) else AtDeadline.FAIL
@@ -260,13 +272,13 @@ def until(ask: ApprovalRequest | Question) -> str:
 
 
 def asked(ask: Question) -> str:
-    """Say in one line what an agent wants to know."""
+    """Describe an agent's request in one line."""
     parts = (part.text + (f" ({' / '.join(part.choices)})" if part.choices else "") for part in ask.questions)
     return "; ".join(parts)
 
 
 def seen(observation: Observation) -> list[str]:
-    """Say in a few lines what an agent sees."""
+    """Describe an agent's observation in a few lines."""
     lines = [f"{key}: {value}" for key, value in observation.window.items() if isinstance(value, str | int | float)]
     controls = [f"{control.id} {control.kind} {control.name!r}" for control in observation.controls[:_SHOWN_CONTROLS]]
     if len(observation.controls) > _SHOWN_CONTROLS:

@@ -1,4 +1,4 @@
-"""What a run works on: the task and its settings, in a fresh copy of their folder."""
+"""The place of a run: task and settings in a fresh copy of their folder."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ _SETTINGS = frozenset({*Settings.model_fields, "mcpServers"} - Task.model_fields
 
 
 def prepare(path: Path, settings: Path | None, output: Path | None, changes: dict[str, Any]) -> tuple[Task, Settings]:
-    """Read the task and the settings, and place them: in a fresh copy of their folder, or where the task file is.
+    """Read the task and the settings, and choose the run's folder.
 
-    Everything is read before anything is copied, so that a mistake is named where it can be mended.
+    It is a fresh copy of their folder, or the folder of the task file. Everything is read before anything is copied, so
+    that error messages name the original file, where the user can correct it.
     """
     if path.is_file():
         if output is not None:
@@ -65,22 +66,22 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
         return [name for name, each in paths if place.is_relative_to(each) or _belongs_to(journal, each)]
 
     shutil.copytree(path.resolve(), place, symlinks=True, ignore=skipped, dirs_exist_ok=True)
-    place.chmod(0o700)  # the copy has taken over who may look into the original
+    place.chmod(0o700)  # the copy now has the permissions of the original folder
     return _named(task, place.name, known), placed
 
 
 def _check_names(folder: Path) -> None:
-    """Refuse a folder with a name in it that can't be shown or written down."""
+    """Refuse a folder that contains a name that can't be printed or encoded."""
     for at, folders, files in os.walk(folder):
         for name in (*folders, *files):
             there(Path(at, name))
 
 
 def check_files(settings: Settings) -> None:
-    """Check that what settings name is there, before anything is begun.
+    """Check that the files and programs named in the settings exist.
 
     Raises:
-        SettingsError: If a prompt can't be read, or what a surface or an MCP server needs here is missing.
+        SettingsError: If a prompt can't be read, or a requirement of a surface or an MCP server is missing.
     """
     load_prompts(settings)
     needs = list(surface_needs(settings))
@@ -90,13 +91,16 @@ def check_files(settings: Settings) -> None:
 
 
 def _belongs_to(journal: Path | None, path: Path) -> bool:
-    """Say whether a file is the journal of the original, or stands beside it: a copy begins with one of its own."""
+    """Return whether a file is the original's journal, or belongs to it.
+
+    A copy begins with a journal of its own.
+    """
     suffixes = ("", "-wal", "-shm", "-journal", ".lock", ".pictures", ".surfaces", ".artifacts")
     return journal is not None and path in {journal.with_name(f"{journal.name}{suffix}") for suffix in suffixes}
 
 
 def started(settings: Settings, copy: Path | None) -> Supervisor:
-    """Start a supervisor; where that can't be done, nothing is left of the copy."""
+    """Start a supervisor; if that fails, remove the copy."""
     try:
         return Supervisor.start(settings)
     except BaseException:
@@ -106,7 +110,10 @@ def started(settings: Settings, copy: Path | None) -> Supervisor:
 
 
 def keep_inside(settings: Settings) -> None:
-    """Refuse folders of surfaces that lie, or lead by a link, out of the copy: what is there is no copy."""
+    """Refuse folders of surfaces outside of the copy, also through links.
+
+    The files there are no copies.
+    """
     folders = {
         "documents.workspace": settings.documents.workspace,
         "desktop.folder": settings.desktop.folder if settings.desktop.wanted else None,
@@ -160,7 +167,7 @@ def _read_task(file: Path) -> Task:
 
 
 def _named(task: Task, name: str, known: Container[str]) -> Task:
-    """Call a task without an id of its own as its run is called, for people who read addresses."""
+    """Give a task without an id the name of its run, for readable addresses."""
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:90]
     if "id" in task.model_fields_set or not name:
         return task

@@ -1,4 +1,4 @@
-"""The task, its result and its replay, printed for a person."""
+"""Print tasks, results and replays for a person."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MEMBERS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
 def print_head(console: Console, task: Task, copy: Path | None, remark: str) -> None:
-    """Say what is to be done, on which copy, and who answers."""
+    """Print the task, the copy that it works on, and the source of answers."""
     console.print(Text(cut(plain(task.request)) or f"a plan of {len(task.plan)} steps", style="bold"))
     if copy is not None:
         console.print(Text(f"on a copy in {plain(short(copy))}", style="dim"), soft_wrap=True)
@@ -40,7 +40,7 @@ def print_head(console: Console, task: Task, copy: Path | None, remark: str) -> 
 
 
 def print_result(console: Console, result: TaskResult) -> None:
-    """Say how a task ended, why, and what it left."""
+    """Print the outcome of a task, its causes and its results."""
     ended = Text(result.outcome.value.replace("_", " "), style=GOOD if result.ok else BAD)
     ended.append(f" in {result.seconds:.1f} s", style="default")
     console.print(ended.append(f": {plain(result.comment)}" if result.comment else "", style="default"))
@@ -62,7 +62,7 @@ def print_result(console: Console, result: TaskResult) -> None:
 
 
 def print_verdicts(console: Console, verdicts: list[Event], result: TaskResult) -> None:
-    """Say what the policy's rules saw of each action, and what they said."""
+    """Print the facts that the policy's rules saw, and their verdicts."""
     table = Table(box=box.SIMPLE, pad_edge=False)
     for name in ("agent", "step", "tool", "verdict", "reason", "what the rules saw"):
         table.add_column(name, overflow="fold")
@@ -77,14 +77,20 @@ def print_verdicts(console: Console, verdicts: list[Event], result: TaskResult) 
 
 
 def _seen(event: Event) -> str:
-    """Write the arguments of a call as the rules saw them, without empty ones, and then what it touches."""
+    """Format a call's arguments as the rules saw them, and its resources.
+
+    Empty arguments are left out.
+    """
     arguments, resources = (_MEMBERS.validate_python(event.data[name]) for name in ("canonical", "resources"))
     lines = [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items() if value != ""]
     return "\n".join(map(plain, [*(cut(line, _SHOWN_ARGUMENT) for line in lines), *resources]))
 
 
 def replay_task(console: Console, task_id: str, path: Path | None, settings: Path | None, *, as_json: bool) -> bool:
-    """Replay a task of a journal and tell of it. Returns whether it went as recorded."""
+    """Replay a task of a journal, and print the result.
+
+    Returns whether it went as recorded.
+    """
     journal = journal_at(path)
     with JournalReader.open(journal) as reader:
         recording = Recording.load(journal, find_task(reader, task_id))

@@ -1,4 +1,4 @@
-"""Run tasks in the terminal: show their events, put their questions, hear Ctrl-C."""
+"""Run tasks in the terminal: show events, ask questions, handle Ctrl-C."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ _TICK = 0.1
 
 
 class Interrupts:
-    """Ctrl-C while a task runs: the first one asks for a cancel, the second is a `KeyboardInterrupt`."""
+    """Ctrl-C while a task runs: first a cancel, then a `KeyboardInterrupt`."""
 
     def __init__(self) -> None:
         self.wanted = False
-        """Whether there was one that nobody has acted on."""
+        """Whether a Ctrl-C has not been handled yet."""
 
     def __enter__(self) -> Self:
-        """Listen."""
+        """Install the signal handler."""
         self._before = signal.signal(signal.SIGINT, self._first)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Listen no more."""
+        """Restore the signal handler."""
         signal.signal(signal.SIGINT, self._before)
 
     def _first(self, _number: int, _frame: FrameType | None) -> None:
@@ -56,16 +56,19 @@ class Interrupts:
 
 @dataclass(frozen=True)
 class Stage:
-    """Where a task is shown, and who answers."""
+    """The display of a task, and the source of answers."""
 
     console: Console
     live: bool
-    """Whether a picture changes in place; otherwise there is a line for each thing that happens."""
+    """Whether a picture changes in place; otherwise each event has a line."""
     attendance: Attendance
 
 
 def play(supervisor: Supervisor, task: Task, stage: Stage) -> TaskResult:
-    """Run a task, show its events to the end and then its last picture, asking whoever is there."""
+    """Run a task, and show its events and then its last picture.
+
+    Open requests are put to the person at the terminal, if there is one.
+    """
 
     def submitted() -> tuple[TaskHandle]:
         return (supervisor.submit(task),)
@@ -75,14 +78,14 @@ def play(supervisor: Supervisor, task: Task, stage: Stage) -> TaskResult:
 
 
 def go_on(supervisor: Supervisor, left: Sequence[History], stage: Stage) -> list[TaskResult]:
-    """Show tasks that go on from the journal to their ends, each with what it had come to."""
+    """Show resumed tasks to their ends, each from its recorded progress."""
     boards = [Board(history.task.id, history.task.request) for history in left]
     seen = 0
     for board, history in zip(boards, left, strict=True):
         for event in history.events:
             board.see(event)
             seen = max(seen, event.seq)
-        board.lines = []  # they are of another day
+        board.lines = []  # they are of an earlier process
 
     def recovered() -> list[TaskHandle]:
         return [supervisor.handle(history.task.id) for history in left]
@@ -120,7 +123,7 @@ def _result(handle: TaskHandle) -> TaskResult:
     try:
         return handle.result()
     except JournalError as error:
-        fail(str(error), EXIT_CODES[Outcome.ERROR])  # it could be written when this began: nobody's mistake
+        fail(str(error), EXIT_CODES[Outcome.ERROR])  # it was writable at the start: not the user's mistake
 
 
 def _watch(
@@ -152,22 +155,25 @@ def _watch(
 
 
 class Picture:
-    """The picture that changes in place. While somebody is asked it is away, so that the prompt stays where it is."""
+    """The picture that changes in place.
+
+    It is hidden while a question is open, so that the prompt stays where it is.
+    """
 
     def __init__(self, stage: Stage) -> None:
         self._console = stage.console
         self._live: Live | None = None
 
     def __enter__(self) -> Self:
-        """Nothing is drawn yet."""
+        """Draw nothing yet."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Take it away."""
+        """Remove it."""
         self.away()
 
     def draw(self, boards: Iterable[Board]) -> None:
-        """Draw it anew."""
+        """Redraw it."""
         now = time.time()
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, transient=True)
@@ -175,14 +181,14 @@ class Picture:
         self._live.update(Group(*(board.picture(now) for board in boards)), refresh=True)
 
     def away(self) -> None:
-        """Take it from the screen."""
+        """Remove it from the screen."""
         if self._live is not None:
             self._live.stop()
             self._live = None
 
 
 def _events(events: queue.SimpleQueue[Event], handles: Sequence[TaskHandle]) -> Iterator[Event | None]:
-    """Give the events of tasks to the end of them all, and None whenever nothing happened for a moment."""
+    """Yield the events of tasks up to their ends, and None after each idle moment."""
     left = {handle.task_id: handle for handle in handles}
     while left:
         try:

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 _SHOWN = 300
-"""Letters of a value that are shown; `--json` has all of them."""
+"""The longest part of a value that is shown, in characters; `--json` has all of them."""
 
 _INDENT, _NARROWEST = 12, 20
 _STYLES = {
@@ -63,7 +63,7 @@ Line = tuple[str, str]
 
 
 def show_task(console: Console, task_id: str, path: Path | None, *, as_json: bool) -> None:
-    """Print the history of a task, which may be named by the beginning of its id."""
+    """Print the history of a task, found by the beginning of its id."""
     journal = journal_at(path)
     with JournalReader.open(journal) as reader:
         found = find_task(reader, task_id)
@@ -118,7 +118,7 @@ def _print_below(console: Console, line: Line) -> None:
 
 
 def _print_beside(console: Console, margin: str, text: Text) -> None:
-    """Print a text beside a margin, however many lines it takes."""
+    """Print a text of any number of lines beside a margin."""
     for number, line in enumerate(text.wrap(console, max(_NARROWEST, console.width - len(margin)))):
         line.rstrip()
         console.print(Text(margin if number == 0 else " " * len(margin), style="dim").append_text(line), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What a journal holds already, before a run or a resume starts on it."""
+"""Unfinished tasks in a journal, before a run or a resume starts."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _ELSEWHERE = ": resume it where it was submitted"
 
 
 def take_over(path: Path | None, who: Attendance, changes: dict[str, Any]) -> tuple[Settings, tuple[History, ...]]:
-    """Read settings, and what their journal has of tasks that are not over.
+    """Read settings, and the unfinished tasks of their journal.
 
     Raises:
-        JournalInUseError: If somebody has it open.
-        JournalError: If it is not there, or can't be read.
+        JournalInUseError: If another process has it open.
+        JournalError: If it does not exist, or can't be read.
     """
     if path is not None and path.is_file() and path.suffix.lower() not in SETTINGS_SUFFIXES:
         fail(f"{path}: is no settings file: give that, or the run's folder; a journal alone names no models")
@@ -40,7 +40,7 @@ def take_over(path: Path | None, who: Attendance, changes: dict[str, Any]) -> tu
     settings = Settings.load(file, **changes)
     journal = journal_of(settings, file)
     found: list[History] = []
-    if not journal.is_file() or journal.stat().st_size:  # an empty file has none
+    if not journal.is_file() or journal.stat().st_size:  # an empty file has no tasks
         with JournalReader.open(journal) as reader:
             _check_free(reader)
             left = [task.id for task in reader.tasks() if task.ended is None]
@@ -51,7 +51,10 @@ def take_over(path: Path | None, who: Attendance, changes: dict[str, Any]) -> tu
 
 
 def _check_can_go_on(history: History, settings: Settings, who: Attendance) -> None:
-    """Refuse to take over what would only fail here, or be given up because nobody is there to answer."""
+    """Refuse to resume tasks that would only fail here.
+
+    This includes tasks that would end because no person is there to answer.
+    """
     task_id = history.task.id
     servers = {surface.name for surface in named_surfaces(settings)}
     for assign in history.assigned:
@@ -70,12 +73,12 @@ def _check_can_go_on(history: History, settings: Settings, who: Attendance) -> N
 
 
 def known_ids(settings: Settings) -> frozenset[str]:
-    """Give the ids of the tasks that the settings' journal has already.
+    """Return the ids of the tasks that the settings' journal has already.
 
-    A journal with tasks that are not over is refused: they would go on beside a new one, perhaps on other documents.
+    A journal with unfinished tasks is refused: they would resume beside a new one, perhaps on other documents.
 
     Raises:
-        JournalInUseError: If somebody has it open.
+        JournalInUseError: If another process has it open.
         JournalError: If it can't be read.
     """
     if settings.journal.path is None:
@@ -103,7 +106,10 @@ def _check_free(reader: JournalReader) -> None:
 
 @contextlib.contextmanager
 def kept(command: str) -> Iterator[None]:
-    """Say, when somebody leaves at once, how to go on with what the journal has; no command, no journal."""
+    """Describe how to resume the journal's tasks after leaving at once.
+
+    Empty without a command or a journal.
+    """
     try:
         yield
     except KeyboardInterrupt:

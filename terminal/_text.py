@@ -1,4 +1,4 @@
-"""Words for a terminal."""
+"""Text output for a terminal."""
 
 from __future__ import annotations
 
@@ -13,30 +13,36 @@ from callboard.messages import visible
 GOOD, BAD = "green", "bold red"
 
 _NARROWEST = 20
-"""Columns of a text, however narrow the terminal is."""
+"""The smallest width of a text, in columns, however narrow the terminal is."""
 _SPACE = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]+")
 
 
 def plain(text: str) -> str:
-    """Write a text of others on one line, with control characters, marks of direction and invisible ones as escapes.
+    """Escape control characters, direction marks and invisible characters, on one line.
 
-    No document, name or model drives the terminal, or makes a line read other than it is.
+    Then no document, name or model controls the terminal, or makes a line read differently from its contents.
     """
     return visible(_SPACE.sub(" ", text))
 
 
 def cut(text: str, most: int = 400) -> str:
-    """Show the beginning of a long text."""
+    """Return the beginning of a long text."""
     return text if len(text) <= most else f"{text[:most]} … ({len(text)} characters)"
 
 
 def terminal(*, quiet: bool = False) -> Console:
-    """Make a console that takes texts as they are: a name with brackets is no markup, and ``:x:`` no picture."""
+    """Make a console that prints texts literally.
+
+    A name with brackets is no markup, and ``:x:`` no picture.
+    """
     return Console(highlight=False, markup=False, emoji=False, quiet=quiet)
 
 
 def print_hanging(console: Console, text: Text, indent: int, hanging: int = 0) -> None:
-    """Print a text, wrapped to the terminal: all lines behind an indent, all but the first behind a deeper one."""
+    """Print a text, wrapped to the terminal, with a hanging indent.
+
+    All lines have an indent, and all but the first a deeper one.
+    """
     text.rstrip()
     for number, line in enumerate(text.wrap(console, max(_NARROWEST, console.width - indent - hanging))):
         line.rstrip()
@@ -44,11 +50,11 @@ def print_hanging(console: Console, text: Text, indent: int, hanging: int = 0) -
 
 
 def listed(value: object) -> list[object]:
-    """Give a list where there may be one value."""
+    """Return a value as a list."""
     return value if isinstance(value, list) else [value]
 
 
 def short(path: Path) -> str:
-    """Write a path from the current folder on, where it lies below it."""
+    """Return a path relative to the current folder, if it is inside."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _DEEPEST = 5
-"""How far into a nested type it is told."""
+"""The depth to which a nested type is described."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class ArgumentTold:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolTold:
-    """One tool, as far as it is known without its target."""
+    """One tool, as far as it can be described without its target."""
 
     name: str
     description: str
@@ -57,9 +57,9 @@ class ToolTold:
     applications: tuple[str, ...] = ()
     controls: tuple[str, ...] = ()
     seconds: float
-    """The longest that a call may take."""
+    """The time limit of a call."""
     offered: bool = True
-    """Whether models are told of it; others are for programs, or for the system itself."""
+    """Whether models see it; others are for programs, or for the system itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,21 +69,24 @@ class ServerTold:
     name: str
     tools: tuple[ToolTold, ...] = ()
     resource_kinds: tuple[str, ...] = ()
-    """The kinds of resource that rules of the policy can name; none for a server that can't tell what it touches."""
+    """The kinds of resource that rules of the policy can name; none for a server that does not report the resources of
+    a call."""
     by_call: tuple[str, ...] = ()
-    """Which of effect and hazards the server may tell otherwise of a single call."""
+    """The properties, effect or hazards, that the server may set for a single call."""
     failed: str = ""
-    """Why nothing is known of its tools."""
+    """The reason why its tools are unknown."""
     optional: bool = False
     """Whether a supervisor starts without it."""
 
 
 def offers(settings: Settings, only: str = "") -> tuple[ServerTold, ...]:
-    """Tell the tools of all servers. Starts the MCP servers, and ends them; all else is only made, and not opened.
+    """Describe the tools of all servers.
+
+    Starts the MCP servers, and ends them; all others are only made, and not opened.
 
     Args:
-        settings: Where they are named.
-        only: The one server that is wanted; empty for all.
+        settings: The settings that name them.
+        only: The one server to describe; empty for all.
 
     Raises:
         SettingsError: If a surface names no plug-in.
@@ -95,13 +98,13 @@ def offers(settings: Settings, only: str = "") -> tuple[ServerTold, ...]:
 
 
 def mcp_offers(settings: Settings, names: Iterable[str]) -> tuple[ServerTold, ...]:
-    """Start MCP servers, tell their tools, and end them."""
+    """Start MCP servers, describe their tools, and end them."""
     sessions = [McpSession(name, settings.mcp_servers[name], settings) for name in names]
     return _redacted(asyncio.run(_started(sessions, settings)), settings) if sessions else ()
 
 
 def _redacted(told: Iterable[ServerTold], settings: Settings) -> tuple[ServerTold, ...]:
-    """Take keys and secrets out: a server may tell what it was started with."""
+    """Redact keys and secrets: a server may reveal its start arguments."""
     shown: tuple[ServerTold, ...] = each_text(
         tuple(told), Secrets(settings.secrets, keys_of(settings)).redactor("").text
     )
@@ -140,7 +143,7 @@ def _of_server(tool: ServerTool, limit: float) -> ToolTold:
 
 
 async def _started(sessions: list[McpSession], settings: Settings) -> list[ServerTold]:
-    """Start MCP servers side by side, ask for their tools, and end them."""
+    """Start MCP servers side by side, list their tools, and end them."""
     try:
         outcomes = await asyncio.gather(*(session.open() for session in sessions), return_exceptions=True)
         return [_session(session, error, settings) for session, error in zip(sessions, outcomes, strict=True)]
@@ -170,7 +173,10 @@ def _session(session: McpSession, error: BaseException | None, settings: Setting
 
 
 def arguments_of(schema: Mapping[str, Any]) -> tuple[ArgumentTold, ...]:
-    """Read the arguments from a JSON Schema, which may be a third party's, and anything."""
+    """Read the arguments from a JSON Schema.
+
+    A third party's schema may hold anything.
+    """
     parts, required = schema.get("properties"), schema.get("required")
     named = parts if isinstance(parts, dict) else {}
     wanted = required if isinstance(required, list) else []
@@ -190,7 +196,7 @@ def arguments_of(schema: Mapping[str, Any]) -> tuple[ArgumentTold, ...]:
 
 
 def _type(part: Any, schema: Mapping[str, Any], depth: int = 0) -> str:
-    """Say a type in the words of JSON Schema."""
+    """Format a type in the words of JSON Schema."""
     if not isinstance(part, dict) or depth > _DEEPEST:
         return "any"
     if "$ref" in part:
@@ -215,13 +221,13 @@ _STYLES = {"read": "green", "idempotent": "yellow", "once": "magenta"}
 
 
 def list_tools(console: Console, settings: Settings, name: str | None, *, as_json: bool) -> bool:
-    """Print the tools of all servers that the settings name, or those of one, or one tool.
+    """Print the tools of all servers in the settings, of one, or one tool.
 
     Returns:
-        Whether all servers that were asked for could be asked, but for optional ones.
+        Whether all requested servers answered, except for optional ones.
     """
     named, wanted = (*SHIPPED, *settings.surfaces, *settings.mcp_servers), name or ""
-    # the one server that has to be asked for it; empty if each may have it
+    # the server to ask for the tool; empty if each may have it
     asked = next((each for each in named if wanted == each or wanted.startswith(f"{each}.")), "")
     told = offers(settings, asked)
     shown = told if name is None else _chosen(told, name)
