@@ -1,4 +1,4 @@
-"""For your own tests: a surface in memory, a still clock, faults, a phone, runs replayed, a suite for surfaces."""
+"""Test support: surfaces in memory, clocks, faults, a phone, replays, a suite."""
 
 import contextlib
 
@@ -13,7 +13,7 @@ from callboard.testing._stand import SurfaceCall, SurfaceCase
 from callboard.testing._suite import SurfaceSuite, surface_suite
 from callboard.testing.phone import Contact, Phone, plugged_in
 
-with contextlib.suppress(ImportError):  # all else here works without pytest
+with contextlib.suppress(ImportError):  # everything else here works without pytest
     from callboard.testing._replays import replayed
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The device's side of adb: what a real adb server connects to over TCP, with any commands behind it."""
+"""The device's side of adb: a real adb server connects to it over TCP."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _TOKEN, _SIGNATURE = 1, 2
 
 
 class AdbDevice:
-    """A device that an adb server connects to, on loopback: for ``adb shell``, ``exec-out``, ``push`` and ``pull``.
+    """A device on loopback for an adb server: ``adb shell``, ``exec-out``, ``push``, ``pull``.
 
     Args:
-        run: Runs a command of the device's shell: it gets the command and what that reads, and gives the exit code and
+        run: Runs a command of the device's shell: it gets the command and its input, and returns the exit code and
             both outputs.
-        model: The model that the device tells.
-        place: Gives the file of this machine that a path of the device stands for; None where files can't be reached.
+        model: The model that the device reports.
+        place: Returns the file of this machine for a path of the device; None where files can't be reached.
     """
 
     def __init__(self, run: Run, model: str = "Stand-in", place: Place = lambda _path: None) -> None:
@@ -41,20 +41,20 @@ class AdbDevice:
         self._links: dict[_Link, asyncio.Task[None] | None] = {}
         self.port = 0
         self.authorized = True
-        """False for a device on which nobody has allowed this machine yet."""
+        """False for a device on which this machine was not allowed yet."""
 
     @property
     def serial(self) -> str:
-        """The serial under which an adb server lists it, and the address to connect to."""
+        """The serial in an adb server's list, which is the address to connect to."""
         return f"127.0.0.1:{self.port}"
 
     async def start(self) -> None:
-        """Begin to take connections; again on the same port."""
+        """Start to accept connections; again on the same port."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Cut all connections, and take none any more, as a device does whose cable is pulled."""
+        """Cut all connections and accept no more, like a device whose cable is pulled."""
         if self._server is not None:
             self._server.close()
             await self._server.wait_closed()
@@ -73,7 +73,7 @@ class AdbDevice:
             del self._links[link]
 
     def service(self, name: str) -> Shell | Files | None:
-        """Give what serves a stream; None where the device has no such service."""
+        """Return the service for a stream; None where the device has none."""
         kind, _, rest = name.partition(":")
         options = kind.split(",")
         if options[0] == "shell":
@@ -103,7 +103,7 @@ class _Link:
         self._writer.write(_HEAD.pack(what, first, second, len(data), 0, what ^ 0xFFFFFFFF) + data)
 
     def cut(self) -> None:
-        """Break the connection off."""
+        """Break the connection."""
         self._writer.transport.abort()
 
     async def serve(self, *, authorized: bool) -> None:
@@ -115,7 +115,7 @@ class _Link:
                 if what == _CONNECT and authorized:
                     self.send(_CONNECT, _VERSION, _MOST, self._banner)
                 elif what == _CONNECT or (what == _AUTH and first == _SIGNATURE):
-                    self.send(_AUTH, _TOKEN, 0, bytes(20))  # none of the keys is known; a person would be asked
+                    self.send(_AUTH, _TOKEN, 0, bytes(20))  # unknown key; a real device would ask a person
                 else:
                     self._take(what, first, second, data)
         except (OSError, asyncio.IncompleteReadError):

@@ -1,4 +1,4 @@
-"""What a device serves on the streams of adb: commands of its shell, and its files.
+"""The services of a device on adb's streams: shell commands and files.
 
 Source: SYNC.TXT, and shell_protocol.h of Android's adb.
 """
@@ -30,8 +30,8 @@ class Stream:
     """One service that the other side has opened.
 
     Args:
-        write: Sends a message to the other side, which says when it has taken it.
-        take: Says to the other side that its message was taken, so that it may send the next one.
+        write: Sends a message to the other side, which acknowledges it.
+        take: Acknowledges a message of the other side, so that it may send the next one.
     """
 
     def __init__(self, write: Callable[[bytes], None], take: Callable[[], None]) -> None:
@@ -42,7 +42,7 @@ class Stream:
         self._rest = b""
 
     async def part(self) -> bytes:
-        """Read what has arrived."""
+        """Read the data that has arrived."""
         data, self._rest = self._rest, b""
         if not data:
             data = await self.arrived.get()
@@ -50,7 +50,7 @@ class Stream:
         return data
 
     async def read(self, size: int) -> bytes:
-        """Read so many bytes."""
+        """Read a number of bytes."""
         data = b""
         while len(data) < size:
             data += await self.part()
@@ -58,7 +58,7 @@ class Stream:
         return data
 
     async def write(self, data: bytes) -> None:
-        """Write; each message waits until the one before was taken."""
+        """Write; each message waits for the acknowledgement of the previous one."""
         for start in range(0, len(data), _CHUNK):
             self.taken.clear()
             self._write(data[start : start + _CHUNK])
@@ -71,7 +71,7 @@ class Shell:
     Args:
         run: Runs it.
         command: The command.
-        packets: Whether both outputs and the exit code are told apart, and the end of what it reads is told.
+        packets: Whether the protocol separates both outputs and the exit code, and marks the end of the input.
     """
 
     def __init__(self, run: Run, command: str, *, packets: bool) -> None:
@@ -80,7 +80,7 @@ class Shell:
         self._packets = packets
 
     async def serve(self, stream: Stream) -> None:
-        """Run it to its end. What it reads may come later, or never."""
+        """Run it to its end. Its input may come later, or never."""
         given = asyncio.StreamReader()
         feeding = asyncio.ensure_future(self._feed(stream, given))
         try:
@@ -109,14 +109,14 @@ class Files:
     """The device's files.
 
     Args:
-        place: Gives the file of this machine that a path of the device stands for.
+        place: Returns the file of this machine for a path of the device.
     """
 
     def __init__(self, place: Place) -> None:
         self._place = place
 
     async def serve(self, stream: Stream) -> None:
-        """Answer requests until there is none any more."""
+        """Answer requests until the last one."""
         while True:
             request, size = struct.unpack("<4sI", await stream.read(8))
             if request == b"QUIT":
@@ -165,7 +165,7 @@ class Files:
         yield b"DONE" + bytes(4)
 
     async def _send(self, stream: Stream, path: str, mode: str = "644") -> None:
-        """Take a file; all that was sent is read, also of one that can't be written."""
+        """Receive a file; read all its data, even if it can't be written."""
         failed, parts = "", list[bytes]()
         while (head := struct.unpack("<4sI", await stream.read(8)))[0] == b"DATA":
             parts.append(await stream.read(head[1]))

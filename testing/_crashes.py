@@ -1,4 +1,4 @@
-"""Crashes of an agent's work on a surface at each place where they make a difference, within one process."""
+"""Crashes of a surface's work at each relevant place, within one process."""
 
 from __future__ import annotations
 
@@ -18,26 +18,30 @@ if TYPE_CHECKING:
     from callboard.testing._stand import SurfaceCall, SurfaceCase
 
 Place = tuple[str, str, int]
-"""``before`` or ``after``, the kind of a row, and which of them."""
+"""``before`` or ``after``, the kind of a row, and its number."""
 _NO_ROWS = {"effect", "event"}
-"""Places at which no crash is tried: events follow from other rows, and are kept with them."""
+"""Places without a crash: events follow from other rows, and are stored with them."""
 _FROM, _TO = "decided", "command_result"
-"""Between these rows the call runs. Elsewhere it makes no difference on which side of a row the crash comes."""
+"""Between these rows the call runs. Elsewhere a crash before a row is the same as one after the row before it."""
 
 
 class Crashes:
-    """One call, broken off at every row of the journal, each time on a surface of its own."""
+    """One call, interrupted at every row of the journal, on a new surface each time."""
 
     def __init__(
         self, make: Callable[[Path], SurfaceCase], once: SurfaceCall, done: Callable[[SurfaceCase], int]
     ) -> None:
-        """Make it: `make` the cases, of which `once` is the call, and `done` counts how often it took effect."""
+        """Store the functions.
+
+        `make` makes the cases, `once` is their call, and `done` counts how often it took effect.
+        """
         self._make, self._once, self._done = make, once, done
 
     def places(self, folder: Path) -> list[tuple[Place, ...]]:
-        """Work once without a crash, and give the crashes to try: one each, and one while another is recovered from.
+        """Work once without a crash, and return the crashes to try.
 
-        Those come first that most often go wrong: while the call runs.
+        Each is one crash, or one during the recovery from another. The likeliest failures come first: crashes while the
+        call runs.
         """
         case = self._case(folder)
         with Faults() as faults, supervised(case, self._once, journal=folder / "journal.db") as worker:
@@ -51,20 +55,23 @@ class Crashes:
         return [*ones, (("before", _TO, 1), ("before", _TO, 1))]
 
     def tried(self, folder: Path, places: Sequence[Place]) -> bool:
-        """Crash at some places, one life after the other, and then go on. Returns whether a person had to be asked."""
+        """Crash at some places, one process after the other, and then resume.
+
+        Returns whether a person had to be asked.
+        """
         case, journal = self._case(folder), folder / "journal.db"
         for when, kind, nth in places:
             with Faults() as faults:
                 (faults.before if when == "before" else faults.after)(kind, disk_full, nth=nth)
                 with (
-                    contextlib.suppress(CallboardError, OSError),  # that is the crash
+                    contextlib.suppress(CallboardError, OSError),  # the crash itself
                     supervised(case, self._once, journal=journal) as worker,
                 ):
                     _answer(worker.submit(), done=self._done(case) > 0)
         where = "after a crash " + " and one ".join(f"{when} row {kind} {nth}" for when, kind, nth in places)
         was, begin = self._done(case), time.time()
         with supervised(case, self._once, journal=journal) as worker:
-            handle = worker.submit()  # the same task: if it was taken, it goes on
+            handle = worker.submit()  # the same task: if it was accepted before, it resumes
             asked = _answer(handle, done=was > 0)
             result = handle.result(SECONDS)
             said = [
@@ -73,7 +80,7 @@ class Crashes:
                 if event.name is EventName.COMMAND_IN_DOUBT and event.at >= begin
             ]
             assert result.ok, f"{where} the work ended as {result.outcome}: {result.causes}"
-        if said and said[0] not in {Probe.UNKNOWN, Probe.BEGUN}:  # of what has begun, both may be so
+        if said and said[0] not in {Probe.UNKNOWN, Probe.BEGUN}:  # for an action that was begun, both may be true
             truth = Probe.DONE if was else Probe.NOT_DONE
             assert said[0] is truth, (
                 f"{where} it was {truth.value}, and `probe` said {said[0].value}: "
@@ -89,7 +96,10 @@ class Crashes:
 
 
 def _answer(handle: TaskHandle, *, done: bool) -> bool:
-    """Answer truly what a person is asked, until the work is over. Returns whether somebody was asked."""
+    """Answer a person's questions truthfully, until the work is over.
+
+    Returns whether there was a question.
+    """
     asked = False
     for event in handle.events():
         if event.name is EventName.QUESTION_ASKED:

@@ -1,4 +1,4 @@
-"""Failures and ends of the process at chosen places of a task's way."""
+"""Failures and ends of the process at chosen places of a task."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Faults:
-    """Lets something happen at chosen places of a task's way: a failure, a wait, or the end of the process.
+    """Calls functions at chosen places of a task: to fail, wait, or end the process.
 
     A place is before or after a row of a journal file, named by the tag of its message (``intent``, ``step_done``,
     ``task_result``, ``event`` …), or before or after an ``effect``: the moment in which a tool's change takes effect::
@@ -33,32 +33,36 @@ class Faults:
             faults.after("effect", kill_process, nth=2)
             ...
 
-    Before a row nothing is kept of it, nor of what is to be committed with it; after it, it is safe, and nobody was
-    told. All supervisors of this process are concerned, as long as the ``with`` block lasts.
+    Before a row, neither the row nor the rest of its commit is stored. After a row, it is durable, and not yet
+    published. The places apply to all supervisors of this process, as long as the ``with`` block lasts.
     """
 
     def __init__(self) -> None:
         self.passed: collections.Counter[tuple[str, str]] = collections.Counter()
-        """How often each place was reached: ``passed["after", "intent"]``. What a run passes is what can be tried."""
+        """The number of times that each place was reached: ``passed["after", "intent"]``. The places that a run passes
+        are those that a test can use."""
         self._what: dict[tuple[str, str, int], Callable[[], object]] = {}
         self._written: dict[JournalFile, list[str]] = {}
         self._lock = threading.Lock()
         self._undo = ExitStack()
 
     def before(self, kind: str, do: Callable[[], object], *, nth: int = 1) -> None:
-        """Call a function before the nth row of a kind, or effect; what it raises fails the write, or the effect."""
+        """Call a function before the nth row of a kind, or effect.
+
+        An exception from it fails the write, or the effect.
+        """
         self._what["before", kind, nth] = do
 
     def after(self, kind: str, do: Callable[[], object], *, nth: int = 1) -> None:
-        """Call a function after the nth row of a kind is safe, or the nth effect is done.
+        """Call a function after the nth row is durable, or the nth effect done.
 
-        What it raises after a row ends the journal as a crash does: the row is kept, and nothing follows. After an
+        An exception after a row ends the journal as a crash does: the row is stored, and no further row. After an
         effect it must not raise.
         """
         self._what["after", kind, nth] = do
 
     def __enter__(self) -> Self:
-        """Stand at the places."""
+        """Install the hooks."""
         for name in ("write", "write_events"):
             self._undo.enter_context(mock.patch.object(JournalFile, name, self._writing(getattr(JournalFile, name))))
         commit, rollback, writing = JournalFile.commit, JournalFile.rollback, EffectGuard.writing
@@ -89,7 +93,7 @@ class Faults:
         return self
 
     def _writing(self, write: Callable[..., None]) -> Callable[..., None]:
-        """Pass the places of what is written: rows of messages, or events."""
+        """Pass the places of the rows of one write: messages, or events."""
 
         def written(file: JournalFile, rows: Sequence[Row | Fact], *more: Callable[[ValueError], None]) -> None:
             kinds = [str(getattr(row.message, "kind", "")) if isinstance(row, Row) else "event" for row in rows]
@@ -105,7 +109,7 @@ class Faults:
         return written
 
     def __exit__(self, *_: object) -> None:
-        """Let everything be as it was."""
+        """Remove the hooks."""
         self._undo.close()
 
     def _pass(self, when: Literal["before", "after"], kind: str) -> None:
@@ -117,7 +121,7 @@ class Faults:
 
 
 def kill_process() -> None:
-    """End this process at once, as ``kill -9`` does: nothing is tidied up."""
+    """End this process at once, as ``kill -9`` does, without cleanup."""
     os.kill(os.getpid(), getattr(signal, "SIGKILL", signal.SIGTERM))
 
 

@@ -1,4 +1,4 @@
-"""What a piece of work left behind in this process and beside it: threads, processes, files and ports."""
+"""Leaks of a piece of work: threads, processes, files and ports."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from typing import Self
 from unittest import mock
 
 _SECONDS = 5.0
-"""How long what is ending may take."""
+"""The time that threads and processes may take to end."""
 _PROC = Path("/proc")
 _MARK = "SURFACE_SUITE_LEFT"
 
 
 class Left:
-    """Compares what there is before and after a ``with`` block. Processes, open files and ports only where /proc is.
+    """Compares the state before and after a ``with`` block.
 
-    Processes are found by a variable that they inherit, so that one which left its parent and its session is found too.
+    Processes, open files and ports are compared only where /proc exists. Processes are found by a variable that they
+    inherit, so that one which left its parent and its session is found too.
     """
 
     def __init__(self, temporary: Path) -> None:
-        """Make it; `temporary` is a folder that is made, for temporary files of the block."""
+        """Store `temporary`, a folder that is made for temporary files of the block."""
         self._temporary = temporary
 
     def __enter__(self) -> Self:
-        """Note what there is."""
+        """Record the state before the block."""
         self._temporary.mkdir()
         self._places = ExitStack()
         self._places.enter_context(mock.patch.object(tempfile, "tempdir", str(self._temporary)))
@@ -43,11 +44,11 @@ class Left:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Put the variables back."""
+        """Restore the variables."""
         self._places.close()
 
     def found(self) -> list[str]:
-        """Name what is left once all had some seconds to end."""
+        """Return the names of the leaks, after some seconds for them to end."""
         end = time.monotonic() + _SECONDS
         while (found := self._found()) and time.monotonic() < end:
             time.sleep(0.02)
@@ -69,21 +70,21 @@ class Left:
 
 
 def _files() -> dict[str, str]:
-    """Give what this process has open, by descriptor."""
+    """Return the open files of this process, by descriptor."""
     found = {}
     folder = _PROC / "self" / "fd"
     for each in folder.iterdir() if folder.is_dir() else ():
         try:
             target = str(each.readlink())
         except OSError:
-            continue  # it was that of the listing itself
+            continue  # it was the descriptor of the listing itself
         if not target.startswith(f"{_PROC}/{os.getpid()}/fd"):
             found[each.name] = target
     return found
 
 
 def _ports() -> dict[str, int]:
-    """Give the ports that somebody listens on, by socket."""
+    """Return the listening ports, by socket."""
     found = {}
     for name in ("tcp", "tcp6"):
         table = _PROC / "net" / name
@@ -115,7 +116,7 @@ def _pids() -> list[int]:
 
 
 def _name(pid: int) -> str:
-    """Give a process's name; empty for one that has ended and waits for its parent."""
+    """Return a process's name; empty for a zombie."""
     status = _status(pid)
     return "" if status.get("State", "Z").startswith("Z") else status.get("Name", "")
 

@@ -20,16 +20,16 @@ _WORKERS = (AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX)
 
 
 class MemoryServer(Server):
-    """A surface in memory: windows, devices and shells, each with named controls that hold text.
+    """A surface in memory: windows, devices and shells, whose controls hold text.
 
-    Every change is kept in `effects`, in order, so that a test can say what was really done.
+    Every change is recorded in `effects`, in order, so that a test can check the real changes.
     """
 
     def __init__(self, *targets: Target, controls: dict[str, str] | None = None, name: str = "memory") -> None:
         """Make a surface.
 
         Args:
-            targets: What it offers; `window`, `device` and `shell` make them.
+            targets: Its targets; `window`, `device` and `shell` make them.
             controls: The controls of each of its targets, by id, with their text.
             name: The server's name; the targets must carry it.
         """
@@ -38,7 +38,7 @@ class MemoryServer(Server):
         self._controls = {target.id: dict(controls or {"field-1": ""}) for target in targets}
         self._lock = threading.Lock()
         self.effects: list[tuple[str, str, str]] = []
-        """What was done: target, control, text."""
+        """The changes: target, control, text."""
 
     @staticmethod
     def window(process: str = "one", root: str = "memo", server: str = "memory") -> Target:
@@ -61,13 +61,13 @@ class MemoryServer(Server):
             return tuple(self._targets.values())
 
     def observe(self, target: Target, look: Look = Look()) -> Observation:
-        """Show the target's controls; the fingerprint changes with them."""
+        """Return the target's controls; the fingerprint changes with them."""
         with self._lock:
             seen = _shown(self._controls_of(target.id))
         return Observation(controls=seen, fingerprint=repr(seen), window={"title": target.name})
 
     def expected(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:
-        """Tell what a field will hold once a text is appended."""
+        """Return the fingerprint after appending a text to a field."""
         with self._lock:
             controls = dict(self._controls.get(target.id, {}))
         control = str(arguments.get("control_id"))
@@ -77,7 +77,7 @@ class MemoryServer(Server):
         return repr(_shown(controls))
 
     def remove(self, target_id: str, control_id: str | None = None) -> None:
-        """Take a control away, or a whole target, as another program would."""
+        """Remove a control, or a whole target, as another program would."""
         with self._lock:
             if control_id is None:
                 del self._targets[target_id]

@@ -1,4 +1,4 @@
-"""Journals whose tasks are run again, as a test."""
+"""Replays of journals, as tests."""
 
 from __future__ import annotations
 
@@ -23,24 +23,26 @@ def assert_replays(
     *,
     agents: Sequence[AgentSpec] = (),
 ) -> tuple[Replay, ...]:
-    """Run the tasks of a journal again, without a model and without a surface, and see that they go as recorded.
+    """Replay the tasks of a journal, and check that they match the recording.
+
+    It needs no model and no surface.
 
     Args:
-        journal: The journal's file; the folder of its pictures lies beside it.
+        journal: The journal's file; the folder of its pictures is beside it.
         task_id: One task; all of them by default.
         settings: Settings to run them with, or their file; by default those with which they ran, or the defaults and
             the environment's, if an older version ran them.
         agents: The kinds of agents of the program's own, as its supervisor had them.
 
     Raises:
-        AssertionError: If one goes another way; it shows the first difference. Or if the journal has no task.
-        UnknownTaskError: If it does not have the one that is named.
+        AssertionError: If a replay differs; it shows the first difference. Or if the journal has no task.
+        UnknownTaskError: If it does not have the named task.
         JournalError: If the journal can't be read.
     """
     held = settings if settings is None or isinstance(settings, Settings) else Settings.load(settings)
     with JournalReader.open(journal) as reader:
         tasks = (task_id,) if task_id is not None else tuple(line.id for line in reader.tasks())
-    if not tasks:  # a test that tries nothing must not pass
+    if not tasks:  # an empty test must not pass
         msg = f"the journal {journal} has no task: if its process was killed, {journal.name}-wal belongs beside it"
         raise AssertionError(msg)
     replays = tuple(replay_journal(journal, task, held, agents=agents) for task in tasks)
@@ -51,14 +53,15 @@ def assert_replays(
     return replays
 
 
-with contextlib.suppress(ImportError):  # all else here works without pytest
+with contextlib.suppress(ImportError):  # everything else here works without pytest
     import pytest
 
     @pytest.fixture
     def replayed(request: pytest.FixtureRequest) -> Callable[..., tuple[Replay, ...]]:
-        """Give `assert_replays`, with paths from the test's own folder: ``replayed("bug-17.db")`` is a whole test.
+        """Return `assert_replays`, with paths relative to the test's folder.
 
-        Import it in a test or a conftest; it is not registered by itself.
+        ``replayed("bug-17.db")`` is a whole test. Import the fixture in a test or a conftest; it is not registered by
+        itself.
         """
 
         def check(

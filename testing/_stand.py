@@ -1,4 +1,4 @@
-"""A surface on trial: opened alone, or worked on by one agent whose answers are given."""
+"""A surface under test: opened alone, or used by a scripted agent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _WORK = "work"
 """The request of the task that makes the calls; any other finishes at once."""
 SECONDS = 60.0
-"""How long anything is waited for; a wait ends as soon as it can."""
+"""The longest wait of a test; a wait ends as soon as it can."""
 
 
 @dataclass(frozen=True)
@@ -48,23 +48,24 @@ class SurfaceCall:
 
 @dataclass(frozen=True, kw_only=True)
 class SurfaceCase:
-    """One surface on trial, with what a test has to know of it. What is left out is not tried.
+    """One surface under test, with the facts that its tests need.
 
-    Make all of it anew for each test: one test may leave another surface behind than it found.
+    Tests whose facts are missing are skipped. Make all of it again for each test: a test may change its surface.
     """
 
     target: str
-    """The id of a target that is there."""
+    """The id of an existing target."""
     server: Callable[[], Server] | None = None
-    """Makes a server on what is there, as each process does that works on it; None where the settings name it."""
+    """Makes a server on the existing targets, as each process does that works on them; None where the settings name it.
+    """
     settings: Mapping[str, Any] = field(default_factory=dict)
     """Sections of the settings: ``{"mcp_servers": {...}}``."""
     change: Callable[[], object] | None = None
-    """Changes what the target shows, as a person or another program would."""
+    """Changes the target's contents, as a person or another program would."""
     control: str = ""
-    """The id of a control that is there."""
+    """The id of an existing control."""
     replace: Callable[[], object] | None = None
-    """Puts another control where `control` is, under the same id, or takes it away."""
+    """Replaces `control` by another one under the same id, or removes it."""
     once: SurfaceCall | None = None
     """A call that must not be repeated."""
     done: Callable[[], int] | None = None
@@ -72,22 +73,25 @@ class SurfaceCase:
     slow: SurfaceCall | None = None
     """A call that would take an hour, and takes effect at its end."""
     started: Callable[[], bool] | None = None
-    """Says whether `slow` runs."""
+    """Returns whether `slow` runs."""
     release: Callable[[], object] | None = None
-    """Lets `slow` come to its end, as if its hour were over. Not needed where it ends with its call: a coroutine, or a
-    program that is killed."""
+    """Ends `slow`, as if its hour were over. Not needed where it ends with its call: a coroutine, or a program that is
+    killed."""
     stopped: Callable[[], bool] | None = None
-    """Says whether `slow` was stopped, where another program does it: that takes a moment after a cancel."""
+    """Returns whether `slow` was stopped, where another program does it: that takes a moment after a cancel."""
     secret: SurfaceCall | None = None
     """A call that puts ``${secret:password}`` into `control`."""
     same: Sequence[SurfaceCall] = ()
-    """Calls that touch the same thing, written in different ways."""
+    """Calls that touch the same thing, with different arguments."""
     lent: Callable[[], object] | None = None
-    """Tells what agents borrow from a person and give back: the focus, the clipboard."""
+    """Returns the things that agents borrow from a person and give back: the focus, the clipboard."""
 
 
 class Alone:
-    """A server that is open, with nobody who works on it. Its methods are called as a supervisor calls them."""
+    """An open server without an agent.
+
+    Its methods are called as a supervisor calls them.
+    """
 
     def __init__(self, supervisor: Supervisor, case: SurfaceCase) -> None:
         self._supervisor = supervisor
@@ -105,7 +109,10 @@ class Alone:
         return found
 
     def target(self, wanted: str) -> Target:
-        """Give one of the targets, as the server knows it; its id may be that for a further kind of agent."""
+        """Return one of the targets, as the server knows it.
+
+        Its id may be that for a further kind of agent.
+        """
         offers = (each for target in self.targets() for each in target.offers(tuple(AgentKind)))
         return next(each.native for each in offers if each.id == wanted)
 
@@ -116,7 +123,7 @@ class Alone:
 
     @contextlib.contextmanager
     def pictured(self) -> Iterator[list[Look]]:
-        """Give a list that gets the looks for which the server observes with a picture."""
+        """Return a list that records the looks for which the server takes a picture."""
         observe: Callable[..., Any] = self.server.observe
         takes_look = "look" in inspect.signature(observe).parameters
         found: list[Look] = []
@@ -131,7 +138,7 @@ class Alone:
 
 
 def server_of(supervisor: Supervisor, case: SurfaceCase) -> Server:
-    """Give the server that offers the case's target."""
+    """Return the server that offers the case's target."""
     known = {target.id: target for target in supervisor._lookup.listed()}
     assert case.target in known, f"the case names the target {case.target!r}; there are: {', '.join(known) or 'none'}"
     return supervisor._toolbox.server(known[case.target])
@@ -151,7 +158,7 @@ def _started(
     clock: Clock | None = None,
     **given: Any,
 ) -> Iterator[Supervisor]:
-    """Start a supervisor on a case's surface, and see that it stops."""
+    """Start a supervisor on a case's surface, and check that it stops."""
     settings = Settings.load(**{"policy": [{"verdict": "allow"}], **case.settings, **given})
     servers = [] if case.server is None else [case.server()]
     with Supervisor.start(settings, models=models, servers=servers, clock=clock) as supervisor:
@@ -168,7 +175,10 @@ def supervised(
     clock: Clock | None = None,
     **given: Any,
 ) -> Iterator[Worker]:
-    """Start a supervisor in which one agent makes some calls on the case's target, one a step, and then finishes."""
+    """Start a supervisor whose agent makes some calls on the case's target.
+
+    It makes one call a step, and then finishes.
+    """
     answers = [call.answer for call in calls]
     seen: list[Observation] = []
 
@@ -184,7 +194,7 @@ def supervised(
 
 
 def closes_unopened(server: Server) -> bool:
-    """Close a server that was not opened, and say whether that went well."""
+    """Close a server that was not opened, and return whether that succeeded."""
     loop, lanes = EventLoop("callboard-suite"), Lanes()
     loop.start()
     try:
@@ -202,14 +212,17 @@ class Worker:
     server: Server
     target: str
     seen: list[Observation]
-    """What the agent's model was shown, in order."""
+    """The observations of the agent's model, in order."""
 
     def submit(self, **more: Any) -> TaskHandle:
-        """Give it the work."""
+        """Submit the work."""
         return self.supervisor.submit(Task(id="surface", request=_WORK, target=self.target, **more))
 
     def is_free(self) -> bool:
-        """Say whether another task gets to the target: not before a call that was stopped has returned."""
+        """Return whether another task gets the target.
+
+        It must not before a call that was stopped has returned.
+        """
         try:
             return self.supervisor.submit(Task(request="look", target=self.target)).result(SECONDS).ok
         except TimeoutError:

@@ -1,4 +1,4 @@
-"""The tests that every surface should pass, whoever wrote it."""
+"""Tests that every surface should pass, including third parties'."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 PASSWORDS = ("correct horse battery staple", "dpssfdu ipstf cbuufsz tubqmf")
-"""Two secrets that must be seen nowhere, of one length."""
+"""Two secrets of one length that must not be visible anywhere."""
 _LONGEST = 86_400.0
-"""The longest time limit of a call that is tried, in seconds of a clock that the suite moves."""
+"""The longest time limit of a call under test, in seconds of a clock that the suite moves."""
 _PNG = b"\x89PNG\r\n"
 _HOUR = 3_600.0
 
@@ -41,12 +41,12 @@ _HOUR = 3_600.0
 def surface_suite(make: Callable[[Path], SurfaceCase]) -> type[SurfaceSuite]:
     """Make a class of tests of a surface, for pytest.
 
-    ``TestLamps = surface_suite(lamps)`` is a whole test file, but for `lamps` itself. Each of the class's methods tries
-    one promise of docs/surfaces.md. What a case does not tell is skipped, and the reason says what to tell. Times are
-    printed (``pytest -rP``), and compared with nothing but an hour.
+    ``TestLamps = surface_suite(lamps)`` is a whole test file, except for `lamps` itself. Each of the class's methods
+    checks one promise of docs/surfaces.md. A test is skipped if the case lacks its facts, and the reason names them.
+    Times are printed (``pytest -rP``), and compared with nothing but an hour.
 
     Args:
-        make: Makes the case anew for each test; it gets an empty folder.
+        make: Makes the case again for each test; it gets an empty folder.
     """
     return type("SurfaceSuite", (SurfaceSuite,), {"make": staticmethod(make)})
 
@@ -57,9 +57,10 @@ class SurfaceSuite:
     make: Callable[[Path], SurfaceCase]
 
     def test_targets_are_stable(self, tmp_path: Path) -> None:
-        """Two lists are equal, also of two servers, ids are unique, and the server is named.
+        """Two lists are equal, ids are unique, and the server is named.
 
-        A task that a crash broke off goes on with the target of the same id, at a server that was made anew.
+        The lists may come from two servers: a task that a crash interrupted resumes with the target of the same id, at
+        a new server.
         """
         case = self.make(tmp_path)
         with opened(case) as alone:
@@ -78,7 +79,7 @@ class SurfaceSuite:
         )
 
     def test_an_observation_is_bounded(self, tmp_path: Path) -> None:
-        """It keeps within the budget of its look, and has a picture only where one is wanted."""
+        """It is within the budget of its look, with a picture only on request."""
         case = self.make(tmp_path)
         with opened(case) as alone:
             target, budget = alone.target(case.target), LookBudget()
@@ -106,9 +107,9 @@ class SurfaceSuite:
             assert small.notes or not cut, "what `look.budget` has no room for is left out without a note"
 
     def test_the_fingerprint_is_equal_while_nothing_changes(self, tmp_path: Path) -> None:
-        """It is that of an observation made at the same moment, twice; and another one after a change.
+        """It equals that of an observation at the same moment, until a change.
 
-        It is cheap, so it takes no picture; what it takes is printed beside what a look takes.
+        It is cheap, so it takes no picture; its time is printed beside that of a look.
         """
         case = self.make(tmp_path)
         with opened(case) as alone:
@@ -146,7 +147,7 @@ class SurfaceSuite:
             assert taken is None, f"`resolve` takes another control for {control.id!r}: {taken}"
 
     def test_a_cancel_returns_at_once_and_nothing_happens_later(self, tmp_path: Path) -> None:
-        """A call that would take an hour does not hold up a cancel, and has no effect when it comes to its end."""
+        """A call of an hour delays no cancel, and has no effect later."""
         with self._slow(tmp_path, limits={"command_seconds": 2 * _HOUR}) as (_, handle):
             begin = time.perf_counter()
             handle.cancel("the suite")
@@ -155,7 +156,10 @@ class SurfaceSuite:
             assert result.outcome is Outcome.CANCELLED, f"a task that was cancelled ended as {result.outcome}"
 
     def test_a_call_that_takes_too_long_is_in_doubt(self, tmp_path: Path) -> None:
-        """Its time limit ends the wait, nobody claims to know whether it was done, and it does nothing later."""
+        """A call's time limit ends the wait, and leaves the call in doubt.
+
+        It has no effect later.
+        """
         clock = VirtualClock()
         with self._slow(tmp_path, clock=clock, limits={"step_seconds": 2 * _LONGEST}) as (limit, handle):
             clock.advance(limit)
@@ -166,7 +170,10 @@ class SurfaceSuite:
 
     @contextlib.contextmanager
     def _slow(self, folder: Path, **given: Any) -> Iterator[tuple[float, TaskHandle]]:
-        """Begin the call that would take an hour, give its time limit, and see that nothing follows its stop."""
+        """Start the call of an hour, return its time limit, and check its stop.
+
+        After the stop it must have no effect.
+        """
         case = self.make(folder)
         slow, started, done = (_needs(getattr(case, name), name) for name in ("slow", "started", "done"))
         release = case.release or (lambda: None)
@@ -191,9 +198,9 @@ class SurfaceSuite:
         assert not running, f"{', '.join(running)} runs on after its call was stopped"
 
     def test_after_a_crash_at_any_row_it_is_done_once(self, tmp_path: Path) -> None:
-        """Wherever the journal breaks off, the next process does what was not done, and repeats nothing.
+        """After an interruption anywhere, the next process does the rest, once.
 
-        `probe` may say that it can't tell, and then a person is asked; but what it says has to be true.
+        `probe` may answer that it can't tell, and then a person is asked; but its answer has to be true.
         """
         case = self.make(tmp_path)
         once = _needs(case.once, "once")
@@ -204,9 +211,9 @@ class SurfaceSuite:
         print(f"{len(places)} crashes: a person had to be asked {asked} times")  # noqa: T201 - a test's report
 
     def test_a_secret_is_shown_nowhere(self, tmp_path: Path) -> None:
-        """What was put into a control is in no text, picture or file of the journal that follows.
+        """A control's secret is in no later text, picture or file of the journal.
 
-        It is tried with two secrets of one length: what is shown must not tell which one it was, so that a box in the
+        The test uses two secrets of one length. The visible results must be the same for both, so that a box in the
         wrong place, or a text that is computed from the secret, is noticed too.
         """
         one, other = (self._secret_put_in(tmp_path / str(number), secret) for number, secret in enumerate(PASSWORDS))
@@ -217,7 +224,7 @@ class SurfaceSuite:
         )
 
     def _secret_put_in(self, folder: Path, secret: str) -> dict[str, str]:
-        """Put a secret in, look for it, and give what the model is shown then."""
+        """Enter a secret, search for it, and return the model's view."""
         folder.mkdir()
         case = self.make(folder)
         call, journal = _needs(case.secret, "secret"), folder / "secret" / "journal.db"
@@ -225,7 +232,7 @@ class SurfaceSuite:
         with supervised(case, call, journal=journal) as worker:
             result = worker.submit(secrets={"password": granted}).result(SECONDS)
             assert len(worker.seen) > 1, f"the secret could not be put in: {result.causes}"
-            shown = worker.seen[1]  # the second step sees what the first one left
+            shown = worker.seen[1]  # the second step sees the results of the first one
         control = next((each for each in shown.controls if each.id == case.control), None)
         if worker.seen[0].picture is not None:
             assert shown.picture is not None, f"no picture could be shown any more: {'; '.join(shown.notes)}"
@@ -235,16 +242,17 @@ class SurfaceSuite:
         files = [path for path in journal.parent.rglob("*") if path.is_file()]
         holding = [path.name for path in files if secret.encode() in path.read_bytes()]
         assert not holding, f"the secret stands in {holding[0]}"
-        parts = shown.model_dump(include={"annotated", "controls", "picture", "text"})  # a window's facts tell the time
+        parts = shown.model_dump(include={"annotated", "controls", "picture", "text"})  # `window` includes the time
         return {name: repr(part).replace(str(folder), "") for name, part in parts.items()}
 
     def test_a_thing_has_one_name_for_rules(self, tmp_path: Path) -> None:
-        """Calls that touch the same thing name the same resources, each as ``<kind>:<name>``; asking changes nothing.
+        """Calls that touch the same thing name the same resources.
 
-        They are asked for as the policy does it, with checked arguments and defaults, and then all calls are denied.
+        Each is ``<kind>:<name>``; asking changes nothing. The test asks as the policy does, with checked arguments and
+        defaults, and then all calls are denied.
         """
         case = self.make(tmp_path)
-        if len(case.same) < 2:  # one can't differ from another
+        if len(case.same) < 2:  # a single call has nothing to differ from
             _needs(None, "same")
         before = case.done() if case.done else 0
         rules = {"rules": [{"verdict": "deny"}], "explain": True}
@@ -263,9 +271,10 @@ class SurfaceSuite:
         assert case.done is None or case.done() == before, "asking what a call would touch has done something"
 
     def test_close_leaves_nothing(self, tmp_path: Path) -> None:
-        """No process, thread, file or port is left, also of what was started to look and to act.
+        """No process, thread, file or port is left after `close`.
 
-        It is also called after an `open` that failed, so it must not need what that would have made.
+        This includes those that were started to look and to act. `close` is also called after an `open` that failed, so
+        it must not need the things that `open` makes.
         """
         with Left(tmp_path / "temporary") as left:
             case = self.make(tmp_path)
@@ -282,7 +291,7 @@ class SurfaceSuite:
         assert not found, f"after `close` there is still {', '.join(found)}"
 
     def test_what_was_borrowed_is_given_back(self, tmp_path: Path) -> None:
-        """The focus and the clipboard are those of before, once an agent has worked."""
+        """The focus and the clipboard are restored after an agent's work."""
         case = self.make(tmp_path)
         lent, once = _needs(case.lent, "lent"), _needs(case.once, "once")
         before = lent()
@@ -292,7 +301,7 @@ class SurfaceSuite:
 
 
 def _needs(given: _T | None, name: str) -> _T:
-    """Give what a case tells, or skip the test."""
+    """Return a fact of the case, or skip the test without it."""
     if given is None:
         msg = f"the case does not tell `{name}`"
         raise unittest.SkipTest(msg)
@@ -300,7 +309,7 @@ def _needs(given: _T | None, name: str) -> _T:
 
 
 def _worked(worker: Worker) -> None:
-    """Have the work done; what did nothing proves nothing."""
+    """Run the work, and check that it had an effect: otherwise the test proves nothing."""
     handle = worker.submit()
     result = handle.result(SECONDS)
     ended = [event.data for event in handle.events() if event.name is EventName.COMMAND_ENDED]
@@ -315,7 +324,7 @@ def _mark(alone: Alone, case: SurfaceCase) -> str:
     mark: str = alone.ask(alone.server.fingerprint, target, target=target)
     if mark:
         return mark
-    seen = alone.look(target, Look(picture=False, shown=False))  # the library makes one of what is to be seen
+    seen = alone.look(target, Look(picture=False, shown=False))  # the library computes one from the observation
     return repr((seen.controls, seen.text, seen.window))
 
 
@@ -327,7 +336,7 @@ def _wait(until: Callable[[], bool], otherwise: str) -> None:
 
 
 def _limit(worker: Worker, slow: SurfaceCall) -> float:
-    """Give the time limit of a call: the settings', or its tool's own."""
+    """Return the time limit of a call: the settings', or its tool's own."""
     limits = [tool.seconds for tool in worker.server.tools() if tool.name == slow.tool and tool.seconds is not None]
     limit = max([worker.supervisor.settings.limits.command_seconds, *limits])
     assert limit <= _LONGEST, f"{slow.tool} may take {limit:g} s, which is more than a day: no time-out at all"

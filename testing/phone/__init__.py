@@ -1,4 +1,4 @@
-"""A phone that stands in for an Android device, behind a real adb server."""
+"""A simulated Android phone behind a real adb server."""
 
 from callboard.testing.phone._contacts import Contact
 from callboard.testing.phone._phone import Phone

@@ -27,12 +27,12 @@ class Application:
     activity = ".MainActivity"
     """The activity that starts it, and shows its first page."""
     activities: ClassVar[Mapping[str, str]] = {}
-    """The activities that show other pages, by those."""
+    """The activities that show other pages, by page."""
 
     def __init__(self, phone: Phone) -> None:
         self.phone = phone
         self.pages = ["main"]
-        """The pages from the first one to the one that is shown."""
+        """The pages from the first one to the current one."""
         self.dialog: Callable[[], Dialog] | None = None
         """Makes the dialog above the page."""
         self._scrolls = defaultdict[str, Scroll](Scroll)
@@ -74,7 +74,10 @@ class Application:
         self._settle()
 
     def back(self) -> bool:
-        """Close the dialog, or go to the page before; False if that is another application's."""
+        """Close the dialog, or return to the page before.
+
+        False if that is another application's.
+        """
         if self.dialog is not None:
             self.dialog = None
             return True
@@ -107,7 +110,7 @@ class Application:
 
 
 class Home(Application):
-    """The applications, as icons; and those that run, as a list."""
+    """The applications, as icons, and the running ones, as a list."""
 
     package, activity, label = "com.android.launcher3", ".uioverrides.QuickstepLauncher", "Home"
     activities: ClassVar[Mapping[str, str]] = {"recents": "com.android.quickstep.RecentsActivity"}

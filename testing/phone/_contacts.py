@@ -47,7 +47,7 @@ class Contacts(Application):
         self.shown: Contact | None = None
         """The entry that a page shows, or that the form changes."""
         self.allowed = True
-        """False if a person has refused what `Phone.asks_permission` asks for."""
+        """False if a person has refused the permission of `Phone.asks_permission`."""
         self._search = Field("search", "Search contacts")
         self._fields: list[Field] = []
         self._error = ""
@@ -74,7 +74,7 @@ class Contacts(Application):
         return Screen(package, activity, dialog.views(), behind=self.views(), covers=True)
 
     def reset(self) -> None:
-        """Show the list; what was typed is gone."""
+        """Show the list, and drop typed text."""
         super().reset()
         self._search.text = ""
 

@@ -25,7 +25,7 @@ def fail(err: str = "", code: int = 255, out: str = "") -> NoReturn:
 
 
 def thrown(command: str, what: str) -> NoReturn:
-    """End a program as the services of Android do when something is thrown: ``BasicShellCommandHandler.exec``.
+    """End a program with a service's exception: ``BasicShellCommandHandler.exec``.
 
     Raises:
         ProgramError: Always.
@@ -34,10 +34,10 @@ def thrown(command: str, what: str) -> NoReturn:
 
 
 def argument(words: list[str], place: int, after: str) -> str:
-    """Give an argument that has to be there.
+    """Return a required argument.
 
     Raises:
-        ProgramError: If it is not.
+        ProgramError: If it is missing.
     """
     if place >= len(words):
         thrown(after, f'java.lang.IllegalArgumentException: Argument expected after "{words[-1] if words else after}"')

@@ -1,4 +1,4 @@
-"""The programs that ask Android's managers of activities and of packages."""
+"""The programs of Android's managers of activities and packages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ACTIONS = {
 _PRIVATE = {"tel", "sip", "sms", "smsto", "mailto"}
 _ACTIVITY = "priority=0 preferredOrder=0 match=0x108000 specificIndex=-1 isDefault=false"
 _WITH_VALUE = {"-e": 2, "--es": 2, "--ez": 2, "--ei": 2, "--el": 2, "--esn": 1, "-f": 1, "--user": 1, "-t": 1, "-R": 1}
-"""The options of an intent that are read past, with the number of their values."""
+"""The ignored options of an intent, with the number of their values."""
 _KEPT = {"-a": "action", "-d": "data", "-n": "component", "-p": "package"}
 
 
@@ -76,7 +76,7 @@ class Intent:
             self.package = word
 
     def __str__(self) -> str:
-        """Write it, as ``Intent.toString`` does, which tells little of an address."""
+        """Format it, as ``Intent.toString`` does, which shows little of an address."""
         parts = (
             ("act", self.action),
             ("cat", f"[{','.join(self.categories)}]" if self.categories else ""),
@@ -102,7 +102,10 @@ class Managers:
         self._place = place
 
     def am(self, words: list[str]) -> str:
-        """Start and end applications, and send what a keyboard types: ``ActivityManagerShellCommand``."""
+        """Run `am`: start and end applications, and type by broadcast.
+
+        Source: ``ActivityManagerShellCommand``.
+        """
         what, rest = (words[0], words[1:]) if words else ("", [])
         if what in {"start", "start-activity"}:
             return self._start(Intent.read(rest))
@@ -149,7 +152,7 @@ class Managers:
         return "".join(f"{line}\n" for line in lines)
 
     def _brought(self, package: str, intent: Intent) -> tuple[str, str]:
-        """Bring an application to the front, and give the warning and the state with which that is told."""
+        """Bring an application to the front, and return the printed warning and state."""
         phone = self._phone
         if phone.app.package == package and not intent.data:
             told = "intent has been delivered to currently running top-most instance."
@@ -178,7 +181,7 @@ class Managers:
         return package if package in phone.apps and allowed else None
 
     def _broadcast(self, intent: Intent) -> str:
-        """Send something to all that want it: ADBKeyBoard, if it is set, types what it is sent."""
+        """Broadcast an intent: ADBKeyBoard, if it is set, types its text."""
         phone = self._phone
         intent.flags = "0x400000"
         phone.intents.append(str(intent))
@@ -198,7 +201,7 @@ class Managers:
         return f"Broadcasting: {intent}\nBroadcast completed: result=0\n"
 
     def monkey(self, words: list[str]) -> str:
-        """Start a package, as far as its one event goes."""
+        """Start a package, as the single event of `monkey` does."""
         packages = [words[place + 1] for place, word in enumerate(words[:-1]) if word == "-p"]
         if not packages or packages[0] not in self._phone.apps:
             fail("** No activities found to run, monkey aborted.", 252)
@@ -206,7 +209,7 @@ class Managers:
         return "Events injected: 1\n## Network stats: elapsed time=12ms (0ms mobile, 0ms wifi, 12ms not connected)\n"
 
     def cmd(self, words: list[str]) -> str:
-        """Ask a service."""
+        """Run a command of a service."""
         if words[:1] != ["package"]:
             fail(f"cmd: Can't find service: {words[0] if words else ''}", 20)
         return self.pm(words[1:])
@@ -281,7 +284,7 @@ class Managers:
         return "Success\n"
 
     def _query(self, words: list[str]) -> str:
-        """List what a person can start."""
+        """List the activities that a person can start."""
         if "android.intent.category.LAUNCHER" not in words:
             return "No activities found\n"
         apps = [app for app in self._phone.apps.values() if not isinstance(app, Home)]
@@ -299,7 +302,7 @@ class Managers:
 
 
 def component(app: Application, activity: str = "") -> str:
-    """Give the activity that starts an application, or another one of its."""
+    """Return the activity that starts an application, or another one of its."""
     return _short(f"{app.package}/{activity or app.activity}")
 
 
@@ -314,7 +317,7 @@ def _short(name: str) -> str:
 
 
 def _safe(url: str) -> str:
-    """Write an address as ``Uri.toSafeString`` does: without what could be private."""
+    """Format an address as ``Uri.toSafeString`` does, without private parts."""
     scheme, _, rest = url.partition(":")
     if scheme.casefold() in _PRIVATE:
         return f"{scheme}:{re.sub(r'[^-@.]', 'x', rest)}"

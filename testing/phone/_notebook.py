@@ -29,7 +29,7 @@ class Note:
 
 
 class Notes(Application):
-    """Texts of several lines; a long touch deletes one, and one that is dragged is put to another place."""
+    """Texts of several lines; a long touch deletes one, and a drag moves one."""
 
     package, label = "org.callboard.notes", "Notes"
     activities: ClassVar[Mapping[str, str]] = {"note": ".EditActivity"}

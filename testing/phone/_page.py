@@ -1,4 +1,4 @@
-"""The pages and dialogs of the phone's applications, as they are made."""
+"""Builders of the pages and dialogs of the phone's applications."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Act = Callable[[], None]
     Answer = tuple[str, str, Act]
-    """A button of a dialog: its text, its id, and what it does."""
+    """A button of a dialog: its text, its id, and its action."""
 
 _SIDE = 40
 _DIALOG = 920
@@ -24,7 +24,10 @@ _DIALOG = 920
 
 @dataclass(eq=False)
 class Field:
-    """A text field of an application: it keeps its text. The phone keeps the focus, and the caret."""
+    """A text field of an application, with its text.
+
+    The phone keeps the focus and the caret.
+    """
 
     id: str
     hint: str
@@ -33,18 +36,20 @@ class Field:
     lines: int = 1
     """Its height; one that is higher than 1 takes line breaks."""
     done: Callable[[], None] | None = None
-    """Reacts to the Enter of a field of one line that is the last one."""
+    """Handles the Enter of a field of one line that is the last one."""
 
 
 class Page:
-    """A page that is being made: a bar with a title and buttons, and rows below, which scroll where they don't fit.
+    """A page under construction: a bar with a title and buttons, and rows below.
+
+    Rows that do not fit can be scrolled.
 
     Args:
         phone: The phone.
-        title: What its bar says.
-        scroll: How far it is scrolled.
-        rows: The id of the list that the rows are; empty if they are not.
-        up: Goes back.
+        title: The title in its bar.
+        scroll: Its scroll position.
+        rows: The id of the list that contains the rows; empty for none.
+        up: Returns to the page before.
     """
 
     def __init__(self, phone: Phone, title: str, scroll: Scroll, rows: str = "", up: Act | None = None) -> None:
@@ -86,7 +91,7 @@ class Page:
                 self._inside.append(View("Button", (at + 20, top, at + wide - 20, bottom), text, id_, tap=tap))
 
     def drop_down(self, name: str, id_: str, value: str, tap: Act) -> None:
-        """Add something that opens a list to choose from."""
+        """Add a control that opens a list to choose from."""
         box = self._next(ROW)
         label = View("TextView", box, value, "android:id/text1")
         self._inside.append(View("Spinner", box, id=id_, description=name, tap=tap, inside=[label]))
@@ -127,7 +132,7 @@ class Page:
         return self._inside[-1]
 
     def views(self) -> list[View]:
-        """Give the page; one that a field with the focus is out of is scrolled to it, if that is new."""
+        """Return the page, scrolled to a field with new focus."""
         bottom = self.phone.height - (self.phone.keyboard_height or NAVIGATION)
         height = max(bottom - TOP, 1)
         scroll = self._scroll
@@ -148,11 +153,11 @@ class Page:
 
 
 class Dialog:
-    """A dialog that is being made, in the middle of the screen.
+    """A dialog under construction, in the middle of the screen.
 
     Args:
         phone: The phone.
-        message: What it says; empty for nothing.
+        message: Its message; empty for none.
     """
 
     def __init__(self, phone: Phone, message: str = "") -> None:
@@ -169,12 +174,12 @@ class Dialog:
         self._inside.append(View("TextView", self._next(height), text, id_))
 
     def choice(self, text: str, tap: Act, *, checked: bool) -> None:
-        """Add something to choose."""
+        """Add a choice."""
         view = View("CheckedTextView", self._next(130), text, "android:id/text1", tap=tap, checked=checked)
         self._inside.append(view)
 
     def row(self, views: Sequence[View], height: int = 110) -> None:
-        """Add views side by side; a blank one takes its place."""
+        """Add views side by side; a blank one leaves its place empty."""
         left, top, right, bottom = self._next(height)
         wide = (right - left) // len(views)
         for place, view in enumerate(views):
@@ -182,13 +187,13 @@ class Dialog:
         self._inside += [view for view in views if view.kind != "Space"]
 
     def answers(self, answers: Sequence[Answer]) -> Dialog:
-        """Add the buttons, below each other."""
+        """Add the buttons, one below the other."""
         for text, id_, tap in answers:
             self._inside.append(View("Button", self._next(130), text, id_, tap=tap))
         return self
 
     def views(self) -> list[View]:
-        """Give the dialog."""
+        """Return the dialog."""
         height = self._y + 30
         left, top = (self._phone.width - self._width) // 2, max(0, (self._phone.height - height) // 2)
         box = (0, 0, self._width, height)

@@ -27,11 +27,11 @@ _ICONS = ("#386a20", "#b3261e", "#6750a4", "#006a6a", "#825500", "#1a5fb4", "#98
 _ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm", " ")
 _DARK = 0.55
 _FONTS = ("DejaVuSans.ttf", "Roboto-Regular.ttf", "NotoSans-Regular.ttf")
-"""Fonts with more letters than Pillow's own, which has those of ASCII alone; the first that is installed is taken."""
+"""Fonts with more letters than Pillow's own, which is limited to ASCII; the first installed one is used."""
 
 
 def lines(text: str, width: int) -> list[str]:
-    """Divide a text into the lines that fit a width, in pixels."""
+    """Split a text into the lines that fit a width, in pixels."""
     most = max(4, (width - 2 * MARGIN) // _LETTER)
     found = list[str]()
     for line in text.split("\n"):
@@ -43,7 +43,7 @@ def paint(screen: Screen, size: tuple[int, int], keyboard: int, *, awake: bool) 
     """Draw a screen, as PNG.
 
     Args:
-        screen: What is drawn.
+        screen: The screen.
         size: The width and the height, in pixels.
         keyboard: The height of the keyboard; 0 for none.
         awake: False for a black picture.
@@ -108,7 +108,7 @@ class _Painter:
         }
 
     def all(self, views: Iterable[View], size: tuple[int, int]) -> None:
-        """Draw views; bars stand last, since what scrolls slips below them."""
+        """Draw views; bars are last, since scrolled rows move below them."""
         for top in sorted(views, key=lambda view: view.kind == "Toolbar"):
             for view, _ in top.shown((0, 0, *size)):
                 self._kinds.get(view.kind, self._label)(view, view.box)
@@ -141,7 +141,7 @@ class _Painter:
 
     def _label(self, view: View, box: Box) -> None:
         if view.id == "android:id/text1":
-            return  # what it is in draws it
+            return  # its container draws it
         left, top, right, bottom = box
         size = 56 if view.id == "title" else SIZE
         shown = lines(view.text, right - left)

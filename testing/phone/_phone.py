@@ -1,4 +1,4 @@
-"""A small phone: one state, which is shown and touched."""
+"""A small phone: one state, with a screen and touches."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ ADB_KEYBOARD = "com.android.adbkeyboard/.AdbIME"
 _OLDEST, _NEWEST = 13, 16
 _TURNS = 4
 _STILL = 20
-"""The way in pixels, below which a finger is taken to rest."""
+"""The shortest way of a moving finger, in pixels; below it, the finger rests."""
 _LONG = 500
-"""The milliseconds from which a touch is a long one."""
+"""The shortest long touch, in milliseconds."""
 
 
 class Phone:
     """A phone for tests: home, contacts, notes, settings, a form, a browser and a dialler.
 
-    It shows the same thing at any time: it has no clock, and moves only as it is told.
+    Its screen does not depend on the time: it has no clock, and moves only on commands.
 
     Args:
-        model: What it calls itself.
-        android: The version of Android whose formats it has: 13 to 16. From 16 on, the hierarchy tells hints.
+        model: The name of its model.
+        android: The version of Android whose formats it has: 13 to 16. From 16 on, the hierarchy includes hints.
         keyboard: Whether ADBKeyBoard is installed, which types any letters.
         asks_permission: Whether its contacts ask for a permission first.
         locks: Whether it locks itself when its screen goes off.
-        contacts: The people that it knows.
+        contacts: The people in its contacts.
 
     Raises:
-        ValueError: If it does not know that Android.
+        ValueError: If that version of Android is not supported.
     """
 
     def __init__(
@@ -69,13 +69,13 @@ class Phone:
         self.moving = 0
         """The number of times that `uiautomator` finds the screen moving."""
         self.done: list[tuple[str, str]] = []
-        """Actions that others would notice: ``("call", "555-0100")``."""
+        """Actions that other people would notice: ``("call", "555-0100")``."""
         self.inputs: list[str] = []
-        """The touches, keys and texts that it has got."""
+        """The touches, keys and texts that it has received."""
         self.intents: list[str] = []
         """The intents that it was asked to start or to broadcast, as Android writes them."""
         self.ime = LATIN
-        """The keyboard that is set."""
+        """The current keyboard."""
         self.imes = [LATIN, *([ADB_KEYBOARD] if keyboard else [])]
         """The keyboards that are installed."""
         self.enabled_imes = [LATIN]
@@ -85,7 +85,7 @@ class Phone:
             "system/accelerometer_rotation": "0",
             "system/user_rotation": "0",
         }
-        """By namespace and key."""
+        """The settings, by namespace and key."""
         self.field: Field | None = None
         """The text field that has the focus."""
         self.cursor = 0
@@ -101,9 +101,9 @@ class Phone:
         self.apps: dict[str, Application] = {app.package: app for app in apps}
         """The applications, by package."""
         self.others = ["android", "com.android.systemui", *(["com.android.adbkeyboard"] if keyboard else [])]
-        """Packages that nobody can start."""
+        """Packages without an activity to start."""
         self.installed: list[str] = ["com.android.adbkeyboard"] if keyboard else []
-        """Packages that were not on it from the beginning."""
+        """Packages that were installed later."""
         self._stack = [Home.package]
         self._shell = Shell(self)
 
@@ -124,7 +124,10 @@ class Phone:
 
     @property
     def rotation(self) -> int:
-        """The orientation: turns of 90 degrees, from 0 to 3. The settings keep it; auto-rotate holds it upright."""
+        """The orientation: turns of 90 degrees, from 0 to 3.
+
+        It is kept in the settings; auto-rotate holds it upright.
+        """
         turns = self.settings.get("system/user_rotation", "")
         fixed = self.settings.get("system/accelerometer_rotation") != "1"
         return int(turns) if fixed and turns in ("1", "2", "3") else 0
@@ -138,12 +141,12 @@ class Phone:
 
     @property
     def width(self) -> int:
-        """Of its screen as it is held, in pixels."""
+        """The width of its screen in the present orientation, in pixels."""
         return HEIGHT if self.rotation % 2 else WIDTH
 
     @property
     def height(self) -> int:
-        """Of its screen as it is held, in pixels."""
+        """The height of its screen in the present orientation, in pixels."""
         return WIDTH if self.rotation % 2 else HEIGHT
 
     @property
@@ -153,13 +156,13 @@ class Phone:
 
     @property
     def keyboard_height(self) -> int:
-        """Of its keyboard, in pixels; 0 if it is not shown."""
+        """The height of its keyboard, in pixels; 0 if it is not shown."""
         return (480 if self.rotation % 2 else 800) if self.keyboard else 0
 
-    # What is seen
+    # Display
 
     def screen(self) -> Screen:
-        """Make what is in front."""
+        """Make the screen in front."""
         if not self.locked:
             return self.app.screen()
         clock = View("TextView", (0, 400, self.width, 600), "12:00", "clock")
@@ -167,17 +170,20 @@ class Phone:
         return Screen("com.android.systemui", "", [clock, told])
 
     def hierarchy(self) -> str:
-        """Tell the screen as `uiautomator dump` does."""
+        """Return the screen's hierarchy, as `uiautomator dump` does."""
         return hierarchy(self.screen(), (self.width, self.height), self.rotation, self.android)
 
     def picture(self) -> bytes:
         """Draw the screen, as PNG; black if it is off."""
         return paint(self.screen(), (self.width, self.height), self.keyboard_height, awake=self.awake)
 
-    # What is done
+    # Input
 
     def tap(self, x: int, y: int, *, long: bool = False) -> None:
-        """Touch a point; a screen that is off or locked does nothing, nor does the keyboard."""
+        """Touch a point; no effect on a screen that is off or locked.
+
+        The keyboard does not react to touches.
+        """
         if not self._reached(x, y):
             return
         screen = self.screen()
@@ -196,9 +202,10 @@ class Phone:
             act()
 
     def swipe(self, x: int, y: int, to_x: int, to_y: int, *, milliseconds: int = 300) -> None:
-        """Move a finger: what is below scrolls by as much, or a slider follows; a locked phone is unlocked.
+        """Move a finger: scroll, move a slider, or unlock the phone.
 
-        No way at all is a touch, and a long one from half a second on.
+        The contents scroll by the length of the move. A move without a length is a touch, from half a second on a long
+        one.
         """
         if abs(to_x - x) + abs(to_y - y) < _STILL:
             self.tap(x, y, long=milliseconds >= _LONG)
@@ -215,7 +222,7 @@ class Phone:
                 list_[0].scroll.by(y - to_y)
 
     def drag(self, x: int, y: int, to_x: int, to_y: int) -> None:
-        """Hold what is at a point, and drop it at another one."""
+        """Hold the view at a point, and drop it at another one."""
         if self._reached(x, y):
             screen = self.screen()
             source = screen.at(x, y, lambda view: view.drop)
@@ -229,7 +236,7 @@ class Phone:
         self.reveals = field is not None
 
     def type(self, text: str) -> None:
-        """Put a text where the cursor is."""
+        """Insert a text at the cursor."""
         if self.field is not None and self.awake and not self.locked:
             now, at = self.field.text, self.cursor
             self.field.text, self.cursor = now[:at] + text + now[at:], at + len(text)
@@ -241,7 +248,10 @@ class Phone:
             self.field.text, self.cursor = now[:start] + now[self.cursor + after :], start
 
     def next_field(self) -> bool:
-        """Give the next field of the page the focus, or none if there is none; False if none had it."""
+        """Move the focus to the next field of the page, or to none after the last.
+
+        False if no field had it.
+        """
         if self.field is None:
             return False
         fields = self.app.fields()
@@ -253,7 +263,7 @@ class Phone:
         """Bring an application to the front.
 
         Raises:
-            ValueError: If there is none of this package.
+            ValueError: If there is no application of this package.
         """
         if package not in self.apps:
             msg = f"the phone has no application {package!r}, but {', '.join(self.apps)}"
@@ -269,14 +279,14 @@ class Phone:
             self.app.open(url)
 
     def end(self, package: str) -> None:
-        """End an application: what it has not kept is gone."""
+        """End an application; its unsaved state is lost."""
         if package in self._stack and package != Home.package:
             self._stack.remove(package)
         self.focus(None)
         self.apps[package].reset()
 
     def forget(self, package: str) -> None:
-        """Remove a package that was installed; a keyboard of it is gone, too."""
+        """Remove an installed package, and its keyboard."""
         self.others.remove(package)
         self.installed.remove(package)
         for keyboards in (self.imes, self.enabled_imes):
@@ -285,14 +295,14 @@ class Phone:
             self.ime = LATIN
 
     def back(self) -> None:
-        """Hide the keyboard, or go to where one came from."""
+        """Hide the keyboard, or return to the page before."""
         if self.keyboard:
             self.focus(None)
         elif not self.app.back() and self.app.package != Home.package:
             self.start(Home.package)
 
     def show_recents(self) -> None:
-        """Show the applications that run."""
+        """Show the running applications."""
         self.start(Home.package)
         if self.app.page != "recents":
             self.app.go("recents")
@@ -303,7 +313,7 @@ class Phone:
         self.locked = self.locked or self.locks
 
     def _reached(self, x: int, y: int) -> bool:
-        """Return whether a touch gets to what is in front."""
+        """Return whether a touch reaches the screen in front."""
         on_screen = 0 <= x < self.width and 0 <= y < self.height - self.keyboard_height
         return on_screen and self.awake and not self.locked
 
@@ -311,7 +321,7 @@ class Phone:
 
     @property
     def programs(self) -> Path:
-        """The folder with the programs of its shell, while it is open: to be put first on a path.
+        """The folder of its shell's programs, while it is open: put it first on a path.
 
         Raises:
             RuntimeError: If it is not open.
@@ -319,7 +329,9 @@ class Phone:
         return self._shell.programs
 
     def place(self, path: str) -> Path | None:
-        """Give the file of this machine that a path of the phone stands for; None where others can't write.
+        """Return the file of this machine for a path of the phone.
+
+        None where the phone's shell may not write.
 
         Raises:
             RuntimeError: If it is not open.
@@ -345,7 +357,9 @@ class Phone:
         return await self._shell.run(command, data)
 
     def opened(self) -> AbstractAsyncContextManager[Phone]:
-        """Give it a shell: programs in a folder that only this user can read, which ask on loopback, with a secret.
+        """Open its shell.
+
+        The programs are in a folder that only this user can read. They connect to the phone on loopback, with a secret.
 
         Raises:
             RuntimeError: If it is open already, or if there is no `bash` for its programs.
@@ -354,5 +368,5 @@ class Phone:
 
 
 def _share(x: int, left: int, right: int) -> float:
-    """Give where a touch of a slider is on its line, from 0 to 1."""
+    """Return the place of a touch on a slider's line, from 0 to 1."""
     return max(0.0, min(1.0, (x - left - MARGIN) / (right - left - 2 * MARGIN)))

@@ -1,4 +1,4 @@
-"""The programs of the phone's shell: they answer as those of Android 13 to 16 do."""
+"""The programs of the phone's shell, with the answers of Android 13 to 16."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Programs:
 
     Args:
         phone: The phone that they ask.
-        place: Gives the file that one of the device's paths stands for; None for one that its shell may not write.
+        place: Returns the file for one of the device's paths; None for one that its shell may not write.
     """
 
     def __init__(self, phone: Phone, place: Callable[[str], Path | None]) -> None:
@@ -66,7 +66,7 @@ class Programs:
         return (*self._known, "screencap")
 
     def run(self, name: str, words: list[str]) -> tuple[int, bytes, bytes]:
-        """Run one, and give its exit code and both outputs."""
+        """Run a program, and return its exit code and both outputs."""
         try:
             if name == "screencap":
                 return 0, self._screencap(words), b""
@@ -86,7 +86,7 @@ class Programs:
         return b""
 
     def _uiautomator(self, words: list[str]) -> str:
-        """List what is on the screen: ``DumpCommand``, which tells of faults with exit code 0."""
+        """List the views on the screen: ``DumpCommand``, whose faults have exit code 0."""
         if words[:1] != ["dump"]:
             fail(f"Error: unsupported command: {words[0] if words else ''}", 1)
         files = [each for each in words[1:] if not each.startswith("--")]
@@ -147,7 +147,10 @@ class Programs:
             self._phone.swipe(x, y, to_x, to_y, milliseconds=int(words[4]) if words[4:] else 300)
 
     def _text(self, what: str, words: list[str]) -> None:
-        """Type letters of ASCII; any other one is not on the map of a keyboard's keys, and nothing is typed."""
+        """Type ASCII letters; with any other letter, nothing is typed.
+
+        Others are not on the key map of a keyboard.
+        """
         text = argument(words, 0, what)
         if not all(" " <= letter <= "~" for letter in text):
             thrown(what, _NULL)

@@ -1,4 +1,7 @@
-"""The programs that tell and set what the phone is: the lines of `dumpsys` that tools look for, and settings."""
+"""The programs that report and set the phone's properties.
+
+They are the lines of `dumpsys` that tools look for, and settings.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ class Reports:
         }
 
     def dumpsys(self, words: list[str]) -> str:
-        """Tell what a service knows."""
+        """Print the report of a service."""
         if not words or words == ["-l"]:
             return "Currently running services:\n" + "".join(f"  {name}\n" for name in self._services)
         if words[0] not in self._services:
@@ -97,7 +100,7 @@ class Reports:
         return f"POWER MANAGER (dumpsys power)\n\nPower Manager State:\n  mWakefulness={state}\n"
 
     def _window(self, words: list[str]) -> str:
-        """Tell of windows: all, or of the policy, the displays or the windows alone."""
+        """Print windows: all, or of the policy, the displays or the windows alone."""
         phone = self._phone
         focus = "NotificationShade" if phone.locked or not phone.awake else self._front()
         windows = f"  mCurrentFocus=Window{{1a2b3c u0 {focus}}}\n  mFocusedApp={self._record()}\n"
@@ -112,7 +115,7 @@ class Reports:
         return parts.get(wanted) or "".join(parts.values())
 
     def _policy(self) -> str:
-        """Tell of the lock screen: ``KeyguardServiceDelegate.dump``."""
+        """Print the lock screen's state: ``KeyguardServiceDelegate.dump``."""
         locked, awake = _told(self._phone.locked), self._phone.awake
         on, interactive = ("ON", "AWAKE") if awake else ("OFF", "SLEEP")
         return (
@@ -130,7 +133,7 @@ class Reports:
         )
 
     def settings(self, words: list[str]) -> str:
-        """Give or set a setting: ``SettingsService``."""
+        """Get or set a setting: ``SettingsService``."""
         what, namespace = argument(words, 0, "settings"), argument(words, 1, "settings")
         if namespace not in _NAMESPACES:
             fail(f"Invalid namespace '{namespace}'")
@@ -187,7 +190,7 @@ class Reports:
         return f"Input method {name}: {'now' if (what == 'enable') != was else 'already'} {words} for user #0\n"
 
     def getprop(self, words: list[str]) -> str:
-        """Tell a property."""
+        """Print a property."""
         known = {
             "ro.build.version.release": str(self._phone.android),
             "ro.build.version.sdk": str(_APIS[self._phone.android]),
@@ -201,7 +204,7 @@ class Reports:
         return "".join(f"[{name}]: [{value}]\n" for name, value in known.items())
 
     def wm(self, words: list[str]) -> str:
-        """Tell the screen's size, unlock it, or turn it: ``WindowManagerShellCommand``."""
+        """Print the screen's size, unlock or turn it: ``WindowManagerShellCommand``."""
         what = argument(words, 0, "wm")
         if what == "dismiss-keyguard":
             self._phone.locked = False

@@ -1,4 +1,4 @@
-"""One screen of the phone: a tree of views, and the hierarchy that `uiautomator` makes of it."""
+"""One screen of the phone: a tree of views, and its `uiautomator` hierarchy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAVIGATION = 60
 """The height of the bar at the bottom."""
 ROW = 150
 HINTS_SINCE = 16
-"""The first Android whose hierarchy tells drawing orders and hints."""
+"""The first Android whose hierarchy includes drawing orders and hints."""
 _PACKAGES = {"RecyclerView": "androidx.recyclerview.widget.", "View": "android.view."}
 _INVALID = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufdcf\ufde0-\ufffd\U00010000-\U0010ffff]")
 """Characters for which ``AccessibilityNodeInfoDumper`` writes a full stop."""
@@ -36,13 +36,13 @@ class Scroll:
     most: int = 0
 
     def by(self, pixels: int) -> None:
-        """Scroll, as far as that goes."""
+        """Scroll, up to the limit."""
         self.at = max(0, min(self.at + pixels, self.most))
 
 
 @dataclass(eq=False)
 class View:
-    """Something on the screen. What of its box is out of the view that it is in is not seen."""
+    """A view on the screen. The part of its box outside of its container is hidden."""
 
     kind: str
     box: Box = (0, 0, 0, 0)
@@ -54,7 +54,7 @@ class View:
     slide: Callable[[float], None] | None = None
     """Sets it to a share of its width."""
     drop: Callable[[View], None] | None = None
-    """Takes what it was dragged to."""
+    """Handles a view that was dragged and dropped on it."""
     checked: bool | None = None
     enabled: bool = True
     password: bool = False
@@ -69,11 +69,11 @@ class View:
 
     @property
     def reacts(self) -> bool:
-        """True if touches do something."""
+        """True if touches have an effect."""
         return any((self.tap, self.hold, self.slide, self.drop))
 
     def moved(self, across: int, down: int) -> View:
-        """Move it, with what is in it."""
+        """Move it with its contents, and return it."""
         left, top, right, bottom = self.box
         self.box = (left + across, top + down, right + across, bottom + down)
         for each in self.inside:
@@ -81,7 +81,7 @@ class View:
         return self
 
     def shown(self, window: Box) -> Iterator[tuple[View, Box]]:
-        """Give it and what is in it, as they are drawn, with what of them is seen through a window."""
+        """Return it and its contents in drawing order, with their visible parts."""
         seen = common(self.box, window)
         if seen is not None:
             yield self, seen
@@ -91,7 +91,7 @@ class View:
 
 @dataclass(frozen=True)
 class Screen:
-    """A page or a dialog, as it is in front."""
+    """A page or a dialog in front."""
 
     package: str
     activity: str
@@ -99,10 +99,10 @@ class Screen:
     behind: Sequence[View] = ()
     """The page that a dialog darkens."""
     covers: bool = False
-    """True if touches beside a dialog do nothing; else they close it."""
+    """True if touches beside a dialog have no effect; otherwise they close it."""
 
     def at(self, x: int, y: int, wanted: Callable[[View], object]) -> tuple[View, Box] | None:
-        """Give the last drawn view at a point that is wanted."""
+        """Return the last drawn view at a point for which `wanted` is true."""
         found = None
         for top in self.views:
             for view, (left, above, right, below) in top.shown(top.box):
@@ -112,14 +112,17 @@ class Screen:
 
 
 def common(one: Box, other: Box) -> Box | None:
-    """Give what two boxes have in common."""
+    """Return the intersection of two boxes."""
     left, top = max(one[0], other[0]), max(one[1], other[1])
     right, bottom = min(one[2], other[2]), min(one[3], other[3])
     return (left, top, right, bottom) if left < right and top < bottom else None
 
 
 def hierarchy(screen: Screen, size: tuple[int, int], rotation: int, android: int) -> str:
-    """Tell a screen as `uiautomator dump` of an Android does: ``AccessibilityNodeInfoDumper``."""
+    """Return a screen's hierarchy, as `uiautomator dump` of an Android does.
+
+    Source: ``AccessibilityNodeInfoDumper``.
+    """
     if screen.behind or not screen.views:
         roots = list(screen.views)
     else:
@@ -131,7 +134,7 @@ def hierarchy(screen: Screen, size: tuple[int, int], rotation: int, android: int
     )
 
 
-def _node(package: str, view: View, index: int, window: Box, android: int) -> Iterator[str]:  # each is a step deeper
+def _node(package: str, view: View, index: int, window: Box, android: int) -> Iterator[str]:  # each is a level deeper
     seen = common(view.box, window)
     if seen is None:
         return
@@ -177,14 +180,20 @@ def _values(package: str, view: View, index: int, seen: Box, android: int) -> It
 
 
 def _is_nameless(view: View) -> bool:
-    """Return whether `uiautomator` calls it "not accessibility friendly": it can be clicked, and has no name at all."""
+    """Return whether `uiautomator` calls it "not accessibility friendly".
+
+    It can be clicked, and has no name at all.
+    """
     if view.kind in _NAMED_BY_OTHERS or not (view.tap and view.enabled):
         return False
     return not any(each.text or each.hint or each.description for each, _ in view.shown(view.box))
 
 
 def _quoted(value: str) -> str:
-    """Write an attribute as Android's serializer does: in the quotes that are not in it."""
+    """Quote an attribute as Android's serializer does.
+
+    It uses the kind of quotes that the attribute does not contain.
+    """
     quote, escaped = ("'", "&apos;") if '"' in value else ('"', "&quot;")
     value = _INVALID.sub(".", value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     value = re.sub("[\n\r\t\U00010000-\U0010ffff]", lambda found: f"&#{ord(found[0])};", value)

@@ -31,9 +31,9 @@ head -c "$out" <&3
 head -c "$err" <&3 >&2
 exit "$code"
 """
-"""A program: it passes its arguments on, and what comes back. It starts in 4 ms; an interpreter of Python in 15."""
+"""A program: it forwards its arguments, and prints the reply. It starts in 4 ms; an interpreter of Python in 15."""
 _FOLDERS = {"/data/local/tmp": "tmp", "/sdcard": "sdcard"}
-"""The folders of a device that its shell may write into, and those of the phone that they stand for."""
+"""The folders of a device that its shell may write into, and the phone's own folders for them."""
 _FOLDER = re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, _FOLDERS))})(?![\w-])")
 _PLAIN = re.compile(r"[\w ./:=@%+,'-]+", re.ASCII)
 _LATE = 10.0
@@ -54,7 +54,7 @@ class Shell:
         self._token = secrets.token_hex(16)
         self._asking: set[asyncio.Task[None]] = set()
         self._running: dict[asyncio.Future[tuple[int, bytes, bytes]], asyncio.Future[asyncio.subprocess.Process]] = {}
-        """The commands that run, each with its process; also those whose connection was lost."""
+        """The running commands, each with its process, including those whose connection was lost."""
 
     @property
     def programs(self) -> Path:
@@ -72,7 +72,7 @@ class Shell:
         """Run a command; the arguments are those of `Phone.run`."""
         folder = self.programs.parent
         words = _words(command)
-        if words and words[0] in self._programs.names:  # no shell is needed for it
+        if words and words[0] in self._programs.names:  # this needs no shell
             return self._answer(words[0], words[1:])
         command = _FOLDER.sub(lambda found: str(folder / _FOLDERS[found[0]]), command)
         started: asyncio.Future[asyncio.subprocess.Process] = asyncio.get_running_loop().create_future()
@@ -107,7 +107,7 @@ class Shell:
         finally:
             feeding.cancel()
         code = process.returncode or 0
-        return code if code >= 0 else 128 - code, out, err  # as a shell tells what a signal has ended
+        return code if code >= 0 else 128 - code, out, err  # as a shell reports a process that a signal has ended
 
     @contextlib.asynccontextmanager
     async def opened(self) -> AsyncIterator[Phone]:
@@ -141,17 +141,20 @@ class Shell:
             shutil.rmtree(folder, ignore_errors=True)
 
     async def _end(self) -> None:
-        """End what commands have left."""
+        """End the remaining processes of commands."""
         while self._kill() or not all(started.done() for started in self._running.values()):  # noqa: ASYNC110 - others' end
             await asyncio.sleep(_POLL)
         if self._running:
             await asyncio.wait(self._running, timeout=_LATE)
-        for task in self._running:  # what has left the phone's folder holds its outputs
+        for task in self._running:  # a process without the phone's folder in its environment holds its outputs
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
 
     def _kill(self) -> bool:
-        """Kill what commands have started, which knows the phone's folder. Say whether there was something."""
+        """Kill the processes of commands, found by the phone's folder in their environment.
+
+        Returns whether there was one.
+        """
         known = f"TMPDIR={self.programs.parent / 'tmp'}".encode()
         found = False
         for each in Path("/proc").glob("[0-9]*/environ"):
@@ -162,14 +165,17 @@ class Shell:
         return found
 
     def _answer(self, name: str, words: list[str]) -> tuple[int, bytes, bytes]:
-        """Ask the phone, which knows the folders of a device alone."""
+        """Ask the phone.
+
+        It knows only the folders of a device, which replace those of this machine in the arguments.
+        """
         folder = str(self.programs.parent)
         for theirs, ours in _FOLDERS.items():
             words = [each.replace(f"{folder}/{ours}", theirs) for each in words]
         return self._programs.run(name, words)
 
     def place(self, path: str) -> Path | None:
-        """Give the file that a path of the device stands for; None if its shell may not write there."""
+        """Return the file for a path of the device; None if its shell may not write there."""
         for theirs, ours in _FOLDERS.items():
             if f"{path}/".startswith(f"{theirs}/") and ".." not in path.split("/"):
                 return self.programs.parent / ours / path.removeprefix(theirs).lstrip("/")
@@ -194,13 +200,13 @@ class Shell:
             writer.write(f"{code} {len(out)} {len(err)}\n".encode() + out + err)
             await writer.drain()
         except (OSError, EOFError, ValueError, TimeoutError):
-            return  # the program was ended, with all that it was to tell
+            return  # the program has ended, and no longer needs the reply
         finally:
             writer.close()
 
 
 def _hang_up(started: asyncio.Future[asyncio.subprocess.Process]) -> None:
-    """Do with a shell what adbd does if the connection is lost: what it has started goes on."""
+    """Hang up a shell as adbd does on a lost connection: its processes continue."""
     process = started.result()
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
@@ -210,7 +216,7 @@ def _hang_up(started: asyncio.Future[asyncio.subprocess.Process]) -> None:
 
 
 async def _feed(process: asyncio.subprocess.Process, data: bytes | asyncio.StreamReader) -> None:
-    """Give a process what it reads, as long as it does."""
+    """Write a process's input, as long as it reads."""
     stdin = process.stdin
     assert stdin is not None  # noqa: S101 - it was started so
     with contextlib.suppress(OSError):
@@ -225,7 +231,10 @@ async def _feed(process: asyncio.subprocess.Process, data: bytes | asyncio.Strea
 
 
 def _words(command: str) -> list[str]:
-    """Divide a command into words as a shell does; none if a shell would do more with it."""
+    """Split a command into words as a shell does.
+
+    None if a shell would do more with it.
+    """
     if not _PLAIN.fullmatch(command) or command.count("'") % 2:
         return []
     return shlex.split(command)
@@ -233,7 +242,9 @@ def _words(command: str) -> list[str]:
 
 @contextlib.contextmanager
 def plugged_in(phone: Phone) -> Iterator[AdbDevice]:
-    """Let adb servers connect to a phone, from a thread of its own: ``settings.android.devices`` names its `serial`.
+    """Let adb servers connect to a phone, from a thread of its own.
+
+    Put its `serial` into ``settings.android.devices``.
 
     Raises:
         RuntimeError: If it can't be opened: there is no `bash`, or it is open already.
