@@ -86,7 +86,7 @@ class RecordedModel(Model):
         self._tape = tape
 
     async def answer(self, request: ModelRequest) -> ModelAnswer:
-        """Give the next answer, or fail as the model did."""
+        """Return the next answer, or fail as the model did."""
         if not self._tape.answers:
             raise self._tape.no_answer()
         given = self._tape.answers.pop(0)
@@ -151,7 +151,7 @@ class RecordedPolicy(Policy):
         tool: ToolInfo,
         facts: Facts,
     ) -> Ruling:
-        """Give the ruling, or the recorded one."""
+        """Return the ruling, or the recorded one."""
         said = self._tape.ruled
         if said is not None and self._is_unsure(agent, tool, facts):
             return Ruling(Verdict(str(said["verdict"])), str(said["reason"]))

@@ -64,7 +64,7 @@ class Application:
         return made
 
     def fields(self) -> list[Field]:
-        """Give the text fields of its page."""
+        """Return the text fields of its page."""
         return self.current().fields if self.dialog is None else []
 
     def go(self, page: str) -> None:
@@ -116,7 +116,7 @@ class Home(Application):
     activities: ClassVar[Mapping[str, str]] = {"recents": "com.android.quickstep.RecentsActivity"}
 
     def fields(self) -> list[Field]:
-        """Give the text fields of its page: there are none."""
+        """Return no text fields: its page has none."""
         return []
 
     def views(self) -> list[View]:
