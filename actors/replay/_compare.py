@@ -105,25 +105,25 @@ LONG = 300
 """The longest excerpt of a value in a difference, in characters."""
 
 
-def compare(tape: Tape, said: Message) -> None:
+def compare(tape: Tape, result: Message) -> None:
     """Compare a job's result, and the verdicts on its way, with the recording.
 
     Raises:
         Differs: If they are not the same, with the first difference.
     """
-    _compare_verdicts(tape, said)
-    recorded, replayed = facts(tape.word), facts(said)
+    _compare_verdicts(tape, result)
+    recorded, replayed = facts(tape.word), facts(result)
     for what in recorded | replayed:
         if recorded.get(what) != replayed.get(what):
             shown = shortly(recorded.get(what)), shortly(replayed.get(what))
-            differs(tape.run, what, *shown, tuple(reasons(tape, said)))
+            differs(tape.run, what, *shown, tuple(reasons(tape, result)))
     if tape.answers:
         what = "an answer of the model counts that was sent back"
         why = tape.sent_back()
         differs(tape.run, what, f"sent back: {why}" if why else "sent back", "it counts", decided_on(tape.word))
 
 
-def _compare_verdicts(tape: Tape, said: Message) -> None:
+def _compare_verdicts(tape: Tape, result: Message) -> None:
     recorded = [event.data for event in tape.events if event.name is EventName.POLICY_DECIDED]
     for event in tape.told:
         if event.name is not EventName.POLICY_DECIDED:
@@ -136,7 +136,7 @@ def _compare_verdicts(tape: Tape, said: Message) -> None:
         if same["verdict"] != event.data["verdict"]:
             what = f"the policy's verdict on {event.data['tool']}"
             expected, got = (f"{verdict['verdict']}: {verdict['reason']}" for verdict in (same, event.data))
-            differs(tape.run, what, expected, got, tuple(reasons(tape, said)))
+            differs(tape.run, what, expected, got, tuple(reasons(tape, result)))
 
 
 def differs(run: Run, what: str, expected: str, got: str, because: tuple[str, ...] = ()) -> None:
@@ -238,15 +238,15 @@ def shortly(value: JsonValue) -> str:
     return (text if len(text) <= LONG else f"{text[:LONG]} …") or "nothing"
 
 
-def reasons(tape: Tape, said: Message) -> Iterator[str]:
+def reasons(tape: Tape, result: Message) -> Iterator[str]:
     """Return the context of a job that took another course."""
     yield from decided_on(tape.word)
     for event in tape.told:
         if event.name is EventName.MODEL_REPAIRED:
             yield f"the model's answer was sent back: {event.data['reason']}"
     yield from dict.fromkeys(tape.missing)
-    if isinstance(said, StepFailed):
-        yield f"failed: {said.causes[-1].reason}"
+    if isinstance(result, StepFailed):
+        yield f"failed: {result.causes[-1].reason}"
 
 
 def decided_on(message: Message | None) -> tuple[str, ...]:

@@ -113,16 +113,16 @@ class RecordedTool(BoundTool):
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
         """Return the facts that the policy received."""
         tape = self._tape
-        said = tape.ruled = tape.verdict(self.info.name, arguments)
-        if said is None:
+        recorded = tape.ruled = tape.verdict(self.info.name, arguments)
+        if recorded is None:
             if tape.refused():
                 raise ToolTimeoutError(tape.refused())
             if tape.failed_at(Phase.ACTION_EXECUTION):
                 raise tape.failure()
             return Facts(arguments=arguments)
-        if "effect" in said:
-            self.info = replace(self.info, effect=Effect(str(said["effect"])))
-        seen = _Seen.model_validate(said)
+        if "effect" in recorded:
+            self.info = replace(self.info, effect=Effect(str(recorded["effect"])))
+        seen = _Seen.model_validate(recorded)
         return Facts(seen.hazards, None, {**arguments, **seen.canonical}, seen.inexact, seen.resources)
 
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:
@@ -152,9 +152,9 @@ class RecordedPolicy(Policy):
         facts: Facts,
     ) -> Ruling:
         """Return the ruling, or the recorded one."""
-        said = self._tape.ruled
-        if said is not None and self._is_unsure(agent, tool, facts):
-            return Ruling(Verdict(str(said["verdict"])), str(said["reason"]))
+        recorded = self._tape.ruled
+        if recorded is not None and self._is_unsure(agent, tool, facts):
+            return Ruling(Verdict(str(recorded["verdict"])), str(recorded["reason"]))
         return super().rule(agent, tool, facts)
 
     def _is_unsure(self, agent: Address, tool: ToolInfo, facts: Facts) -> bool:
@@ -192,8 +192,8 @@ class RecordedServer(Server):
         seen, why = self._tape.observation() or Observation(), self._tape.skipped()
         if UNSEEN_POINT in why:
             raise ToolError(why.partition(UNSEEN_POINT)[2])
-        others = {"controls": (_ANYWHERE,)} if OTHER_POINT in why else {}
-        return seen.model_copy(update={"picture": None, "annotated": None, **others})
+        nothing_there = {"controls": (_ANYWHERE,)} if OTHER_POINT in why else {}
+        return seen.model_copy(update={"picture": None, "annotated": None, **nothing_there})
 
     def resolve(self, seen: Observation, control: Control) -> Control | None:
         """Find the control, unless it had changed."""

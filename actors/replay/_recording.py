@@ -96,12 +96,12 @@ class Recording:
 
     def attended(self, settings: Settings) -> Settings:
         """Return settings with or without people to ask, as recorded."""
-        words = [row.message for row in self.rows]
+        messages = [row.message for row in self.rows]
         system: dict[str, bool] = {}
-        if any(isinstance(word, Question | Answer) for word in words):
-            system["ask_question"] = not any(isinstance(word, Answer) and word.nobody for word in words)
-        waived = any(_waived(word) for word in words)
-        if waived or any(isinstance(word, ApprovalRequest) for word in words):
+        if any(isinstance(message, Question | Answer) for message in messages):
+            system["ask_question"] = not any(isinstance(message, Answer) and message.nobody for message in messages)
+        waived = any(_waived(message) for message in messages)
+        if waived or any(isinstance(message, ApprovalRequest) for message in messages):
             system["safe_guard"] = not waived
         return settings.model_copy(update={"system": settings.system.model_copy(update=system)})
 
@@ -111,9 +111,9 @@ class Recording:
         return any(isinstance(row.message, Event) for row in self.rows)
 
 
-def _waived(word: Message) -> bool:
+def _waived(message: Message) -> bool:
     """Return whether the recording shows that approvals were switched off."""
-    match word:
+    match message:
         case ApprovalAnswer(unattended=True, reason=reason):
             return reason == SAFE_GUARD_OFF
         case Event(name=EventName.POLICY_DECIDED, data=data):

@@ -169,13 +169,13 @@ class _Player:
         host = self._scenes[assign.host].run if assign.host in self._scenes else None
         if host is None:
             return row
-        whole = assign.model_copy(update={"subtasks": host.subtasks, "made": host.made})
-        return Row(row.at, row.task_id, row.run_id, whole, row.job)
+        complete = assign.model_copy(update={"subtasks": host.subtasks, "made": host.made})
+        return Row(row.at, row.task_id, row.run_id, complete, row.job)
 
     def _take_up(self, settings: Settings) -> None:
         """Continue in the next process, as recovery does.
 
-        The earlier messages are folded, and their usage is booked, again.
+        If its settings are other ones, the earlier messages are folded, and their usage is booked, again under them.
         """
         stage = self._stage
         if settings == stage.services.settings:

@@ -159,15 +159,15 @@ class Scene:
             return row  # it came too late, and was ignored
         own = [note.message for note in notes if note.job == row.job]
         tape = Tape(replace(run, busy=True, job=row.job), row.message, own, events)
-        said = tape.word if tape.outside else await self._stage.perform(tape)
+        result = tape.word if tape.outside else await self._stage.perform(tape)
         if tape.outside:
             self._stage.taken += 1
         else:
-            compare(tape, said)
-        self._word = said
-        if isinstance(said, ApprovalRequest):
-            self._asked = said
-        made = row._replace(message=said)
+            compare(tape, result)
+        self._word = result
+        if isinstance(result, ApprovalRequest):
+            self._asked = result
+        made = row._replace(message=result)
         self.fold(made)
         return made
 
@@ -191,10 +191,10 @@ class Scene:
         """Fold all earlier messages under the present limits, without publishing moves."""
         heard, self._heard, self._run = self._heard, [], None
         moves, self._moves = self._moves, None
-        told = len(self._stage.transitions)
+        count = len(self._stage.transitions)
         for row in heard:
             self.fold(row)
-        del self._stage.transitions[told:]
+        del self._stage.transitions[count:]
         self._moves = moves
 
     def _move(self, run: Run, wished: Move) -> None:
@@ -207,6 +207,8 @@ class Scene:
             by=str(wished.by),
         )
         moves = self._moves
+        # After the last recorded move, a further one is a difference only if the recording is complete: otherwise a
+        # crash may have lost its event.
         if moves is not None and (moves.left or moves.whole):
             recorded = moves.left[-1] if moves.left else "none"
             if recorded == str(made):

@@ -107,8 +107,8 @@ class Tape:
     @property
     def paused(self) -> bool:
         """True if the task was paused after as many actions as have a result now."""
-        word = self.word
-        return isinstance(word, StepDone) and word.held_by is Held.PAUSE and self.done >= len(word.record.results)
+        result = self.word
+        return isinstance(result, StepDone) and result.held_by is Held.PAUSE and self.done >= len(result.record.results)
 
     # Observations
 
@@ -174,8 +174,8 @@ class Tape:
     def verdict(self, tool: str, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
         """Return the recorded verdict on an action, the next one if there are several."""
         text = json.dumps(dict(arguments), ensure_ascii=False)
-        of_tool = [said for said in self._verdicts if said["tool"] == tool]
-        same = [said for said in of_tool if text.startswith(str(said["arguments"]))]
+        of_tool = [verdict for verdict in self._verdicts if verdict["tool"] == tool]
+        same = [verdict for verdict in of_tool if text.startswith(str(verdict["arguments"]))]
         found = next(iter(same), None)
         if found is not None and len(same) > 1:
             self._verdicts.remove(found)
@@ -218,9 +218,9 @@ class Tape:
     @property
     def probe(self) -> Probe:
         """The recorded finding about the action in doubt."""
-        told = [event.data["probe"] for event in self.events if event.name is EventName.COMMAND_IN_DOUBT]
-        if told:
-            return Probe(str(told[-1]))
+        probes = [event.data["probe"] for event in self.events if event.name is EventName.COMMAND_IN_DOUBT]
+        if probes:
+            return Probe(str(probes[-1]))
         left = self.run.unfinished
         call_id = left.doubt.call_id if left is not None and left.doubt is not None else ""
         if any(isinstance(note, Intent | Foreseen) and note.call_id == call_id for note in self.notes):
