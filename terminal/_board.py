@@ -53,11 +53,11 @@ class Board:
             run_id = event.run_id or f"{self.task_id}/0"
             row = self.rows.get(run_id) or Row(event.agent, self.request, event.at)
             self.rows[run_id] = _advanced(row, event)
-        told = _told(event)
-        if not told:
+        description = _told(event)
+        if not description:
             return None
         line = Text(f"{event.at - self.started:8.2f} s  ", style="dim")
-        line.append(f"{event.agent or 'supervisor'}  ", style="cyan").append(cut(plain(told)))
+        line.append(f"{event.agent or 'supervisor'}  ", style="cyan").append(cut(plain(description)))
         self.lines = [*self.lines, line][-_SHOWN_LINES:]
         return line
 

@@ -35,14 +35,14 @@ class Commands(TyperGroup):
         except typer.Abort:
             code = 1
         except _Mistake as error:
-            said = str(getattr(error, "message", "")).removeprefix("Value error, ").rstrip(".")
+            message = str(getattr(error, "message", "")).removeprefix("Value error, ").rstrip(".")
             parameter = getattr(error, "param", None)
-            named = f"{parameter.opts[0]}: " if said and parameter is not None else ""
+            named = f"{parameter.opts[0]}: " if message and parameter is not None else ""
             context = getattr(error, "ctx", None)
             asked = f"; see {context.command_path} --help" if context is not None else ""
-            said = said or error.format_message().rstrip(".")
+            message = message or error.format_message().rstrip(".")
             try:
-                fail(f"{named}{said}{asked}", USAGE)
+                fail(f"{named}{message}{asked}", USAGE)
             except typer.Exit as leaving:
                 code = leaving.exit_code
         sys.exit(code if isinstance(code, int) else 0)

@@ -49,8 +49,8 @@ def print_result(console: Console, result: TaskResult) -> None:
         if not any(cause.reason in nearer.reason for nearer in result.causes[:number]):
             facts.append(("because", f"{cause.reason} ({cause.where})" if cause.where else cause.reason))
     if result.ok and result.output is not None:
-        said = result.output if isinstance(result.output, str) else json.dumps(result.output, ensure_ascii=False)
-        facts.append(("output", cut(said)))
+        output = result.output if isinstance(result.output, str) else json.dumps(result.output, ensure_ascii=False)
+        facts.append(("output", cut(output)))
     used = result.usage
     facts.append(("used", f"steps {used.steps}, model calls {used.model_calls}, tool calls {used.commands}"))
     facts += [("made", short(Path(artifact))) for artifact in result.artifacts]

@@ -99,8 +99,8 @@ def _print_history(console: Console, history: History, held: str) -> None:
         return
     for ask in history.waiting:
         console.print(Text(plain(f"{ask.address} waits for a person"), style="yellow"))
-    goes_on = held or "nobody works on it; callboard resume goes on with it"
-    console.print(ending(None).append(f": {goes_on}", style="default"))
+    state = held or "nobody works on it; callboard resume goes on with it"
+    console.print(ending(None).append(f": {state}", style="default"))
 
 
 def _print_entry(console: Console, entry: Entry, at: str) -> None:
@@ -113,8 +113,8 @@ def _print_entry(console: Console, entry: Entry, at: str) -> None:
 
 def _print_below(console: Console, line: Line) -> None:
     text = plain(line[0])
-    said = text.lstrip(" ")
-    _print_beside(console, " " * (_INDENT + len(text) - len(said)), Text(said, style=line[1]))
+    stripped = text.lstrip(" ")
+    _print_beside(console, " " * (_INDENT + len(text) - len(stripped)), Text(stripped, style=line[1]))
 
 
 def _print_beside(console: Console, margin: str, text: Text) -> None:

@@ -196,8 +196,8 @@ def _label(event: Fact, name: str) -> str:
             return event.phase
         case "answer":
             answer = event.data.get("answer")
-            said = answer if isinstance(answer, dict) else {}
-            return next((word for word in ("withdrawn", "expired", "approved") if said.get(word)), "rejected")
+            verdict = answer if isinstance(answer, dict) else {}
+            return next((key for key in ("withdrawn", "expired", "approved") if verdict.get(key)), "rejected")
         case _:
             return str(event.data[name])
 
