@@ -1,4 +1,4 @@
-"""One step of an agent: what its model decided and what the step left in its memory."""
+"""One step of an agent: its model's decision and its record in memory."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class StepRecord(Value):
 
     @property
     def acted(self) -> bool:
-        """Whether it called a tool, or decided on a subtask."""
+        """True if it called a tool, or decided on a subtask."""
         return bool(self.results) or self.decision.status == AgentStatus.ASSIGN
 
     @property
@@ -121,7 +121,7 @@ class StepRecord(Value):
 
     @property
     def incomplete(self) -> bool:
-        """Whether an action of this step failed, or was not run."""
+        """True if an action of this step failed, or was not run."""
         return not _NOT_DONE.isdisjoint(map(_status_of, self.results))
 
 
