@@ -161,6 +161,6 @@ class CommandResult(Message):
 
     @property
     def changed(self) -> bool:
-        """True if it changed something, or may have: it wrote a file, or is not known to have only read."""
+        """True if it changed something, or may have: it wrote a file, or may have done more than read."""
         acted = self.effect is not None and (self.status is ResultStatus.SUCCESS or self.broke)
         return bool(self.artifacts) or (self.effect is not Effect.READ and (acted or self.in_doubt))

@@ -341,8 +341,8 @@ class Phone:
     async def run(self, command: str, data: bytes | asyncio.StreamReader = b"") -> tuple[int, bytes, bytes]:
         """Run a command in its shell: `sh` of this machine, with the phone's programs first.
 
-        ``/data/local/tmp`` and ``/sdcard`` in it stand for folders of the phone's own. This is no sandbox: a client that
-        sends commands has the rights of this user.
+        ``/data/local/tmp`` and ``/sdcard`` in it stand for folders of the phone's own. This is no sandbox: a client
+        that sends commands has the rights of this user.
 
         Args:
             command: One line, or several.
