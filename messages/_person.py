@@ -51,7 +51,7 @@ class Question(Message):
     limit: Limit | None = None
     """The limit that a person may raise; None for a model's own question."""
     in_doubt: str = ""
-    """The action of which it is unknown whether it was done before a crash; empty for any other question."""
+    """The action that may have been done before a crash; empty for any other question."""
     usage: Usage = Field(default_factory=Usage)
     """At the limit of a budget: the usage of the step that was interrupted to ask."""
     sent_back: bool = False

@@ -94,7 +94,7 @@ class RecordedModel(Model):
 
 
 class RecordedTool(BoundTool):
-    """A tool of which only the recording is known."""
+    """A tool that is known only from the recording."""
 
     type = CommandType.ACTION
 
@@ -172,7 +172,7 @@ _ANYWHERE = Control(id="", name="", kind="", box=Box(x=0, y=0, width=10**9, heig
 
 
 class RecordedServer(Server):
-    """A surface of which only the recording is known."""
+    """A surface that is known only from the recording."""
 
     def __init__(self, name: str, tape: Tape) -> None:
         self.name = name

@@ -318,7 +318,10 @@ class AgentStateManager:
 
     @classmethod
     def decide(cls, run: Run) -> Move | None:
-        """Return the move that the run's state decides on; its target is a plain text, no member of an enumeration."""
+        """Return the move that the run's state decides on.
+
+        Its target is a plain text, also where the state names it by a member of an enumeration.
+        """
         move = cls.get_state(run.status).decide(run)
         return move if move is None or type(move.target) is str else move._replace(target=_plain(move.target))
 
@@ -358,7 +361,7 @@ class AgentStateManager:
 
 
 def _plain(status: str) -> str:
-    """Make a plain text of a member of an enumeration, of `StrEnum` or of `str` and `Enum`."""
+    """Make a plain text of a member of any enumeration of texts."""
     return str.__str__(status)
 
 
