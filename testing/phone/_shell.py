@@ -211,14 +211,14 @@ def _hang_up(started: asyncio.Future[asyncio.subprocess.Process]) -> None:
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGHUP)  # `send_signal` could take its exit code away from the event loop
-    assert process.stdin is not None  # noqa: S101 - it was started so
+    assert process.stdin is not None
     process.stdin.close()
 
 
 async def _feed(process: asyncio.subprocess.Process, data: bytes | asyncio.StreamReader) -> None:
     """Write a process's input, as long as it reads."""
     stdin = process.stdin
-    assert stdin is not None  # noqa: S101 - it was started so
+    assert stdin is not None
     with contextlib.suppress(OSError):
         if isinstance(data, bytes):
             stdin.write(data)
