@@ -26,7 +26,7 @@ from callboard.config._writer import AT_ONCE, Writer
 from callboard.messages import Event, EventName, Fact, phases_of, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from callboard.config._redactor import Redactor
     from callboard.config._settings import Settings
@@ -121,33 +121,22 @@ class EventLog:
 
     def write(self, event: Fact) -> None:
         """Queue one event without blocking. Lines that can't be written are counted in `lost`."""
-        if self._closed:
-            return
         name, task_id, data = event.name, event.task_id, event.data
         if name in _BEGINS and data.get("labels"):
             self._labels[task_id] = data["labels"]
         labels = self._labels.get(task_id)
         heard = HOST.handlers != SILENT or (HOST.propagate and logging.root.handlers)
-        if heard or (self._phases and "phases" in data):
-            self._write_each((*phases_of(event), event), labels, heard=bool(heard))
-        elif name in self._written:
-            said = Said(event, labels)
-            for writer in self._writers:  # `put` inlined: this path runs for each event
-                if writer.events.qsize() < writer.bound:
-                    writer.events.put(said)
-                else:
-                    writer.lose(1)
+        phases = phases_of(event) if "phases" in data and (heard or self._phases) else ()
+        for each in (*phases, event):
+            if heard or each.name in self._written:
+                said = Said(each, labels)
+                if each.name in self._written:
+                    for writer in self._writers:
+                        writer.put(said)
+                if heard:
+                    self._tell_host(said)
         if name is EventName.TASK_ENDED:
             self._labels.pop(task_id, None)
-
-    def _write_each(self, events: Iterable[Fact], labels: dict[str, JsonValue] | None, *, heard: bool) -> None:
-        for event in events:
-            said = Said(event, labels)
-            if event.name in self._written:
-                for writer in self._writers:
-                    writer.put(said)
-            if heard:
-                self._tell_host(said)
 
     def _tell_host(self, said: Said) -> None:
         """Queue an event for the host program's handlers, if one would get it."""

@@ -63,10 +63,8 @@ class Writer(Generic[_Said, _Line]):
         self._line = line
         self._own = own
         self._at_once = at_once
-        self.events: queue.SimpleQueue[_Said | None] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[_Said | None] = queue.SimpleQueue()
         """The queued events; None only wakes the thread."""
-        self.bound = WAITING
-        """The most events that are queued."""
         self._lock = threading.Lock()
         self._finishing = False
         self._closed = not own
@@ -75,18 +73,18 @@ class Writer(Generic[_Said, _Line]):
         self._thread.start()
 
     def put(self, event: _Said) -> None:
-        """Queue an event without blocking. After `finish` it is ignored; past `bound` it is counted as lost."""
+        """Queue an event without blocking. Ignored after `finish`; past `WAITING` events it counts as lost."""
         if self._finishing:
             return
-        if self.events.qsize() < self.bound:
-            self.events.put(event)
+        if self._events.qsize() < WAITING:
+            self._events.put(event)
         else:
-            self.lose(1)
+            self._lose(1)
 
     def finish(self) -> None:
         """Accept no more events, and end once the queue is written."""
         self._finishing = True
-        self.events.put(None)
+        self._events.put(None)
 
     def join(self, timeout: float) -> bool:
         """Wait for the thread's end; past the timeout, queued events are lost.
@@ -98,13 +96,13 @@ class Writer(Generic[_Said, _Line]):
             self._thread.join(max(0.0, timeout))
         with contextlib.suppress(queue.Empty):
             while True:
-                self.lose(self.events.get_nowait() is not None)
-        self.events.put(None)  # the loop above may have removed the None of `finish`
+                self._lose(self._events.get_nowait() is not None)
+        self._events.put(None)  # the loop above may have removed the None of `finish`
         return not self._thread.is_alive() and self._closed and not self.lost
 
     def _main(self) -> None:
-        while not (self._finishing and self.events.empty()):
-            first = self.events.get()
+        while not (self._finishing and self._events.empty()):
+            first = self._events.get()
             if first is not None:
                 if not self._finishing:
                     time.sleep(GATHER_SECONDS)
@@ -124,16 +122,16 @@ class Writer(Generic[_Said, _Line]):
             try:
                 lines.append(self._line(event))
             except Exception:  # an event that can't be rendered costs one line only
-                self.lose(1)
-            if len(lines) == self._at_once or self.events.empty():
+                self._lose(1)
+            if len(lines) == self._at_once or self._events.empty():
                 unflushed += self._write(lines)
-            event = None if self.events.empty() else self.events.get()
+            event = None if self._events.empty() else self._events.get()
         if lines:  # the last event could not be rendered, or was the None of `finish`
             unflushed += self._write(lines)
         try:
             self._out.flush()
         except Exception:  # I/O boundary: the disk is full, or the stream is closed
-            self.lose(unflushed)
+            self._lose(unflushed)
 
     def _write(self, lines: list[_Line]) -> int:
         """Write lines, and empty the list. Returns the number written."""
@@ -144,11 +142,11 @@ class Writer(Generic[_Said, _Line]):
                 del lines[:taken]
                 written += taken
         except Exception:  # I/O boundary: a failed write costs the lines not yet written
-            self.lose(len(lines))
+            self._lose(len(lines))
             lines.clear()
         return written
 
-    def lose(self, lines: int) -> None:
+    def _lose(self, lines: int) -> None:
         """Count lines that were not written."""
         with self._lock:
             self.lost += lines
