@@ -72,10 +72,10 @@ class Writer:
         self._events_written = False
         """Whether events are written but not committed."""
         self._failure: Exception | None = None
-        self.queue: queue.SimpleQueue[Append | Look | Feed | None] = queue.SimpleQueue()
-        self.closed = False
-        self.lock = threading.Lock()
-        """Held while checking `closed` and adding to the queue, which `put` does together."""
+        self._queue: queue.SimpleQueue[Append | Look | Feed | None] = queue.SimpleQueue()
+        self._closed = False
+        self.lock = threading.RLock()
+        """Held by `put`. A caller that decides on the contents of a message holds it around `put`, too."""
         self.since = 0.0
         """The monotonic time when the current message was begun; 0 while the thread is idle."""
         self.thread = threading.Thread(target=self._main, name="callboard-journal", daemon=True)
@@ -84,16 +84,16 @@ class Writer:
     def put(self, message: Append | Look | Feed) -> bool:
         """Queue a message. Returns False after `close`; the message is then dropped."""
         with self.lock:
-            if not self.closed:
-                self.queue.put(message)
-            return not self.closed
+            if not self._closed:
+                self._queue.put(message)
+            return not self._closed
 
     def close(self, timeout: float) -> bool:
         """Handle the queue, and close the file. Returns False on a timeout."""
         with self.lock:
-            if not self.closed:
-                self.closed = True
-                self.queue.put(None)
+            if not self._closed:
+                self._closed = True
+                self._queue.put(None)
         if threading.current_thread() is not self.thread:
             self.thread.join(timeout)
         return not self.thread.is_alive()
@@ -103,10 +103,10 @@ class Writer:
         while running:
             # Group commit: take the first message and all that are queued by now. Messages that arrive during the
             # commit form the next group, so the groups grow with the load.
-            waiting = [self.queue.get()]
-            many = self.queue.qsize()
+            waiting = [self._queue.get()]
+            many = self._queue.qsize()
             while len(waiting) <= many:
-                waiting.append(self.queue.get())
+                waiting.append(self._queue.get())
             if self.events:
                 self._write_events()
             appends: list[Append] = []

@@ -115,13 +115,11 @@ class FileJournal(Journal):
                     if not rows:
                         waiting += itertools.chain.from_iterable(self._waiting.values())
                         self._waiting.clear()
-                closed = self._writer.closed
-                if not closed:
-                    self._writer.queue.put(Append(rows, then, failed, waiting))
+                queued = self._writer.put(Append(rows, then, failed, waiting))
         if lazy:
             if not timed:
                 self.keep_soon()
-        elif closed and failed is not None:
+        elif not queued and failed is not None:
             failed(SupervisorStoppedError("the journal is closed"))
 
     def _flush_late(self) -> None:
