@@ -337,7 +337,7 @@ class Supervisor:
         left += [f"lane {name}" for name in self._lanes.close(blocked)]
         left += self._close_sessions(timeout)
         with contextlib.suppress(pykka.ActorDeadError):
-            left += _late("the root", [self._client.root.stop(block=False)], timeout)
+            left += _late("the switchboard", [self._client.root.stop(block=False)], timeout)
         left += [] if self._schedulers.root.stop(timeout) else [self._schedulers.root.thread.name]
         left += self._close_models(timeout)
         left += self._blocked_models(blocked)
