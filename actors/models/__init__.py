@@ -21,6 +21,7 @@ from callboard.actors.models._responses import (
     OperatorResponse,
     QuestionResponse,
     Words,
+    by_picture,
     read_response,
 )
 from callboard.actors.models._scripted import ScriptedModel
@@ -46,6 +47,7 @@ __all__ = [
     "ScriptedModel",
     "ToolInfo",
     "Words",
+    "by_picture",
     "chosen",
     "given_models",
     "labelled",

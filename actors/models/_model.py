@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.models._responses import AppResponse, OperatorResponse
+from callboard.actors.models._responses import AppResponse, by_picture
 from callboard.config import HostLog
 from callboard.messages import (
     Address,
@@ -105,7 +105,7 @@ class ModelRequest:
     @property
     def is_operator(self) -> bool:
         """True if an operator asks: it sees only a picture, without controls or text."""
-        return self.kind == AgentKind.OPERATOR or issubclass(self.response, OperatorResponse)
+        return by_picture(self.kind, self.response)
 
 
 NOTHING = Usage()

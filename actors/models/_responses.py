@@ -23,7 +23,16 @@ from pydantic import (
 
 from callboard.actors.models import _examples
 from callboard.actors.models._computer_use import as_function, tool_call
-from callboard.messages import Action, AgentStatus, AskedQuestion, ControlRef, InvalidAnswerError, as_json, maker
+from callboard.messages import (
+    Action,
+    AgentKind,
+    AgentStatus,
+    AskedQuestion,
+    ControlRef,
+    InvalidAnswerError,
+    as_json,
+    maker,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -276,6 +285,11 @@ class OperatorResponse(AgentResponse):
         """
         calls = (tool_call(said.tool, said.arguments) for said in super().decided_actions())
         return tuple(call for call in calls if call is not None)
+
+
+def by_picture(kind: str, response: type[AgentResponse]) -> bool:
+    """Return whether agents of a kind see only their target's picture, by its name or its class of answers."""
+    return kind == AgentKind.OPERATOR or issubclass(response, OperatorResponse)
 
 
 def read_response(schema: type[AgentResponse], content: object) -> AgentResponse:

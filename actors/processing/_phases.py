@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from callboard.actors.commands import stopped
 from callboard.actors.journal import Row
-from callboard.actors.models import OperatorResponse
+from callboard.actors.models import by_picture
 from callboard.actors.processing._asking import PeopleLine
 from callboard.actors.processing._shared import SharedNotes
 from callboard.actors.processing._targets import ListedTargets
@@ -144,7 +144,7 @@ class Context:
     @property
     def is_operator(self) -> bool:
         """True for an operator: its model sees the target's picture and no list of controls."""
-        return self.kind == AgentKind.OPERATOR or issubclass(self.spec.response, OperatorResponse)
+        return by_picture(self.kind, self.spec.response)
 
     def tell(self, name: EventName, run: Run, **data: Any) -> None:
         """Emit an event with the task, run, agent, state and step it belongs to."""
