@@ -7,9 +7,6 @@ lists the content that it keeps (from the reader and writer of openpyxl 3.1.5); 
 lost content does not count, because no person made it: calculation chains, printer settings, thumbnails,
 ignored-error marks, phonetic guides, sort marks, and the size and fonts of a note's box (its text and author are
 kept).
-
-python-docx writes back every part that it can reach, understood or not. It loses parts without a relationship, and
-it invalidates digital signatures.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ from openpyxl.drawing.image import PILImage
 from openpyxl.xml.functions import fromstring, tostring
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 _KEPT = re.compile(
     r"\[Content_Types\]\.xml|_rels/\.rels|docProps/(app|core|custom)\.xml|docProps/thumbnail\.\w+"
@@ -140,23 +137,6 @@ def lost_by_openpyxl(parts: dict[str, bytes]) -> list[str]:
         elif name.endswith(".vml") and _NOTE.search(data):
             lost.add("form controls")
     return sorted(lost - {""})
-
-
-def lost_by_docx(parts: dict[str, bytes], reached: Iterable[str]) -> list[str]:
-    """List the content of a document that python-docx would lose.
-
-    Args:
-        parts: The document's parts.
-        reached: The names of the parts that python-docx found by following relationships.
-
-    Returns:
-        Readable phrases, sorted; empty if python-docx keeps everything.
-    """
-    names = {name for name in parts if name != "[Content_Types].xml" and not name.endswith(".rels")}
-    lost = {f"the part {name}" for name in names - set(reached)}
-    if any(name.startswith("_xmlsignatures/") for name in parts):
-        lost.add("a digital signature")
-    return sorted(lost)
 
 
 def _lost_part(name: str) -> str:
