@@ -98,7 +98,7 @@ class WordTools(WordTableTools, WordFormatTools):
         list_type: ListKind = None,
         list_level: ListLevel = 1,
     ) -> Answer:
-        """Insert one or more paragraphs or list items before or after a control.
+        """Insert paragraphs or list items before or after a control.
 
         Without a control they are inserted at the end of the document.
         """
@@ -157,7 +157,7 @@ class WordTools(WordTableTools, WordFormatTools):
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Find and replace a text in the whole document or in one control.
+        """Find and replace a text in the document or a control.
 
         Tables, links, text boxes, headers, footers and notes are included. Fonts stay.
         """

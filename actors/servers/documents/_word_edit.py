@@ -102,7 +102,10 @@ def paragraphs_of(block: Block) -> Iterator[CT_P]:
 
 
 def replace_everywhere(file: WordFile, pattern: re.Pattern[str], new: str) -> int:
-    """Replace all matches in the body, text boxes, headers, footers and notes, and return their number."""
+    """Replace all matches in a document, and return their number.
+
+    Text boxes, headers, footers and notes are included.
+    """
     count = 0
     for part in (file.package.main, *(name for kind in _STORIES for name in file.package.related(kind))):
         for paragraph in file.package.tree(part).iter(qn("w:p")):
@@ -137,7 +140,7 @@ def insert_paragraphs(
 
 
 def put(file: WordFile, element: BaseOxmlElement, place: Block | None, *, before: bool) -> None:
-    """Put a new block beside another one, or at the end of the document without one."""
+    """Put a new block beside another one, or at the end."""
     if place is None:
         end = file.body.find(qn("w:sectPr"))
         if end is None:

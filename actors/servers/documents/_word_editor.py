@@ -1,4 +1,4 @@
-"""What the Word tools share: opening a document for an edit, and the parameters."""
+"""The base of the Word tools: editing a file, and common parameters."""
 
 from __future__ import annotations
 

@@ -65,7 +65,11 @@ def align(paragraph: CT_P, alignment: Alignment) -> None:
 
 
 def runs_of(paragraph: CT_P, pattern: re.Pattern[str]) -> list[CT_R]:
-    """Split runs so that each match has runs of its own, and return those; the text and its looks stay."""
+    """Split runs around the matches of a pattern.
+
+    Returns:
+        The runs that hold exactly the matches. The text and its format stay.
+    """
     whole = "".join(text for _, text in texts_of(paragraph))
     matches = [match.span() for match in pattern.finditer(whole) if match.group()]
     for place in sorted({place for match in matches for place in match}):
@@ -82,7 +86,12 @@ def runs_of(paragraph: CT_P, pattern: re.Pattern[str]) -> list[CT_R]:
 
 
 def _split(paragraph: CT_P, place: int) -> None:
-    """Split the run around a place in the visible text, counted in characters."""
+    """Split the run around a place in the visible text.
+
+    Args:
+        paragraph: The paragraph.
+        place: The characters before the place.
+    """
     position = 0
     for piece, text in texts_of(paragraph):
         offset = place - position
@@ -100,7 +109,7 @@ def _split(paragraph: CT_P, place: int) -> None:
 
 
 def _split_before(piece: BaseOxmlElement) -> None:
-    """Move a text and all after it to a run of their own, if something stands before them."""
+    """Move a text and its followers to a run of their own."""
     run, looks = piece.getparent(), piece.getparent().find(qn("w:rPr"))
     before = piece.getprevious()
     if before is None or before is looks:

@@ -48,7 +48,7 @@ class WordFormatTools(WordEditor):
         underline: Annotated[bool | None, Field(description="Null to leave it.")] = None,
         color: Annotated[str, Field(pattern="^(#?[0-9A-Fa-f]{6})?$", description="As RRGGBB; empty to leave it.")] = "",
     ) -> Answer:
-        """Set the font of a heading, a paragraph or a table, or of a part of its text.
+        """Set the font of a control or a part of its text.
 
         Omitted properties stay.
         """
@@ -82,7 +82,7 @@ class WordFormatTools(WordEditor):
         list_type: ListKind = None,
         list_level: ListLevel = 1,
     ) -> Answer:
-        """Set the alignment, the style or the list of a paragraph, a heading or a table.
+        """Set the alignment, style or list of a control.
 
         A list item joins a list of its kind right before or after it.
         """
@@ -121,7 +121,7 @@ def format_paragraphs(
     list_type: ListType | None = None,
     list_level: int = 1,
 ) -> None:
-    """Set what is given: the style, the alignment and the list of paragraphs."""
+    """Set the given properties of paragraphs; None and empty leave one."""
     for paragraph in paragraphs:
         if style_id:
             paragraph.style = style_id

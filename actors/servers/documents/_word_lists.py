@@ -29,7 +29,7 @@ _IGNORED = frozenset(qn(f"w:{name}") for name in ("bookmarkStart", "bookmarkEnd"
 
 
 def set_list(file: WordFile, paragraph: CT_P, kind: ListType, level: int) -> None:
-    """Make a paragraph an item of a list, or take it out of its list.
+    """Make a paragraph a list item, or an ordinary paragraph.
 
     It joins a list of the same kind right before or after it; otherwise it begins a new one, which counts from 1.
 
@@ -58,7 +58,10 @@ def _number(paragraph: CT_P, num: str, level: int) -> None:
 
 
 def _neighbours(file: WordFile, paragraph: BaseOxmlElement) -> Iterator[str]:
-    """Yield the list ids of the items right before a paragraph, the nearest first, then of those right after it."""
+    """Yield the list ids of adjacent items.
+
+    Those before the paragraph come first, the nearest one first.
+    """
     for preceding in (True, False):
         for sibling in paragraph.itersiblings(preceding=preceding):
             if sibling.tag in _IGNORED:
@@ -70,7 +73,7 @@ def _neighbours(file: WordFile, paragraph: BaseOxmlElement) -> Iterator[str]:
 
 
 def _num_of(file: WordFile, paragraph: BaseOxmlElement) -> str:
-    """Return the id of the list that a paragraph is in, of its own or by its style; empty if in none."""
+    """Return the id of a paragraph's list; empty if it has none."""
     numbering = paragraph.find(f"{qn('w:pPr')}/{qn('w:numPr')}")
     if numbering is None:
         numbering = file.styles.numbering(style_of(paragraph))
@@ -80,7 +83,7 @@ def _num_of(file: WordFile, paragraph: BaseOxmlElement) -> str:
 
 
 def _kind_of(file: WordFile, num: str, level: int) -> ListType | None:
-    """Tell the kind of a list on a level; None if the level is not defined."""
+    """Return a list's kind on a level; None for an undefined level."""
     root = next(iter(file.package.related("numbering")), "")
     if not root:
         return None

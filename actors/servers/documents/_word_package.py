@@ -1,4 +1,4 @@
-"""A Word file as a package of parts, of which an edit writes only those that it changed."""
+"""A Word file as parts; an edit writes only the changed ones."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ _PART_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.{}+
 
 
 class WordPackage:
-    """The parts of a Word file. Parses those that are asked for, and copies the bytes of all that did not change.
+    """The parts of a Word file.
 
-    python-docx reads a whole package, fails at relationships that lead nowhere, and writes every part again. Only its
-    element classes are used here.
+    A part is parsed when it is asked for. All parts that an edit did not change keep their bytes. python-docx reads a
+    whole package, fails at relationships that lead nowhere, and writes every part again; only its element classes are
+    used here.
     """
 
     def __init__(self, snapshot: Snapshot, parts: dict[str, bytes]) -> None:
@@ -47,11 +48,23 @@ class WordPackage:
         return self._trees[part]
 
     def related(self, kind: str) -> list[str]:
-        """List the parts that the main part refers to, by kind, such as ``styles``; missing ones are left out."""
+        """List the parts of a kind to which the main part refers.
+
+        Args:
+            kind: The end of a relationship's type, such as ``styles``.
+
+        Returns:
+            Their names; missing parts are left out.
+        """
         return self._targets(_rels_of(self.main), posixpath.dirname(self.main), kind)
 
     def add(self, kind: str, root: BaseOxmlElement) -> BaseOxmlElement:
-        """Add a part to which the main part refers, such as ``numbering``; returns `root`."""
+        """Add a part to which the main part refers.
+
+        Args:
+            kind: The end of the relationship's type, such as ``numbering``.
+            root: Its root element, which is returned.
+        """
         folder = posixpath.dirname(self.main)
         names = (posixpath.join(folder, f"{kind}{number or ''}.xml") for number in range(len(self.parts) + 1))
         name = next(name for name in names if name not in self.parts)
@@ -72,7 +85,7 @@ class WordPackage:
         return root
 
     def to_bytes(self) -> bytes:
-        """Return the bytes of the file: changed and new parts as they are now, all others as they were."""
+        """Return the bytes of the file, with those of unchanged parts."""
         changed = {name: _bytes_of(tree) for name, tree in self._trees.items() if self._changed(name, tree)}
         out = io.BytesIO()
         with (

@@ -1,4 +1,4 @@
-"""The styles of a Word document: finding, adding, and what a paragraph inherits from its style."""
+"""The styles of a Word document, and properties inherited from them."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _SIZES = {0: 24, 1: 16, 2: 14, 3: 12}
 
 
 class Styles:
-    """The styles of a document, by id and by name. A document may have none.
+    """The styles of a document, by id and by name.
 
-    The elements are read without python-docx's proxies, which fail at a style without a type.
+    A document may have none. The elements are read without python-docx's proxies, which fail at a style without a type.
     """
 
     def __init__(self, package: WordPackage) -> None:
@@ -40,7 +40,9 @@ class Styles:
         self._levels: dict[str, int | None] = {}
 
     def find(self, kind: StyleKind, name: str) -> str:
-        """Find a style's id by its name in any case, or by its id.
+        """Find a style's id by its name or its id.
+
+        Capitals do not matter.
 
         Raises:
             ToolError: If the document has no such style; the text lists the styles that it has.
@@ -52,16 +54,23 @@ class Styles:
         raise ToolError(msg)
 
     def has(self, kind: StyleKind, name: str) -> str:
-        """Find a style's id as `find`, but return an empty string if there is none."""
+        """Find a style's id as `find`; empty if there is none."""
         return self._id_of(kind, name)
 
     def heading(self, level: int) -> str:
-        """Return the id of a heading's style; level 0 is the title. Adds the style if it is missing."""
+        """Return the id of a heading's style.
+
+        Level 0 is the title. A missing style is added to the document.
+        """
         name = f"heading {level}" if level else "Title"
         return self._id_of("paragraph", name) or self._add_heading(name, level)
 
     def level(self, style_id: str) -> int | None:
-        """Return the heading level of a style: 1 to 9, 0 for the title, None for other styles."""
+        """Return the heading level of a style.
+
+        Returns:
+            1 to 9; 0 for the title, None for other styles.
+        """
         if style_id not in self._levels:
             self._levels[style_id] = self._level_of(style_id)
         return self._levels[style_id]
@@ -75,7 +84,7 @@ class Styles:
         return None
 
     def is_default(self, style_id: str) -> bool:
-        """Tell whether a paragraph style is the one of paragraphs without a style."""
+        """Tell whether a style is that of paragraphs without one."""
         return style_id in {"", self._default("paragraph")}
 
     def _all(self, kind: str) -> Iterator[BaseOxmlElement]:

@@ -162,7 +162,9 @@ def append_rows(table: Table, rows: list[list[Cell]]) -> None:
 
 
 def delete_lines(table: Table, rows: set[int], columns: set[int]) -> None:
-    """Delete rows and columns, counted from 0. Merged cells that reach across them become smaller.
+    """Delete rows and columns, counted from 0.
+
+    Merged cells that reach across them become smaller.
 
     Raises:
         ToolError: If there is no such row or column, if nothing would be left, or if a row begins merged cells that
@@ -198,7 +200,9 @@ def delete_lines(table: Table, rows: set[int], columns: set[int]) -> None:
 
 
 def make_table(file: WordFile, header: list[str], rows: list[list[Cell]], style: str) -> CT_Tbl:
-    """Make a table. The header row is bold and repeated on each page.
+    """Make a table.
+
+    The header row is bold and repeated on each page.
 
     Raises:
         ToolError: If the document has no such table style.
@@ -226,7 +230,7 @@ def text_of(value: Cell) -> str:
 
 
 def rows_of(table: Table) -> list[BaseOxmlElement]:
-    """List the elements of a table's rows, also of those in content controls."""
+    """List the a table's rows, with those in content controls."""
     return list(_unwrapped(table._tbl, qn("w:tr")))
 
 
@@ -242,7 +246,7 @@ def _like(row: BaseOxmlElement) -> BaseOxmlElement:
 
 
 def _delete_cells(row: BaseOxmlElement, columns: set[int]) -> None:
-    """Delete a row's cells in some columns; cells that reach across them become narrower."""
+    """Delete a row's cells in some columns, and narrow wider cells."""
     column = 0
     spans: list[tuple[BaseOxmlElement | None, BaseOxmlElement | None]]
     for place in ("w:gridBefore", "w:tc", "w:gridAfter"):

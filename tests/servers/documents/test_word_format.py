@@ -1,4 +1,4 @@
-"""Formatting Word documents: lists, alignment, styles, and the font of a part of a text."""
+"""Formatting Word documents: lists, alignment, styles, fonts, and table lines."""
 
 from __future__ import annotations
 
@@ -227,7 +227,10 @@ def grid(path: Path) -> list[list[str]]:
 
 @pytest.fixture
 def figures(workspace: Path) -> Path:
-    """Give a table of three by three cells, whose first row is merged over two columns, and two rows of the last column."""
+    """Give a table of nine cells, some merged.
+
+    The first row is merged over two columns, the last column over two rows.
+    """
     path = workspace / "figures.docx"
     document = docx.Document()
     table = document.add_table(3, 3)

@@ -1,4 +1,4 @@
-"""What an edit of a Word file leaves alone: every part that it does not change, byte for byte."""
+"""Edits of Word files that keep all other parts byte for byte."""
 
 from __future__ import annotations
 
