@@ -30,6 +30,7 @@ SHORT = (
     "actors/journal/*.py",
     "actors/root/*.py",
     "actors/runtime/*.py",
+    "actors/servers/documents/*.py",
     "actors/states/*.py",
     "supervisor.py",
     "surface.py",

@@ -215,18 +215,26 @@ ENDINGS = {
         3,
         "because the model gave no decision: local:x gave no answer: no connection to http://127.0.0.1:9/v1/",
     ),
-    "a document that is none": (lambda: document(b"no document"), 1, DAMAGED + "it is no Office document, or was cut)"),
+    "a document that is none": (
+        lambda: document(b"no document"),
+        1,
+        DAMAGED + "it is not an Office document, or is truncated)",
+    ),
     "an empty document": (lambda: document(b""), 1, DAMAGED + "it is empty)"),
-    "another archive": (lambda: document(zipped(x=b"y")), 1, DAMAGED + "it has no list of content types, so it is no "),
+    "another archive": (
+        lambda: document(zipped(x=b"y")),
+        1,
+        DAMAGED + "it has no list of content types, so it is not ",
+    ),
     "a document with a password": (
         lambda: document(OLE + bytes(600) + ENCRYPTED + bytes(600)),
         1,
-        "'a.docx' is protected with a password; it is not opened, and stays as it is",
+        "'a.docx' is protected with a password; it was not opened, and is unchanged",
     ),
     "a document in UTF-32": (
         lambda: document(zipped(**{"[Content_Types].xml": UTF_32})),
         1,
-        "'a.docx' is not read: its part [Content_Types].xml is in UTF-32, which no Office program writes; save ",
+        "'a.docx' is refused: its part [Content_Types].xml is in UTF-32, which no Office program writes; save ",
     ),
     "a document in UTF-7": (
         lambda: document(zipped(**{"[Content_Types].xml": UTF_7})),
