@@ -115,7 +115,7 @@ def main(arguments: list[str] | None = None) -> int:
             measured[name] = hold(list(part(sizes)), min(rounds, FEW), math.inf, partial(say, part=name))
     how |= dict.fromkeys(options.only, f"on {datetime.now(UTC):%Y-%m-%d} at commit {state}")
     if "job" in options.only:
-        how["job"] += f", in {rounds} rounds, in {min(rounds, FEW)} of them what takes over {options.seconds:g} s"
+        how["job"] += f", {rounds} rounds, or {min(rounds, FEW)} for contenders over {options.seconds:g} s"
     if options.json:
         options.json.write_text(json.dumps({"parts": measured, "how": how}, indent=1), "utf-8")
     answers: Answers = {cell: said for part in measured.values() for cell, said in part.items()}

@@ -144,8 +144,8 @@ VARIANTS = {
     "full": Variant("callboard, journal `full`, log", "full"),
     "off": Variant("callboard, no journal, no log", None),
     "blocks": Variant("callboard, `process`, log, a surface that may block", "process", surface=MemoBlocks),
-    "once": Variant("callboard, `process`, log, actions that must not be repeated", "process", surface=MemoOnce),
-    "own": Variant("callboard, `process`, log, a window a task", "process", own=True),
+    "once": Variant("callboard, `process`, log, actions with effect `once`", "process", surface=MemoOnce),
+    "own": Variant("callboard, `process`, log, one window per task", "process", own=True),
     "waits": Variant("callboard, 8 waits of 10 ms a task, a window a task", "process", own=True, wait=0.01),
 }
 

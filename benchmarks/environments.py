@@ -30,7 +30,7 @@ class Peer:
 
 PEERS = {
     "autogen-rpc": Peer("autogen-core, two RPCs", "autogen-core", ("autogen_agents", "rpc")),
-    "autogen-messages": Peer("autogen-core, a message a step", "autogen-core", ("autogen_agents", "messages")),
+    "autogen-messages": Peer("autogen-core, one message per step", "autogen-core", ("autogen_agents", "messages")),
     "agent-framework": Peer("agent-framework", "agent-framework", ("agent_framework_workflow", "plain")),
     "agent-framework-checkpoint": Peer(
         "agent-framework, checkpoints in memory", "agent-framework", ("agent_framework_workflow", "checkpoint")

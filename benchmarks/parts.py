@@ -133,7 +133,7 @@ def titles() -> dict[str, str]:
     """Name the contenders of the job, for people."""
     return {
         "J": "raw Pykka, 10 messages (J)",
-        "record": "the record of a task alone: `process`, log, no agents",
+        "record": "the record only: `process`, log, no agents",
         **{name: VARIANTS[name].title for name in JOB_VARIANTS},
         **{name: peer.title for name, peer in PEERS.items()},
     }
