@@ -33,7 +33,7 @@ def test_a_goal_is_met_if_its_median_keeps_the_bound():
     assert len(rows) == len(GOALS)
     assert [row for row in rows if "not measured" not in row] == [
         "| a task with journal and log, at 100: CPU time | ≤ 16 J | 3.00 (3.00 to 3.00) | yes |",
-        "| a task, no journal, no log, at 100: CPU time | ≤ 12 J | 13.0 (13.0 to 13.0) | no |",
+        "| a task without journal and log, at 100: CPU time | ≤ 12 J | 13.0 (13.0 to 13.0) | no |",
     ]
     assert "| a task with journal and log, at 1: CPU time | ≤ 20 J | not measured |  |" in rows
 
