@@ -126,7 +126,7 @@ class EventName(Term):
     JOURNAL_FAILED = "journal.failed"
     """The journal can't be written: no more tasks are accepted, and agents stop before their next action."""
     THREAD_BLOCKED = "thread.blocked"
-    """A thread that must not block is held up: the event loop's, where agents decide, the switchboard's, the journal's;
+    """A thread that must not block is held up: the event loop's, where agents decide, the root's, the journal's;
     `thread` names it, `stack` is the place where it hangs, `seconds` the time so far."""
     THREAD_FREED = "thread.freed"
     """The blocked thread runs again."""

@@ -1,4 +1,4 @@
-"""Hand-offs: typed messages between agents, sent through the supervisor's switchboard."""
+"""Hand-offs: typed messages between agents, sent through the root."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Assign(Message):
     run_id: RunId
     address: Address
     token: Token = 0
-    """The fencing token of the lease on the target; the switchboard sets it when the target is free."""
+    """The fencing token of the lease on the target; the root sets it when the target is free."""
     request: str
     """The work of this agent."""
     task_request: str = ""

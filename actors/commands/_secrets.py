@@ -279,7 +279,7 @@ def _redacted(redactor: Redactor, message: _T) -> _T:
 
 @functools.lru_cache(maxsize=64)
 def _digest(key: str, salt: str) -> str:
-    """Hash a key slowly; cached, as the submitter computes it before the switchboard needs it."""
+    """Hash a key slowly; cached, as the submitter computes it before the root needs it."""
     return f"secret:{hashlib.pbkdf2_hmac('sha256', key.encode(), salt.encode(), KEY_ROUNDS).hex()}"
 
 

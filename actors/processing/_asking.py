@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CallAsks:
-    """Message to the switchboard: a running call asks a person."""
+    """Message to the root: a running call asks a person."""
 
     question: Question
     reply: Callable[[Answer | None], None]
@@ -24,13 +24,13 @@ class CallAsks:
 
 @dataclass(frozen=True)
 class CallAsksNoMore:
-    """Message to the switchboard: the call that asked is over."""
+    """Message to the root: the call that asked is over."""
 
     question: Question
 
 
 class PeopleLine:
-    """Pass questions of running calls to the desk; the switchboard sets `post`."""
+    """Pass questions of running calls to the desk; the root sets `post`."""
 
     def __init__(self) -> None:
         self.post: Callable[[object], None] | None = None
