@@ -1,9 +1,8 @@
-"""Measure a look at a window, beside a raw walk of the same window: ``python -m benchmarks.desktop``.
+"""Measure observations of windows beside a raw walk: ``python -m benchmarks.desktop``.
 
-It opens real programs on a private display, looks at each again and again, and prints the medians as a table in
-Markdown. The raw walk asks each object that is to be seen for its role, states, name, place and children, one call
-after the other, and lists no table: what a look needs at least, without its texts, its
-numbers, and its picture.
+It opens real programs on a private display, observes each one repeatedly, and prints the medians as a table in
+Markdown. The raw walk queries each visible object for its role, states, name, place and children, one call after the
+other, and lists no table. That is the minimum of an observation, without its texts, numbers and picture.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ SCREEN = 0
 
 
 def raw_walk(program: Program) -> int:
-    """Walk a program's windows with one call at a time, and give how many objects were seen."""
+    """Walk a program's windows call by call, and count the visible objects."""
 
     def ask(call: Ask) -> Any:
         (answer,) = program.ask([call])
@@ -60,7 +59,7 @@ def raw_walk(program: Program) -> int:
 
 
 def median(what: Callable[[], object], rounds: int) -> float:
-    """Give the median time of something in milliseconds."""
+    """Give the median time of a function in milliseconds."""
     times = []
     for _ in range(rounds):
         begin = time.perf_counter()
@@ -70,10 +69,10 @@ def median(what: Callable[[], object], rounds: int) -> float:
 
 
 def measure(server: DesktopServer, name: str, rounds: int) -> str:
-    """Open a program, look at it, and give its row of the table."""
+    """Open a program, observe it, and return its row of the table."""
     application = next(target for target in server.targets() if target.id == name)
     window = server.start(application, {})
-    desk = server._opened()  # noqa: SLF001 - for what walks beside it
+    desk = server._opened()  # noqa: SLF001 - for the raw walk
     program = desk.programs.of_process(int(str(window.binds["process"])))
     assert program is not None  # noqa: S101 - for the type checker
     controls = len(server.observe(window, Look()).controls)

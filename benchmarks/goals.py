@@ -1,4 +1,4 @@
-"""The goals that were set, and what came out."""
+"""The goals, and their comparison with measurements."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from benchmarks.contest import Answers, Number, Spread
 
 IDEAL = 0.08
-"""Seconds that 8 waits of 10 ms take, one after the other."""
+"""Seconds of 8 waits of 10 ms, one after the other."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A bound for one number, or for the ratio of two within their rounds."""
+    """A bound for one number, or for the ratio of two."""
 
     what: str
     sign: Literal["≤", "≥"]
@@ -28,30 +28,33 @@ class Goal:
     scale: float = 1.0
 
     def found(self, answers: Answers) -> Spread | None:
-        """Give what was measured, in the goal's unit; None if it was not."""
+        """Give the measurement in the goal's unit; None if there is none."""
         if self.below is None:
             return spread(answers, self.above, self.scale)
         return ratio(answers, self.above, self.below, self.scale)
 
     def met(self, found: Spread) -> bool:
-        """Say whether the median keeps the bound."""
+        """Check whether the median is within the bound."""
         return found.median <= self.bound if self.sign == "≤" else found.median >= self.bound
 
 
 def faster_than(peer: str, title: str, times: float, ours: str = "process") -> Goal:
-    """Make a goal for the tasks per second against a peer, by wall clock."""
+    """Make a goal for the tasks per second against a peer."""
     what = f"tasks per second{' with `full`' if ours == 'full' else ''} against {title}, at 100"
     return Goal(what, "≥", times, "times", (f"{peer}@100", "seconds"), (f"{ours}@100", "seconds"))
 
 
 def full_at(size: int, key: str = "cpu") -> Goal:
-    """Make a goal for what waiting for the disk costs."""
+    """Make a goal for the cost of waiting for the disk."""
     what = f"`full` against `process`{', by wall clock' if key == 'seconds' else ''}, at {size}"
     return Goal(what, "≤", 1.5, "times", (f"full@{size}", key), (f"process@{size}", key))
 
 
 def in_jobs(what: str, name: str, size: int, bound: float) -> tuple[Goal, Goal]:
-    """Make a goal in raw jobs: by instructions, which hold still, and by CPU time, which any machine tells."""
+    """Make goals in raw jobs: by instructions, and by CPU time.
+
+    Instructions are stable; CPU time can be measured on any machine.
+    """
     keys = (("instructions", "instructions"), ("cpu", "CPU time"))
     by_instructions, by_cpu = (
         Goal(f"{what}, at {size}: {title}", "≤", bound, "J", (f"{name}@{size}", key), (f"J@{size}", key))

@@ -1,4 +1,4 @@
-"""The report: tables in Markdown, and where they stand in the document."""
+"""The report: tables in Markdown, and their places in the document."""
 
 from __future__ import annotations
 
@@ -58,15 +58,17 @@ FIGURES: tuple[tuple[str, Number, str, float], ...] = (
     ("a tool call over stdio", ("tools", "stdio"), "µs", 1e6),
     ("a tool call over HTTP", ("tools", "http"), "µs", 1e6),
 )
-"""What is told beside the job and the goals: its name, the number, and its unit and scale."""
+"""The other figures: the name, the number, its unit and its scale."""
 
 
 def sections(answers: Answers, how: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Write what was measured, by the name of its section in the document; what was not is left out.
+    """Write the measurements, by section of the document.
+
+    A section without a measurement is left out.
 
     Args:
-        answers: What was measured.
-        how: When, and in which state of the code, by part.
+        answers: The measurements.
+        how: The date and the commit, by part.
     """
     written = {
         "machine": machine(answers, how or {}),
@@ -80,7 +82,7 @@ def sections(answers: Answers, how: Mapping[str, str] | None = None) -> dict[str
 
 
 def replaced(document: str, name: str, text: str) -> str:
-    """Put a text in the place of a section of a document.
+    """Replace a section of a document.
 
     Raises:
         ValueError: If the document has no such section.
@@ -93,7 +95,7 @@ def replaced(document: str, name: str, text: str) -> str:
 
 
 def machine(answers: Answers, how: Mapping[str, str]) -> str:
-    """Say what it was measured on, beside which libraries, and when."""
+    """Describe the machine, the libraries and the dates."""
     there = {cell.partition("@")[0] for cell in answers}
     named = {peer.environment: REQUIREMENTS[peer.environment] for name, peer in PEERS.items() if name in there}
     versions = [f"Pykka {metadata.version('pykka')}", f"pydantic {metadata.version('pydantic')}"]
@@ -105,12 +107,15 @@ def machine(answers: Answers, how: Mapping[str, str]) -> str:
 
 
 def sizes_of(answers: Answers) -> list[int]:
-    """Give the numbers of tasks at once that the job was measured with."""
+    """Give the measured numbers of tasks at once."""
     return sorted({int(cell.partition("@")[2]) for cell in answers if cell.startswith("J@")})
 
 
 def _job(answers: Answers, key: str, found: Callable[[Number, Number], Spread | None]) -> Iterator[str]:
-    """Draw the table of the job, of what is found for a number of a contender and the same one of J."""
+    """Draw a table of the job.
+
+    `found` gets a number of a contender and the same number of J.
+    """
     sizes = sizes_of(answers)
     if not sizes:
         return
@@ -125,7 +130,7 @@ def _job(answers: Answers, key: str, found: Callable[[Number, Number], Spread | 
 
 
 def _counted(answers: Answers) -> bool:
-    """Whether instructions could be counted."""
+    """Check whether instructions were counted."""
     return any("instructions" in said for said in answers.get(f"J@{max(sizes_of(answers), default=0)}", ()))
 
 
@@ -180,7 +185,7 @@ def _spread(values: Spread | None) -> str:
 
 
 def _number(value: float) -> str:
-    """Write three digits that matter."""
+    """Write a value with three significant digits."""
     if abs(value) >= 100:  # three digits
         return f"{value:.0f}"
     return f"{value:#.3g}".rstrip(".")

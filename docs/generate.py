@@ -1,5 +1,6 @@
-"""Update the generated parts of the documents: ``python docs/generate.py`` prints the files that changed.
+"""Update the generated parts of the documents: ``python docs/generate.py``.
 
+It prints the names of the files that changed.
 A generated part is between ``<!-- generated: NAME -->`` and ``<!-- end -->``; everything else is written by hand.
 """
 # ruff: noqa: INP001, T201 - a script that prints its report
@@ -99,7 +100,7 @@ def machine(kind: AgentKind) -> str:
 
 
 def emitted() -> dict[EventName, set[str]]:
-    """Find the events that the source emits, with the keys of their data."""
+    """Find the events that the source emits, and their data keys."""
     found: dict[EventName, set[str]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         place = path.relative_to(PACKAGE).parts
@@ -216,7 +217,7 @@ def type_name(annotation: Any) -> str:  # noqa: PLR0911 - any annotation, a line
 
 
 def field_type(name: str, field: FieldInfo) -> str:
-    """Describe a field's type in words; a number is in seconds if the field's name says so."""
+    """Describe a field's type in words; some names mean seconds."""
     described = type_name(field.annotation)
     return described.replace("number", "seconds") if name.endswith("seconds") or name in _TIMES else described
 
@@ -248,7 +249,7 @@ def _default(field: FieldInfo) -> str:  # noqa: PLR0911 - a line a form
 
 
 def setting_sections() -> Iterator[tuple[str, type[BaseModel]]]:
-    """Give all sections with their keys, nested ones too, in the order of `Settings`."""
+    """Give all sections with their keys, nested ones too, in order."""
     yield from _sections_of(Settings, "")
 
 

@@ -1,4 +1,4 @@
-"""A custom kind of agent: an editor of windows that reviews its own work."""
+"""A custom kind of agent: an editor that reviews its own work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People in the loop, by queue: each free person takes the next event."""
+"""People in the loop, by queue: people take the next event."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def work(request: ModelRequest) -> dict[str, object]:
 
 
 def main() -> None:
-    """Decide on the requests of three tasks: approve two, and reject the attic."""
+    """Decide on three requests: approve two, and reject the attic."""
     windows = [MemoryServer.window(room) for room in ROOMS]
     settings = Settings.load(policy=POLICY)
     inbox: queue.SimpleQueue[Event] = queue.SimpleQueue()

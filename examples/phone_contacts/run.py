@@ -63,7 +63,7 @@ def app(request: ModelRequest) -> dict[str, Any]:
 
 
 def mobile(request: ModelRequest) -> dict[str, Any]:
-    """Choose the next action from the screen and the fields typed so far."""
+    """Choose the next action from the screen and the typed fields."""
     people: Any = request.subtasks[0].output["rows"]  # type: ignore[call-overload,index]
     called = [action.tool for record in request.memory for action in record.decision.actions]
     seen = {(each.name, each.kind): each.id for each in request.observation.controls}
@@ -100,7 +100,7 @@ def add_contacts(folder: Path, serial: str, port: int) -> TaskResult:
 
 
 def main() -> int:
-    """Run the task on a device, or on a `Phone` whose screen is saved as a picture."""
+    """Run the task on a device, or on a `Phone`."""
     parser = argparse.ArgumentParser(description="Type the contacts of a Word table into a phone.")
     parser.add_argument("--device", help="the serial of a real device, as `adb devices` lists it")
     parser.add_argument(

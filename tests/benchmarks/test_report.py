@@ -109,5 +109,5 @@ def test_every_line_of_the_plot_has_a_colour_of_its_own():
 
 
 def test_a_contender_that_failed_is_named_in_the_table():
-    answers = {**measured(J_at_10=0.001), "process@10": [{"error": "it is gone", "round": 0}]}
+    answers = {**measured(J_at_10=0.001), "process@10": [{"error": "the process is gone", "round": 0}]}
     assert "| callboard, journal `process`, log | failed | yes |" in sections(answers)["job"]
