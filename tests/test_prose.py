@@ -1,4 +1,4 @@
-"""The language of docstrings and comments: plain, and the field's own."""
+"""The language of docstrings, comments and pages: plain, with the field's own terms."""
 
 from __future__ import annotations
 
@@ -32,6 +32,9 @@ SHORT = (
     "actors/runtime/*.py",
     "actors/servers/documents/*.py",
     "actors/states/*.py",
+    "benchmarks/**/*.py",
+    "docs/*.py",
+    "examples/**/*.py",
     "supervisor.py",
     "surface.py",
 )
@@ -51,6 +54,9 @@ PLAIN = (
 )
 """Where the prose is plain."""
 
+PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "docs/*.md")
+"""Pages with plain prose."""
+
 
 def docstrings(path: Path) -> Iterator[tuple[int, str, bool]]:
     """Give the docstrings of a file, each with its line, and whether it describes a field."""
@@ -67,6 +73,16 @@ def comments(path: Path) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
         if token.type == tokenize.COMMENT and not re.search(r"noqa|type: ignore", token.string):
             yield token.start[0], token.string
+
+
+def prose(page: Path) -> Iterator[tuple[int, str]]:
+    """Give the lines of a Markdown page outside of code, each with its number."""
+    fenced = False
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("```"):
+            fenced = not fenced
+        elif not fenced and not line.startswith("    "):
+            yield number, re.sub(r"`[^`]*`", "", line)
 
 
 def files(part: str) -> list[Path]:
@@ -108,5 +124,17 @@ def test_prose_has_no_private_language(part):
             against += [
                 f"{path.relative_to(ROOT)}:{line}: {word!r}" for word in FORBIDDEN if re.search(rf"\b{word}s?\b", lower)
             ]
+    assert against == []
+    assert 1000 * what <= MOST_WHAT * words
+
+
+@pytest.mark.parametrize("page", [path for part in PAGES for path in files(part)], ids=lambda path: path.name)
+def test_a_page_has_no_private_language(page):
+    words, what, against = 0, 0, []
+    for number, line in prose(page):
+        lower = line.lower()
+        words += len(WORD.findall(lower))
+        what += len(re.findall(r"\bwhat\b", lower))
+        against += [f"{number}: {word!r}" for word in FORBIDDEN if re.search(rf"\b{word}s?\b", lower)]
     assert against == []
     assert 1000 * what <= MOST_WHAT * words
