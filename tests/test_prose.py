@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 OPENINGS = ("What", "How", "Whether", "Who", "That", "Which", "Where")
-"""Words that a first line does not open with; a field's description may open with Whether."""
+"""Words that do not open a first line; a field's description may open with Whether."""
 LONGEST = 12
 """Words in a first line."""
 MOST_WHAT = 2
-"""How often "what" may stand in 1,000 words."""
+"""Most uses of "what" in 1,000 words."""
 FORBIDDEN = ("nobody", "somebody", "whoever", "anew", "all the same", "of which", "deed", "veil")
 WORD = re.compile(r"[A-Za-z']+")
 
@@ -37,8 +37,10 @@ SHORT = (
     "examples/**/*.py",
     "supervisor.py",
     "surface.py",
+    "tests/*/conftest.py",
+    "tests/[!t]*.py",
 )
-"""Where all first lines are short."""
+"""Files whose first lines are short."""
 PLAIN = (
     *SHORT,
     "actors/commands/*.py",
@@ -52,14 +54,14 @@ PLAIN = (
     "terminal/*.py",
     "testing/**/*.py",
 )
-"""Where the prose is plain."""
+"""Files with plain prose."""
 
 PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "docs/*.md")
 """Pages with plain prose."""
 
 
 def docstrings(path: Path) -> Iterator[tuple[int, str, bool]]:
-    """Give the docstrings of a file, each with its line, and whether it describes a field."""
+    """Give the docstrings of a file as (line, text, describes a field)."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         body = getattr(node, "body", None)
         for place, statement in enumerate(body if isinstance(body, list) else ()):
@@ -69,7 +71,7 @@ def docstrings(path: Path) -> Iterator[tuple[int, str, bool]]:
 
 
 def comments(path: Path) -> Iterator[tuple[int, str]]:
-    """Give the comments of a file, but for marks of tools, each with its line."""
+    """Give the comments of a file with their lines, except marks of tools."""
     for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
         if token.type == tokenize.COMMENT and not re.search(r"noqa|type: ignore", token.string):
             yield token.start[0], token.string
