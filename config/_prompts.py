@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def load_prompts(settings: Settings, texts: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Read the prompt of each kind of agent: the operator's file, the kind's own text, or the shipped file.
+    """Read the prompt of each kind of agent.
+
+    A prompt is the operator's file, the kind's own text, or the shipped file.
 
     Args:
         settings: Name the operator's files.

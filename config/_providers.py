@@ -20,7 +20,10 @@ COMPATIBLE = "openai-compatible"
 
 
 class Provider(Section):
-    """A provider of models. A model is named `PROVIDER:MODEL`, with the provider's own name for the model."""
+    """A provider of models.
+
+    A model is named `PROVIDER:MODEL`, with the provider's own name for the model.
+    """
 
     kind: str = ""
     """Its API: `openai`, `anthropic`, `google`, `ollama` …, or `openai-compatible`. By default its own name, if that is

@@ -1,4 +1,7 @@
-"""Settings from YAML and the environment; every field has a type, a default and a description."""
+"""Settings from YAML and the environment.
+
+Every field has a type, a default and a description.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ if TYPE_CHECKING:
 
 
 class _Environment(EnvSettingsSource):
-    """The environment as a source; a secret is used verbatim, even if it looks like JSON."""
+    """The environment as a source.
+
+    A secret is used verbatim, even if it looks like JSON.
+    """
 
     def explode_env_vars(self, field_name: str, field: FieldInfo, env_vars: Mapping[str, str | None]) -> dict[str, Any]:
         """Collect the variables of a section."""
@@ -59,9 +65,10 @@ class _Environment(EnvSettingsSource):
 
 
 class Settings(BaseSettings):
-    """All settings. `Settings()` has the defaults and the environment; `Settings.load` also reads a file.
+    """All settings.
 
-    A variable `CALLBOARD_LIMITS__STEPS=20` sets `limits.steps` and overrides the file.
+    `Settings()` has the defaults and the environment; `Settings.load` also reads a file. A variable
+    `CALLBOARD_LIMITS__STEPS=20` sets `limits.steps` and overrides the file.
     """
 
     model_config = SettingsConfigDict(
@@ -120,12 +127,18 @@ class Settings(BaseSettings):
 
     @property
     def base(self) -> Path:
-        """The base of relative paths: the settings file's folder, else the current one."""
+        """The base of relative paths.
+
+        It is the settings file's folder, else the current one.
+        """
         return self._base
 
     @property
     def plugin_kinds(self) -> tuple[str, ...]:
-        """The kinds of agents in `agents`; a kind has the name of its entry point."""
+        """The kinds of agents in `agents`.
+
+        A kind has the name of its entry point.
+        """
         return tuple(name.rpartition(":")[2] for name in self.agents)
 
     @model_validator(mode="before")

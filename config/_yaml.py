@@ -1,4 +1,7 @@
-"""YAML files: settings, tasks and scripts are read in the same way, and duplicate keys are errors."""
+"""YAML files.
+
+Settings, tasks and scripts are read in the same way, and duplicate keys are errors.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,17 @@ if TYPE_CHECKING:
 
 
 class YamlError(Exception):
-    """A file is invalid. The message gives the position, but no value, since it may be a secret."""
+    """A file is invalid.
+
+    The message gives the position, but no value, since it may be a secret.
+    """
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader, which would silently use the last of two equal keys, with a check for them."""
+    """PyYAML's safe loader, with a check for duplicate keys.
+
+    Without it, the last of two equal keys would silently be used.
+    """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:  # noqa: FBT001, FBT002 - as PyYAML's
         """Build a mapping.

@@ -130,7 +130,10 @@ class AnswerRefusedError(CallboardError):
 
 
 class ScriptError(CallboardError):
-    """A scripted model's script ran dry, is malformed, or has an invalid reference."""
+    """A scripted model's script is invalid, or has no further answer.
+
+    Invalid is a malformed script, or one with an invalid reference.
+    """
 
 
 class ModelError(CallboardError):
@@ -183,9 +186,9 @@ class JournalError(CallboardError):
 
 
 class JournalInUseError(JournalError):
-    """The journal is open in another process, or another supervisor of this one.
+    """The journal is open in another process or supervisor.
 
-    It was not touched.
+    The supervisor may be another one of this process. It was not touched.
 
     Attributes:
         pid: The id of that process; 0 if it is not known.
@@ -203,11 +206,16 @@ class JournalInUseError(JournalError):
 
 
 class JournalDamagedError(JournalError):
-    """The file is no journal, or an incomplete one. It was not changed."""
+    """The file is not a journal, or an incomplete one.
+
+    It was not changed.
+    """
 
 
 class JournalNewerError(JournalError):
-    """A newer version of this library wrote the journal. It was not changed.
+    """A newer version of this library wrote the journal.
+
+    It was not changed.
 
     Attributes:
         version: The version of its tables.
@@ -249,7 +257,10 @@ class StepTimeoutError(CallboardError):
 
 
 class DoubtError(CallboardError):
-    """An action is in doubt after a crash, and no person may be asked."""
+    """An action is in doubt after a crash.
+
+    No person may be asked about it.
+    """
 
 
 class BrokenMachineError(CallboardError, TypeError):

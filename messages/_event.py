@@ -10,7 +10,10 @@ from callboard.messages._base import Message, RunId, Seconds, Term, Timestamp
 
 
 class EventName(Term):
-    """The names of all events. The docstring of each is its line in the catalogue."""
+    """The names of all events.
+
+    The docstring of each is its line in the catalogue.
+    """
 
     SUPERVISOR_STARTED = "supervisor.started"
     """The supervisor accepts tasks."""
@@ -137,7 +140,10 @@ class EventName(Term):
 
 
 class Event(Message):
-    """A fact about a task or the supervisor, in the order of ``seq``."""
+    """A fact about a task or the supervisor.
+
+    Events are in the order of ``seq``.
+    """
 
     kind: Literal["event"] = "event"
     seq: int = Field(ge=0)

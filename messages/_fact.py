@@ -1,4 +1,7 @@
-"""A recorded fact: a row of the journal, a line of the log, and an event."""
+"""A recorded fact.
+
+It is a row of the journal, a line of the log, and an event.
+"""
 
 from __future__ import annotations
 

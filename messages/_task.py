@@ -32,7 +32,7 @@ SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$"
 
 
 class Secret(Value):
-    """A secret, and the calls into which a language model may insert it.
+    """A secret, and the calls that a model may insert it into.
 
     A call must match all of the patterns, which are globs. A program, a script or a function, may insert the secret
     anywhere.
@@ -62,7 +62,10 @@ AnySecret = Annotated[Secret, BeforeValidator(_as_secret)]
 
 
 class PlanStep(Value):
-    """One step of a plan: a round of its own in follower mode."""
+    """One step of a plan.
+
+    It is a round of its own in follower mode.
+    """
 
     request: str
     target: str | None = None

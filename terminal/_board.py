@@ -1,4 +1,7 @@
-"""The display of a task: a row for each piece of work, and the last lines; made from its events alone."""
+"""The display of a task, made from its events alone.
+
+It has a row for each piece of work, and the last lines.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ class Board:
     """The time of the latest event."""
 
     def see(self, event: Event) -> Text | None:
-        """Process an event; return its line for the terminal, if it has one."""
+        """Process an event.
+
+        Returns its line for the terminal, if it has one.
+        """
         self.started = event.at if self.started is None else self.started
         if event.name is EventName.TASK_RECOVERED:
             self._leave_out(event.at - self.last)

@@ -26,7 +26,10 @@ _Mistake: Any = typer.BadParameter.__mro__[2]
 
 
 class Commands(TyperGroup):
-    """The commands. They show the usage on request only, not after a mistyped argument."""
+    """The commands.
+
+    They show the usage on request only, not after a mistyped argument.
+    """
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **extra: Any) -> Any:
         """Run a command, and leave with its exit code."""
@@ -76,7 +79,10 @@ USAGE, INTERRUPTED = 2, 130
 
 @contextlib.contextmanager
 def mistakes() -> Iterator[None]:
-    """Turn errors that a user can correct into a message, without a traceback."""
+    """Turn errors that a user can correct into a message.
+
+    No traceback is printed.
+    """
     try:
         yield
     except SupervisorStoppedError as error:

@@ -164,7 +164,7 @@ def _journal(settings: Settings) -> Iterator[Finding]:
 
 
 def _not_writable(path: Path) -> Iterator[Path]:
-    """Return the parts of a file's path that this user may not write.
+    """Return the parts of a path that this user can't write.
 
     Missing folders would be created.
     """

@@ -117,9 +117,9 @@ def print_json(content: object) -> None:
 
 
 def holder_told(reader: JournalReader) -> str:
-    """Describe the process that has a journal open; empty if there is none.
+    """Describe the process that has a journal open.
 
-    The text also covers the case that this can't be found out.
+    Empty if there is none. The text also covers the case that this can't be found out.
     """
     try:
         holder = reader.holder()

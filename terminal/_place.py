@@ -1,4 +1,7 @@
-"""The place of a run: task and settings in a fresh copy of their folder."""
+"""The place of a run.
+
+Task and settings are in a fresh copy of their folder.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,7 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
 
 
 def _check_names(folder: Path) -> None:
-    """Refuse a folder that contains a name that can't be printed or encoded."""
+    """Refuse a folder with names that can't be printed or encoded."""
     for at, folders, files in os.walk(folder):
         for name in (*folders, *files):
             there(Path(at, name))
@@ -167,7 +170,10 @@ def _read_task(file: Path) -> Task:
 
 
 def _named(task: Task, name: str, known: Container[str]) -> Task:
-    """Give a task without an id the name of its run, for readable addresses."""
+    """Give a task without an id the name of its run.
+
+    Addresses are then readable.
+    """
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:90]
     if "id" in task.model_fields_set or not name:
         return task

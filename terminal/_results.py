@@ -31,7 +31,10 @@ _MEMBERS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
 def print_head(console: Console, task: Task, copy: Path | None, remark: str) -> None:
-    """Print the task, the copy that it works on, and the source of answers."""
+    """Print the task, its copy, and the source of answers.
+
+    The task works on the copy.
+    """
     console.print(Text(cut(plain(task.request)) or f"a plan of {len(task.plan)} steps", style="bold"))
     if copy is not None:
         console.print(Text(f"on a copy in {plain(short(copy))}", style="dim"), soft_wrap=True)

@@ -63,7 +63,10 @@ Line = tuple[str, str]
 
 
 def show_task(console: Console, task_id: str, path: Path | None, *, as_json: bool) -> None:
-    """Print the history of a task, found by the beginning of its id."""
+    """Print the history of a task.
+
+    The task is found by the beginning of its id.
+    """
     journal = journal_at(path)
     with JournalReader.open(journal) as reader:
         found = find_task(reader, task_id)
