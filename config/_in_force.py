@@ -80,6 +80,6 @@ def settings_in_force(sections: dict[str, JsonValue]) -> Settings:
         made["journal"] = JournalSettings.model_validate(sections.get("journal", {}))
     except ValidationError as error:
         wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        msg = f"the settings in the journal are another version's ({wrong}): name a settings file in their place"
+        msg = f"the settings in the journal are from another version ({wrong}): name a settings file to use instead"
         raise SettingsError(msg) from error
     return Settings.model_construct(**made)

@@ -106,4 +106,4 @@ def _validated(parameters: Mapping[str, inspect.Parameter], given: Mapping[str, 
 
 def _hint(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(known) or 'none'}"
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known) or 'none'}"

@@ -39,7 +39,7 @@ def _expression(expression: str) -> SchemaValidator:
         return _compiled(rf"\A(?s:{expression})\z")
     except SchemaError as error:
         why = str(error).strip().splitlines()[-1].strip().removeprefix("error: ").removeprefix("SchemaError: ")
-        msg = f"is no regular expression: {why.rstrip('.')}"
+        msg = f"is not a regular expression: {why.rstrip('.')}"
         raise ValueError(msg) from None
 
 

@@ -40,6 +40,6 @@ def _load(settings: Settings, kind: str, text: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        why = "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        why = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
         msg = f"prompts.{kind}: {path} can't be read: {why}"
         raise SettingsError(msg) from error

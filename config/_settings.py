@@ -247,10 +247,10 @@ def _check_readable(file: Path) -> None:
     if content is None:
         return
     if not isinstance(content, dict):
-        msg = f"{file}: holds a {type(content).__name__}, not keys with values"
+        msg = f"{file}: holds a {type(content).__name__}, not a mapping of keys to values"
         raise SettingsError(msg)
     if {"request", "plan"} & content.keys():
-        msg = f"{file}: is a task, not settings: give it as the task, or its folder"
+        msg = f"{file}: is a task, not settings: pass it as the task, or pass its folder"
         raise SettingsError(msg)
     odd = [key for key in content if not isinstance(key, str)]
     if odd:
@@ -270,9 +270,7 @@ def _check_environment() -> None:
             )
             near = difflib.get_close_matches(section, [*known, *single], n=1, cutoff=0.5)
             hint = (
-                f"did you mean {prefix}{near[0]}{'__...' if nested else ''}?"
-                if near
-                else f"known are {', '.join(known)}"
+                f"did you mean {prefix}{near[0]}{'__...' if nested else ''}?" if near else f"known: {', '.join(known)}"
             )
             msg = f"the environment: {name}: unknown section {section.lower()!r}; {hint}"
             raise SettingsError(msg)
@@ -293,7 +291,7 @@ def _unknown(where: str, path: list[str], keys: Sequence[str]) -> str:
     """Describe an unknown key, with the nearest known one."""
     known = [_SHOWN.get(key, key) for key in dict.fromkeys(keys)]
     near = difflib.get_close_matches(path[-1], keys, n=1, cutoff=0.5)
-    hint = f"did you mean {_SHOWN.get(near[0], near[0])!r}?" if near else f"known are {', '.join(known)}"
+    hint = f"did you mean {_SHOWN.get(near[0], near[0])!r}?" if near else f"known: {', '.join(known)}"
     return f"{where}: {'.'.join(path)}: unknown key; {hint}"
 
 

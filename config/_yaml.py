@@ -37,7 +37,7 @@ class _Loader(yaml.SafeLoader):
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
                 name, line = self.construct_object(key), key.start_mark.line + 1
                 if name in lines:
-                    msg = f"the key {name!r} stands twice, in line {lines[name]} and in line {line}: join the two"
+                    msg = f"the key {name!r} appears twice, in lines {lines[name]} and {line}: merge them"
                     raise YamlError(msg)
                 lines[name] = line
         return super().construct_mapping(node, deep)
@@ -55,16 +55,16 @@ def load_yaml(file: Path) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
-        msg = f"is no YAML: {error.problem or error.context}{place}"
+        msg = f"is not valid YAML: {error.problem or error.context}{place}"
         raise YamlError(msg) from None
     except UnicodeDecodeError as error:
-        msg = f"is no UTF-8 text (byte {error.start + 1}): save it as UTF-8"
+        msg = f"is not UTF-8 text (byte {error.start + 1}): save it as UTF-8"
         raise YamlError(msg) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         why = (
-            "it has a character that YAML does not take"
+            "it has a character that YAML does not allow"
             if isinstance(error, yaml.YAMLError)
-            else "it is nested too deep"
+            else "it is nested too deeply"
         )
-        msg = f"is no YAML: {why}"
+        msg = f"is not valid YAML: {why}"
         raise YamlError(msg) from None

@@ -60,6 +60,11 @@ def first_line(text: str | None) -> str:
     return " ".join(paragraph.split()).replace("``", "`")
 
 
+def description(text: str | None) -> str:
+    """Give a whole docstring, each paragraph on one line, with Markdown's code quotes."""
+    return "\n\n".join(first_line(paragraph) for paragraph in inspect.cleandoc(text or "").split("\n\n"))
+
+
 def docstrings_of(members: type[enum.Enum]) -> dict[str, str]:
     """Read the docstring below each member of an enumeration from its source."""
     found = {}
@@ -283,7 +288,11 @@ def settings() -> str:
             for name, field in model.model_fields.items()
         ]
         drawn = table(["key", "type", "default", "meaning"], rows)
-        parts.append(f"### `{key}`\n\n{first_line(model.__doc__)}\n\n{drawn}")
+        parts.append(f"### `{key}`
+
+{description(model.__doc__)}
+
+{drawn}")
     return "\n".join(parts)
 
 

@@ -83,7 +83,7 @@ def agent_kind(address: str) -> str:
     """
     kind, slash, _ = address.partition("/")
     if not slash or not _IS_KIND(kind):
-        msg = f"{address!r} is no address: it begins with no kind of agent"
+        msg = f"{address!r} is not an address: it does not begin with a kind of agent"
         raise ValueError(msg)
     return kind
 

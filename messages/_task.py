@@ -75,7 +75,7 @@ class PlanStep(Value):
     @classmethod
     def _not_blank(cls, value: str) -> str:
         if not value.strip():
-            msg = "is empty: say in words what is to be done"
+            msg = "is empty: describe the work"
             raise ValueError(msg)
         return value
 
@@ -125,10 +125,10 @@ class Task(Message):
             msg = "a task has a plan or a target, not both: give each step of the plan its target"
             raise ValueError(msg)
         if self.session is not None and self.target is not None:
-            msg = "a follow-up goes on with a HostAgent, and has no target of its own"
+            msg = "a follow-up continues with a HostAgent, so it can't have a target"
             raise ValueError(msg)
         if not self.plan and not self.request.strip():
-            msg = "request is empty: say in words what is to be done"
+            msg = "request is empty: describe the work"
             raise ValueError(msg)
         return self
 

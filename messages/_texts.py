@@ -100,7 +100,7 @@ def as_json(value: object) -> JsonValue:
     except (TypeError, RecursionError, OverflowError, msgspec.MsgspecError) as error:
         raise ValueError(str(error)) from error
     if read != value:
-        msg = "its JSON is read back as another value"
+        msg = "its JSON does not read back as an equal value"
         raise ValueError(msg)
     return read
 

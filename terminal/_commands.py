@@ -58,7 +58,7 @@ def there(path: Path | None) -> Path | None:
     try:
         str(path).encode()
     except UnicodeEncodeError:
-        fail(f"{path}: its name is no UTF-8: rename it first")
+        fail(f"{path}: its name is not UTF-8: rename it first")
     if not os.path.lexists(path):
         fail(f"{path}: there is no such file or folder")
     return path
@@ -126,7 +126,7 @@ def models_of(options: Sequence[str]) -> dict[str, str]:
     for part in (part for option in options for part in _NEXT.split(option)):
         kind, name = _read(part)
         if kind in given:
-            fail(f"--model {part.strip()}: there is another one for {kind or 'all kinds of agents'}: {given[kind]}")
+            fail(f"--model {part.strip()}: there is already a model for {kind or 'all kinds of agents'}: {given[kind]}")
         given[kind] = name
     rest = given.pop("", None)
     return ({} if rest is None else dict.fromkeys(map(str, AgentKind), rest)) | given
@@ -150,7 +150,7 @@ def _read(part: str) -> tuple[str, str]:
     form, _, rest = name.strip().partition(":")
     if not form or not rest:
         fail(
-            f"--model {part.strip()}: {name.strip()!r} is no known model; "
+            f"--model {part.strip()}: {name.strip()!r} is not a known model; "
             "known forms are: scripted:FILE, recorded:FILE, PROVIDER:MODEL"
         )
     return kind, f"{form}:{Path(rest).absolute()}" if form in _IN_FILES else name.strip()

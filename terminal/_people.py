@@ -55,8 +55,8 @@ class Attendance:
 
         Empty when a person is asked everything.
         """
-        approvals = "everything that asks for approval is approved (--yes)" if self.yes else ""
-        questions = f"nobody is asked, and the agents are told so ({self.absent})" if self.absent else ""
+        approvals = "all requests for approval are approved (--yes)" if self.yes else ""
+        questions = f"no person is asked, and the agents know it ({self.absent})" if self.absent else ""
         return "; ".join(filter(None, (approvals, questions)))
 
     def leaves(self, ask: ApprovalRequest | Question) -> bool:
@@ -213,7 +213,7 @@ class People:
                 self._handles[ask.task_id].approve(ask.id, by=how)
             else:
                 how = self._attendance.absent
-                self._decline(ask, how, "nobody is here to approve it")
+                self._decline(ask, how, "no person is here to approve it")
         self._console.print(Text(f"answered by {how}", style="dim"))
 
     def _decline(self, ask: ApprovalRequest | Question, by: str, reason: str = "") -> None:
@@ -230,7 +230,7 @@ class People:
             self._console.print(Text(f"\n{plain(ask.address)} asks: {plain(asked(ask))}", style="bold yellow"))
             self._show_picture(ask)
             return
-        self._console.print(Text(f"\n{plain(ask.address)} wants an approval: {plain(ask.reason)}", style="bold yellow"))
+        self._console.print(Text(f"\n{plain(ask.address)} asks for approval: {plain(ask.reason)}", style="bold yellow"))
         for action in ask.actions:
             call = f"  {action.tool} {json.dumps(action.arguments, ensure_ascii=False)}"
             self._console.print(Text(plain(call)))
@@ -273,7 +273,7 @@ class People:
             self._prompt(ask)
             return
         except NotWaitingError:
-            self._console.print(Text("too late: it is not open any more", style="red"))
+            self._console.print(Text("too late: the request is no longer open", style="red"))
         self._open.pop(ask.id, None)
         self._shown, self._texts = "", []
 

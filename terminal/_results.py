@@ -137,7 +137,7 @@ def _print(console: Console, done: Replay) -> None:
         for line in str(done.difference).splitlines():
             console.print(Text(plain(line)))
         return
-    ended = "it was not over" if done.outcome is None else f"it ended as {done.outcome.value.replace('_', ' ')}"
+    ended = "it was unfinished" if done.outcome is None else f"it ended as {done.outcome.value.replace('_', ' ')}"
     taken = f", {done.taken} failed steps taken as recorded" if done.taken else ""
     counted = f"{done.jobs} jobs, {len(done.transitions)} transitions{taken}"
     console.print(Text("the same as recorded", style=GOOD), Text(f"{counted}; {ended}"), sep=": ")

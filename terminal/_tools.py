@@ -282,7 +282,7 @@ def _print_tool(console: Console, tool: ToolTold) -> None:
     facts += [f"in {', '.join(tool.applications)}"] if tool.applications else []
     facts += [f"on {', '.join(tool.controls)}"] if tool.controls else []
     facts += [f"up to {tool.seconds:g} s"]
-    facts += [] if tool.offered else ["models are not told of it"]
+    facts += [] if tool.offered else ["not offered to models"]
     print_hanging(console, head, 2)
     print_hanging(console, Text(plain("; ".join(facts)), style="dim"), 4)
     if tool.description.strip():

@@ -75,7 +75,7 @@ class RunningCalls:
 
     async def _asked(self, call: _Running | None, params: ElicitRequestParams) -> ElicitResult:
         if not self._asks:
-            msg = "system.ask_question is off: nobody will answer"
+            msg = "system.ask_question is off: no person will answer"
             raise DeclinedError(msg)
         if call is None:
             msg = f"{len(self._running) or 'no'} calls are running, and nothing tells which one it belongs to"

@@ -155,9 +155,7 @@ def _target(response: HostResponse, observation: Observation) -> Target:
     known = ", ".join(f"{target.id} ({target.name})" for target in targets) or "none"
     wanted = response.text or response.label
     msg = (
-        f"no target is called {wanted!r}; there are: {known}"
-        if wanted
-        else f"ASSIGN needs a target; there are: {known}"
+        f"there is no target {wanted!r}; there are: {known}" if wanted else f"ASSIGN needs a target; there are: {known}"
     )
     raise InvalidAnswerError(msg)
 

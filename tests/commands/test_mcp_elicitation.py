@@ -169,7 +169,7 @@ def declined(handle):
 
 def test_where_nobody_is_asked_it_is_declined_at_once(start):
     supervisor = start(app=[BOOK], mcpServers=desk(), policy=ALLOWED, system={"ask_question": False})
-    assert declined(supervisor.submit(lone("desk"))) == "system.ask_question is off: nobody will answer"
+    assert declined(supervisor.submit(lone("desk"))) == "system.ask_question is off: no person will answer"
 
 
 @pytest.mark.parametrize("field", [{"format": "password"}, {"title": "API key"}, {}])
