@@ -27,7 +27,9 @@ WORD = re.compile(r"[A-Za-z']+")
 SHORT = (
     "actors/*.py",
     "actors/client/*.py",
+    "actors/commands/*.py",
     "actors/journal/*.py",
+    "actors/processing/*.py",
     "actors/root/*.py",
     "actors/runtime/*.py",
     "actors/servers/documents/*.py",
@@ -43,11 +45,9 @@ SHORT = (
 """Files whose first lines are short."""
 PLAIN = (
     *SHORT,
-    "actors/commands/*.py",
     "actors/models/**/*.py",
     "actors/observe/*.py",
     "actors/pictures/*.py",
-    "actors/processing/*.py",
     "actors/replay/*.py",
     "config/*.py",
     "messages/*.py",

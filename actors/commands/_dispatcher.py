@@ -126,7 +126,10 @@ class Dispatcher:
         )
 
     def report(self, command: Command, lease: Lease, result: CommandResult) -> None:
-        """Emit the event for a command's outcome, also if it was not run."""
+        """Emit the event for a command's outcome.
+
+        It is emitted also if the command was not run.
+        """
         self._stream.emit(
             EventName.COMMAND_ENDED,
             task_id=command.task_id,
@@ -145,7 +148,9 @@ class Dispatcher:
 
 
 def _mended(value: object) -> JsonValue:
-    """Repair an answer that does not survive a JSON round trip, such as lone surrogates.
+    """Repair an answer that does not survive a JSON round trip.
+
+    An example is one with lone surrogates.
 
     Raises:
         ValueError: If it can't be serialized at all; the message gives the reason.

@@ -1,4 +1,4 @@
-"""Forms that an MCP server asks a person to fill in during a call."""
+"""Forms of MCP servers for a person, during a call."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ _LONGEST = 1_000
 
 
 class DeclinedError(Exception):
-    """The form is not shown, or its answer not sent; the message gives the reason."""
+    """The form is not shown, or its answer not sent.
+
+    The message gives the reason.
+    """
 
 
 @dataclass(frozen=True)
@@ -78,9 +81,10 @@ class _Field:
 
 
 async def fill_in(server: str, tool: str, params: ElicitRequestParams, ask: Ask) -> ElicitResult:
-    """Ask a person whether to fill in a form, and then for its fields.
+    """Ask a person whether to fill in a form.
 
-    The fields are asked for at most `TRIES` times in all; if the answers still do not fit, the form is cancelled.
+    If the person agrees, ask for its fields. The fields are asked for at most `TRIES` times in all; if the answers
+    still do not fit, the form is cancelled.
 
     Raises:
         DeclinedError: If the form must not or can't be shown.

@@ -60,7 +60,10 @@ def _refused(error: MCPError, request: str, program: ProgramLog | None) -> str:
 
 
 def foreign(error: MCPError) -> str:
-    """Describe an HTTP answer that is not a message of the protocol; else empty."""
+    """Describe an HTTP answer that is not a protocol message.
+
+    Empty for any other answer.
+    """
     what, _, kind = error.message.partition(": ")
     if what == "Unexpected content type":
         return f"is no message of the protocol, but {kind or 'nothing'}"

@@ -36,7 +36,10 @@ class PeopleLine:
         self.post: Callable[[object], None] | None = None
 
     async def ask(self, question: Question) -> Answer | None:
-        """Ask and wait for the answer; None if the deadline passes or the run or supervisor ends."""
+        """Ask and wait for the answer.
+
+        None if the deadline passes or the run or supervisor ends.
+        """
         if self.post is None:
             return None
         loop = asyncio.get_running_loop()

@@ -100,7 +100,7 @@ MISTAKES = {
     "an empty folder": (lambda: Path("e").mkdir() or ["run", "e"], "e: has no callboard.yaml: a folder to run holds "),
     "no task": (lambda: job(files={"task.yaml": None}), "job: has no task.yaml: a folder to run holds its task there"),
     "a name that is no UTF-8": (odd_name, "job/a\\udcff.docx: its name is not UTF-8: rename it first"),
-    "one in the folder": (lambda: odd_name("workspace"), "job/workspace/a\\udcff.docx: its name is no UTF-8: rename"),
+    "one in the folder": (lambda: odd_name("workspace"), "job/workspace/a\\udcff.docx: its name is not UTF-8: rename"),
     # the task
     "YAML with an open bracket": (
         lambda: job(task="request: [x\n"),
