@@ -26,7 +26,10 @@ _FROM, _TO = "decided", "command_result"
 
 
 class Crashes:
-    """One call, interrupted at every row of the journal, on a new surface each time."""
+    """One call, interrupted at every row of the journal.
+
+    Each interruption is on a new surface.
+    """
 
     def __init__(
         self, make: Callable[[Path], SurfaceCase], once: SurfaceCall, done: Callable[[SurfaceCase], int]

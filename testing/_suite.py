@@ -79,7 +79,10 @@ class SurfaceSuite:
         )
 
     def test_an_observation_is_bounded(self, tmp_path: Path) -> None:
-        """It is within the budget of its look, with a picture only on request."""
+        """It is within the budget of its look.
+
+        It has a picture only on request.
+        """
         case = self.make(tmp_path)
         with opened(case) as alone:
             target, budget = alone.target(case.target), LookBudget()
@@ -107,9 +110,9 @@ class SurfaceSuite:
             assert small.notes or not cut, "what `look.budget` has no room for is left out without a note"
 
     def test_the_fingerprint_is_equal_while_nothing_changes(self, tmp_path: Path) -> None:
-        """It equals that of an observation at the same moment, until a change.
+        """It equals that of an observation at the same moment.
 
-        It is cheap, so it takes no picture; its time is printed beside that of a look.
+        It stays equal until a change. It is cheap, so it takes no picture; its time is printed beside that of a look.
         """
         case = self.make(tmp_path)
         with opened(case) as alone:
@@ -132,7 +135,10 @@ class SurfaceSuite:
             assert _mark(alone, case) != marks[0], "`fingerprint` is the same after a change that is to be seen"
 
     def test_another_control_is_not_taken_for_the_same(self, tmp_path: Path) -> None:
-        """`resolve` finds a control in a later look, and refuses another one in its place."""
+        """`resolve` finds a control in a later look.
+
+        Another control in its place is refused.
+        """
         case = self.make(tmp_path)
         replace = _needs(case.replace, "replace")
         with opened(case) as alone:
@@ -147,7 +153,10 @@ class SurfaceSuite:
             assert taken is None, f"`resolve` takes another control for {control.id!r}: {taken}"
 
     def test_a_cancel_returns_at_once_and_nothing_happens_later(self, tmp_path: Path) -> None:
-        """A call of an hour delays no cancel, and has no effect later."""
+        """A call of an hour delays no cancel.
+
+        It has no effect later.
+        """
         with self._slow(tmp_path, limits={"command_seconds": 2 * _HOUR}) as (_, handle):
             begin = time.perf_counter()
             handle.cancel("the suite")
@@ -156,9 +165,9 @@ class SurfaceSuite:
             assert result.outcome is Outcome.CANCELLED, f"a task that was cancelled ended as {result.outcome}"
 
     def test_a_call_that_takes_too_long_is_in_doubt(self, tmp_path: Path) -> None:
-        """A call's time limit ends the wait, and leaves the call in doubt.
+        """A call's time limit ends the wait.
 
-        It has no effect later.
+        The call is left in doubt. It has no effect later.
         """
         clock = VirtualClock()
         with self._slow(tmp_path, clock=clock, limits={"step_seconds": 2 * _LONGEST}) as (limit, handle):
@@ -170,9 +179,9 @@ class SurfaceSuite:
 
     @contextlib.contextmanager
     def _slow(self, folder: Path, **given: Any) -> Iterator[tuple[float, TaskHandle]]:
-        """Start the call of an hour, return its time limit, and check its stop.
+        """Start the call of an hour, and check its stop.
 
-        After the stop it must have no effect.
+        Returns the call's time limit. After the stop it must have no effect.
         """
         case = self.make(folder)
         slow, started, done = (_needs(getattr(case, name), name) for name in ("slow", "started", "done"))
@@ -211,10 +220,11 @@ class SurfaceSuite:
         print(f"{len(places)} crashes: a person had to be asked {asked} times")  # noqa: T201 - a test's report
 
     def test_a_secret_is_shown_nowhere(self, tmp_path: Path) -> None:
-        """A control's secret is in no later text, picture or file of the journal.
+        """A control's secret is in no later output.
 
-        The test uses two secrets of one length. The visible results must be the same for both, so that a box in the
-        wrong place, or a text that is computed from the secret, is noticed too.
+        It is in no text, picture or file of the journal. The test uses two secrets of one length. The visible results
+        must be the same for both, so that a box in the wrong place, or a text that is computed from the secret, is
+        noticed too.
         """
         one, other = (self._secret_put_in(tmp_path / str(number), secret) for number, secret in enumerate(PASSWORDS))
         differ = sorted(name for name in one if one[name] != other[name])
@@ -309,7 +319,10 @@ def _needs(given: _T | None, name: str) -> _T:
 
 
 def _worked(worker: Worker) -> None:
-    """Run the work, and check that it had an effect: otherwise the test proves nothing."""
+    """Run the work, and check that it had an effect.
+
+    Otherwise the test proves nothing.
+    """
     handle = worker.submit()
     result = handle.result(SECONDS)
     ended = [event.data for event in handle.events() if event.name is EventName.COMMAND_ENDED]
@@ -336,7 +349,10 @@ def _wait(until: Callable[[], bool], otherwise: str) -> None:
 
 
 def _limit(worker: Worker, slow: SurfaceCall) -> float:
-    """Return the time limit of a call: the settings', or its tool's own."""
+    """Return the time limit of a call.
+
+    It is the settings', or its tool's own.
+    """
     limits = [tool.seconds for tool in worker.server.tools() if tool.name == slow.tool and tool.seconds is not None]
     limit = max([worker.supervisor.settings.limits.command_seconds, *limits])
     assert limit <= _LONGEST, f"{slow.tool} may take {limit:g} s, which is more than a day: no time-out at all"

@@ -1,4 +1,7 @@
-"""Response schemas of agents' models, with the common keys of the field and their aliases."""
+"""Response schemas of agents' models.
+
+They have the common keys of the field and their aliases.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,10 @@ def _names(*names: str) -> AliasChoices:
 
 
 def _list_of(value: object) -> list[object]:
-    """Convert a single object to a list, and null or an empty value to an empty list."""
+    """Convert a value to a list.
+
+    A single object becomes a list; null or an empty value becomes an empty list.
+    """
     if value is None or value in ({}, ""):
         return []
     return value if isinstance(value, list) else [value]
@@ -174,7 +180,10 @@ def _question(value: object) -> object:
 
 
 class AgentResponse(_Response):
-    """An answer of an agent's model; its class variables describe the form in prompts."""
+    """An answer of an agent's model.
+
+    Its class variables describe the form in prompts.
+    """
 
     examples: ClassVar[tuple[_examples.Example, ...]] = _examples.APP
     """Example answers, each with the situation in which it is right."""
@@ -206,7 +215,10 @@ class AgentResponse(_Response):
     text: Words = Field(default="", validation_alias=_names("ControlText", "control_text"))
 
     def decided_status(self) -> str:
-        """Return the normalised status of the answer, else of its last action, else empty."""
+        """Return the normalised status of the answer.
+
+        Without one it is that of the last action, else empty.
+        """
         said = self.status or next((a.status for a in reversed(self.actions) if a.status), "")
         word = said.strip().upper().replace(" ", "_").replace("-", "_")
         return str.__str__(STATUS_ALIASES.get(word, word))  # no member of an enumeration: it is kept and told
@@ -226,7 +238,10 @@ class AgentResponse(_Response):
 
 
 class HostResponse(AgentResponse):
-    """A HostAgent's answer. Its control label and text name the target of an ASSIGN."""
+    """A HostAgent's answer.
+
+    Its control label and text name the target of an ASSIGN.
+    """
 
     examples = _examples.HOST
     result_meaning = "what the request asked to be told, in words; null if it asked for something to be done."
@@ -288,7 +303,10 @@ class OperatorResponse(AgentResponse):
 
 
 def by_picture(kind: str, response: type[AgentResponse]) -> bool:
-    """Return whether agents of a kind see only their target's picture, by its name or its class of answers."""
+    """Return whether agents of a kind see only their target's picture.
+
+    It depends on the kind's name or its class of answers.
+    """
     return kind == AgentKind.OPERATOR or issubclass(response, OperatorResponse)
 
 
@@ -310,7 +328,10 @@ def read_response(schema: type[AgentResponse], content: object) -> AgentResponse
 
 
 def _flat(content: dict[str, Any], inside: str) -> dict[str, Any]:
-    """Merge the decision's keys into the answer; the flat form is valid, too."""
+    """Merge the decision's keys into the answer.
+
+    The flat form is valid, too.
+    """
     if not isinstance(content[inside], dict):
         given = type(content[inside]).__name__
         msg = f"Decision: must be one JSON object with the Status in it, not a {given}"
@@ -324,7 +345,10 @@ def _flat(content: dict[str, Any], inside: str) -> dict[str, Any]:
 
 
 def _parsed(content: object) -> object:
-    """Parse JSON and reject values that can't be serialised: NaN, lone surrogates, deep nesting."""
+    """Parse JSON and reject values that can't be serialised.
+
+    They are NaN, lone surrogates and deep nesting.
+    """
     try:
         if isinstance(content, str):
             content = _read(content)

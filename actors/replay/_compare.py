@@ -106,7 +106,9 @@ LONG = 300
 
 
 def compare(tape: Tape, result: Message) -> None:
-    """Compare a job's result, and the verdicts on its way, with the recording.
+    """Compare a job's result with the recording.
+
+    The verdicts on its way are compared, too.
 
     Raises:
         Differs: If they are not the same, with the first difference.
