@@ -250,9 +250,9 @@ def show(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Print the history of a task from a journal, which may be in use.
+    """Print the history of a task from a journal.
 
-    It has the requests and answers, the decisions and actions, the actions in
+    The journal may be in use. The history has the requests and answers, the decisions and actions, the actions in
     doubt after a crash, and the outcome.
     """
     with mistakes():
@@ -267,9 +267,9 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", help="Follow new events until the task ends.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on a terminal too, one event per line.")] = False,
 ) -> None:
-    """Print the log of a task from a journal, which may be in use.
+    """Print the log of a task from a journal.
 
-    It has the task's events, one per line.
+    The journal may be in use. The log has the task's events, one per line.
     """
     with mistakes():
         print_log(task, journal, follow=follow, as_json=as_json)
