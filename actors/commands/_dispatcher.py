@@ -160,10 +160,10 @@ def _mended(value: object) -> JsonValue:
         _JSON.validate_json(_JSON.dump_json(answer))
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]["msg"]
-        msg = f"it answered with what can't be written down: {problem}"
+        msg = f"its answer can't be serialized: {problem}"
         raise ValueError(msg) from error
     except ValueError as error:
-        msg = f"it answered with what can't be written down: {error}"
+        msg = f"its answer can't be serialized: {error}"
         raise ValueError(msg) from error
     return answer
 

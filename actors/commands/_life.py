@@ -116,7 +116,7 @@ class ServerLife:
         try:
             return await self._lanes.run(server.lane(None), server.targets)
         except Exception as error:  # third-party code boundary: the server's own code
-            _log.warning("what %s has open could not be listed: %s", server.name, reason_of(error))
+            _log.warning("the open targets of %s could not be listed: %s", server.name, reason_of(error))
             return ()
 
     async def _stopped(self, server: Server, target: Target) -> None:

@@ -221,7 +221,7 @@ class McpSession:
                 try:
                     await self._connection.open()
                 except Exception as error:
-                    msg = f"the MCP server {self.name} went away, and there is no connection again: {reason_of(error)}"
+                    msg = f"the MCP server {self.name} went away, and reconnecting failed: {reason_of(error)}"
                     raise ConnectionError(msg) from error
             return self._connection
 
@@ -236,7 +236,7 @@ class McpSession:
             self._anew.popleft()
         if len(self._anew) >= supervision.intensity:
             tried = f"{len(self._anew)} times within {supervision.period:g} s" if self._anew else "never"
-            msg = f"the MCP server {self.name} went away; it was started anew {tried}, and is not once more for now"
+            msg = f"the MCP server {self.name} went away; it was restarted {tried}, and is not restarted again for now"
             raise ConnectionError(msg)
         self._anew.append(now)
 

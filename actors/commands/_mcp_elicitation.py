@@ -91,12 +91,12 @@ async def fill_in(server: str, tool: str, params: ElicitRequestParams, ask: Ask)
         ValueError: If an answer contains a secret, which must not reach the server.
     """
     if not isinstance(params, ElicitRequestFormParams):
-        msg = "it wants a person to open an address, which no agent passes on"
+        msg = "it asks a person to open an address, and agents do not pass addresses on"
         raise DeclinedError(msg)
     fields = _fields(params.requested_schema)
     first = (
-        f"The MCP server {server!r} asks while it runs {tool}: {_short(params.message)!r}. "
-        "What you answer goes to that server: give no password and no key."
+        f"The MCP server {server!r} asks during the call of {tool}: {_short(params.message)!r}. "
+        "Your answer goes to that server: enter no password and no key."
     )
     answers = await ask((AskedQuestion(text=encodable(first), choices=(ANSWER, DECLINE, CANCEL)),))
     if answers is None or answers[0] != ANSWER:
@@ -138,7 +138,7 @@ def _fields(schema: Mapping[str, Any]) -> list[_Field]:
         for field in fields:
             field.question("")
     except (AttributeError, TypeError, ValueError) as error:
-        msg = "its form has not the form that the protocol says"
+        msg = "its form does not follow the protocol"
         raise DeclinedError(msg) from error
     for field in fields:
         words = (field.name, str(field.schema.get("title", "")))

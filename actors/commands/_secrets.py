@@ -250,7 +250,7 @@ class Secrets:
             held = _holder(secrets, names)
             if held is not None:
                 msg = (
-                    f"this task can't be taken: its {what} holds the secret {held!r}, and names stand in journal, log "
+                    f"this task is refused: its {what} contains the secret {held!r}, and names appear in journal, log "
                     "and events: choose another one"
                 )
                 raise ValueError(msg)

@@ -55,7 +55,7 @@ def unmatched(
         if not any(fits(rule.application, each) for each in known):
             known |= set(applications())
             if not any(fits(rule.application, each) for each in known):
-                yield number, f"no application is called {rule.application!r}{nearest(rule.application, known)}"
+                yield number, f"there is no application {rule.application!r}{nearest(rule.application, known)}"
         for argument in rule.arguments:
             taken = [tool.arguments for tool in fitting]
             if fitting and not any(each is None or argument in each for each in taken):

@@ -339,7 +339,7 @@ def _flat(content: dict[str, Any], inside: str) -> dict[str, Any]:
     beside = {key: value for key, value in content.items() if key != inside}
     twice = beside.keys() & content[inside].keys()
     if twice:
-        msg = f"{', '.join(sorted(twice))}: stands both in the decision and beside it"
+        msg = f"{', '.join(sorted(twice))}: appears both in the decision and beside it"
         raise InvalidAnswerError(msg)
     return {**beside, **content[inside]}
 
@@ -357,7 +357,7 @@ def _parsed(content: object) -> object:
         except ValueError:  # `json` accepts more, or names the problem
             json.dumps(content, allow_nan=False, ensure_ascii=False).encode("utf-8")
     except (ValueError, TypeError, RecursionError) as error:
-        msg = f"the answer is no JSON: {error}"
+        msg = f"the answer is not JSON: {error}"
         raise InvalidAnswerError(msg) from error
     return content
 
@@ -370,7 +370,7 @@ def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(members)
     if len(made) != len(members):
         often = Counter(key for key, _ in members)
-        msg = f"the key {next(key for key in often if often[key] > 1)!r} stands twice in one object"
+        msg = f"the key {next(key for key in often if often[key] > 1)!r} appears twice in one object"
         raise _TwiceError(msg)
     return made
 
@@ -391,7 +391,7 @@ def _read(text: str) -> object:
         raise
     except ValueError:
         if only_thought(text):
-            msg = "its thoughts have no end"
+            msg = "its thoughts are not closed"
             raise ValueError(msg) from None
         found = list(_objects(text))
         if not found:
@@ -424,7 +424,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         except ValueError as error:
             if not some:
                 return  # broken JSON is not repaired
-            msg = f"what begins at character {start} after an object is none: {error}; one whole object is asked for"
+            msg = f"the text at character {start}, after an object, is not an object: {error}; answer with one object"
             raise ValueError(msg) from error
         if value:
             some = True

@@ -81,7 +81,7 @@ class ScriptedModel(Model):
         if request.reasons:
             msg = (
                 f"{who}: answer {request.call - 1} of {self._source} can't be used: {request.reasons[-1]}; "
-                "a script has no second thoughts"
+                "a script can't correct an answer"
             )
             raise ScriptError(msg)
         if request.call > len(answers):

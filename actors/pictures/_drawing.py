@@ -158,7 +158,7 @@ def only_pixels(picture: bytes) -> bytes:
             break
         at = end
     if not picture.startswith(_PNG) or name != b"IEND" or at > len(picture):
-        msg = "the picture is no PNG, or damaged"
+        msg = "the picture is not a PNG, or is damaged"
         raise PictureError(msg)
     width, height = _SIZE.unpack_from(picture, len(_PNG) + _CHUNK.size)  # before Pillow, which would only warn
     if width * height > LARGEST:
@@ -174,7 +174,7 @@ def _opened(picture: bytes) -> Image:
         with Image.open(io.BytesIO(picture), formats=("PNG",)) as image:
             return image.convert("RGB")
     except (OSError, SyntaxError, ValueError) as error:  # Pillow's errors for damaged files
-        msg = f"the picture is no PNG, or damaged: {error}"
+        msg = f"the picture is not a PNG, or is damaged: {error}"
         raise PictureError(msg) from error
 
 

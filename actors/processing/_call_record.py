@@ -103,6 +103,6 @@ class CallRecord:
         if answer is None:
             return None
         if any(redactor.text(text) != text for text in answer.texts):
-            msg = "what was answered holds a secret of the task or the settings"
+            msg = "the answer contains a secret of the task or the settings"
             raise ValueError(msg)
         return answer.texts

@@ -163,7 +163,7 @@ def _was_done(left: Unfinished, intent: Intent) -> CommandResult:
         tool=intent.tool,
         status=ResultStatus.SUCCESS,
         effect=Effect.ONCE,  # other effects leave no intent, unless a file was foreseen
-        value=foreseen if foreseen is not None else "it was done before a crash, and what it answered is lost",
+        value=foreseen if foreseen is not None else "it was done before a crash, and its answer is lost",
         artifacts=tuple(note.path for note in left.foreseen),
         made=tuple(note.path for note in left.foreseen if not note.before),
     )

@@ -176,7 +176,7 @@ class Tape:
                 return OutOfBudgetError(limit.node, limit.kind, 0, "as recorded")
             case StepFailed(phase=Phase.LLM_INTERACTION | None) if not self._invalid:
                 return self.failure()
-        return self.miss("the model is asked once more than it was")
+        return self.miss("the model is asked more often than recorded")
 
     # Actions
 

@@ -191,7 +191,7 @@ def test_an_answer_with_a_secret_is_not_sent_on(start):
     reply(handle, 1, "it is hunter2-4711")
     assert said(handle) == {"action": "decline"}
     (event,) = [event for event in handle.events() if event.name is EventName.QUESTION_DECLINED]
-    assert event.data["reason"] == "what was answered holds a secret of the task or the settings"
+    assert event.data["reason"] == "the answer contains a secret of the task or the settings"
 
 
 def test_a_server_that_dies_takes_its_question_along(start, tmp_path):

@@ -231,7 +231,7 @@ def test_where_nobody_is_asked_the_model_is_told_so(
     told = {**FINISH, "Comment": "${observation.notes.0}"}
     result = call("run", folder(ASK, told), *arguments)
     assert result.exit_code == 0, result.output
-    assert "no person will answer" in " ".join(result.stdout.split())
+    assert "nobody will answer" in " ".join(result.stdout.split())
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ def test_a_new_run_is_refused_where_tasks_are_not_over(call: Call, here: Path, s
     place = suspended(ASK, FINISH)
     result = call("run", place, "--journal", place / "journal.db")
     assert result.exit_code == USAGE
-    assert "has unfinished tasks: t; go on with them first (callboard resume)" in result.stderr
+    assert "has unfinished tasks: t; resume them first (callboard resume)" in result.stderr
     assert list((here / "runs").iterdir()) == []
     assert listed(call, place) == {"t": None}
 
@@ -563,6 +563,6 @@ def test_the_display_does_not_count_the_time_in_which_nobody_worked() -> None:
         agent = "host/t" if name is not EventName.TASK_RECOVERED else ""
         line = board.see(Event(seq=1, at=at, name=name, task_id="t", run_id="", agent=agent, data=data))
     assert line is not None
-    assert line.plain == "    2.00 s  supervisor  goes on from the journal"
+    assert line.plain == "    2.00 s  supervisor  resumed from the journal"
     (row,) = board.rows.values()
     assert 90_001.0 - row.started == 3.0

@@ -183,7 +183,7 @@ def test_a_remembered_approval_is_not_asked_again(terminal, tmp_path):
     screen.until("Enter: no > ")
     screen.type("a\n")
     assert screen.end() == 0
-    assert screen.shown.count("wants an approval") == 1
+    assert screen.shown.count("asks for approval") == 1
 
 
 def test_a_question_is_answered_in_parts_and_a_wrong_choice_asked_again(terminal):
