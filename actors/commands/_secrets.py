@@ -54,8 +54,8 @@ class SecretRefusedError(ToolError):
     def __init__(self, name: str, tool: str, parameter: str) -> None:
         self.name, self.parameter = name, parameter
         super().__init__(
-            f"the secret {name!r} is not granted to {tool}, argument {parameter!r}, here: it was not put in. "
-            "Who gave it has to grant it for that; leave it out, or say what is missing"
+            f"the secret {name!r} is not granted to {tool}, argument {parameter!r}, here: it was not inserted. "
+            "Its owner has to grant it for that; leave it out, or report what is missing"
         )
 
 
@@ -191,8 +191,8 @@ class Secrets:
             if mark[1] not in known:
                 there = ", ".join(known) or "none"
                 msg = (
-                    f"there is no secret {mark[1]!r}; there are: {there}. A task's own secrets are not written down, "
-                    "and are lost with the process; those of the settings are there again"
+                    f"there is no secret {mark[1]!r}; there are: {there}. A task's own secrets are not stored, "
+                    "and are lost with the process; those of the settings are available again"
                 )
                 raise UnknownSecretError(msg)
             return known[mark[1]].value.get_secret_value()
