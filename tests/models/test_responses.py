@@ -509,9 +509,9 @@ FINISH, FAIL = '{"Status": "FINISH"}', '{"Status": "FAIL"}'
         (f'{FINISH} or rather {{"Status":"FAIL"', "what begins at character"),
         (f"{FINISH} {{broken", "what begins at character"),
         (f"{FINISH} and {{so on", "what begins at character"),
-        ('{"Status": "FAIL", "Status": "FINISH"}', "the key 'Status' stands twice"),
-        ('I say {"Actions": [{"Function": "a", "Args": {"x": 1, "x": 2}}]}', "the key 'x' stands twice"),
-        (f'{FINISH} {{"Status": "FINISH", "Status": "FAIL"}}', "the key 'Status' stands twice"),
+        ('{"Status": "FAIL", "Status": "FINISH"}', "the key 'Status' appears twice"),
+        ('I say {"Actions": [{"Function": "a", "Args": {"x": 1, "x": 2}}]}', "the key 'x' appears twice"),
+        (f'{FINISH} {{"Status": "FINISH", "Status": "FAIL"}}', "the key 'Status' appears twice"),
     ],
 )
 def test_of_what_an_answer_says_twice_or_half_nothing_is_chosen(said, why):
