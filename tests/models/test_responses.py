@@ -506,9 +506,9 @@ FINISH, FAIL = '{"Status": "FINISH"}', '{"Status": "FAIL"}'
     [
         (f"<think>x {FAIL}", "its thoughts are not closed"),
         (f"Well. <THINKING>x {FAIL} y</thinking>", "its thoughts are not closed"),
-        (f'{FINISH} or rather {{"Status":"FAIL"', "what begins at character"),
-        (f"{FINISH} {{broken", "what begins at character"),
-        (f"{FINISH} and {{so on", "what begins at character"),
+        (f'{FINISH} or rather {{"Status":"FAIL"', "the text at character"),
+        (f"{FINISH} {{broken", "the text at character"),
+        (f"{FINISH} and {{so on", "the text at character"),
         ('{"Status": "FAIL", "Status": "FINISH"}', "the key 'Status' appears twice"),
         ('I say {"Actions": [{"Function": "a", "Args": {"x": 1, "x": 2}}]}', "the key 'x' appears twice"),
         (f'{FINISH} {{"Status": "FINISH", "Status": "FAIL"}}', "the key 'Status' appears twice"),
