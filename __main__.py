@@ -32,10 +32,9 @@ from callboard.terminal import (
     Stage,
     attendance,
     examine,
+    existing_path,
     fail,
-    go_on,
     keep_inside,
-    kept,
     list_tasks,
     list_tools,
     mistakes,
@@ -48,13 +47,14 @@ from callboard.terminal import (
     print_verdicts,
     replay_task,
     resume_command,
+    resume_tasks,
     settings_at,
     show_task,
     started,
     take_over,
     terminal,
-    there,
     warn,
+    with_resume_hint,
 )
 
 if TYPE_CHECKING:
@@ -106,7 +106,10 @@ Model = Annotated[
 SettingsPath = Annotated[
     Path | None,
     typer.Option(
-        "--settings", callback=there, help="A settings file, or a folder with one.", show_default="./callboard.yaml"
+        "--settings",
+        callback=existing_path,
+        help="A settings file, or a folder with one.",
+        show_default="./callboard.yaml",
     ),
 ]
 JournalFile = Annotated[
@@ -115,7 +118,7 @@ JournalFile = Annotated[
 Journal = Annotated[
     Path | None,
     typer.Argument(
-        callback=there,
+        callback=existing_path,
         show_default="the journal of ./callboard.yaml",
         help="A journal, or a settings file or folder that names one.",
     ),
@@ -142,7 +145,8 @@ def _version(
 @app.command(epilog=_EXIT_HELP)
 def run(
     path: Annotated[
-        Path, typer.Argument(callback=there, show_default=False, help="A folder as in examples/, or a task file.")
+        Path,
+        typer.Argument(callback=existing_path, show_default=False, help="A folder as in examples/, or a task file."),
     ],
     *,
     settings: Annotated[
@@ -179,7 +183,7 @@ def run(
         again = resume_command(placed, settings if path.is_file() else placed.base, journal, models)
         shown = Secrets(placed.secrets).as_kept(task)
         copy = placed.base if path.is_dir() else None
-        with kept(again), started(placed, copy) as supervisor:
+        with with_resume_hint(again), started(placed, copy) as supervisor:
             print_head(console, shown, copy, who.remark)
             warn(supervisor.warnings)
             result = play(supervisor, who.sign(task), _stage(console, who, log=log))
@@ -193,7 +197,9 @@ def run(
 def resume(
     path: Annotated[
         Path | None,
-        typer.Argument(callback=there, show_default="./callboard.yaml", help="A run's folder, or a settings file."),
+        typer.Argument(
+            callback=existing_path, show_default="./callboard.yaml", help="A run's folder, or a settings file."
+        ),
     ] = None,
     *,
     model: Model = None,
@@ -225,9 +231,12 @@ def resume(
             console.print("nothing to resume: the journal has no unfinished task")
         results = []
         if left:
-            with kept(resume_command(settings, path, journal, models)), Supervisor.start(settings) as supervisor:
+            with (
+                with_resume_hint(resume_command(settings, path, journal, models)),
+                Supervisor.start(settings) as supervisor,
+            ):
                 warn(supervisor.warnings)
-                results = go_on(supervisor, left, _stage(console, who, log=log))
+                results = resume_tasks(supervisor, left, _stage(console, who, log=log))
         for result in results:
             print_result(console, result)
         if as_json:
@@ -333,7 +342,7 @@ def _recording(file: Path | None) -> dict[str, Any]:
 
 @policy_app.command("check")
 def check(
-    path: Annotated[Path, typer.Argument(callback=there, show_default=False, help="A folder as in examples/.")],
+    path: Annotated[Path, typer.Argument(callback=existing_path, show_default=False, help="A folder as in examples/.")],
     *,
     model: Model = None,
     as_json: AsJson = False,
@@ -433,7 +442,9 @@ def tools(
 def doctor(
     path: Annotated[
         Path | None,
-        typer.Argument(callback=there, show_default="./callboard.yaml", help="A settings file, or a folder with one."),
+        typer.Argument(
+            callback=existing_path, show_default="./callboard.yaml", help="A settings file, or a folder with one."
+        ),
     ] = None,
     *,
     online: Annotated[bool, typer.Option("--online", help="Also start the MCP servers, or connect to them.")] = False,

@@ -51,7 +51,7 @@ class Commands(TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def there(path: Path | None) -> Path | None:
+def existing_path(path: Path | None) -> Path | None:
     """Parse an existing path whose name can be printed and encoded."""
     if path is None:
         return None

@@ -22,7 +22,7 @@ from callboard.actors.servers import check_needs, surface_needs
 from callboard.config import Settings, YamlError, load_prompts, load_yaml, make_private
 from callboard.messages import Task
 from callboard.supervisor import Supervisor
-from callboard.terminal._commands import fail, there
+from callboard.terminal._commands import existing_path, fail
 from callboard.terminal._journals import SETTINGS_FILE
 from callboard.terminal._takeover import known_ids
 
@@ -77,7 +77,7 @@ def _check_names(folder: Path) -> None:
     """Refuse a folder with names that can't be printed or encoded."""
     for at, folders, files in os.walk(folder):
         for name in (*folders, *files):
-            there(Path(at, name))
+            existing_path(Path(at, name))
 
 
 def check_files(settings: Settings) -> None:

@@ -77,7 +77,7 @@ def play(supervisor: Supervisor, task: Task, stage: Stage) -> TaskResult:
     return _shown(supervisor, [Board(task.id, shown.request)], submitted, stage, after=None)[0]
 
 
-def go_on(supervisor: Supervisor, left: Sequence[History], stage: Stage) -> list[TaskResult]:
+def resume_tasks(supervisor: Supervisor, left: Sequence[History], stage: Stage) -> list[TaskResult]:
     """Show resumed tasks to their ends, each from its recorded progress."""
     boards = [Board(history.task.id, history.task.request) for history in left]
     seen = 0

@@ -105,7 +105,7 @@ def _check_free(reader: JournalReader) -> None:
 
 
 @contextlib.contextmanager
-def kept(command: str) -> Iterator[None]:
+def with_resume_hint(command: str) -> Iterator[None]:
     """Describe how to resume the journal's tasks after leaving at once.
 
     Empty without a command or a journal.

@@ -88,7 +88,7 @@ class McpSession:
         self._starting: asyncio.Future[McpConnection] | None = None
         """Restarts the server for callers that list its target."""
         self._starting_since = 0.0
-        self._anew: deque[float] = deque()
+        self._restarts: deque[float] = deque()
         """Times of its restarts within the period."""
         self._answers: dict[bytes, bytes] = {}
         """The digest of the latest answer, by the digest of the call."""
@@ -232,13 +232,13 @@ class McpSession:
             ConnectionError: If there were too many within the period.
         """
         supervision, now = self._settings.supervision, time.monotonic()
-        while self._anew and self._anew[0] <= now - supervision.period:
-            self._anew.popleft()
-        if len(self._anew) >= supervision.intensity:
-            tried = f"{len(self._anew)} times within {supervision.period:g} s" if self._anew else "never"
+        while self._restarts and self._restarts[0] <= now - supervision.period:
+            self._restarts.popleft()
+        if len(self._restarts) >= supervision.intensity:
+            tried = f"{len(self._restarts)} times within {supervision.period:g} s" if self._restarts else "never"
             msg = f"the MCP server {self.name} went away; it was restarted {tried}, and is not restarted again for now"
             raise ConnectionError(msg)
-        self._anew.append(now)
+        self._restarts.append(now)
 
 
 def _progress_of(guard: EffectGuard | None) -> ProgressFnT | None:
