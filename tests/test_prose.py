@@ -33,6 +33,7 @@ SHORT = (
     "actors/root/*.py",
     "actors/runtime/*.py",
     "actors/servers/documents/*.py",
+    "actors/servers/shell/*.py",
     "actors/states/*.py",
     "benchmarks/**/*.py",
     "docs/*.py",
