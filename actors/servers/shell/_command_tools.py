@@ -146,7 +146,7 @@ class CommandTools:
             return process.stage()
 
         if await here.run_blocking(cancel) is CommandStage.ABSENT:
-            return {"running": False, "stopped": "it was stopped before it began", "stdout": "", "stderr": ""}
+            return {"running": False, "stopped": "the command was stopped before it began", "stdout": "", "stderr": ""}
         return await self.read_output(shell, handle, seconds=_STOP_SECONDS)
 
     def probe(self, shell: BaseShell, intent: Intent) -> Probe | None:
@@ -204,11 +204,11 @@ def _answer(ended: CommandEnd, seconds: float | None) -> Answer:
     if asked and (ended.why or ended.code):
         answer["note"] = f"it seems to have asked {asked[0]!r}; it gets no input, so pass the answer as an option"
     if ended.why and seconds is None:  # the call that reads the output has not failed
-        answer["stopped"] = f"it was {ended.why}, with its child processes"
+        answer["stopped"] = f"the command was killed with its child processes ({ended.why})"
     elif ended.why:
         limit = f" after {seconds:g} s" if ended.why == "timed out" else ""
         hint = f"; {answer['note']}" if "note" in answer else ""
-        msg = f"it was {ended.why}{limit}, with its child processes{hint}. Its output: {answer['stdout']}"
+        msg = f"the command was killed with its child processes ({ended.why}{limit}){hint}. Output: {answer['stdout']}"
         raise ToolError(msg + answer["stderr"])
     return answer
 

@@ -102,7 +102,7 @@ def _check_repository(folder: Path, touched: Touched, *, submodules: bool) -> No
     root = Path(os.path.realpath(folder))
     while not (root / ".git").exists():
         if (root / "HEAD").exists() or root in {touched.disk.workspace, root.parent}:
-            msg = f"there is no repository at {folder}, or one of a form that is not understood"
+            msg = f"there is no repository at {folder}, or one of an unsupported form"
             raise UnclearError(msg)
         root = root.parent
     place = root / ".git"
@@ -117,7 +117,7 @@ def _check_repository(folder: Path, touched: Touched, *, submodules: bool) -> No
         or (place / "objects" / "info" / "alternates").exists()
         or not all(name.endswith(".sample") for name in hooks)
     ):
-        msg = f"the repository {root} has hooks, or a form that is not understood"
+        msg = f"the repository {root} has hooks, or an unsupported form"
         raise UnclearError(msg)
     touched.read(Word(str(root)), follows=False)
     home = touched.variables.get("HOME", Word("", known=False)).literal

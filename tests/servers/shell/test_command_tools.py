@@ -192,7 +192,7 @@ def test_what_a_command_leaves_behind_is_ended(opened, command, isolated):
 )
 def test_what_takes_too_long_is_ended_with_all_it_has_started(box, command):
     mark = f"{os.getpid()}{time.monotonic_ns() % 10**9}"
-    with pytest.raises(ToolError, match=r"it was timed out after 0.5 s, with its child processes"):
+    with pytest.raises(ToolError, match=r"the command was killed with its child processes \(timed out after 0.5 s\)"):
         box.run(command.format(mark), seconds=0.5)
     assert not alive(f"sleep\0{mark}")
 
@@ -231,7 +231,7 @@ def test_a_background_command_is_followed_and_stopped(box):
     assert box.look().window["background"] == {handle: "running"}
     stopped = box.do("stop", handle=handle)
     assert (stopped["running"], stopped["stdout"]) == (False, "begun\n")
-    assert stopped["stopped"] == "it was cancelled, with its child processes"
+    assert stopped["stopped"] == "the command was killed with its child processes (cancelled)"
     assert box.look().window["background"] == {handle: "ended"}
 
 

@@ -124,7 +124,7 @@ def test_a_search_counts_more_lines_than_it_shows(box, monkeypatch):
 def test_too_much_that_is_found_is_told(remote, monkeypatch):
     monkeypatch.setattr("callboard.actors.servers.shell._remote_files._FOUND_BYTES", 10)
     (remote.work / "a_long_name").touch()
-    with pytest.raises(ToolError, match="more than 10 bytes are found: look in a smaller folder"):
+    with pytest.raises(ToolError, match="more than 10 bytes; search a smaller folder"):
         remote.do("find", pattern="*")
 
 

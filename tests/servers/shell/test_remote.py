@@ -151,7 +151,7 @@ def test_what_became_of_a_command_is_in_doubt_if_the_connection_stays_lost(opene
         await asyncio.to_thread(own.stop)
         await job
 
-    with pytest.raises(InDoubtError, match="whether the command has ended, or goes on, is in doubt"):
+    with pytest.raises(InDoubtError, match="it is unknown whether the command is still running"):
         asyncio.run(run())
     until((box.work / "ended").exists)
 
@@ -196,7 +196,7 @@ def test_a_command_that_comes_in_part_is_not_begun(opened, own):
     folder, given = script.parent / place / "part", b"touch begun\n"
     words = ["sh", script, "begin", folder, "9", "9", "9", "mark", box.work]
     part = subprocess.run([*words, str(len(given) + 1)], input=given, capture_output=True, check=False)
-    assert (part.returncode, part.stderr) == (3, b"the command has not come whole, and was not run\n")
+    assert (part.returncode, part.stderr) == (3, b"the command arrived incomplete, and was not run\n")
     assert not (folder / "script").exists()
     subprocess.run([*words, str(len(given))], input=b"touch begun\n", check=True)
     until((folder / "begun").is_symlink)
@@ -248,7 +248,7 @@ def test_a_stop_says_that_it_is_not_confirmed(opened, own):
         box.do("stop", handle=handle)
     own.start()
     assert alive(f"sleep\0{sleeper}")
-    assert box.do("stop", handle=handle)["stopped"] == "it was cancelled, with its child processes"
+    assert box.do("stop", handle=handle)["stopped"] == "the command was killed with its child processes (cancelled)"
     until(lambda: not alive(f"sleep\0{sleeper}"))
 
 
@@ -345,10 +345,10 @@ def test_closing_says_that_an_end_is_not_confirmed(opened, own, caplog):
         asyncio.run(run())
     assert "the end of the commands on" in caplog.text
     own.start()
-    from callboard.actors.servers.shell._ssh import There  # noqa: PLC0415 - it needs the extra
+    from callboard.actors.servers.shell._ssh import RemoteFolder  # noqa: PLC0415 - it needs the extra
 
     again = opened(**own.section)
     (place,) = (path.name for path in (own.home / ".cache" / "callboard").iterdir() if path.is_dir())
     again.do("list_dir")
-    assert again.server._shell("box")._link.run("end_all", There(place), "9") == b"yes\n"
+    assert again.server._shell("box")._link.run("end_all", RemoteFolder(place), "9") == b"yes\n"
     assert not alive(f"sleep\0{sleeper}")
