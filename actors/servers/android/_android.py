@@ -16,7 +16,7 @@ from callboard.actors.servers.android._adb import PORT, Adb, AdbError, DeviceSta
 from callboard.actors.servers.android._adb_process import find_adb
 from callboard.actors.servers.android._application_tools import ApplicationTools
 from callboard.actors.servers.android._device import Device, told
-from callboard.actors.servers.android._hands import Hands
+from callboard.actors.servers.android._device_actions import DeviceActions
 from callboard.actors.servers.android._key_tools import KeyTools, keycode
 from callboard.actors.servers.android._keyboards import Keyboards
 from callboard.actors.servers.android._touch_tools import TouchTools
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.servers._stage import Stage
-    from callboard.actors.servers.android._device import Screen
+    from callboard.actors.servers.android._device import DeviceScreen
     from callboard.messages import Foreseen, Intent, Seconds
 
 _MARK = re.compile(r"[0-9a-f]{8}")
@@ -68,7 +68,7 @@ class AndroidServer(Server):
         self._mark = ""
         self._lasting = False
         self._keyboards = Keyboards()
-        self._hands: dict[str, Hands] = {}
+        self._actions: dict[str, DeviceActions] = {}
         self._keys = KeyTools(self._of, self._keyboards)
         self._parts = (self._keys, TouchTools(self._of), ApplicationTools(self._of, self.devices))
 
@@ -101,9 +101,9 @@ class AndroidServer(Server):
 
     async def close(self) -> None:
         """End the adb server if this has started it. Without a journal, remove the marks from the devices."""
-        hands, self._hands = self._hands, {}
+        actions, self._actions = self._actions, {}
         try:
-            await asyncio.gather(*(each.leave(lasting=self._lasting) for each in hands.values()))
+            await asyncio.gather(*(each.leave(lasting=self._lasting) for each in actions.values()))
         finally:
             await self._adb.stop()
 
@@ -226,7 +226,7 @@ class AndroidServer(Server):
         parts = self._keys.parts(str(intent.arguments["text"])) if intent.tool == "type_text" else 1
         return await self._of(target.id).probe(intent.call_id, parts)
 
-    async def _picture(self, device: Device, screen: Screen) -> tuple[bytes | None, str]:
+    async def _picture(self, device: Device, screen: DeviceScreen) -> tuple[bytes | None, str]:
         try:
             return await device.picture(screen), ""
         except ToolError as error:
@@ -261,15 +261,15 @@ class AndroidServer(Server):
             binds={"device": listed.serial},
         )
 
-    def _of(self, serial: str) -> Hands:
+    def _of(self, serial: str) -> DeviceActions:
         if self._named and serial not in self._named:
             raise ToolError(told(serial, "not found"))
-        if serial not in self._hands:
-            self._hands[serial] = Hands(Device(self._adb, serial, self._mark, self._clock))
-        return self._hands[serial]
+        if serial not in self._actions:
+            self._actions[serial] = DeviceActions(Device(self._adb, serial, self._mark, self._clock))
+        return self._actions[serial]
 
 
-def _fingerprint(screen: Screen) -> str:
+def _fingerprint(screen: DeviceScreen) -> str:
     """Give a digest of what a device shows: not of its pixels, nor of whether its keyboard is there."""
     state, shown = screen.state, screen.hierarchy.fingerprint() if screen.hierarchy is not None else screen.why
     return hashlib.sha256(repr((shown, state.awake, state.locked, state.application)).encode()).hexdigest()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from callboard.actors.servers.android._adb import Listed
-    from callboard.actors.servers.android._hands import Hands
+    from callboard.actors.servers.android._device_actions import DeviceActions
 
 HOST = (AgentKind.HOST,)
 Application = Annotated[
@@ -27,28 +27,30 @@ class ApplicationTools:
     """Start and stop applications, and list them.
 
     Args:
-        hands: Gives what acts on a device, by its serial.
+        actions: Gives what acts on a device, by its serial.
         devices: Lists the devices.
     """
 
-    def __init__(self, hands: Callable[[str], Hands], devices: Callable[[], Awaitable[tuple[Listed, ...]]]) -> None:
-        self._hands = hands
+    def __init__(
+        self, actions: Callable[[str], DeviceActions], devices: Callable[[], Awaitable[tuple[Listed, ...]]]
+    ) -> None:
+        self._actions = actions
         self._devices = devices
 
     @tool(effect=Effect.IDEMPOTENT, agents=MOBILE)
     async def launch_app(self, device: Serial, application: Application) -> Answer:
         """Start an application, or bring it to the front."""
-        hands = self._hands(device)
-        component = await self._component(hands, application)
-        await hands.act(_started(f"-n {shlex.quote(component)}"))
+        actions = self._actions(device)
+        component = await self._component(actions, application)
+        await actions.act(_started(f"-n {shlex.quote(component)}"))
         return {"activity": component}
 
     @tool(effect=Effect.IDEMPOTENT, agents=MOBILE)
     async def stop_app(self, device: Serial, application: Application) -> Answer:
         """End an application. What it has not saved is lost."""
-        hands = self._hands(device)
-        package = (await self._component(hands, application)).partition("/")[0]
-        await hands.act(f"am force-stop {shlex.quote(package)}")
+        actions = self._actions(device)
+        package = (await self._component(actions, application)).partition("/")[0]
+        await actions.act(f"am force-stop {shlex.quote(package)}")
         return {"package": package}
 
     @tool(effect=Effect.ONCE, agents=MOBILE)
@@ -58,9 +60,9 @@ class ApplicationTools:
         url: Annotated[str, Field(max_length=4_000, pattern=r"^[a-z][a-z0-9+.-]*:\S+$")],
     ) -> Answer:
         """Open an address with the application that is set for it."""
-        hands = self._hands(device)
+        actions = self._actions(device)
         try:
-            await hands.act(_started(f"-a android.intent.action.VIEW -d {shlex.quote(url)}"))
+            await actions.act(_started(f"-a android.intent.action.VIEW -d {shlex.quote(url)}"))
         except ToolError as error:
             if "unable to resolve Intent" not in str(error):
                 raise
@@ -81,19 +83,19 @@ class ApplicationTools:
         all: Annotated[bool, Field(description="Whether those that can't be started are listed, too.")] = False,  # noqa: A002 - the argument's name
     ) -> list[str]:
         """List the applications that are installed on a device."""
-        found = await self._hands(device).device.applications.get()
+        found = await self._actions(device).device.applications.get()
         return list(found.packages) if all else [package for package, _ in found.startable]
 
-    async def _component(self, hands: Hands, application: str) -> str:
+    async def _component(self, actions: DeviceActions, application: str) -> str:
         """Find what starts an application.
 
         Raises:
             ToolError: If there is none of that name; it names similar ones.
         """
-        found = (await hands.device.applications.get()).component(application)
+        found = (await actions.device.applications.get()).component(application)
         if found is None:
-            hands.device.applications.drop()  # it may have been installed since
-            known = await hands.device.applications.get()
+            actions.device.applications.drop()  # it may have been installed since
+            known = await actions.device.applications.get()
             found = known.component(application)
         if found is None:
             names = ", ".join(package for package, _ in known.startable) or "none"

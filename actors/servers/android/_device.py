@@ -61,7 +61,7 @@ _FAULTS = {
 _T = TypeVar("_T")
 
 
-class Kept(Generic[_T]):
+class Cached(Generic[_T]):
     """Something that is asked for again after some time.
 
     Args:
@@ -98,7 +98,7 @@ class Kept(Generic[_T]):
 
 
 @dataclass(frozen=True)
-class State:
+class DeviceStatus:
     """What a device is doing."""
 
     awake: bool
@@ -115,10 +115,10 @@ class State:
 
 
 @dataclass(frozen=True)
-class Screen:
+class DeviceScreen:
     """What a device shows."""
 
-    state: State
+    state: DeviceStatus
     hierarchy: Hierarchy | None
     """None where the device does not tell it."""
     why: str = ""
@@ -140,7 +140,7 @@ class Information:
     """Its screen upright, in pixels."""
     density: int
 
-    def size(self, screen: Screen) -> tuple[int, int]:
+    def size(self, screen: DeviceScreen) -> tuple[int, int]:
         """Give the width and height in pixels of a screen as it is held; the larger one for both if not known."""
         if screen.hierarchy is None:
             return (max(self.width, self.height),) * 2
@@ -186,11 +186,11 @@ class Device:
         self._adb = adb
         self.serial = serial
         self.name = name
-        self.screen = Kept(CONTROLS_SECONDS, self._look, clock)
+        self.screen = Cached(CONTROLS_SECONDS, self._look, clock)
         """What it shows. An action drops it."""
         self._was_there = False
-        self.applications = Kept(APPLICATIONS_SECONDS, self._list_applications, clock)
-        self.information = Kept(INFORMATION_SECONDS, self._inform, clock)
+        self.applications = Cached(APPLICATIONS_SECONDS, self._list_applications, clock)
+        self.information = Cached(INFORMATION_SECONDS, self._inform, clock)
 
     async def shell(
         self,
@@ -250,7 +250,7 @@ class Device:
             raise ToolError(msg)
         return ran.text
 
-    async def picture(self, screen: Screen) -> bytes:
+    async def picture(self, screen: DeviceScreen) -> bytes:
         """Take a screenshot, as PNG, in whose pixels the places of a screen's controls are.
 
         Raises:
@@ -274,7 +274,7 @@ class Device:
                 raise ToolError(msg)
         return picture
 
-    async def _look(self) -> Screen:
+    async def _look(self) -> DeviceScreen:
         """Ask what it shows.
 
         Raises:
@@ -284,12 +284,12 @@ class Device:
         if isinstance(state, BaseException):
             raise state
         if isinstance(hierarchy, UnlistedError):
-            return Screen(state, None, str(hierarchy))
+            return DeviceScreen(state, None, str(hierarchy))
         if isinstance(hierarchy, BaseException):
             raise hierarchy
-        return Screen(state, hierarchy)
+        return DeviceScreen(state, hierarchy)
 
-    async def _state(self) -> State:
+    async def _state(self) -> DeviceStatus:
         ran = await self.shell(_STATE)
         told = [line.strip().partition("=")[::2] for line in ran.text.splitlines() if "=" in line]
         lines = dict(reversed(told))
@@ -297,7 +297,7 @@ class Device:
         focused = (value for wanted in ("mCurrentFocus", "mFocusedApp") for name, value in told if name == wanted)
         front = next(filter(None, map(_ACTIVITY.search, focused)), None)
         locks = ("showing", "mShowingLockscreen", "mIsShowing", "isKeyguardShowing")
-        return State(
+        return DeviceStatus(
             awake=lines.get("mWakefulness", "Awake") == "Awake",
             locked=any(lines.get(each, "").startswith("true") for each in locks),
             application=front[0] if front else "",

@@ -14,7 +14,7 @@ from callboard.messages import Hazard
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from callboard.actors.servers.android._hierarchy import Hierarchy, Node
+    from callboard.actors.servers.android._hierarchy import Hierarchy, ScreenNode
 
 _WORDS = {
     Hazard.SENDS: r"call|dial|send|post|publish|share|reply|forward|submit|upload|emergency|sos|answer"
@@ -74,7 +74,7 @@ _NUMBERS = {
 }
 
 
-def of_touch(node: Node) -> set[Hazard]:
+def of_touch(node: ScreenNode) -> set[Hazard]:
     """Tell what a touch of something may do."""
     if node.kind in _HARMLESS and not node.acts:
         return set()
@@ -111,17 +111,17 @@ def of_address(url: str) -> set[Hazard]:
     return set() if scheme in _PAGES else {_SCHEMES.get(scheme, Hazard.UNKNOWN)}
 
 
-def _texts(node: Node) -> Iterator[str]:
+def _texts(node: ScreenNode) -> Iterator[str]:
     yield node.values.get("content-desc", "")
     yield node.text
     if node.acts and not node.is_("scrollable"):
         yield from node.labels()
 
 
-def _changes(node: Node, hazard: Hazard) -> bool:
+def _changes(node: ScreenNode, hazard: Hazard) -> bool:
     """Return whether a touch may change something there: an entry of the settings only leads to others."""
     return hazard is not Hazard.CONFIGURES or node.kind != "item" or any(map(_is_switch, node.children))
 
 
-def _is_switch(node: Node) -> bool:
+def _is_switch(node: ScreenNode) -> bool:
     return node.is_("checkable") or any(map(_is_switch, node.children))

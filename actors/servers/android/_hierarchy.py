@@ -59,14 +59,14 @@ class HierarchyError(ValueError):
 
 
 @dataclass(eq=False)
-class Node:
+class ScreenNode:
     """One thing on the screen."""
 
     values: dict[str, str]
     place: int
     """Where it stands: a checksum of the classes and places of what it is in."""
-    parent: Node | None
-    children: list[Node] = field(default_factory=list)
+    parent: ScreenNode | None
+    children: list[ScreenNode] = field(default_factory=list)
 
     def is_(self, name: str) -> bool:
         """Return whether it has a property."""
@@ -168,11 +168,11 @@ class Hierarchy:
             raise HierarchyError(msg) from error
         self.rotation = _ROTATIONS.get(root.get("rotation", ""), 0)
         """The turns of the screen by 90 degrees, counted from upright."""
-        self.nodes: list[Node] = []
+        self.nodes: list[ScreenNode] = []
         """Parents stand before their children, and what is drawn later after what it covers."""
-        self._ids: dict[str, Node] = {}
-        self._names: dict[Node, str] = {}
-        left: list[tuple[ET.Element, Node | None, int, int]] = [(each, None, 0, 0) for each in reversed(root)]
+        self._ids: dict[str, ScreenNode] = {}
+        self._names: dict[ScreenNode, str] = {}
+        left: list[tuple[ET.Element, ScreenNode | None, int, int]] = [(each, None, 0, 0) for each in reversed(root)]
         while left:
             element, parent, above, depth = left.pop()
             if depth > _MOST_DEPTH or len(self.nodes) == _MOST_NODES:
@@ -180,7 +180,7 @@ class Hierarchy:
                 raise HierarchyError(msg)
             step = f"/{element.get('index', '')}{element.get('class', '')}#{element.get('resource-id', '')}"
             place = zlib.crc32(step.encode(errors="surrogatepass"), above)
-            node = Node(dict(element.attrib), place, parent)
+            node = ScreenNode(dict(element.attrib), place, parent)
             if parent is not None:
                 parent.children.append(node)
             self.nodes.append(node)
@@ -199,11 +199,11 @@ class Hierarchy:
         """The application in front."""
         return next((node.package for node in self.nodes if node.package), "")
 
-    def node(self, control_id: str) -> Node | None:
+    def node(self, control_id: str) -> ScreenNode | None:
         """Give what a control's id stands for."""
         return self._ids.get(control_id)
 
-    def at(self, x: int, y: int) -> Node | None:
+    def at(self, x: int, y: int) -> ScreenNode | None:
         """Give what a touch of a point acts on: the last drawn thing there that can be acted on."""
         found = None
         for node in self.nodes:
@@ -213,11 +213,11 @@ class Hierarchy:
         return found
 
     @property
-    def focused(self) -> Node | None:
+    def focused(self) -> ScreenNode | None:
         """The field that keys go to."""
         return next((node for node in self.nodes if node.is_("focused") and node.kind == FIELD), None)
 
-    def shown(self) -> Iterator[Node]:
+    def shown(self) -> Iterator[ScreenNode]:
         """Give what is worth telling: what can be acted on, and what says something."""
         for node in self.nodes:
             if node.box is not None and (node.acts or (node.name and not node.is_part())):
@@ -234,7 +234,7 @@ class Hierarchy:
             found.append(control)
         return tuple(found), ()
 
-    def control(self, node: Node) -> Control:
+    def control(self, node: ScreenNode) -> Control:
         """Tell one thing as a control."""
         states = [name for name in _STATES if node.is_(name)]
         if node.is_("password"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from callboard.actors.servers._server import ToolError, tool
-from callboard.actors.servers.android._hands import ACTION_SECONDS, OFF
+from callboard.actors.servers.android._device_actions import ACTION_SECONDS, OFF
 from callboard.actors.servers.android._hierarchy import FIELD
 from callboard.actors.servers.android._touch_tools import MOBILE, Answer, Serial
 from callboard.actors.servers.android._typing import KEYBOARD, is_plain, typing
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from callboard.actors.servers.android._device import Device
-    from callboard.actors.servers.android._hands import Hands
+    from callboard.actors.servers.android._device_actions import DeviceActions
     from callboard.actors.servers.android._keyboards import Keyboards
 
 _KEYBOARD_SECONDS = 5.0
@@ -45,12 +45,12 @@ class KeyTools:
     """Type, press keys and wait.
 
     Args:
-        hands: Gives what acts on a device, by its serial.
+        actions: Gives what acts on a device, by its serial.
         keyboards: Keeps the keyboards that devices had.
     """
 
-    def __init__(self, hands: Callable[[str], Hands], keyboards: Keyboards) -> None:
-        self._hands = hands
+    def __init__(self, actions: Callable[[str], DeviceActions], keyboards: Keyboards) -> None:
+        self._actions = actions
         self._keyboards = keyboards
 
     @tool(effect=Effect.ONCE, agents=MOBILE, seconds=300.0)
@@ -63,14 +63,14 @@ class KeyTools:
         clear: Annotated[bool, Field(description="Whether the text that is there is deleted first.")] = False,
     ) -> Answer:
         """Type a text into a field. A line break is the key Enter."""
-        hands = self._hands(device)
-        before = await self._before(hands, control_id, clear=clear)
+        actions = self._actions(device)
+        before = await self._before(actions, control_id, clear=clear)
         parts, seconds = (before, *typing(text)), ACTION_SECONDS + before.count("KEYCODE_") * _KEY_SECONDS
         if is_plain(text):
-            await hands.act(*parts, seconds=seconds)
+            await actions.act(*parts, seconds=seconds)
         else:
-            async with self._keyboard(hands):
-                await hands.act(*parts, seconds=seconds)
+            async with self._keyboard(actions):
+                await actions.act(*parts, seconds=seconds)
         return {"typed": len(text)}
 
     def parts(self, text: str) -> int:
@@ -90,22 +90,22 @@ class KeyTools:
         ],
     ) -> Answer:
         """Press a key of the device."""
-        await self._hands(device).act(f"input keyevent {keycode(key)}")
+        await self._actions(device).act(f"input keyevent {keycode(key)}")
         return {}
 
     @tool(effect=Effect.READ, agents=MOBILE)
     async def wait(self, device: Serial, seconds: Annotated[float, Field(gt=0, le=50)] = 1.0) -> Answer:
         """Wait, for example for a page to be loaded."""
         await asyncio.sleep(seconds)
-        self._hands(device).device.screen.drop()
+        self._actions(device).device.screen.drop()
         return {}
 
-    async def _before(self, hands: Hands, control_id: str, *, clear: bool) -> str:
+    async def _before(self, actions: DeviceActions, control_id: str, *, clear: bool) -> str:
         """Give the command that makes a field ready to be typed into."""
         if control_id:
-            field = await hands.control(control_id)
+            field = await actions.control(control_id)
         else:
-            screen = await hands.device.screen.get()
+            screen = await actions.device.screen.get()
             if not screen.state.awake:
                 raise ToolError(OFF)
             if screen.hierarchy is None:
@@ -131,9 +131,9 @@ class KeyTools:
         return " && ".join(commands) or ":"
 
     @contextlib.asynccontextmanager
-    async def _keyboard(self, hands: Hands) -> AsyncIterator[None]:
+    async def _keyboard(self, actions: DeviceActions) -> AsyncIterator[None]:
         """Have the device use the keyboard that can type anything, and give back the one that was set."""
-        device = hands.device
+        device = actions.device
         if KEYBOARD not in (await device.text("ime list -s -a")).split():
             msg = (
                 "the device's own commands type the letters of ASCII alone. For others, install ADBKeyBoard on it "

@@ -23,7 +23,7 @@ _NOBODY = "nobody.here"
 """The destination of a message before it is taken out: on a connection without a bus there is none."""
 
 
-class Connection:
+class BusConnection:
     """A connection to a bus, or straight to a program. Threads take turns on it, a batch of calls each.
 
     Args:

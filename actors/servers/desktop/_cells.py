@@ -9,14 +9,14 @@ from callboard.actors.runtime import committing
 from callboard.actors.servers._numbers import parse_number, separator_of
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.desktop._calls import ATSPI, BUS, NOTHING, Ask, BusError, attribute, method, value
-from callboard.actors.servers.desktop._tree import State
+from callboard.actors.servers.desktop._tree import ObjectState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from callboard.actors.servers.desktop._accessible_programs import AccessibleProgram
     from callboard.actors.servers.desktop._calls import Answer
-    from callboard.actors.servers.desktop._hands import Hands
-    from callboard.actors.servers.desktop._programs import Program
+    from callboard.actors.servers.desktop._window_actions import WindowActions
 
 Value = str | int | float | None
 Wanted = tuple[int, int, str | int | float]
@@ -30,7 +30,7 @@ _READ_AS_SOMETHING_ELSE = re.compile(r"[+-]?[\d.,]+%?$|(true|false)$", re.IGNORE
 
 
 def read_table(
-    program: Program, path: str, first_row: int, rows: int, columns: int, *, numbers: bool
+    program: AccessibleProgram, path: str, first_row: int, rows: int, columns: int, *, numbers: bool
 ) -> dict[str, Any]:
     """Read some rows of a table, with `numbers` those texts as numbers that are numbers beyond doubt.
 
@@ -64,7 +64,9 @@ def _with_numbers(rows: Sequence[Sequence[str]]) -> list[list[Value]]:
     ]
 
 
-def write_cells(hands: Hands, pid: int, path: str, cell: str, rows: Sequence[Sequence[Value]]) -> dict[str, Any]:
+def write_cells(
+    actions: WindowActions, pid: int, path: str, cell: str, rows: Sequence[Sequence[Value]]
+) -> dict[str, Any]:
     """Write values into a sheet, and see that it took them.
 
     Numbers are set; texts and formulas are typed, because nothing else makes Calc read them.
@@ -82,7 +84,7 @@ def write_cells(hands: Hands, pid: int, path: str, cell: str, rows: Sequence[Seq
     if len(wanted) > MOST_CELLS:
         msg = f"{len(wanted)} cells are too many for one call; at most {MOST_CELLS:,} can be written"
         raise ToolError(msg)
-    program = hands.program(pid)
+    program = actions.program(pid)
     cells = _cells(program, path, [(row, column) for row, column, _ in wanted])
     if NOTHING in cells:
         msg = f"the sheet ends before the last cell of {cell}"
@@ -92,15 +94,15 @@ def write_cells(hands: Hands, pid: int, path: str, cell: str, rows: Sequence[Seq
         program.ask([_set(cell, number) for cell, number in numbers])
     for place, (row, column, each) in zip(cells, wanted, strict=True):
         if isinstance(each, str):
-            _enter(hands, pid, place, (row, column, each))
-    _verify(hands, pid, cells, wanted)
+            _enter(actions, pid, place, (row, column, each))
+    _verify(actions, pid, cells, wanted)
     across = max((len(row) for row in rows), default=0)
     if not wanted:
         return {"written": 0}
     return {"cells": f"{_name(top, left)}:{_name(top + len(rows) - 1, left + across - 1)}", "written": len(wanted)}
 
 
-def select_cells(hands: Hands, pid: int, path: str, cells: str) -> dict[str, Any]:
+def select_cells(actions: WindowActions, pid: int, path: str, cells: str) -> dict[str, Any]:
     """Select a range of a sheet, with the keys that do it.
 
     Raises:
@@ -112,21 +114,22 @@ def select_cells(hands: Hands, pid: int, path: str, cells: str) -> dict[str, Any
     if not all(0 <= count <= _MOST_STEPS for _, count in steps):
         msg = f"{cells} does not lead to the right and down, or over more than {_MOST_STEPS} rows and columns"
         raise ToolError(msg)
-    program = hands.program(pid)
+    program = actions.program(pid)
     corners = _cells(program, path, [start, end])
-    window = _put_cursor(hands, pid, corners[0], first)
+    window = _put_cursor(actions, pid, corners[0], first)
     for key, count in steps:
         for _ in range(count):
-            hands.keys(window, f"shift+{key}")
-    if not hands.desk.wait(
-        lambda: all(hands.has(pid, each, State.FOCUSED, State.SELECTED) for each in corners), _TAKEN_SECONDS
+            actions.keys(window, f"shift+{key}")
+    if not actions.desktop.wait(
+        lambda: all(actions.has(pid, each, ObjectState.FOCUSED, ObjectState.SELECTED) for each in corners),
+        _TAKEN_SECONDS,
     ):
         msg = f"the sheet does not select {cells}"
         raise ToolError(msg)
     return {"selected": cells}
 
 
-def _enter(hands: Hands, pid: int, cell: str, wanted: tuple[int, int, str]) -> None:
+def _enter(actions: WindowActions, pid: int, cell: str, wanted: tuple[int, int, str]) -> None:
     """Type a text into a cell; with an apostrophe before it where Calc takes it for something else otherwise.
 
     What it shows is waited for: keys and calls reach a program in two ways, and the next call could overtake them.
@@ -136,45 +139,47 @@ def _enter(hands: Hands, pid: int, cell: str, wanted: tuple[int, int, str]) -> N
     if _READ_AS_SOMETHING_ELSE.match(text):
         forms.reverse()
     for form in forms[:-1]:
-        _type(hands, pid, cell, form, _name(*place))
-        if hands.desk.wait(lambda: not _wrong(hands.program(pid), [cell], [wanted]), _TAKEN_SECONDS / 3):
+        _type(actions, pid, cell, form, _name(*place))
+        if actions.desktop.wait(lambda: not _wrong(actions.program(pid), [cell], [wanted]), _TAKEN_SECONDS / 3):
             return
-    _type(hands, pid, cell, forms[-1], _name(*place))
-    _verify(hands, pid, [cell], [wanted])
+    _type(actions, pid, cell, forms[-1], _name(*place))
+    _verify(actions, pid, [cell], [wanted])
 
 
-def _type(hands: Hands, pid: int, cell: str, text: str, name: str) -> None:
+def _type(actions: WindowActions, pid: int, cell: str, text: str, name: str) -> None:
     """Put the cursor into a cell, and type."""
-    window = _put_cursor(hands, pid, cell, name)
-    hands.type(window, text)
-    hands.keys(window, "Delete")  # what Calc has completed by itself is selected, and would be entered too
-    hands.keys(window, "Return")
+    window = _put_cursor(actions, pid, cell, name)
+    actions.type(window, text)
+    actions.keys(window, "Delete")  # what Calc has completed by itself is selected, and would be entered too
+    actions.keys(window, "Return")
 
 
-def _put_cursor(hands: Hands, pid: int, cell: str, name: str) -> int:
+def _put_cursor(actions: WindowActions, pid: int, cell: str, name: str) -> int:
     """Put the cursor into a cell, and give the window, to which keys may go."""
-    program = hands.program(pid)
-    window = hands.focus(pid)
+    program = actions.program(pid)
+    window = actions.focus(pid)
     program.act(method(cell, "Component", "GrabFocus"))
-    if not hands.desk.wait(lambda: hands.has(pid, cell, State.FOCUSED, State.SELECTED), _TAKEN_SECONDS):
+    if not actions.desktop.wait(
+        lambda: actions.has(pid, cell, ObjectState.FOCUSED, ObjectState.SELECTED), _TAKEN_SECONDS
+    ):
         msg = f"the cursor does not go to cell {name}"
         raise ToolError(msg)
     return window
 
 
-def _verify(hands: Hands, pid: int, cells: Sequence[str], wanted: Sequence[Wanted]) -> None:
+def _verify(actions: WindowActions, pid: int, cells: Sequence[str], wanted: Sequence[Wanted]) -> None:
     """Wait until cells show what was written.
 
     Raises:
         ToolError: If they do not.
     """
-    program = hands.program(pid)
-    if not hands.desk.wait(lambda: not _wrong(program, cells, wanted), _TAKEN_SECONDS):
+    program = actions.program(pid)
+    if not actions.desktop.wait(lambda: not _wrong(program, cells, wanted), _TAKEN_SECONDS):
         msg = f"the sheet did not take all: {'; '.join(_wrong(program, cells, wanted)[:5])}"
         raise ToolError(msg)
 
 
-def _wrong(program: Program, cells: Sequence[str], wanted: Sequence[Wanted]) -> list[str]:
+def _wrong(program: AccessibleProgram, cells: Sequence[str], wanted: Sequence[Wanted]) -> list[str]:
     texts = _texts(program, cells)
     numbers = program.ask([attribute(cell, "Value", "CurrentValue") for cell in cells])
     found = []
@@ -188,12 +193,12 @@ def _wrong(program: Program, cells: Sequence[str], wanted: Sequence[Wanted]) -> 
     return found
 
 
-def _cells(program: Program, path: str, places: Sequence[tuple[int, int]]) -> list[str]:
+def _cells(program: AccessibleProgram, path: str, places: Sequence[tuple[int, int]]) -> list[str]:
     asks = [method(path, "Table", "GetAccessibleAt", "ii", row, column) for row, column in places]
     return [NOTHING if isinstance(answer, BusError) else str(answer[0][1]) for answer in program.ask(asks)]
 
 
-def _texts(program: Program, cells: Sequence[str]) -> list[str]:
+def _texts(program: AccessibleProgram, cells: Sequence[str]) -> list[str]:
     """Read what stands in cells: their own text, else that of the paragraphs in them, else their names."""
     own = program.ask([method(cell, "Text", "GetText", "ii", 0, -1) for cell in cells])
     names = program.ask([attribute(cell, "Accessible", "Name") for cell in cells])

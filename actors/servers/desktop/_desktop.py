@@ -11,12 +11,12 @@ from pydantic import Field
 from callboard.actors.runtime import current_call
 from callboard.actors.servers._need import Need
 from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, collect, tool
-from callboard.actors.servers.desktop._hands import Hands
 from callboard.actors.servers.desktop._keyboard_tools import KeyboardTools
 from callboard.actors.servers.desktop._point_tools import PointTools
-from callboard.actors.servers.desktop._sight import within
 from callboard.actors.servers.desktop._table_tools import TableTools
+from callboard.actors.servers.desktop._view import within
 from callboard.actors.servers.desktop._widget_tools import WidgetTools
+from callboard.actors.servers.desktop._window_actions import WindowActions
 from callboard.messages import AgentKind, Box, Control, Effect, Look, Observation, Probe, Target, TargetKind
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.servers._stage import Stage
-    from callboard.actors.servers.desktop._desk import Desk, Running
+    from callboard.actors.servers.desktop._open_desktop import OpenDesktop, Running
     from callboard.messages import Foreseen, Intent
 
 _PACKAGES = "pip install 'callboard[desktop]'"
 _PROGRAMS = "apt-get install xvfb dbus at-spi2-core openbox fonts-dejavu-core"
 _OPENED = {True: Probe.BEGUN, False: Probe.NOT_DONE, None: Probe.UNKNOWN}
-"""Once more, the call gives the window of what it has started; see `Desk.start`."""
+"""Once more, the call gives the window of what it has started; see `OpenDesktop.start`."""
 _BUS_LAUNCHERS = ("/usr/libexec/at-spi-bus-launcher", "/usr/lib/at-spi2-core/at-spi-bus-launcher")
 
 
@@ -70,8 +70,8 @@ class DesktopServer(Server):
         self._folder = folder or Path.cwd()
         self._applications = applications or {}
         self._installed = installed
-        self._desk: Desk | None = None
-        self._hands: Hands | None = None
+        self._desktop: OpenDesktop | None = None
+        self._actions: WindowActions | None = None
         self._keyboard = KeyboardTools(self._acting)
         self._parts = (self._keyboard, WidgetTools(self._acting), TableTools(self._acting), PointTools(self._acting))
 
@@ -97,9 +97,9 @@ class DesktopServer(Server):
             ConnectionError: If the display can't be used; the text says why.
             RuntimeError: If a private one can't be started.
         """
-        from callboard.actors.servers.desktop._desk import Desk  # noqa: PLC0415 - an extra
+        from callboard.actors.servers.desktop._open_desktop import OpenDesktop  # noqa: PLC0415 - an extra
 
-        self._desk = Desk(
+        self._desktop = OpenDesktop(
             self._display,
             stage.folder / "session.json",
             grace=self._grace if stage.lasting else 0.0,
@@ -108,13 +108,13 @@ class DesktopServer(Server):
             applications=self._applications,
             shown=self._installed,
         )
-        self._hands = Hands(self._desk)
+        self._actions = WindowActions(self._desktop)
 
     def close(self) -> None:
         """End the private desktop with everything on it, or let go of the user's."""
-        desk, self._desk = self._desk, None
-        if desk is not None:
-            desk.close()
+        desktop, self._desktop = self._desktop, None
+        if desktop is not None:
+            desktop.close()
 
     def tools(self) -> tuple[ServerTool, ...]:
         """Give the tools of HostAgents, of AppAgents and of operators."""
@@ -122,8 +122,8 @@ class DesktopServer(Server):
 
     def targets(self) -> tuple[Target, ...]:
         """List the processes with windows, and the applications that can be started."""
-        desk = self._opened()
-        return (*map(self._window, desk.running()), *(self._application(name) for name in desk.applications))
+        desktop = self._opened()
+        return (*map(self._window, desktop.running()), *(self._application(name) for name in desktop.applications))
 
     def start(self, target: Target, arguments: Mapping[str, JsonValue]) -> Target:
         """Start an application, and give its process as a target of this task.
@@ -131,12 +131,14 @@ class DesktopServer(Server):
         Raises:
             ToolError: If it can't be started, or shows no window.
         """
-        desk, call = self._opened(), current_call()
-        application = desk.applications.get(target.id)
+        desktop, call = self._opened(), current_call()
+        application = desktop.applications.get(target.id)
         if application is None:
             msg = f"there is no application {target.id!r}"
             raise ToolError(msg)
-        return self._window(desk.start(application, str(arguments.get("path", "")), call=call.id, owner=call.session))
+        return self._window(
+            desktop.start(application, str(arguments.get("path", "")), call=call.id, owner=call.session)
+        )
 
     def stop(self, target: Target) -> None:
         """Close a process's windows.
@@ -158,18 +160,18 @@ class DesktopServer(Server):
 
     def desktop(self, look: Look) -> Observation:
         """Look at the whole screen."""
-        desk = self._opened()
-        windows = [window for window in desk.screen.windows() if window.pid]
-        width, height = desk.screen.size
-        known = {running.pid: self._window(running).id for running in desk.running()}
+        desktop = self._opened()
+        windows = [window for window in desktop.screen.windows() if window.pid]
+        width, height = desktop.screen.size
+        known = {running.pid: self._window(running).id for running in desktop.running()}
         shown = {known[window.pid]: window for window in windows if window.pid in known}
         area = Box(x=0, y=0, width=width, height=height)
         controls = [
             Control(id=id_, name=window.title, kind="window", box=within(window.box, area))
             for id_, window in shown.items()
         ]
-        picture = desk.screen.picture(windows, area) if look.picture else None
-        facts: dict[str, JsonValue] = {"screen": f"{width}x{height}", "folder": str(desk.folder)}
+        picture = desktop.screen.picture(windows, area) if look.picture else None
+        facts: dict[str, JsonValue] = {"screen": f"{width}x{height}", "folder": str(desktop.folder)}
         return Observation(
             controls=tuple(controls), window=facts, picture=picture, fingerprint=repr(sorted(known.items()))
         )
@@ -180,13 +182,13 @@ class DesktopServer(Server):
         Raises:
             ToolError: If the process has ended, or does not answer.
         """
-        desk, pid = self._opened(), _process(target)
-        windows, area = desk.area(pid)
-        seen = desk.sight(
+        desktop, pid = self._opened(), _process(target)
+        windows, area = desktop.area(pid)
+        seen = desktop.view(
             pid, area, look.budget, popups=[each.box for each in windows if each.popup], masked=look.masked
         )
         titles: list[JsonValue] = [window.title for window in windows if not window.popup]
-        facts: dict[str, JsonValue] = {"titles": titles, "folder": str(desk.folder)}
+        facts: dict[str, JsonValue] = {"titles": titles, "folder": str(desktop.folder)}
         if seen.dialog:
             facts["dialog"] = seen.dialog
         if not titles:
@@ -194,15 +196,15 @@ class DesktopServer(Server):
         return Observation(
             controls=seen.controls,
             window=facts,
-            picture=desk.screen.picture(windows, area) if look.picture and area is not None else None,
+            picture=desktop.screen.picture(windows, area) if look.picture and area is not None else None,
             fingerprint=seen.fingerprint,
             notes=seen.notes,
         )
 
     def fingerprint(self, target: Target) -> str:
         """Ask the process for what is in its windows, without a picture."""
-        desk, pid = self._opened(), _process(target)
-        return desk.sight(pid, None, Look().budget).fingerprint
+        desktop, pid = self._opened(), _process(target)
+        return desktop.view(pid, None, Look().budget).fingerprint
 
     def busy(self, target: Target) -> bool | None:
         """Return whether a window says that it is busy; None if it does not."""
@@ -236,16 +238,16 @@ class DesktopServer(Server):
             found = _OPENED[self._opened().has_started(intent.call_id)]
         return found or super().probe(target, intent, foreseen, fingerprint)
 
-    def _opened(self) -> Desk:
-        if self._desk is None:
+    def _opened(self) -> OpenDesktop:
+        if self._desktop is None:
             msg = "the desktop is not open"
             raise ToolError(msg)
-        return self._desk
+        return self._desktop
 
-    def _acting(self) -> Hands:
+    def _acting(self) -> WindowActions:
         self._opened()
-        assert self._hands is not None  # noqa: S101 - made with the desk
-        return self._hands
+        assert self._actions is not None  # noqa: S101 - made with the desktop
+        return self._actions
 
     def _window(self, running: Running) -> Target:
         return Target(

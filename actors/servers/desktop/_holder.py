@@ -51,11 +51,11 @@ _LIBC = ctypes.CDLL(None)
 _COOKIE = b"MIT-MAGIC-COOKIE-1"
 
 
-class Ended(Exception):  # noqa: N818 - no error
+class DesktopEnded(Exception):  # noqa: N818 - no error
     """The desktop is over."""
 
 
-class Holder:
+class DesktopHolder:
     """The private desktop.
 
     Args:
@@ -122,7 +122,7 @@ class Holder:
                     end = time.monotonic() + self._grace
             _reap()
             if any(each.poll() is not None for each in self._essential):
-                raise Ended  # without the display or the bus there is no desktop
+                raise DesktopEnded  # without the display or the bus there is no desktop
 
     def _answers(self, client: socket.socket) -> bool:
         """Answer what a client asks; False when it is gone, or talks nonsense."""
@@ -139,7 +139,7 @@ class Holder:
 
     def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
         if asked["do"] == "end":
-            raise Ended
+            raise DesktopEnded
         if asked["do"] == "start":
             try:
                 program = self._start(asked["command"], asked["environment"])
@@ -348,7 +348,7 @@ def _until(done: Callable[[], object], seconds: float) -> bool:
 
 
 def _stop(*_: object) -> None:
-    raise Ended
+    raise DesktopEnded
 
 
 def main(record: str, grace: str, size: str, folder: str) -> None:
@@ -357,12 +357,12 @@ def main(record: str, grace: str, size: str, folder: str) -> None:
     for ignored in (signal.SIGINT, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
     _LIBC.prctl(_SUBREAPER, 1)
-    holder = Holder(Path(record), float(grace), size, folder)
+    holder = DesktopHolder(Path(record), float(grace), size, folder)
     try:
         holder.start()
         os.write(1, b"ready\n")
         holder.serve()
-    except Ended:
+    except DesktopEnded:
         pass
     finally:
         holder.end()

@@ -13,7 +13,7 @@ from callboard.actors.servers._server import ToolError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from callboard.actors.servers.desktop._screen import Screen
+    from callboard.actors.servers.desktop._xscreen import XScreen
 
 Button = Literal["left", "middle", "right"]
 _BUTTONS: dict[str, int] = {"left": 1, "middle": 2, "right": 3, "up": 4, "down": 5, "back": 6, "forth": 7}
@@ -55,14 +55,14 @@ _LATIN, _FUNCTIONS = 0xA0, 0xFD00
 """The first key symbols beyond ASCII, and of keys that give no characters."""
 
 
-class Keyboard:
+class XKeyboard:
     """The keyboard of a display. Characters that no key gives are put on keys that have none.
 
     Args:
         screen: The display's screen.
     """
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: XScreen) -> None:
         self._screen = screen
         self._display = screen.display
         first = self._display.display.info.min_keycode
@@ -251,7 +251,7 @@ def _was_lent(row: Sequence[int]) -> bool:
 class Pointer:
     """The pointer of a display."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: XScreen) -> None:
         self._screen = screen
         self._display = screen.display
 

@@ -14,8 +14,8 @@ from callboard.messages import Box
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from callboard.actors.servers.desktop._accessible_programs import AccessibleProgram
     from callboard.actors.servers.desktop._calls import Answer, Ask
-    from callboard.actors.servers.desktop._programs import Program
 
 MOST_NODES = 5_000
 """The most objects of one snapshot."""
@@ -53,7 +53,7 @@ TEXTS = frozenset(
 VALUES = frozenset({"spin button", "slider", "scroll bar", "progress bar", "dial", "level bar"})
 
 
-class State(IntEnum):
+class ObjectState(IntEnum):
     """The states of an object that are asked for, by their numbers in AT-SPI's `AtspiStateType`."""
 
     BUSY = 3
@@ -73,11 +73,11 @@ class State(IntEnum):
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class AccessibleNode:
     """One object of the tree that is to be seen."""
 
     path: str
-    parent: Node | None
+    parent: AccessibleNode | None
     depth: int
     role: str = ""
     states: int = 0
@@ -92,25 +92,25 @@ class Node:
     """A table's rows and columns."""
     shift: tuple[int, int] = (0, 0)
     """The correction of its box, and of those of all in it."""
-    children: list[Node] = field(default_factory=list)
-    labels: list[Node] = field(default_factory=list)
+    children: list[AccessibleNode] = field(default_factory=list)
+    labels: list[AccessibleNode] = field(default_factory=list)
     """The labels that have given it its name."""
 
-    def has(self, state: State) -> bool:
+    def has(self, state: ObjectState) -> bool:
         """Return whether the object is in a state."""
         return bool(self.states >> state & 1)
 
     @property
     def enabled(self) -> bool:
         """True if it reacts to input."""
-        return self.has(State.SENSITIVE) or self.has(State.ENABLED)
+        return self.has(ObjectState.SENSITIVE) or self.has(ObjectState.ENABLED)
 
     @property
-    def window(self) -> Node:
+    def window(self) -> AccessibleNode:
         """The window that it is in."""
         return next((each for each in self.above() if each.parent is None), self)
 
-    def above(self) -> Iterator[Node]:
+    def above(self) -> Iterator[AccessibleNode]:
         """Give its parent, the parent of that, and so on."""
         node = self.parent
         while node is not None:
@@ -130,39 +130,39 @@ class Tree:
         ToolError: If the program has ended, or does not answer.
     """
 
-    def __init__(self, program: Program, origins: Mapping[str, tuple[int, int]] | None = None) -> None:
+    def __init__(self, program: AccessibleProgram, origins: Mapping[str, tuple[int, int]] | None = None) -> None:
         self._program = program
         self._origins = origins or {}
-        self.nodes: list[Node] = []
+        self.nodes: list[AccessibleNode] = []
         """All objects that are to be seen, parents before children."""
         self.complete = True
         """False if there were more than fit."""
         self._met: set[str] = set()
         windows = program.one(method(program.root, "Accessible", "GetChildren"))[0]
-        level = self._new(Node(str(path), None, 0) for _, path in windows)
+        level = self._new(AccessibleNode(str(path), None, 0) for _, path in windows)
         while level and level[0].depth < _DEEPEST:
             level = self._below(self._described(self._seen(level)))
         self._read()
 
-    def windows(self) -> list[Node]:
+    def windows(self) -> list[AccessibleNode]:
         """Give its windows, dialogs included."""
         return [node for node in self.nodes if node.depth == 0]
 
-    def _seen(self, level: list[Node]) -> list[Node]:
+    def _seen(self, level: list[AccessibleNode]) -> list[AccessibleNode]:
         """Ask a level for roles and states, and give those that are to be seen."""
         kept = []
         for node, (role, found) in self._answers(level, _role_and_states):
             if isinstance(role, BusError):
                 continue  # it went away meanwhile
             node.role, node.states = str(role[0]), states(found)
-            seen = node.has(State.SHOWING) or (self._program.relative and node.has(State.VISIBLE))
-            if seen and not node.has(State.DEFUNCT) and not self._is_second_menu_bar(node):
+            seen = node.has(ObjectState.SHOWING) or (self._program.relative and node.has(ObjectState.VISIBLE))
+            if seen and not node.has(ObjectState.DEFUNCT) and not self._is_second_menu_bar(node):
                 kept.append(node)
         room = MOST_NODES - len(self.nodes)
         self.complete = self.complete and len(kept) <= room
         return kept[:room]
 
-    def _described(self, level: list[Node]) -> list[Node]:
+    def _described(self, level: list[AccessibleNode]) -> list[AccessibleNode]:
         """Ask a level for names and places."""
         system = _WINDOW if self._program.relative else _SCREEN
 
@@ -181,7 +181,7 @@ class Tree:
         self.nodes += level
         return level
 
-    def _place(self, node: Node, x: int, y: int, width: int, height: int) -> None:
+    def _place(self, node: AccessibleNode, x: int, y: int, width: int, height: int) -> None:
         parent = node.parent
         node.shift = parent.shift if parent is not None else (0, 0)
         told = Box(x=x, y=y, width=max(width, 0), height=max(height, 0))
@@ -197,7 +197,7 @@ class Tree:
         if told.width and told.height and min(x, y) > -(1 << 30):  # a menu item off its menu is at INT_MIN
             node.box = told.model_copy(update={"x": x + node.shift[0], "y": y + node.shift[1]})
 
-    def _is_second_menu_bar(self, node: Node) -> bool:
+    def _is_second_menu_bar(self, node: AccessibleNode) -> bool:
         """Return whether it is LibreOffice's own menu bar, which is never shown: GTK's is."""
         return (
             self._program.draws_itself
@@ -205,24 +205,24 @@ class Tree:
             and any(each.role == "root pane" for each in node.above())
         )
 
-    def _below(self, level: list[Node]) -> list[Node]:
+    def _below(self, level: list[AccessibleNode]) -> list[AccessibleNode]:
         """List the children of a level, as far as they can be seen."""
         found = []
         for node, (children,) in self._answers([each for each in level if _opens(each)], _children):
             if not isinstance(children, BusError):
-                found += [Node(path, node, node.depth + 1) for _, path in children[0]]
+                found += [AccessibleNode(path, node, node.depth + 1) for _, path in children[0]]
         for node in level:
             if node.role in TABLES and node.size is not None and node.box is not None and not _opens(node):
                 found += self._cells_in_sight(node)
         return self._new(found)
 
-    def _new(self, nodes: Iterable[Node]) -> list[Node]:
+    def _new(self, nodes: Iterable[AccessibleNode]) -> list[AccessibleNode]:
         """Leave out objects that were met already: Chromium lists some of its dialogs in two places."""
         new = {node.path: node for node in nodes if node.path not in self._met}
         self._met |= new.keys()
         return list(new.values())
 
-    def _cells_in_sight(self, table: Node) -> list[Node]:
+    def _cells_in_sight(self, table: AccessibleNode) -> list[AccessibleNode]:
         """List the cells of a large table that may be in sight: those of the rows around its middle."""
         if table.parent is not None and table.parent.role == "document spreadsheet":
             return []  # hundreds of empty cells; they are read and written by their addresses
@@ -240,7 +240,7 @@ class Tree:
             for column in range(min(columns, _COLUMNS))
         ]
         cells = [answer[0][1] for answer in self._program.ask(wanted) if not isinstance(answer, BusError)]
-        return [Node(path, table, table.depth + 1) for path in cells if path != NOTHING]
+        return [AccessibleNode(path, table, table.depth + 1) for path in cells if path != NOTHING]
 
     def _read(self) -> None:
         """Read texts and numbers; what stands in a password's field is not asked for."""
@@ -268,8 +268,8 @@ class Tree:
                 node.name = " ".join(filter(None, (label.name for label in node.labels)))
 
     def _answers(
-        self, nodes: Sequence[Node], asks: Callable[[str], tuple[Ask, ...]]
-    ) -> Iterator[tuple[Node, list[Answer | BusError]]]:
+        self, nodes: Sequence[AccessibleNode], asks: Callable[[str], tuple[Ask, ...]]
+    ) -> Iterator[tuple[AccessibleNode, list[Answer | BusError]]]:
         """Ask each of some nodes the same, all of them at once."""
         if not nodes:
             return
@@ -279,7 +279,7 @@ class Tree:
             yield node, list(itertools.islice(answers, len(each)))
 
 
-def _beside(node: Node, labels: Iterable[Node]) -> list[Node]:
+def _beside(node: AccessibleNode, labels: Iterable[AccessibleNode]) -> list[AccessibleNode]:
     """Give the label that a person would take for that of a field: the nearest one before it."""
     box = node.box
     if box is None:
@@ -296,12 +296,12 @@ def _beside(node: Node, labels: Iterable[Node]) -> list[Node]:
     return [min(found, key=operator.itemgetter(0))[1]] if found else []
 
 
-def _opens(node: Node) -> bool:
+def _opens(node: AccessibleNode) -> bool:
     """Return whether all children of an object are listed. A sheet has two thousand million."""
     if node.role in TABLES:
         rows, columns = node.size or (0, 0)
         return 0 < rows * columns <= _CELLS
-    return node.role != "menu" or node.has(State.SELECTED) or node.has(State.EXPANDED)
+    return node.role != "menu" or node.has(ObjectState.SELECTED) or node.has(ObjectState.EXPANDED)
 
 
 def _role_and_states(path: str) -> tuple[Ask, ...]:

@@ -11,7 +11,7 @@ from PIL import Image
 
 from callboard.actors.servers import Stage, ToolError
 from callboard.actors.servers.android import AndroidServer
-from callboard.actors.servers.android._device import Kept
+from callboard.actors.servers.android._device import Cached
 from callboard.messages import Hazard, LookBudget, Probe
 from callboard.testing import Contact, Phone
 
@@ -339,12 +339,12 @@ def test_nothing_is_typed_while_the_keyboard_does_not_change(held, monkeypatch):
     ],
 )
 def test_the_mark_tells_how_far_an_action_came(held, monkeypatch, mark, probe):
-    monkeypatch.setattr("callboard.actors.servers.android._hands._POLL_SECONDS", 0.01)
-    hands = held.server._of(held.serial)
+    monkeypatch.setattr("callboard.actors.servers.android._device_actions._POLL_SECONDS", 0.01)
+    actions = held.server._of(held.serial)
     if mark:
-        path = held.phone.programs.parent / "tmp" / f"callboard-{hands.device.name}.calls"
+        path = held.phone.programs.parent / "tmp" / f"callboard-{actions.device.name}.calls"
         path.write_text(f"{mark}\n", encoding="utf-8")
-    assert held.wait(hands.probe("run.1.0", 3)) is probe
+    assert held.wait(actions.probe("run.1.0", 3)) is probe
 
 
 def program(held, name, *lines):
@@ -519,7 +519,7 @@ def test_what_an_action_changes_while_it_is_looked_at_holds_no_longer(held):
         return len(asked)
 
     async def work():
-        kept = Kept(5.0, ask, lambda: 0.0)
+        kept = Cached(5.0, ask, lambda: 0.0)
         first = asyncio.ensure_future(kept.get())
         await asyncio.sleep(0)
         await asyncio.sleep(0)

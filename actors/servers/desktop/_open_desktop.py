@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.runtime import committing
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.desktop._applications import Application, installed, named
+from callboard.actors.servers.desktop._accessible_programs import AccessiblePrograms
 from callboard.actors.servers.desktop._calls import method, states
 from callboard.actors.servers.desktop._clipboard import Clipboard
-from callboard.actors.servers.desktop._hands import gone
-from callboard.actors.servers.desktop._input import Keyboard, Pointer
+from callboard.actors.servers.desktop._desktop_applications import DesktopApplication, installed, named
+from callboard.actors.servers.desktop._input import Pointer, XKeyboard
 from callboard.actors.servers.desktop._pings import Pings
 from callboard.actors.servers.desktop._processes import command_name, is_alive, marks_of
-from callboard.actors.servers.desktop._programs import Programs
-from callboard.actors.servers.desktop._screen import Screen, XWindow, around
 from callboard.actors.servers.desktop._session import Session
-from callboard.actors.servers.desktop._sight import Ids, Sight, sight
-from callboard.actors.servers.desktop._tree import Node, State, Tree
+from callboard.actors.servers.desktop._tree import AccessibleNode, ObjectState, Tree
+from callboard.actors.servers.desktop._view import Ids, ProgramView, program_view
+from callboard.actors.servers.desktop._window_actions import gone
+from callboard.actors.servers.desktop._xscreen import XScreen, XWindow, around
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -61,7 +61,7 @@ class Running:
     """The session of the task that started it; empty for what was there or was started by a person."""
 
 
-class Desk:
+class OpenDesktop:
     """A desktop.
 
     Args:
@@ -99,14 +99,14 @@ class Desk:
                 self._environment = self.session.environment
             else:
                 self._environment = _users_environment(display)
-            self.screen = Screen(self._environment["DISPLAY"])
+            self.screen = XScreen(self._environment["DISPLAY"])
             self._closers.append(self.screen.close)
-            self.programs = Programs(self._environment["DBUS_SESSION_BUS_ADDRESS"])
+            self.programs = AccessiblePrograms(self._environment["DBUS_SESSION_BUS_ADDRESS"])
             self._closers.append(self.programs.close)
         except BaseException:
             self.close()
             raise
-        self.keyboard = Keyboard(self.screen)
+        self.keyboard = XKeyboard(self.screen)
         self._closers.append(self.keyboard.give_back)
         self.keyboard.let_go()
         self.pointer = Pointer(self.screen)
@@ -163,7 +163,7 @@ class Desk:
             self._ids = {pid: ids for pid, ids in self._ids.items() if is_alive(pid)}
         return found
 
-    def start(self, application: Application, what: str, *, call: str, owner: str) -> Running:
+    def start(self, application: DesktopApplication, what: str, *, call: str, owner: str) -> Running:
         """Start an application, and wait for its first window.
 
         Args:
@@ -278,7 +278,7 @@ class Desk:
         places = {window.title: window.content for window in self.screen.of_process(pid)} if program.relative else {}
         return Tree(program, places)
 
-    def sight(
+    def view(
         self,
         pid: int,
         area: Box | None,
@@ -286,7 +286,7 @@ class Desk:
         *,
         popups: Sequence[Box] = (),
         masked: Collection[str] = (),
-    ) -> Sight:
+    ) -> ProgramView:
         """See what an agent is shown of a process. The last two are told by `sight`.
 
         Raises:
@@ -298,8 +298,8 @@ class Desk:
                 raise ToolError(gone(pid))
             note = "This program tells nothing of what is in its windows; only its picture shows it."
             titles = repr(self.screen.processes().get(pid))
-            return Sight((), titles, notes=(note,))
-        return sight(tree.nodes, self.ids(pid), area, budget, popups=popups, masked=masked)
+            return ProgramView((), titles, notes=(note,))
+        return program_view(tree.nodes, self.ids(pid), area, budget, popups=popups, masked=masked)
 
     def has_taken_keys(self, pid: int, seconds: float) -> bool:
         """Wait until a process has taken all keys that were pressed so far; False if that can't be known in time."""
@@ -312,7 +312,7 @@ class Desk:
             return False
         windows = program.one(method(program.root, "Accessible", "GetChildren"))[0]
         found = program.ask([method(path, "Accessible", "GetState") for _, path in windows])
-        return any(states(each) >> State.BUSY & 1 for each in found)
+        return any(states(each) >> ObjectState.BUSY & 1 for each in found)
 
     def ids(self, pid: int) -> Ids:
         """Give the names of a process's objects."""
@@ -324,7 +324,7 @@ class Desk:
         windows = self.screen.of_process(pid)
         return windows, around(windows, self.screen.size)
 
-    def node(self, pid: int, control_id: str) -> Node:
+    def node(self, pid: int, control_id: str) -> AccessibleNode:
         """Find a control as it is now.
 
         Raises:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.runtime import committing
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.desktop._bus import Connection
+from callboard.actors.servers.desktop._bus import BusConnection
 from callboard.actors.servers.desktop._calls import BUS, Answer, Ask, BusClosedError, BusError, attribute, method, value
 from callboard.actors.servers.desktop._processes import is_alive
 
@@ -23,7 +23,7 @@ _MODAL_SECONDS = 1.0
 """The wait for the answer to an action. GTK 3 gives none before a dialog that the action opened is closed."""
 
 
-class Program:
+class AccessibleProgram:
     """One program, as the accessibility bus shows it.
 
     It is asked on a connection straight to it where it has one, which saves the way over the bus; else on a connection
@@ -41,12 +41,12 @@ class Program:
     """
 
     def __init__(self, address: str, pid: int, name: str, root: str = ROOT) -> None:
-        self._bus = Connection(address)
+        self._bus = BusConnection(address)
         self.pid = pid
         self._name = name
         self.root = root
-        self._direct: Connection | None = None
-        self._acting: list[Connection] = []
+        self._direct: BusConnection | None = None
+        self._acting: list[BusConnection] = []
         try:
             self._meet()
         except BaseException:
@@ -75,7 +75,7 @@ class Program:
         self._address = "" if isinstance(private, BusError) or not private else str(private[0])
         if self._address:
             with contextlib.suppress(BusClosedError):
-                self._direct = Connection(self._address, hello=False)
+                self._direct = BusConnection(self._address, hello=False)
 
     def ask(self, asks: Sequence[Ask]) -> list[Answer | BusError]:
         """Ask many things at once.
@@ -119,7 +119,9 @@ class Program:
         while len(self._acting) > 4:  # dialogs that are open at once; those of older ones are closed, or will not be
             self._acting.pop(0).close()
         try:
-            connection = Connection(self._address, hello=False) if self._address else Connection(self._bus.address)
+            connection = (
+                BusConnection(self._address, hello=False) if self._address else BusConnection(self._bus.address)
+            )
         except BusClosedError as error:
             raise ToolError(self._gone()) from error
         waits = False
@@ -152,7 +154,7 @@ class Program:
         return f"the program {state} (process {self.pid}); its windows are closed"
 
 
-class Programs:
+class AccessiblePrograms:
     """The programs of a desktop that can be asked what is in their windows.
 
     Args:
@@ -163,7 +165,7 @@ class Programs:
     """
 
     def __init__(self, session_bus: str) -> None:
-        with Connection(session_bus) as session:
+        with BusConnection(session_bus) as session:
             try:
                 address = session.call("org.a11y.Bus", Ask("/org/a11y/bus", "org.a11y.Bus", "GetAddress"), timeout=20.0)
             except (BusError, TimeoutError) as error:
@@ -171,12 +173,12 @@ class Programs:
                 raise BusClosedError(msg) from error
         self.address = str(address[0])
         """The address of the accessibility bus."""
-        self._bus = Connection(self.address)
+        self._bus = BusConnection(self.address)
         self._pids: dict[tuple[str, str], int] = {}
-        self._known: dict[tuple[str, str], Program] = {}
+        self._known: dict[tuple[str, str], AccessibleProgram] = {}
         self._lock = threading.Lock()
 
-    def of_process(self, pid: int) -> Program | None:
+    def of_process(self, pid: int) -> AccessibleProgram | None:
         """Give the program of a process; None if it is not on the bus.
 
         Raises:
@@ -189,9 +191,9 @@ class Programs:
             known = self._known.get(key)
         return known or self._meet(pid, key)
 
-    def _meet(self, pid: int, key: tuple[str, str]) -> Program | None:
+    def _meet(self, pid: int, key: tuple[str, str]) -> AccessibleProgram | None:
         try:
-            program = Program(self.address, pid, *key)
+            program = AccessibleProgram(self.address, pid, *key)
         except TimeoutError as error:
             raise ToolError(_silent(pid)) from error
         except (BusError, BusClosedError):  # it ended meanwhile, or starts

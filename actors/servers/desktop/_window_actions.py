@@ -11,16 +11,16 @@ from callboard.actors.runtime import committing
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.desktop._calls import BusError, attribute, method, states, value
 from callboard.actors.servers.desktop._processes import is_alive
-from callboard.actors.servers.desktop._tree import State
+from callboard.actors.servers.desktop._tree import ObjectState
 from callboard.messages import LookBudget
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from callboard.actors.servers.desktop._desk import Desk
-    from callboard.actors.servers.desktop._programs import Program
-    from callboard.actors.servers.desktop._screen import XWindow
-    from callboard.actors.servers.desktop._tree import Node
+    from callboard.actors.servers.desktop._accessible_programs import AccessibleProgram
+    from callboard.actors.servers.desktop._open_desktop import OpenDesktop
+    from callboard.actors.servers.desktop._tree import AccessibleNode
+    from callboard.actors.servers.desktop._xscreen import XWindow
 
 Answer = dict[str, Any]
 Process = Annotated[int, Field(description="The process.")]
@@ -38,42 +38,42 @@ CHANGED_SECONDS = 1.0
 """The wait for any change at all."""
 
 
-class Hands:
+class WindowActions:
     """The hands of the agents on a desktop: accessibility first, and the pointer and the keyboard where there is none.
 
     What an action is done to is waited for, and so is what comes of it: that a program takes an action proves nothing.
 
     Args:
-        desk: The desktop.
+        desktop: The desktop.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
+    def __init__(self, desktop: OpenDesktop) -> None:
+        self.desktop = desktop
         self._turn = threading.Lock()
         """Held while keys are pressed: a HostAgent that brings another window to the front waits for it."""
 
     # Finding
 
-    def program(self, pid: int) -> Program:
+    def program(self, pid: int) -> AccessibleProgram:
         """Give a process as the accessibility bus knows it.
 
         Raises:
             ToolError: If it does not know it, or it has ended.
         """
-        program = self.desk.programs.of_process(pid)
+        program = self.desktop.programs.of_process(pid)
         if program is None:
-            raise ToolError(gone(pid) if pid not in self.desk.screen.processes() else _SILENT)
+            raise ToolError(gone(pid) if pid not in self.desktop.screen.processes() else _SILENT)
         return program
 
-    def ready(self, pid: int, control_id: str) -> Node:
+    def ready(self, pid: int, control_id: str) -> AccessibleNode:
         """Find a control once it reacts to input.
 
         Raises:
             ToolError: If it is not there, or stays grey.
         """
         self.program(pid)
-        node = self.desk.node(pid, control_id)
-        if not self.desk.wait(lambda: self.is_sensitive(pid, node.path), READY_SECONDS):
+        node = self.desktop.node(pid, control_id)
+        if not self.desktop.wait(lambda: self.is_sensitive(pid, node.path), READY_SECONDS):
             msg = f"{node.role} {node.name!r} does not react to input: it is grey"
             raise ToolError(msg)
         return node
@@ -82,14 +82,14 @@ class Hands:
         """Give the states of an object now."""
         return states(self.program(pid).ask([method(path, "Accessible", "GetState")])[0])
 
-    def has(self, pid: int, path: str, *wanted: State) -> bool:
+    def has(self, pid: int, path: str, *wanted: ObjectState) -> bool:
         """Return whether an object is in one of some states now."""
         found = self.states(pid, path)
         return any(found >> state & 1 for state in wanted)
 
     def is_sensitive(self, pid: int, path: str) -> bool:
         """Return whether an object reacts to input now."""
-        return self.has(pid, path, State.SENSITIVE, State.ENABLED)
+        return self.has(pid, path, ObjectState.SENSITIVE, ObjectState.ENABLED)
 
     def children(self, pid: int, path: str) -> list[tuple[str, str]]:
         """Give the objects in one, with their names.
@@ -109,13 +109,13 @@ class Hands:
 
     def menu_bars(self, pid: int) -> list[str]:
         """Give the menu bars of the window that has the focus, else of the uppermost one that has some."""
-        tree = self.desk.tree(pid)
+        tree = self.desktop.tree(pid)
         bars = [node for node in tree.nodes if node.role == "menu bar"] if tree is not None else []
-        windows = [window for window in self.desk.screen.of_process(pid) if not window.popup]
+        windows = [window for window in self.desktop.screen.of_process(pid) if not window.popup]
         order = [window.id for window in windows]
-        active, _ = self.desk.screen.active()
+        active, _ = self.desktop.screen.active()
 
-        def rank(bar: Node) -> int:
+        def rank(bar: AccessibleNode) -> int:
             window = self.window(windows, bar.window)
             return len(order) if window == active else order.index(window) if window is not None else -1
 
@@ -126,12 +126,12 @@ class Hands:
 
     def mark(self, pid: int) -> str:
         """Give what tells whether anything has changed in the windows of a process."""
-        return self.desk.sight(pid, None, LookBudget()).fingerprint
+        return self.desktop.view(pid, None, LookBudget()).fingerprint
 
     def changed(self, pid: int, before: str) -> Answer:
         """Wait for something to change to see, and say whether it did; a program that ended has changed, too."""
         try:
-            return {"changed": self.desk.wait(lambda: self.mark(pid) != before, CHANGED_SECONDS)}
+            return {"changed": self.desktop.wait(lambda: self.mark(pid) != before, CHANGED_SECONDS)}
         except ToolError:
             if is_alive(pid):
                 raise
@@ -139,7 +139,7 @@ class Hands:
 
     # Doing
 
-    def focus(self, pid: int, node: Node | None = None) -> int:
+    def focus(self, pid: int, node: AccessibleNode | None = None) -> int:
         """Give a process's window the focus: that of a control, else the one that has it, else the uppermost one.
 
         Returns:
@@ -148,39 +148,39 @@ class Hands:
         Raises:
             ToolError: If it does not get it.
         """
-        windows = [window for window in self.desk.screen.of_process(pid) if not window.popup]
+        windows = [window for window in self.desktop.screen.of_process(pid) if not window.popup]
         if not windows:
-            hidden = self.desk.screen.clients_of(pid)  # all are minimized
+            hidden = self.desktop.screen.clients_of(pid)  # all are minimized
             if not hidden:
                 raise ToolError(gone(pid))
             with self._turn, committing():
-                return self.desk.screen.activate(hidden[-1])
-        active, _ = self.desk.screen.active()
+                return self.desktop.screen.activate(hidden[-1])
+        active, _ = self.desktop.screen.active()
         chosen = next((each for each in windows if each.id == active), windows[-1]).id
         if node is not None:
             chosen = self.window(windows, node.window) or chosen
         if chosen != active:
             with self._turn, committing():
-                chosen = self.desk.screen.activate(chosen)
+                chosen = self.desktop.screen.activate(chosen)
         return chosen
 
     @staticmethod
-    def window(windows: Sequence[XWindow], node: Node) -> int | None:
+    def window(windows: Sequence[XWindow], node: AccessibleNode) -> int | None:
         """Find a window of the accessibility tree on the screen: by its title, and by its place if several have it."""
         found = [each for each in windows if each.title == node.name]
         here = [each for each in found if node.box is not None and each.content == (node.box.x, node.box.y)]
         return next((each.id for each in reversed(here or found)), None)
 
-    def grab(self, pid: int, node: Node) -> int:
+    def grab(self, pid: int, node: AccessibleNode) -> int:
         """Give a control the keyboard; by a click if it does not take it otherwise.
 
         Returns:
             Its window, to which keys may go.
         """
         window = self.focus(pid, node)
-        if not self.has(pid, node.path, State.FOCUSED):
+        if not self.has(pid, node.path, ObjectState.FOCUSED):
             self.program(pid).act(method(node.path, "Component", "GrabFocus"))
-            if not self.desk.wait(lambda: self.has(pid, node.path, State.FOCUSED), 1.0):
+            if not self.desktop.wait(lambda: self.has(pid, node.path, ObjectState.FOCUSED), 1.0):
                 self.click(pid, self.middle(node), node=node)
         return window
 
@@ -195,7 +195,7 @@ class Hands:
         program.act(method(path, "Action", "DoAction", "i", index))
         return True
 
-    def switch(self, pid: int, node: Node, is_so: Callable[[], bool], names: Sequence[str]) -> None:
+    def switch(self, pid: int, node: AccessibleNode, is_so: Callable[[], bool], names: Sequence[str]) -> None:
         """Bring a control to be as it should: by its own action first, then by the pointer.
 
         Raises:
@@ -206,14 +206,14 @@ class Hands:
             self.act(pid, node.path, names)
 
         def by_pointer() -> None:
-            now = self.desk.node(pid, self.desk.ids(pid).of(node.path))  # what was tried first may have moved it
+            now = self.desktop.node(pid, self.desktop.ids(pid).of(node.path))  # what was tried first may have moved it
             self.click(pid, self.middle(now), node=now)
 
         for attempt in (by_itself, by_pointer) if names else (by_pointer,):
             if is_so():
                 return
             attempt()
-            if self.desk.wait(is_so, SHOWN_SECONDS):
+            if self.desktop.wait(is_so, SHOWN_SECONDS):
                 return
         msg = f"{node.role} {node.name!r} stays as it is"
         raise ToolError(msg)
@@ -226,14 +226,14 @@ class Hands:
         count: int = 1,
         modifiers: Collection[str] = (),
         *,
-        node: Node | None = None,
+        node: AccessibleNode | None = None,
     ) -> None:
         """Click at a point of the screen that a window of the process shows.
 
         Raises:
             ToolError: If another window is there.
         """
-        keyboard, pointer = self.desk.keyboard, self.desk.pointer
+        keyboard, pointer = self.desktop.keyboard, self.desktop.pointer
         self.at(pid, lambda: keyboard.hold(modifiers, lambda: pointer.click(*point, button, count)), (point, node))
 
     def keys(self, window: int, keys: str) -> None:
@@ -242,10 +242,10 @@ class Hands:
         Raises:
             ToolError: If another one has it, of whichever process.
         """
-        symbols = self.desk.keyboard.symbols(keys)
+        symbols = self.desktop.keyboard.symbols(keys)
         with self._turn, committing():
             self._must_have_focus(window)
-            self.desk.keyboard.press(symbols)
+            self.desktop.keyboard.press(symbols)
 
     def type(self, window: int, text: str) -> int:
         """Type a text as long as a window has the focus, and give how many characters were typed.
@@ -260,18 +260,18 @@ class Hands:
             with committing():
                 self._must_have_focus(window)
                 self._must_type_plainly()
-                self.desk.keyboard.press([symbol])
+                self.desktop.keyboard.press([symbol])
             typed += 1
 
         try:
             with self._turn:
-                self.desk.keyboard.type(text, press)
+                self.desktop.keyboard.type(text, press)
         except ToolError as error:
             msg = f"{error}; {typed} of {len(text)} characters were typed" if typed < len(text) else str(error)
             raise ToolError(msg) from error
         return typed
 
-    def middle(self, node: Node) -> tuple[int, int]:
+    def middle(self, node: AccessibleNode) -> tuple[int, int]:
         """Give the point of the screen in the middle of a control.
 
         Raises:
@@ -282,7 +282,7 @@ class Hands:
             raise ToolError(msg)
         return node.box.x + node.box.width // 2, node.box.y + node.box.height // 2
 
-    def at(self, pid: int, what: Callable[[], None], *places: tuple[tuple[int, int], Node | None]) -> None:
+    def at(self, pid: int, what: Callable[[], None], *places: tuple[tuple[int, int], AccessibleNode | None]) -> None:
         """Do something at places: points of the screen that a window of the process shows, each of a control or none.
 
         Raises:
@@ -294,10 +294,10 @@ class Hands:
                 self._must_show(pid, *point, node)
             what()
 
-    def _must_show(self, pid: int, x: int, y: int, node: Node | None) -> None:
+    def _must_show(self, pid: int, x: int, y: int, node: AccessibleNode | None) -> None:
         """Refuse a point at which the process's window, or that of a control, is not the uppermost one."""
-        meant = self.window(self.desk.screen.of_process(pid), node.window) if node is not None else None
-        found = self.desk.screen.window_at(x, y)
+        meant = self.window(self.desktop.screen.of_process(pid), node.window) if node is not None else None
+        found = self.desktop.screen.window_at(x, y)
         if found is None or found.pid != pid:
             there = f"a window of another program (process {found.pid})" if found is not None else "no window"
             msg = f"at ({x}, {y}) there is {there}; nothing was done"
@@ -308,18 +308,18 @@ class Hands:
 
     def _must_type_plainly(self) -> None:
         """Refuse keys that give other characters. On a private desktop, Caps Lock is switched off instead."""
-        locked = self.desk.keyboard.locked()
-        if locked and self.desk.session is not None:
-            self.desk.keyboard.unlock()
-            locked = self.desk.keyboard.locked()
+        locked = self.desktop.keyboard.locked()
+        if locked and self.desktop.session is not None:
+            self.desktop.keyboard.unlock()
+            locked = self.desktop.keyboard.locked()
         if locked:
             raise ToolError(locked)
 
     def _must_have_focus(self, window: int) -> None:
-        if self.desk.screen.active()[0] != window:
+        if self.desktop.screen.active()[0] != window:
             msg = "another window has taken the focus"
             raise ToolError(msg)
-        held = "" if self.desk.session is not None else self.desk.keyboard.held()
+        held = "" if self.desktop.session is not None else self.desktop.keyboard.held()
         if held:
             msg = f"a person holds {held} down"
             raise ToolError(msg)

@@ -20,7 +20,7 @@ from callboard.messages import Probe
 if TYPE_CHECKING:
     from callboard.actors.servers.android._adb import Ran
     from callboard.actors.servers.android._device import Device
-    from callboard.actors.servers.android._hierarchy import Node
+    from callboard.actors.servers.android._hierarchy import ScreenNode
 
 OFF = "the screen is off: press the key WAKEUP first"
 ACTION_SECONDS = 30.0
@@ -46,7 +46,7 @@ _QUIET = 3
 """How often a mark is read alike until it counts: a request may still be on its way to the device."""
 
 
-class Hands:
+class DeviceActions:
     """Acts on one device.
 
     Args:
@@ -162,7 +162,7 @@ class Hands:
         with contextlib.suppress(ToolError, InDoubtError):
             await self.device.shell(command, _LEAVE_SECONDS, away=0)
 
-    async def control(self, control_id: str) -> Node:
+    async def control(self, control_id: str) -> ScreenNode:
         """Find a control on the screen.
 
         Raises:

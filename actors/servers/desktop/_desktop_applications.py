@@ -26,7 +26,7 @@ _OFFICE = {"libreoffice", "soffice", "lowriter", "localc", "loimpress", "lodraw"
 
 
 @dataclass(frozen=True)
-class Application:
+class DesktopApplication:
     """One application that can be started."""
 
     id: str
@@ -57,7 +57,7 @@ class Application:
         return [*self.command, *office, *([what] if what else [])]
 
 
-def installed(environment: Mapping[str, str]) -> Iterator[Application]:
+def installed(environment: Mapping[str, str]) -> Iterator[DesktopApplication]:
     """Find the applications that are installed here and shown in menus.
 
     Source: the Desktop Entry Specification of freedesktop.org, version 1.5.
@@ -75,14 +75,14 @@ def installed(environment: Mapping[str, str]) -> Iterator[Application]:
                     yield found
 
 
-def named(settings: Mapping[str, Sequence[str]]) -> Iterator[Application]:
+def named(settings: Mapping[str, Sequence[str]]) -> Iterator[DesktopApplication]:
     """Give the applications of the settings: commands by name, in which ``%f`` stands for a file to open."""
     for name, command in settings.items():
         opens = any(_FILE_CODES.fullmatch(part) for part in command)
-        yield Application(name, name, tuple(part for part in command if not _FILE_CODES.fullmatch(part)), opens)
+        yield DesktopApplication(name, name, tuple(part for part in command if not _FILE_CODES.fullmatch(part)), opens)
 
 
-def _read(name: str, path: Path) -> Application | None:
+def _read(name: str, path: Path) -> DesktopApplication | None:
     parser = configparser.RawConfigParser(strict=False, interpolation=None, delimiters=("=",), comment_prefixes=("#",))
     parser.optionxform = str  # type: ignore[assignment,method-assign]  # keys are told apart by case
     try:
@@ -99,4 +99,4 @@ def _read(name: str, path: Path) -> Application | None:
         return None
     opens = any(_FILE_CODES.fullmatch(word) for word in words)
     command = tuple(word.replace("%%", "%") for word in words if not _CODES.fullmatch(word))
-    return Application(name, entry.get("Name", name), command, opens)
+    return DesktopApplication(name, entry.get("Name", name), command, opens)

@@ -49,7 +49,7 @@ class XWindow:
     """True for a menu, a tooltip or a list, which the window manager leaves alone."""
 
 
-class Screen:
+class XScreen:
     """One screen of an X display.
 
     Args:

@@ -7,7 +7,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from callboard.actors.servers.desktop._tree import CELLS, TABLES, TEXTS, VALUES, Node, State
+from callboard.actors.servers.desktop._tree import CELLS, TABLES, TEXTS, VALUES, AccessibleNode, ObjectState
 from callboard.messages import Box, Control, LookBudget
 
 if TYPE_CHECKING:
@@ -56,14 +56,14 @@ _WHOLES = frozenset(
 )
 """The roles whose labels and pictures are a part of them."""
 _STATES = {
-    State.CHECKED: "checked",
-    State.PRESSED: "pressed",
-    State.SELECTED: "selected",
-    State.EXPANDED: "expanded",
-    State.EXPANDABLE: "expandable",
-    State.INDETERMINATE: "indeterminate",
-    State.FOCUSED: "focused",
-    State.BUSY: "busy",
+    ObjectState.CHECKED: "checked",
+    ObjectState.PRESSED: "pressed",
+    ObjectState.SELECTED: "selected",
+    ObjectState.EXPANDED: "expanded",
+    ObjectState.EXPANDABLE: "expandable",
+    ObjectState.INDETERMINATE: "indeterminate",
+    ObjectState.FOCUSED: "focused",
+    ObjectState.BUSY: "busy",
 }
 _FOCUSED = "focused"
 PASSWORD = "password"  # noqa: S105 - a control's state
@@ -97,7 +97,7 @@ class Ids:
 
 
 @dataclass(frozen=True)
-class Sight:
+class ProgramView:
     """A program as it is shown."""
 
     controls: tuple[Control, ...]
@@ -107,15 +107,15 @@ class Sight:
     notes: tuple[str, ...] = field(default=())
 
 
-def sight(
-    nodes: Sequence[Node],
+def program_view(
+    nodes: Sequence[AccessibleNode],
     ids: Ids,
     area: Box | None,
     budget: LookBudget,
     *,
     popups: Sequence[Box] = (),
     masked: Collection[str] = (),
-) -> Sight:
+) -> ProgramView:
     """Choose what is shown of the objects of a snapshot.
 
     Args:
@@ -134,7 +134,7 @@ def sight(
     for node in _in_reach(nodes):
         if node.depth == 0:
             marks.update(repr((node.path, node.name, node.role)).encode())
-            if node.has(State.MODAL):
+            if node.has(ObjectState.MODAL):
                 dialog = node.name or node.role
         elif node in names or not _is_shown(node):
             continue
@@ -148,23 +148,23 @@ def sight(
                 controls.append(control)
             elif not notes:
                 notes.append("There are more controls than fit; scroll, or close what is not needed.")
-    return Sight(tuple(controls), marks.hexdigest(), dialog, tuple(notes))
+    return ProgramView(tuple(controls), marks.hexdigest(), dialog, tuple(notes))
 
 
-def _in_reach(nodes: Sequence[Node]) -> Iterator[Node]:
+def _in_reach(nodes: Sequence[AccessibleNode]) -> Iterator[AccessibleNode]:
     """Give the objects of the windows that react: while a modal dialog is open, the others do not."""
-    modal = any(node.depth == 0 and node.has(State.MODAL) for node in nodes)
-    reached: dict[Node, bool] = {}
+    modal = any(node.depth == 0 and node.has(ObjectState.MODAL) for node in nodes)
+    reached: dict[AccessibleNode, bool] = {}
     for node in nodes:
         if node.parent is None:
-            reached[node] = not modal or node.has(State.MODAL) or node.role not in _WINDOWS
+            reached[node] = not modal or node.has(ObjectState.MODAL) or node.role not in _WINDOWS
         else:
             reached[node] = reached[node.parent]
         if reached[node]:
             yield node
 
 
-def _is_shown(node: Node) -> bool:
+def _is_shown(node: AccessibleNode) -> bool:
     if any(each.role in _WHOLES for each in node.above()) and node.role in (_READ | CELLS):
         return False  # a part of what is shown already
     if node.role in _READ or node.box is None:
@@ -172,7 +172,7 @@ def _is_shown(node: Node) -> bool:
     return node.role in CONTROLS and bool(node.role != "paragraph" or node.text)
 
 
-def _is_covered(node: Node, popups: Sequence[Box]) -> bool:
+def _is_covered(node: AccessibleNode, popups: Sequence[Box]) -> bool:
     """Return whether an open menu or list lies over the middle of an object that is not in it."""
     if node.box is None or any(each.role in _POPUPS for each in (node, *node.above())):
         return False
@@ -180,7 +180,7 @@ def _is_covered(node: Node, popups: Sequence[Box]) -> bool:
     return any(box.x <= x < box.x + box.width and box.y <= y < box.y + box.height for box in popups)
 
 
-def _control(node: Node, ids: Ids, area: Box | None) -> Control:
+def _control(node: AccessibleNode, ids: Ids, area: Box | None) -> Control:
     states = [name for state, name in _STATES.items() if node.has(state)]
     if node.role == "password text":
         states.append(PASSWORD)
@@ -195,7 +195,7 @@ def _control(node: Node, ids: Ids, area: Box | None) -> Control:
     )
 
 
-def _label(node: Node) -> str:
+def _label(node: AccessibleNode) -> str:
     """Name an object without a name by a label in it: a button with a picture and a word."""
     if node.role not in _WHOLES:
         return ""
@@ -205,7 +205,7 @@ def _label(node: Node) -> str:
     return next((child.name for child in below if child.name), "")
 
 
-def _detail(node: Node, ids: Ids) -> dict[str, JsonValue]:
+def _detail(node: AccessibleNode, ids: Ids) -> dict[str, JsonValue]:
     detail: dict[str, JsonValue] = {}
     if node.text is not None and node.role != "password text":
         detail["text"] = node.text
