@@ -1,4 +1,4 @@
-"""The tools for a device's applications, and those with which a HostAgent finds its way."""
+"""Tools for a device's applications, and the lists for HostAgents."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ Application = Annotated[
 
 
 class ApplicationTools:
-    """Start and stop applications, and list them.
+    """Tools that start, stop and list applications.
 
     Args:
-        actions: Gives what acts on a device, by its serial.
+        actions: Returns the actions of a device, by its serial.
         devices: Lists the devices.
     """
 
@@ -47,7 +47,7 @@ class ApplicationTools:
 
     @tool(effect=Effect.IDEMPOTENT, agents=MOBILE)
     async def stop_app(self, device: Serial, application: Application) -> Answer:
-        """End an application. What it has not saved is lost."""
+        """End an application. Its unsaved data is lost."""
         actions = self._actions(device)
         package = (await self._component(actions, application)).partition("/")[0]
         await actions.act(f"am force-stop {shlex.quote(package)}")
@@ -80,17 +80,17 @@ class ApplicationTools:
         self,
         device: Serial,
         *,
-        all: Annotated[bool, Field(description="Whether those that can't be started are listed, too.")] = False,  # noqa: A002 - the argument's name
+        all: Annotated[bool, Field(description="Whether to list also those that can't be started.")] = False,  # noqa: A002 - the argument's name
     ) -> list[str]:
         """List the applications that are installed on a device."""
         found = await self._actions(device).device.applications.get()
         return list(found.packages) if all else [package for package, _ in found.startable]
 
     async def _component(self, actions: DeviceActions, application: str) -> str:
-        """Find what starts an application.
+        """Find the activity that starts an application.
 
         Raises:
-            ToolError: If there is none of that name; it names similar ones.
+            ToolError: If there is no such application; the text lists all that can be started.
         """
         found = (await actions.device.applications.get()).component(application)
         if found is None:
@@ -105,6 +105,9 @@ class ApplicationTools:
 
 
 def _started(intent: str) -> str:
-    """Give the command that starts an activity; `am start` says on its output alone that it could not."""
+    """Return the command that starts an activity.
+
+    `am start` reports a failure only in its output, not by its exit code.
+    """
     known = "*'Status: ok'* | *'Status: timeout'* | *'Warning: Activity not started,'*"  # brought to the front; slow
     return f'o=$(am start -W {intent} 2>&1); case "$o" in {known}) ;; *) echo "$o" >&2; false ;; esac'

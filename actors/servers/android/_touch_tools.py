@@ -1,4 +1,4 @@
-"""The tools of the finger."""
+"""Tools for touches."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _LONG_MS = 800
 
 
 class TouchTools:
-    """Tap, press, swipe and drag.
+    """Tools that tap, press, swipe and drag.
 
     Args:
-        actions: Gives what acts on a device, by its serial.
+        actions: Returns the actions of a device, by its serial.
     """
 
     def __init__(self, actions: Callable[[str], DeviceActions]) -> None:
@@ -60,12 +60,14 @@ class TouchTools:
         """Tap a control, or a point of the screen, twice."""
         actions = self._actions(device)
         left, top = await actions.point(control_id, x, y)
-        await actions.act(f"input tap {left} {top} & input tap {left} {top} && wait")  # each takes too long to start
+        await actions.act(
+            f"input tap {left} {top} & input tap {left} {top} && wait"
+        )  # in sequence they would be too slow
         return {}
 
     @tool(effect=Effect.ONCE, agents=MOBILE)
     async def long_press(self, device: Serial, *, control_id: MaybeControl = "", x: X = None, y: Y = None) -> Answer:
-        """Press a control, or a point of the screen, for almost a second."""
+        """Press a control or a screen point for almost a second."""
         actions = self._actions(device)
         left, top = await actions.point(control_id, x, y)
         await actions.act(f"input swipe {left} {top} {left} {top} {_LONG_MS}")
@@ -110,7 +112,7 @@ class TouchTools:
         to_y: Y = None,
         seconds: Annotated[float, Field(gt=0, le=10)] = 1.0,
     ) -> Answer:
-        """Hold a control, or a point of the screen, and drag it to another one."""
+        """Drag a control, or a point of the screen, to another one."""
         actions = self._actions(device)
         start, end = await actions.point(control_id, x, y), await actions.point(to, to_x, to_y)
         await actions.act(f"input draganddrop {start[0]} {start[1]} {end[0]} {end[1]} {round(seconds * 1000)}")

@@ -89,7 +89,7 @@ def test_a_text_is_replaced(held):
 def test_without_its_keyboard_other_letters_are_refused(hold):
     held = hold(Phone(keyboard=False))
     held.phone.start("com.android.dialer")
-    with pytest.raises(ToolError, match="letters of ASCII alone"):
+    with pytest.raises(ToolError, match="type only ASCII"):
         held.do("type_text", control_id=held.id("Number"), text="ä")
     assert held.phone.inputs == []
 
@@ -123,10 +123,10 @@ def test_points_long_presses_and_drags(held):
         "tap 500 2000",
     ]
     for arguments, why in (
-        ({}, "name either a control or a point"),
-        ({"control_id": "1", "x": 1, "y": 1}, "name either a control or a point"),
-        ({"x": 1, "y": 5000}, r"\(1, 5000\) is out of the screen, which has 1080 by 2400 pixels"),
-        ({"control_id": "none"}, "there is no control 'none' on the screen any more"),
+        ({}, "give either a control or a point"),
+        ({"control_id": "1", "x": 1, "y": 1}, "give either a control or a point"),
+        ({"x": 1, "y": 5000}, r"\(1, 5000\) is outside the screen, which has 1080 by 2400 pixels"),
+        ({"control_id": "none"}, "the control 'none' is no longer on the screen"),
     ):
         with pytest.raises(ToolError, match=why):
             held.do("tap", **arguments)
@@ -307,7 +307,7 @@ def test_the_users_keyboard_is_not_forgotten_while_the_device_is_away(held, monk
     held.phone.start("com.android.dialer")
     number = held.id("Number")
     with monkeypatch.context() as patched:
-        patched.setattr(held.server._keyboards, "give_back", AsyncMock(side_effect=ToolError("it is away")))
+        patched.setattr(held.server._keyboards, "restore", AsyncMock(side_effect=ToolError("it is away")))
         with pytest.raises(ToolError, match="it is away"):
             held.do("type_text", control_id=number, text="é")
     assert held.phone.ime == "com.android.adbkeyboard/.AdbIME"
@@ -322,7 +322,7 @@ def test_nothing_is_typed_while_the_keyboard_does_not_change(held, monkeypatch):
     reports = held.phone._shell._programs._known["dumpsys"]
     slow = {"dumpsys": lambda words: reports(words).replace("mCurMethodId=", "was=")}
     monkeypatch.setattr(held.phone._shell._programs, "_known", held.phone._shell._programs._known | slow)
-    with pytest.raises(ToolError, match="nothing was typed: the device does not change its keyboard"):
+    with pytest.raises(ToolError, match="nothing was typed: the device does not switch its keyboard"):
         held.do("type_text", control_id=number, text="é")
     assert held.phone.inputs == []
 
