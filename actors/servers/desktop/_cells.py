@@ -1,4 +1,7 @@
-"""The cells of tables, by row and column: also of those that are not in sight, of which a sheet has 2^34."""
+"""Cells of tables by row and column, visible or not.
+
+A sheet has 2^34 cells, so they can't be listed.
+"""
 
 from __future__ import annotations
 
@@ -20,26 +23,26 @@ if TYPE_CHECKING:
 
 Value = str | int | float | None
 Wanted = tuple[int, int, str | int | float]
-"""A cell's row and column, and what it should hold."""
+"""A cell's row, its column, and the value to write."""
 MOST_CELLS = 5_000
 """The most cells of one call."""
 _MOST_STEPS = 200
 _TAKEN_SECONDS = 3.0
 _READ_AS_SOMETHING_ELSE = re.compile(r"[+-]?[\d.,]+%?$|(true|false)$", re.IGNORECASE)
-"""Texts that Calc would take for a number, a date or a truth value."""
+"""Texts that Calc would read as a number, a date or a truth value."""
 
 
 def read_table(
     program: AccessibleProgram, path: str, first_row: int, rows: int, columns: int, *, numbers: bool
 ) -> dict[str, Any]:
-    """Read some rows of a table, with `numbers` those texts as numbers that are numbers beyond doubt.
+    """Read some rows of a table; with `numbers`, unambiguous numbers are converted.
 
     Raises:
-        ToolError: If it is no table, or the program does not answer.
+        ToolError: If the control is not a table, or the program does not answer.
     """
     height, width = (value(answer) for answer in program.ask([attribute(path, "Table", name) for name in _SIZE]))
     if not isinstance(height, int) or not isinstance(width, int):
-        msg = "this control tells nothing of rows and columns"
+        msg = "this control has no rows and columns"
         raise ToolError(msg)
     shown = range(first_row, min(height, first_row + rows, first_row + MOST_CELLS // max(1, min(width, columns))))
     across = range(min(width, columns))
@@ -55,7 +58,7 @@ def read_table(
 
 
 def _with_numbers(rows: Sequence[Sequence[str]]) -> list[list[Value]]:
-    """Turn texts into numbers; what stands before the decimals is learnt from the same column."""
+    """Convert texts to numbers; each column's decimal separator is inferred from it."""
     separators = [separator_of(column) for column in zip(*rows, strict=True)]
     read = [[parse_number(text, mark) for text, mark in zip(row, separators, strict=True)] for row in rows]
     return [
@@ -67,12 +70,12 @@ def _with_numbers(rows: Sequence[Sequence[str]]) -> list[list[Value]]:
 def write_cells(
     actions: WindowActions, pid: int, path: str, cell: str, rows: Sequence[Sequence[Value]]
 ) -> dict[str, Any]:
-    """Write values into a sheet, and see that it took them.
+    """Write values into a sheet, and verify that it shows them.
 
-    Numbers are set; texts and formulas are typed, because nothing else makes Calc read them.
+    Numbers are set directly. Texts and formulas are typed, because Calc parses only typed input.
 
     Raises:
-        ToolError: If a cell shows something else afterwards, or there are too many.
+        ToolError: If a cell shows another value afterwards, or there are too many cells.
     """
     top, left = _place(cell)
     wanted = [
@@ -103,16 +106,16 @@ def write_cells(
 
 
 def select_cells(actions: WindowActions, pid: int, path: str, cells: str) -> dict[str, Any]:
-    """Select a range of a sheet, with the keys that do it.
+    """Select a range of a sheet by keys.
 
     Raises:
-        ToolError: If the sheet does not select it, or it is too large for that.
+        ToolError: If the sheet does not select it, or the range is too large.
     """
     first, _, last = cells.partition(":")
     start, end = _place(first), _place(last or first)
     steps = [("Down", end[0] - start[0]), ("Right", end[1] - start[1])]
     if not all(0 <= count <= _MOST_STEPS for _, count in steps):
-        msg = f"{cells} does not lead to the right and down, or over more than {_MOST_STEPS} rows and columns"
+        msg = f"{cells} must run to the right and down, over at most {_MOST_STEPS} rows and columns"
         raise ToolError(msg)
     program = actions.program(pid)
     corners = _cells(program, path, [start, end])
@@ -130,9 +133,10 @@ def select_cells(actions: WindowActions, pid: int, path: str, cells: str) -> dic
 
 
 def _enter(actions: WindowActions, pid: int, cell: str, wanted: tuple[int, int, str]) -> None:
-    """Type a text into a cell; with an apostrophe before it where Calc takes it for something else otherwise.
+    """Type a text into a cell, and wait until it shows it.
 
-    What it shows is waited for: keys and calls reach a program in two ways, and the next call could overtake them.
+    A text that Calc would read as another type gets an apostrophe before it. The wait is necessary because keys and
+    calls reach a program on different ways: the next call could overtake the keys.
     """
     *place, text = wanted
     forms = [text] if text.startswith("=") else [text, f"'{text}"]
@@ -147,35 +151,35 @@ def _enter(actions: WindowActions, pid: int, cell: str, wanted: tuple[int, int, 
 
 
 def _type(actions: WindowActions, pid: int, cell: str, text: str, name: str) -> None:
-    """Put the cursor into a cell, and type."""
+    """Put the cursor into a cell, and type a text."""
     window = _put_cursor(actions, pid, cell, name)
     actions.type(window, text)
-    actions.keys(window, "Delete")  # what Calc has completed by itself is selected, and would be entered too
+    actions.keys(window, "Delete")  # removes Calc's selected autocompletion, which would be entered too
     actions.keys(window, "Return")
 
 
 def _put_cursor(actions: WindowActions, pid: int, cell: str, name: str) -> int:
-    """Put the cursor into a cell, and give the window, to which keys may go."""
+    """Put the cursor into a cell, and return its window."""
     program = actions.program(pid)
     window = actions.focus(pid)
     program.act(method(cell, "Component", "GrabFocus"))
     if not actions.desktop.wait(
         lambda: actions.has(pid, cell, ObjectState.FOCUSED, ObjectState.SELECTED), _TAKEN_SECONDS
     ):
-        msg = f"the cursor does not go to cell {name}"
+        msg = f"the cursor does not move to cell {name}"
         raise ToolError(msg)
     return window
 
 
 def _verify(actions: WindowActions, pid: int, cells: Sequence[str], wanted: Sequence[Wanted]) -> None:
-    """Wait until cells show what was written.
+    """Wait until cells show the written values.
 
     Raises:
-        ToolError: If they do not.
+        ToolError: If they do not show them in time.
     """
     program = actions.program(pid)
     if not actions.desktop.wait(lambda: not _wrong(program, cells, wanted), _TAKEN_SECONDS):
-        msg = f"the sheet did not take all: {'; '.join(_wrong(program, cells, wanted)[:5])}"
+        msg = f"the sheet did not take all values: {'; '.join(_wrong(program, cells, wanted)[:5])}"
         raise ToolError(msg)
 
 
@@ -199,22 +203,22 @@ def _cells(program: AccessibleProgram, path: str, places: Sequence[tuple[int, in
 
 
 def _texts(program: AccessibleProgram, cells: Sequence[str]) -> list[str]:
-    """Read what stands in cells: their own text, else that of the paragraphs in them, else their names."""
+    """Read cells' texts: their own, else their paragraphs', else their names."""
     own = program.ask([method(cell, "Text", "GetText", "ii", 0, -1) for cell in cells])
     names = program.ask([attribute(cell, "Accessible", "Name") for cell in cells])
-    texts = [_said(answer) for answer in own]
+    texts = [_text(answer) for answer in own]
     if not any(texts) and program.draws_itself:
         listed = program.ask([method(cell, "Accessible", "GetChildren") for cell in cells])
         below = [[] if isinstance(answer, BusError) else [path for _, path in answer[0]] for answer in listed]
         asks = [method(path, "Text", "GetText", "ii", 0, -1) for paths in below for path in paths]
         answers = iter(program.ask(asks))
-        return ["\n".join(_said(next(answers)) for _ in paths) for paths in below]
-    if program.draws_itself:  # there a cell's name is its address
+        return ["\n".join(_text(next(answers)) for _ in paths) for paths in below]
+    if program.draws_itself:  # in LibreOffice, a cell's name is its address
         return texts
     return [text or str(value(name) or "") for text, name in zip(texts, names, strict=True)]
 
 
-def _said(answer: Answer | BusError) -> str:
+def _text(answer: Answer | BusError) -> str:
     return "" if isinstance(answer, BusError) else str(answer[0])
 
 
@@ -223,7 +227,7 @@ def _set(cell: str, number: float) -> Ask:
 
 
 def _place(cell: str) -> tuple[int, int]:
-    """Give the row and column of a cell's name, from 0."""
+    """Parse a cell's name into its row and column, counted from 0."""
     letters, digits = re.fullmatch(r"([A-Za-z]+)(\d+)", cell).groups()  # type: ignore[union-attr]  # by the tool's schema
     column = 0
     for letter in letters.upper():
@@ -232,7 +236,7 @@ def _place(cell: str) -> tuple[int, int]:
 
 
 def _name(row: int, column: int) -> str:
-    """Give the name of a cell: B2 for row 1 and column 1."""
+    """Return the name of a cell, such as B2 for (1, 1)."""
     letters, column = "", column + 1
     while column:
         column, rest = divmod(column - 1, 26)

@@ -1,4 +1,4 @@
-"""The desktop server: windows of running applications, on the user's display or on a private one."""
+"""Desktop server: windows of applications on the user's or a private display."""
 
 from __future__ import annotations
 
@@ -31,22 +31,24 @@ if TYPE_CHECKING:
 _PACKAGES = "pip install 'callboard[desktop]'"
 _PROGRAMS = "apt-get install xvfb dbus at-spi2-core openbox fonts-dejavu-core"
 _OPENED = {True: Probe.BEGUN, False: Probe.NOT_DONE, None: Probe.UNKNOWN}
-"""Once more, the call gives the window of what it has started; see `OpenDesktop.start`."""
+"""The probe of an opening call, by `has_started`. A repeated call returns the window of the started program."""
 _BUS_LAUNCHERS = ("/usr/libexec/at-spi-bus-launcher", "/usr/lib/at-spi2-core/at-spi-bus-launcher")
 
 
 class DesktopServer(Server):
-    """Windows on a Linux desktop with X11. Each process that has windows is a target.
+    """The surface of windows on a Linux desktop with X11.
+
+    Each process that has windows is a target.
 
     Args:
-        display: ``private`` for a display of its own that nobody sees, ``user`` for that of the person who is logged
-            in, or the name of a display, such as ``:1``.
+        display: ``private`` for an invisible display of its own, ``user`` for the logged-in user's display, or the
+            name of a display, such as ``:1``.
         size: The width and height of a private display.
-        grace: How many seconds a private desktop stays, with its windows, when this program is killed, and how many
-            seconds after a conversation's last task its windows are closed there.
-        folder: Where applications start, and look for files first. By default this program's working directory.
-        applications: Further applications: a command by name, in which ``%f`` stands for a file to open.
-        installed: Whether the applications that are installed are offered.
+        grace: The seconds for which a private desktop stays, with its windows, after this program is killed. Also the
+            seconds after a conversation's last task until its windows are closed there.
+        folder: The working directory of applications, in which they look for files first. By default this program's.
+        applications: Further applications: commands by name, in which ``%f`` stands for a file to open.
+        installed: Whether installed applications are offered.
     """
 
     name = "desktop"
@@ -77,7 +79,7 @@ class DesktopServer(Server):
 
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
-        """Need the extra's packages and, for a private display, the programs that make one."""
+        """Require the extra's packages and, for a private display, its programs."""
         packages = [Need.package(name, _PACKAGES) for name in ("jeepney", "Xlib", "PIL")]
         if options.get("display", "private") != "private":
             met = options["display"] != "user" or bool(os.environ.get("DISPLAY"))
@@ -91,11 +93,13 @@ class DesktopServer(Server):
         ]
 
     def open(self, stage: Stage) -> None:
-        """Start the private desktop, or take over the one that an earlier process has left; or connect to the user's.
+        """Start a private desktop, or connect to an existing one.
+
+        A private desktop that an earlier process has left is taken over.
 
         Raises:
-            ConnectionError: If the display can't be used; the text says why.
-            RuntimeError: If a private one can't be started.
+            ConnectionError: If the display can't be used; the text gives the reason.
+            RuntimeError: If a private desktop can't be started.
         """
         from callboard.actors.servers.desktop._open_desktop import OpenDesktop  # noqa: PLC0415 - an extra
 
@@ -111,13 +115,13 @@ class DesktopServer(Server):
         self._actions = WindowActions(self._desktop)
 
     def close(self) -> None:
-        """End the private desktop with everything on it, or let go of the user's."""
+        """End the private desktop and its programs, or disconnect from the user's."""
         desktop, self._desktop = self._desktop, None
         if desktop is not None:
             desktop.close()
 
     def tools(self) -> tuple[ServerTool, ...]:
-        """Give the tools of HostAgents, of AppAgents and of operators."""
+        """Return the tools of HostAgents, AppAgents and operators."""
         return tuple(entry for part in (self, *self._parts) for entry in collect(part))
 
     def targets(self) -> tuple[Target, ...]:
@@ -126,7 +130,7 @@ class DesktopServer(Server):
         return (*map(self._window, desktop.running()), *(self._application(name) for name in desktop.applications))
 
     def start(self, target: Target, arguments: Mapping[str, JsonValue]) -> Target:
-        """Start an application, and give its process as a target of this task.
+        """Start an application, and return its process as the task's target.
 
         Raises:
             ToolError: If it can't be started, or shows no window.
@@ -144,13 +148,13 @@ class DesktopServer(Server):
         """Close a process's windows.
 
         Raises:
-            ToolError: If it stays, for example because it asks whether to save.
+            ToolError: If a window stays open, for example because it asks whether to save.
         """
         self._opened().stop(_process(target))
 
     @tool(effect=Effect.IDEMPOTENT, agents=(AgentKind.HOST,))
     def focus_window(self, window: Annotated[str, Field(description="The window's id, as listed.")]) -> str:
-        """Bring a window to the front, and give it the focus."""
+        """Bring a window to the front, and focus it."""
         target = next((each for each in self.targets() if each.id == window), None)
         if target is None or target.kind is not TargetKind.WINDOW:
             msg = f"there is no window {window!r}"
@@ -159,7 +163,7 @@ class DesktopServer(Server):
         return target.name
 
     def desktop(self, look: Look) -> Observation:
-        """Look at the whole screen."""
+        """Observe the whole screen."""
         desktop = self._opened()
         windows = [window for window in desktop.screen.windows() if window.pid]
         width, height = desktop.screen.size
@@ -177,7 +181,9 @@ class DesktopServer(Server):
         )
 
     def observe(self, target: Target, look: Look) -> Observation:
-        """Look at a process's windows: their controls, and a picture of them whatever covers them.
+        """Observe a process's windows: their controls, and their picture.
+
+        The picture shows the windows even where other windows cover them.
 
         Raises:
             ToolError: If the process has ended, or does not answer.
@@ -202,12 +208,12 @@ class DesktopServer(Server):
         )
 
     def fingerprint(self, target: Target) -> str:
-        """Ask the process for what is in its windows, without a picture."""
+        """Return the fingerprint of the process's controls, without a picture."""
         desktop, pid = self._opened(), _process(target)
         return desktop.view(pid, None, Look().budget).fingerprint
 
     def busy(self, target: Target) -> bool | None:
-        """Return whether a window says that it is busy; None if it does not."""
+        """Return True if a window reports that it is busy, else None."""
         return self._opened().is_busy(_process(target)) or None
 
     def resources(
@@ -216,7 +222,7 @@ class DesktopServer(Server):
         tool: str,
         arguments: Mapping[str, JsonValue],
     ) -> tuple[str, ...]:
-        """Name the application that a call works in, as ``application:<name>``."""
+        """Name the application of a call, as ``application:<name>``."""
         if target is not None:
             return (f"application:{target.address.split('/')[1]}",)
         wanted = arguments.get("application") or arguments.get("window")
@@ -230,7 +236,7 @@ class DesktopServer(Server):
         foreseen: Sequence[Foreseen],
         fingerprint: str,
     ) -> Probe:
-        """Look for what the action has noted before it was done: the text of a field, or the program it starts."""
+        """Check an action's effect: a field's text, or the started program."""
         found = None
         if target is not None and target.binds:
             found = self._keyboard.probe(_process(target), intent)

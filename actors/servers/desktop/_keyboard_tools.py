@@ -1,4 +1,4 @@
-"""The tools of the keyboard and the clipboard."""
+"""Tools for the keyboard and the clipboard."""
 
 from __future__ import annotations
 
@@ -24,25 +24,27 @@ if TYPE_CHECKING:
 
 Focused = Annotated[str, Field(description="The control to type into; empty: the one that has the focus.")]
 _KEPT_SECONDS = 1.0
-"""The time after which LibreOffice has put the keys that it has taken into its text."""
+"""The time after which LibreOffice has inserted handled keys into its text."""
 BOTH = (AgentKind.APP, AgentKind.OPERATOR)
 
 
 class KeyboardTools:
-    """Type, press keys, copy and paste. Keys go to the window that has the focus, and that is checked for each.
+    """Tools that type, press keys, copy and paste.
+
+    Keys go to the window that has the focus. This is checked for each key.
 
     Args:
-        actions: Gives what does it, once the desktop is open.
+        actions: Returns the window actions, once the desktop is open.
     """
 
     def __init__(self, actions: Callable[[], WindowActions]) -> None:
         self._actions = actions
         self._typed: dict[str, int] = {}
-        """The number of characters of a call that were typed before a crash, as `probe` has seen."""
+        """The numbers of characters of calls that were typed before a crash, according to `probe`."""
 
     @tool(effect=Effect.ONCE, agents=BOTH)
     def type_text(self, process: Process, text: str, *, control_id: Focused = "") -> Answer:
-        """Type a text on the keyboard, where the cursor is. A line break is Return, a tab is Tab."""
+        """Type a text at the cursor; line breaks press Return, tabs Tab."""
         actions, call = self._actions(), current_call()
         window, node = self._focused(process, control_id)
         done = self._typed.pop(call.id, 0)
@@ -51,7 +53,7 @@ class KeyboardTools:
         note = {"field": node.path, "at": caret - done, "length": length - done} if node is not None and place else {}
         call.note(json.dumps(note))
         typed = done + actions.type(window, text[done:])
-        actions.desktop.has_taken_keys(process, SHOWN_SECONDS)  # else the next call could overtake them
+        actions.desktop.has_taken_keys(process, SHOWN_SECONDS)  # otherwise the next call could overtake them
         if place is not None and node is not None:
             actions.desktop.wait(lambda: self._length(process, node.path) >= place[1] - done + typed, SHOWN_SECONDS)
         return {"typed": typed}
@@ -74,7 +76,7 @@ class KeyboardTools:
 
     @tool(effect=Effect.ONCE)
     def copy(self, process: Process, *, control_id: Focused = "") -> Answer:
-        """Copy what is selected, and give its text. The clipboard has its former content afterwards."""
+        """Copy the selection, and return its text. The clipboard is restored afterwards."""
         actions = self._actions()
         window, _ = self._focused(process, control_id)
         clipboard = actions.desktop.clipboard
@@ -88,7 +90,7 @@ class KeyboardTools:
 
     @tool(effect=Effect.ONCE)
     def paste(self, process: Process, text: str, *, control_id: Focused = "") -> Answer:
-        """Paste a text where the cursor is. The clipboard has its former content afterwards."""
+        """Paste a text at the cursor. The clipboard's content is restored afterwards."""
         actions = self._actions()
         window, _ = self._focused(process, control_id)
         before, clipboard = actions.mark(process), actions.desktop.clipboard
@@ -101,18 +103,18 @@ class KeyboardTools:
         return actions.changed(process, before)
 
     def probe(self, process: int, intent: Intent) -> Probe | None:
-        """Look whether a text was typed that a crash broke off; None where nothing tells.
+        """Check whether a call of `type_text` was done; None for other tools.
 
-        If a part of it was, the call is done once more, and types the rest.
+        If a part of the text was typed, the call is repeated, and types the rest.
         """
         text = intent.arguments.get("text")
         if intent.tool != "type_text" or not isinstance(text, str):
             return None
         if not intent.noted:
-            return Probe.NOT_DONE  # that comes before the first key
+            return Probe.NOT_DONE  # the note is written before the first key
         noted = json.loads(intent.noted[-1])
         if not noted or not self._has_taken(process, str(noted["field"])):
-            return Probe.UNKNOWN  # what is still on its way would be typed twice
+            return Probe.UNKNOWN  # keys that are not handled yet would be typed twice
         path, start = str(noted["field"]), int(noted["at"])
         typed = self._length(process, path) - int(noted["length"])
         answer = self._actions().program(process).ask([method(path, "Text", "GetText", "ii", start, start + typed)])[0]
@@ -125,9 +127,9 @@ class KeyboardTools:
         return Probe.BEGUN if typed else Probe.NOT_DONE
 
     def _has_taken(self, process: int, path: str) -> bool:
-        """Wait until all keys are in the text of a field; False if that can't be known.
+        """Wait until all keys are in a field's text; False if unknown.
 
-        LibreOffice keeps the keys that it has taken, and puts them into its text a moment later.
+        LibreOffice inserts handled keys into its text a moment later.
         """
         desktop, lengths = self._actions().desktop, list[int]()
         while desktop.has_taken_keys(process, ANSWER_SECONDS):
@@ -138,7 +140,11 @@ class KeyboardTools:
         return False
 
     def _focused(self, process: int, control_id: str) -> tuple[int, AccessibleNode | None]:
-        """Give a window the focus, and the control if one is named; give both, the control where one has it."""
+        """Focus the control, or else the window; return both.
+
+        Returns:
+            The window, and the node that has the focus; None if it has no text.
+        """
         actions = self._actions()
         if control_id:
             node = actions.ready(process, control_id)
@@ -149,10 +155,10 @@ class KeyboardTools:
         return window, next((each for each in nodes if each.has(ObjectState.FOCUSED) and each.text is not None), None)
 
     def _place(self, process: int, node: AccessibleNode) -> tuple[int, int] | None:
-        """Give where the cursor is, and how long the text is.
+        """Return the cursor's position and the text's length; None if inconclusive.
 
-        None where that tells nothing: a selected text is replaced, and that of a password's field is not told. Nor
-        does it while earlier keys are on their way.
+        They are inconclusive if text is selected, since it will be replaced; in a password field, which does not expose
+        its text; and while earlier keys are not handled yet.
         """
         if not self._actions().desktop.has_taken_keys(process, SHOWN_SECONDS):
             return None

@@ -1,4 +1,7 @@
-"""The tools of operators, who see pixels alone: points count from the left upper corner of the process's picture."""
+"""Tools for operators, which see only pixels.
+
+Points are counted from the upper left corner of the process's picture.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,10 @@ Steps = Annotated[int, Field(ge=-100, le=100)]
 
 
 class PointTools:
-    """Point, click, drag and scroll at points of a picture.
+    """Tools that point, click, drag and scroll at points of a picture.
 
     Args:
-        actions: Gives what does it, once the desktop is open.
+        actions: Returns the window actions, once the desktop is open.
     """
 
     def __init__(self, actions: Callable[[], WindowActions]) -> None:
@@ -71,7 +74,7 @@ class PointTools:
 
     @tool(effect=Effect.IDEMPOTENT, agents=OPERATOR)
     def scroll_at(self, process: Process, x: X, y: Y, *, dx: Steps = 0, dy: Steps = 0) -> Answer:
-        """Turn the wheel at a point: down where `dy` is positive, to the right where `dx` is."""
+        """Turn the wheel at a point: positive `dy` down, positive `dx` right."""
         actions, point = self._actions(), self._at(process, x, y)
         before = actions.mark(process)
         for button, count in (("down" if dy > 0 else "up", abs(dy)), ("forth" if dx > 0 else "back", abs(dx))):
@@ -89,13 +92,13 @@ class PointTools:
         return {}
 
     def _at(self, process: int, x: int, y: int) -> tuple[int, int]:
-        """Give the place on the screen of a point of the picture."""
+        """Convert a point of the picture to a point of the screen."""
         area = self._actions().desktop.area(process)[1]
         if area is None:
             self._actions().focus(process)
             msg = "the window was minimized, and is shown now: look again"
             raise ToolError(msg)
         if not (0 <= x < area.width and 0 <= y < area.height):
-            msg = f"({x}, {y}) is out of the picture, which has {area.width} by {area.height} pixels"
+            msg = f"({x}, {y}) is outside the picture, which has {area.width} by {area.height} pixels"
             raise ToolError(msg)
         return area.x + x, area.y + y

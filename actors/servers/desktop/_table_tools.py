@@ -1,4 +1,4 @@
-"""The tools of tables and sheets."""
+"""Tools for tables and sheets."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _TABLES = ("table", "tree table", "tree")
 
 
 class TableTools:
-    """Read and write tables, whether or not their cells are in sight.
+    """Tools that read and write tables, including cells that are not visible.
 
     Args:
-        actions: Gives what does it, once the desktop is open.
+        actions: Returns the window actions, once the desktop is open.
     """
 
     def __init__(self, actions: Callable[[], WindowActions]) -> None:
@@ -39,11 +39,9 @@ class TableTools:
         first_row: Annotated[int, Field(ge=0, description="From 0.")] = 0,
         rows: Annotated[int, Field(ge=1, le=500)] = 100,
         columns: Annotated[int, Field(ge=1, le=50)] = 20,
-        numbers: Annotated[
-            bool, Field(description="Whether texts that are numbers beyond doubt become numbers.")
-        ] = True,
+        numbers: Annotated[bool, Field(description="Whether unambiguous texts become numbers.")] = True,
     ) -> Answer:
-        """Read the cells of a table, also those that are not in sight."""
+        """Read the cells of a table, including those that are not visible."""
         actions = self._actions()
         path = actions.desktop.node(process, control_id).path
         return read_table(actions.program(process), path, first_row, rows, columns, numbers=numbers)
@@ -56,7 +54,7 @@ class TableTools:
         cell: Annotated[str, Field(pattern=f"^{_CELL}$", description="The first cell, such as B2.")],
         rows: list[list[Value]],
     ) -> Answer:
-        """Write rows of numbers, texts and formulas into the cells of a sheet; null leaves a cell as it is."""
+        """Write rows of values or formulas into a sheet; null keeps cells."""
         actions = self._actions()
         return write_cells(actions, process, actions.ready(process, control_id).path, cell, rows)
 

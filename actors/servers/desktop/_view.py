@@ -1,4 +1,4 @@
-"""A program as an agent is shown it: its windows as controls, text and facts."""
+"""View of a program for agents: its windows as controls and notes."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ _ACTED_ON = frozenset(
 CONTROLS = _ACTED_ON | CELLS | TABLES | TEXTS | VALUES
 """The roles that are shown as controls, whether or not they have a name."""
 _READ = frozenset({"label", "image", "status bar", "alert", "notification", "info bar", "tool tip", "list", "section"})
-"""The roles that are shown if they have a name."""
+"""The roles that are shown only with a name."""
 _WINDOWS = frozenset({"frame", "dialog", "window", "alert", "file chooser", "color chooser", "font chooser"})
 _POPUPS = frozenset({"menu", "popup menu", "combo box", "tool tip", "window"})
-"""The roles of what pops up, and of what it hangs on. Main windows and dialogs are frames and dialogs."""
+"""The roles of popups and their parents. Main windows and dialogs have the roles frame and dialog."""
 _WHOLES = frozenset(
     {"push button", "toggle button", "list item", "tree item", "table cell", "check box", "radio button"}
 )
-"""The roles whose labels and pictures are a part of them."""
+"""The roles that include their labels and pictures."""
 _STATES = {
     ObjectState.CHECKED: "checked",
     ObjectState.PRESSED: "pressed",
@@ -71,9 +71,10 @@ _MOST_NUMBER = 1_000_000
 
 
 class Ids:
-    """Short names for a program's objects: the numbers of their paths where these are small, else digests of the paths.
+    """Short names for a program's objects.
 
-    The same object keeps its name as long as it is there, also for another process that looks at it.
+    A name is the number in the object's path if that is small, else a digest of the path. An object keeps its name as
+    long as it exists, also for other processes that observe it.
     """
 
     def __init__(self) -> None:
@@ -81,7 +82,7 @@ class Ids:
         self._paths: dict[str, str] = {}
 
     def of(self, path: str) -> str:
-        """Give the name of an object."""
+        """Return the name of an object."""
         if path not in self._by_path:
             last = path.rpartition("/")[2]
             name = last if last.isdigit() and int(last) < _MOST_NUMBER else ""
@@ -92,18 +93,18 @@ class Ids:
         return self._by_path[path]
 
     def path(self, name: str) -> str | None:
-        """Give the path of the object with a name; None if none was seen."""
+        """Return the path of a named object; None if none was seen."""
         return self._paths.get(name)
 
 
 @dataclass(frozen=True)
 class ProgramView:
-    """A program as it is shown."""
+    """The view of a program for an agent."""
 
     controls: tuple[Control, ...]
     fingerprint: str
     dialog: str = ""
-    """The title of a modal dialog, whose controls alone are shown; empty if none is open."""
+    """The title of an open modal dialog; only its controls are shown then. Empty if none is open."""
     notes: tuple[str, ...] = field(default=())
 
 
@@ -116,15 +117,15 @@ def program_view(
     popups: Sequence[Box] = (),
     masked: Collection[str] = (),
 ) -> ProgramView:
-    """Choose what is shown of the objects of a snapshot.
+    """Select the controls to show from the objects of a snapshot.
 
     Args:
         nodes: The objects, parents before children.
-        ids: The program's names for them.
-        area: The part of the screen that the picture shows: boxes count from its corner.
-        budget: How many controls there may be, and how much text.
-        popups: Where open menus and lists lie. What they cover has no place in the picture, but for what is masked.
-        masked: The controls that hold secrets, and so have their place always.
+        ids: The short names of the program's objects.
+        area: The area of the screen that the picture shows; boxes are relative to its corner.
+        budget: The limits for the number of controls, and for their text.
+        popups: The boxes of open menus and lists. Controls that they cover get no box, except masked ones.
+        masked: The controls that hold secrets; they always have a box.
     """
     controls, notes, room, dialog = list[Control](), list[str](), budget.text, ""
     marks = hashlib.sha256()
@@ -152,7 +153,7 @@ def program_view(
 
 
 def _in_reach(nodes: Sequence[AccessibleNode]) -> Iterator[AccessibleNode]:
-    """Give the objects of the windows that react: while a modal dialog is open, the others do not."""
+    """Yield the objects of reacting windows: only the modal ones if any."""
     modal = any(node.depth == 0 and node.has(ObjectState.MODAL) for node in nodes)
     reached: dict[AccessibleNode, bool] = {}
     for node in nodes:
@@ -166,14 +167,14 @@ def _in_reach(nodes: Sequence[AccessibleNode]) -> Iterator[AccessibleNode]:
 
 def _is_shown(node: AccessibleNode) -> bool:
     if any(each.role in _WHOLES for each in node.above()) and node.role in (_READ | CELLS):
-        return False  # a part of what is shown already
+        return False  # a part of a control that is shown already
     if node.role in _READ or node.box is None:
         return bool(node.name or node.text)
     return node.role in CONTROLS and bool(node.role != "paragraph" or node.text)
 
 
 def _is_covered(node: AccessibleNode, popups: Sequence[Box]) -> bool:
-    """Return whether an open menu or list lies over the middle of an object that is not in it."""
+    """Return whether an open popup covers the center of an outside object."""
     if node.box is None or any(each.role in _POPUPS for each in (node, *node.above())):
         return False
     x, y = node.box.x + node.box.width // 2, node.box.y + node.box.height // 2
@@ -196,7 +197,7 @@ def _control(node: AccessibleNode, ids: Ids, area: Box | None) -> Control:
 
 
 def _label(node: AccessibleNode) -> str:
-    """Name an object without a name by a label in it: a button with a picture and a word."""
+    """Return a label inside an object, for a button without a name."""
     if node.role not in _WHOLES:
         return ""
     below = list(node.children)
@@ -219,13 +220,16 @@ def _detail(node: AccessibleNode, ids: Ids) -> dict[str, JsonValue]:
 
 
 def _mark(control: Control) -> tuple[object, ...]:
-    """Give what counts as a change: not where a control is, nor the focus, which any other window may take."""
+    """Return the properties of a control whose changes count.
+
+    Its place does not count, nor the focus, which any other window may take.
+    """
     states = tuple(state for state in control.states if state != _FOCUSED)
     return control.id, control.name, control.kind, control.enabled, states, sorted(control.detail.items())
 
 
 def within(box: Box | None, area: Box | None) -> Box | None:
-    """Give the part of a box that is in the picture, in the picture's pixels; None if none is."""
+    """Clip a box to the picture, in its pixels; None if outside."""
     if box is None or area is None:
         return None
     left, top = max(box.x - area.x, 0), max(box.y - area.y, 0)

@@ -1,4 +1,4 @@
-"""The tools for what stands in windows: buttons, fields, boxes, lists and menus."""
+"""Tools for the controls of windows: buttons, fields, boxes, lists and menus."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 _EXPANDS = ("expand or contract", "expand", "collapse", "toggle", "activate", "press", "click")
 _FIELDS = frozenset({"text", "entry", "password text", "text box", "search box", "editbar", "combo box"}) | VALUES
-"""The roles whose text is all that ctrl+a selects in them."""
+"""The roles in which ctrl+a selects only the control's own text."""
 _WHEEL = {"up": "up", "down": "down", "left": "back", "right": "forth"}
 
 
 class WidgetTools:
-    """Press, fill in, choose and switch the controls of a process.
+    """Tools that press, fill in, choose and switch controls.
 
     Args:
-        actions: Gives what does it, once the desktop is open.
+        actions: Returns the window actions, once the desktop is open.
     """
 
     def __init__(self, actions: Callable[[], WindowActions]) -> None:
@@ -47,9 +47,9 @@ class WidgetTools:
 
     @tool(effect=Effect.ONCE)
     def press(self, process: Process, control_id: ControlId) -> Answer:
-        """Press a button, follow a link, or choose a menu item, without the pointer.
+        """Press a button, link or menu item without the pointer.
 
-        The answer says whether anything has changed to see: a program may take a press and do nothing.
+        The answer reports whether there was a visible change: a program may accept a press and do nothing.
         """
         actions = self._actions()
         node, before = actions.ready(process, control_id), actions.mark(process)
@@ -117,8 +117,8 @@ class WidgetTools:
         with committing():
             answer = program.ask([method(node.path, "EditableText", "SetTextContents", "s", text)])[0]
         if isinstance(answer, BusError) or not actions.desktop.wait(is_set, 1.0):
-            if node.role not in _FIELDS:  # there ctrl+a selects all of a document or a sheet
-                msg = f"{node.role} {node.name!r} is no field: type_text types into it, write_cells writes into a sheet"
+            if node.role not in _FIELDS:  # ctrl+a would select a whole document or sheet
+                msg = f"{node.role} {node.name!r} is not a field: use type_text, or write_cells for a sheet"
                 raise ToolError(msg)
             window = actions.grab(process, node)
             actions.keys(window, "ctrl+a")
@@ -127,7 +127,7 @@ class WidgetTools:
             else:
                 actions.keys(window, "Delete")
             if not actions.desktop.wait(is_set, SHOWN_SECONDS):
-                msg = f"{node.role} {node.name!r} does not take the text, or changes it"
+                msg = f"{node.role} {node.name!r} does not accept the text, or changes it"
                 raise ToolError(msg)
         return {"characters": len(text)}
 
@@ -160,7 +160,7 @@ class WidgetTools:
         *,
         item: Annotated[str, Field(description="Of a combo box or list: the entry to choose.")] = "",
     ) -> Answer:
-        """Select a tab, a row or a list entry; or choose an entry of a combo box or list by its name."""
+        """Select a tab, row or entry; or choose an item by name."""
         actions = self._actions()
         node = actions.ready(process, control_id)
         if item:
@@ -169,7 +169,7 @@ class WidgetTools:
         def is_selected() -> bool:
             if actions.has(process, node.path, ObjectState.SELECTED, ObjectState.CHECKED):
                 return True
-            tree = actions.desktop.tree(process)  # LibreOffice makes tabs anew that stand in two rows
+            tree = actions.desktop.tree(process)  # LibreOffice recreates tabs that are in two rows
             like = [each for each in (tree.nodes if tree else ()) if (each.role, each.name) == (node.role, node.name)]
             return all(each.path != node.path for each in like) and any(each.has(ObjectState.SELECTED) for each in like)
 
@@ -180,7 +180,7 @@ class WidgetTools:
         return {"selected": node.name}
 
     def _choose(self, process: int, node: AccessibleNode, item: str) -> Answer:
-        """Choose an entry by its name, whether or not it is in sight."""
+        """Choose an entry by its name, whether or not it is visible."""
         actions = self._actions()
         entries: list[tuple[str, str, str]] = []
 
@@ -213,7 +213,7 @@ class WidgetTools:
         before = actions.mark(process)
         for depth, wanted in enumerate(path):
             entry = _entry(actions, process, here, wanted)
-            if entry is None and depth:  # it may be filled when it is opened
+            if entry is None and depth:  # the menu may be filled when it is opened
                 actions.act(process, here[0], PRESSES)
                 actions.desktop.wait(lambda: _entry(actions, process, here, wanted) is not None, SHOWN_SECONDS)  # noqa: B023 - called now
                 entry = _entry(actions, process, here, wanted)
@@ -223,11 +223,11 @@ class WidgetTools:
                 raise ToolError(msg)
             here = [entry]
         if not actions.desktop.wait(lambda: actions.is_sensitive(process, here[0]), READY_SECONDS):
-            msg = f"the menu item {path[-1]!r} can't be chosen now: it is grey"
+            msg = f"the menu item {path[-1]!r} can't be chosen now: it is disabled"
             raise ToolError(msg)
         acted = actions.act(process, here[0], PRESSES)
         if not acted:
-            msg = f"the menu item {path[-1]!r} does not act"
+            msg = f"the menu item {path[-1]!r} has no action"
             raise ToolError(msg)
         return actions.changed(process, before)
 
@@ -235,12 +235,12 @@ class WidgetTools:
     def wait_for(
         self,
         process: Process,
-        text: Annotated[str, Field(min_length=1, description="What stands in a control or a title.")],
+        text: Annotated[str, Field(min_length=1, description="A text in a control or a title.")],
         *,
-        gone: Annotated[bool, Field(description="Whether to wait until it is there no more.")] = False,
+        gone: Annotated[bool, Field(description="Whether to wait until it is gone.")] = False,
         seconds: Annotated[float, Field(gt=0, le=55)] = 10.0,
     ) -> Answer:
-        """Wait until a text is to be seen, or until it no longer is."""
+        """Wait until a text is visible, or until it no longer is."""
         actions = self._actions()
 
         def is_there() -> bool:
@@ -252,13 +252,13 @@ class WidgetTools:
 
         begin = time.monotonic()
         if not actions.desktop.wait(lambda: is_there() != gone, seconds):
-            msg = f"{text!r} is {'still' if gone else 'not'} to be seen after {seconds:g} s"
+            msg = f"{text!r} is {'still' if gone else 'not'} visible after {seconds:g} s"
             raise ToolError(msg)
         return {"seconds": round(time.monotonic() - begin, 1)}
 
 
 def _switchable(node: AccessibleNode) -> AccessibleNode:
-    """Refuse what has nothing to switch, before it is clicked on.
+    """Refuse a control without a state to switch, before it is clicked.
 
     Raises:
         ToolError: If the control is a text, a table, or a document.
@@ -283,14 +283,17 @@ def _select(actions: WindowActions, process: int, parent: str, path: str) -> Non
 
 
 def _entry(actions: WindowActions, process: int, parents: Sequence[str], wanted: str) -> str | None:
-    """Find an item of a menu by its name; Qt has its items in an object without a name."""
+    """Find a menu item by its name.
+
+    Qt has the items in an object without a name.
+    """
     found = [entry for parent in parents for entry in actions.children(process, parent)]
     found += [entry for path, name in found if not name for entry in actions.children(process, path)]
     return next((path for path, name in found if _same(name, wanted)), None)
 
 
 def _below(actions: WindowActions, process: int, parent: str, depth: int = 4) -> Iterator[tuple[str, str, str]]:
-    """Give all objects below one: each with the path of its parent, its own, and its name."""
+    """Yield an object's descendants, each as parent path, path and name."""
     for path, name in actions.children(process, parent):
         yield parent, path, name
         if depth:
@@ -298,7 +301,7 @@ def _below(actions: WindowActions, process: int, parent: str, depth: int = 4) ->
 
 
 def _same(name: str, wanted: str) -> bool:
-    """Return whether two names are equal but for capitals, an ellipsis and a mnemonic."""
+    """Return whether two names are equal except for case, ellipsis and mnemonic."""
     return _plain(name) == _plain(wanted)
 
 

@@ -1,4 +1,4 @@
-"""Acting in the windows of a process: what all tools of a desktop do it with."""
+"""Actions in the windows of a process, shared by all desktop tools."""
 
 from __future__ import annotations
 
@@ -28,20 +28,21 @@ ControlId = Annotated[str, Field(description="The control.")]
 Button = Literal["left", "middle", "right"]
 Modifiers = list[Literal["shift", "ctrl", "alt", "super"]]
 PRESSES = ("click", "press", "activate", "jump", "open", "toggle", "do default", "select")
-"""The names of actions that do what a click does; else it is the first one."""
+"""The names of actions that are equivalent to a click; without any of them, the first action is used."""
 READY_SECONDS = 5.0
-"""The wait for a control that does not react to input yet."""
+"""The time limit for a control to become enabled."""
 SHOWN_SECONDS = 2.0
-"""The wait for the effect of an action."""
+"""The time limit for the intended effect of an action."""
 _MOST_CHILDREN = 100_000
 CHANGED_SECONDS = 1.0
-"""The wait for any change at all."""
+"""The time limit for any visible change."""
 
 
 class WindowActions:
-    """The hands of the agents on a desktop: accessibility first, and the pointer and the keyboard where there is none.
+    """Performs actions by accessibility, else by the pointer and the keyboard.
 
-    What an action is done to is waited for, and so is what comes of it: that a program takes an action proves nothing.
+    An action waits until its control is enabled, and afterwards for its effect: an accepted action is not proof of an
+    effect.
 
     Args:
         desktop: The desktop.
@@ -50,15 +51,15 @@ class WindowActions:
     def __init__(self, desktop: OpenDesktop) -> None:
         self.desktop = desktop
         self._turn = threading.Lock()
-        """Held while keys are pressed: a HostAgent that brings another window to the front waits for it."""
+        """Held while keys are pressed, so that a HostAgent does not bring another window to the front meanwhile."""
 
     # Finding
 
     def program(self, pid: int) -> AccessibleProgram:
-        """Give a process as the accessibility bus knows it.
+        """Return a process's program on the accessibility bus.
 
         Raises:
-            ToolError: If it does not know it, or it has ended.
+            ToolError: If the bus does not list it, or it has ended.
         """
         program = self.desktop.programs.of_process(pid)
         if program is None:
@@ -66,36 +67,36 @@ class WindowActions:
         return program
 
     def ready(self, pid: int, control_id: str) -> AccessibleNode:
-        """Find a control once it reacts to input.
+        """Find a control, and wait until it is enabled.
 
         Raises:
-            ToolError: If it is not there, or stays grey.
+            ToolError: If it no longer exists, or stays disabled.
         """
         self.program(pid)
         node = self.desktop.node(pid, control_id)
         if not self.desktop.wait(lambda: self.is_sensitive(pid, node.path), READY_SECONDS):
-            msg = f"{node.role} {node.name!r} does not react to input: it is grey"
+            msg = f"{node.role} {node.name!r} does not react to input: it is disabled"
             raise ToolError(msg)
         return node
 
     def states(self, pid: int, path: str) -> int:
-        """Give the states of an object now."""
+        """Return the current states of an object, as a bit set."""
         return states(self.program(pid).ask([method(path, "Accessible", "GetState")])[0])
 
     def has(self, pid: int, path: str, *wanted: ObjectState) -> bool:
-        """Return whether an object is in one of some states now."""
+        """Return whether an object is currently in one of some states."""
         found = self.states(pid, path)
         return any(found >> state & 1 for state in wanted)
 
     def is_sensitive(self, pid: int, path: str) -> bool:
-        """Return whether an object reacts to input now."""
+        """Return whether an object currently reacts to input."""
         return self.has(pid, path, ObjectState.SENSITIVE, ObjectState.ENABLED)
 
     def children(self, pid: int, path: str) -> list[tuple[str, str]]:
-        """Give the objects in one, with their names.
+        """List the children of an object, with their names.
 
         Raises:
-            ToolError: If there are too many: a program that lists two thousand million cells never answers again.
+            ToolError: If there are too many. A program that has to list two billion cells never answers again.
         """
         program = self.program(pid)
         count = value(program.ask([attribute(path, "Accessible", "ChildCount")])[0])
@@ -108,7 +109,7 @@ class WindowActions:
         return [(each, str(value(name) or "")) for each, name in zip(paths, names, strict=True)]
 
     def menu_bars(self, pid: int) -> list[str]:
-        """Give the menu bars of the window that has the focus, else of the uppermost one that has some."""
+        """Return the menu bars of the focused window, else the topmost one."""
         tree = self.desktop.tree(pid)
         bars = [node for node in tree.nodes if node.role == "menu bar"] if tree is not None else []
         windows = [window for window in self.desktop.screen.of_process(pid) if not window.popup]
@@ -125,11 +126,11 @@ class WindowActions:
     # Waiting
 
     def mark(self, pid: int) -> str:
-        """Give what tells whether anything has changed in the windows of a process."""
+        """Return a fingerprint of a process's windows, to detect changes."""
         return self.desktop.view(pid, None, LookBudget()).fingerprint
 
     def changed(self, pid: int, before: str) -> Answer:
-        """Wait for something to change to see, and say whether it did; a program that ended has changed, too."""
+        """Wait for a visible change or the program's end, and report it."""
         try:
             return {"changed": self.desktop.wait(lambda: self.mark(pid) != before, CHANGED_SECONDS)}
         except ToolError:
@@ -137,16 +138,18 @@ class WindowActions:
                 raise
             return {"changed": True, "ended": True}
 
-    # Doing
+    # Acting
 
     def focus(self, pid: int, node: AccessibleNode | None = None) -> int:
-        """Give a process's window the focus: that of a control, else the one that has it, else the uppermost one.
+        """Focus a window of a process.
+
+        It is the window of the control; without one, the window that has the focus, else the topmost one.
 
         Returns:
-            The window, to which keys may go.
+            The focused window, to which keys may go.
 
         Raises:
-            ToolError: If it does not get it.
+            ToolError: If it does not get the focus.
         """
         windows = [window for window in self.desktop.screen.of_process(pid) if not window.popup]
         if not windows:
@@ -166,13 +169,13 @@ class WindowActions:
 
     @staticmethod
     def window(windows: Sequence[XWindow], node: AccessibleNode) -> int | None:
-        """Find a window of the accessibility tree on the screen: by its title, and by its place if several have it."""
+        """Find an accessible window on the screen by title, then by place."""
         found = [each for each in windows if each.title == node.name]
         here = [each for each in found if node.box is not None and each.content == (node.box.x, node.box.y)]
         return next((each.id for each in reversed(here or found)), None)
 
     def grab(self, pid: int, node: AccessibleNode) -> int:
-        """Give a control the keyboard; by a click if it does not take it otherwise.
+        """Focus a control, by a click if necessary.
 
         Returns:
             Its window, to which keys may go.
@@ -185,7 +188,7 @@ class WindowActions:
         return window
 
     def act(self, pid: int, path: str, names: Sequence[str]) -> bool:
-        """Have an object do one of its own actions; False if it has none."""
+        """Invoke one of an object's own actions; return False without any."""
         program = self.program(pid)
         answer = program.ask([method(path, "Action", "GetActions")])[0]
         if isinstance(answer, BusError) or not answer[0]:
@@ -196,17 +199,17 @@ class WindowActions:
         return True
 
     def switch(self, pid: int, node: AccessibleNode, is_so: Callable[[], bool], names: Sequence[str]) -> None:
-        """Bring a control to be as it should: by its own action first, then by the pointer.
+        """Switch a control by its own action, then by the pointer.
 
         Raises:
-            ToolError: If it stays as it is.
+            ToolError: If its state does not change.
         """
 
         def by_itself() -> None:
             self.act(pid, node.path, names)
 
         def by_pointer() -> None:
-            now = self.desktop.node(pid, self.desktop.ids(pid).of(node.path))  # what was tried first may have moved it
+            now = self.desktop.node(pid, self.desktop.ids(pid).of(node.path))  # the first attempt may have moved it
             self.click(pid, self.middle(now), node=now)
 
         for attempt in (by_itself, by_pointer) if names else (by_pointer,):
@@ -215,7 +218,7 @@ class WindowActions:
             attempt()
             if self.desktop.wait(is_so, SHOWN_SECONDS):
                 return
-        msg = f"{node.role} {node.name!r} stays as it is"
+        msg = f"the state of {node.role} {node.name!r} does not change"
         raise ToolError(msg)
 
     def click(
@@ -228,10 +231,10 @@ class WindowActions:
         *,
         node: AccessibleNode | None = None,
     ) -> None:
-        """Click at a point of the screen that a window of the process shows.
+        """Click at a point of the screen in the process's window.
 
         Raises:
-            ToolError: If another window is there.
+            ToolError: If another window is at the point.
         """
         keyboard, pointer = self.desktop.keyboard, self.desktop.pointer
         self.at(pid, lambda: keyboard.hold(modifiers, lambda: pointer.click(*point, button, count)), (point, node))
@@ -240,7 +243,7 @@ class WindowActions:
         """Press one combination of keys, if a window has the focus.
 
         Raises:
-            ToolError: If another one has it, of whichever process.
+            ToolError: If another window has the focus, of this or another process.
         """
         symbols = self.desktop.keyboard.symbols(keys)
         with self._turn, committing():
@@ -248,10 +251,14 @@ class WindowActions:
             self.desktop.keyboard.press(symbols)
 
     def type(self, window: int, text: str) -> int:
-        """Type a text as long as a window has the focus, and give how many characters were typed.
+        """Type a text while a window has the focus.
+
+        Returns:
+            The number of typed characters.
 
         Raises:
-            ToolError: If another one takes the focus, of whichever process; the text says how far it came.
+            ToolError: If another window takes the focus, of this or another process. The text gives the number of typed
+                characters.
         """
         typed = 0
 
@@ -272,30 +279,35 @@ class WindowActions:
         return typed
 
     def middle(self, node: AccessibleNode) -> tuple[int, int]:
-        """Give the point of the screen in the middle of a control.
+        """Return the center of a control on the screen.
 
         Raises:
-            ToolError: If it is not in sight.
+            ToolError: If the control is not visible.
         """
         if node.box is None:
-            msg = f"{node.role} {node.name!r} is not in sight: scroll, or open what it is in"
+            msg = f"{node.role} {node.name!r} is not visible: scroll, or open the menu, list or tab that contains it"
             raise ToolError(msg)
         return node.box.x + node.box.width // 2, node.box.y + node.box.height // 2
 
-    def at(self, pid: int, what: Callable[[], None], *places: tuple[tuple[int, int], AccessibleNode | None]) -> None:
-        """Do something at places: points of the screen that a window of the process shows, each of a control or none.
+    def at(self, pid: int, action: Callable[[], None], *places: tuple[tuple[int, int], AccessibleNode | None]) -> None:
+        """Perform an action at points of the process's windows.
+
+        Args:
+            pid: The process.
+            action: Performs the action.
+            places: Points of the screen, each with its control, if it has one.
 
         Raises:
-            ToolError: If another window is at one of them.
+            ToolError: If another window is at one of the points.
         """
         self.focus(pid, places[0][1])
         with self._turn, committing():
             for point, node in places:
                 self._must_show(pid, *point, node)
-            what()
+            action()
 
     def _must_show(self, pid: int, x: int, y: int, node: AccessibleNode | None) -> None:
-        """Refuse a point at which the process's window, or that of a control, is not the uppermost one."""
+        """Refuse a point where the process's, or the control's, window is covered."""
         meant = self.window(self.desktop.screen.of_process(pid), node.window) if node is not None else None
         found = self.desktop.screen.window_at(x, y)
         if found is None or found.pid != pid:
@@ -307,7 +319,10 @@ class WindowActions:
             raise ToolError(msg)
 
     def _must_type_plainly(self) -> None:
-        """Refuse keys that give other characters. On a private desktop, Caps Lock is switched off instead."""
+        """Refuse to type while a lock changes the characters of keys.
+
+        On a private desktop, Caps Lock is switched off instead.
+        """
         locked = self.desktop.keyboard.locked()
         if locked and self.desktop.session is not None:
             self.desktop.keyboard.unlock()
@@ -321,13 +336,13 @@ class WindowActions:
             raise ToolError(msg)
         held = "" if self.desktop.session is not None else self.desktop.keyboard.held()
         if held:
-            msg = f"a person holds {held} down"
+            msg = f"a person is holding {held} down"
             raise ToolError(msg)
 
 
-_SILENT = "this program tells nothing of what is in its windows: only an operator, who sees pixels, can work there"
+_SILENT = "this program does not expose its controls: only an operator, which sees pixels, can work there"
 
 
 def gone(pid: int) -> str:
-    """Say that a process is not there any more."""
+    """Return the error message for a process that has ended."""
     return f"the program has ended (process {pid}); its windows are closed"

@@ -35,7 +35,7 @@ def test_keys_and_buttons_that_were_left_down_are_released(screen, killed):
     keyboard = XKeyboard(screen)
     assert keyboard.held() == "Ctrl"
     assert screen.root.query_pointer().mask & X.Button1Mask
-    keyboard.let_go()
+    keyboard.release_all()
     assert keyboard.held() == ""
     assert not screen.root.query_pointer().mask & X.Button1Mask
     assert not any(screen.display.query_keymap())
@@ -43,8 +43,8 @@ def test_keys_and_buttons_that_were_left_down_are_released(screen, killed):
 
 def test_keys_with_characters_that_were_left_on_them_are_free(screen, killed):
     keyboard = XKeyboard(screen)
-    keyboard.let_go()
-    assert {*killed._lent.values()} <= {*keyboard._spare}
+    keyboard.release_all()
+    assert {*killed._mapped.values()} <= {*keyboard._spare}
     assert keyboard._keys.items() == {**keyboard._keys, **killed._keys}.items()
 
 

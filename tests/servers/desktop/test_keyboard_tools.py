@@ -47,8 +47,8 @@ def test_more_foreign_characters_than_there_are_free_keys_are_typed(editor):
     text = "".join(map(chr, range(0x4E00, 0x4E00 + 60)))
     editor.do("type_text", text=text)
     assert editor.text() == text
-    editor.desktop.keyboard.give_back()
-    assert editor.desktop.keyboard._lent == {}
+    editor.desktop.keyboard.restore()
+    assert editor.desktop.keyboard._mapped == {}
 
 
 def test_a_line_break_and_a_tab_are_keys(editor):
@@ -273,7 +273,7 @@ def test_nothing_is_pasted_over_what_can_not_be_given_back(editor, start, monkey
     person.do("press_keys", keys="ctrl+a")
     person.do("press_keys", keys="ctrl+c")
     os.kill(person.pid, signal.SIGSTOP)
-    with pytest.raises(ToolError, match="does not answer: what is in it could not be given back"):
+    with pytest.raises(ToolError, match="does not answer: its content could not be restored"):
         editor.do("paste", text="x")
     os.kill(person.pid, signal.SIGCONT)
     assert person.desktop.has_taken_keys(person.pid, 10)
@@ -287,5 +287,5 @@ def test_a_copy_of_nothing_is_told(editor):
 
 
 def test_a_text_too_long_for_the_clipboard_is_refused(editor):
-    with pytest.raises(ToolError, match="is too long for the clipboard; 200,000 are possible"):
+    with pytest.raises(ToolError, match="is too long for the clipboard; at most 200,000 are possible"):
         editor.do("paste", text="x" * 200_001)
