@@ -26,8 +26,9 @@ _FIRST = 1 << 30
 class Pings:
     """Pings windows.
 
-    A program answers a ping after it has handled all earlier keys: it gets both in one queue. Source: ``_NET_WM_PING`` of
-    the Extended Window Manager Hints, version 1.5.
+    A program answers a ping after it has handled all earlier keys: it gets both in one queue.
+
+    Source: ``_NET_WM_PING`` of the Extended Window Manager Hints, version 1.5.
 
     Args:
         name: The display's name.

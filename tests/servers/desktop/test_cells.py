@@ -61,7 +61,7 @@ def test_the_cells_of_a_sheet_are_never_listed(sheet, name, kind):
 
 def test_set_text_does_not_touch_a_whole_sheet(sheet):
     sheet.do("write_cells", "Sheet Sheet1", cell="A1", rows=[["Region"]])
-    with pytest.raises(ToolError, match=r"is no field: .*, write_cells writes into a sheet"):
+    with pytest.raises(ToolError, match=r"is not a field: use type_text, or write_cells for a sheet"):
         sheet.do("set_text", "Sheet Sheet1", text="")
     assert shown(sheet, 1, 1) == [["Region"]]
 

@@ -158,7 +158,7 @@ def test_a_click_with_the_pointer_does_what_a_person_does(form):
 
 def test_a_text_that_is_awaited_is_found_or_missed(start, editor):
     assert editor.do("wait_for", text="mousepad")["seconds"] >= 0
-    with pytest.raises(ToolError, match=r"'Nowhere' is not to be seen after 0.2 s"):
+    with pytest.raises(ToolError, match=r"'Nowhere' is not visible after 0.2 s"):
         editor.do("wait_for", text="Nowhere", seconds=0.2)
     with pytest.raises(ToolError, match="'Mousepad' is still to be seen"):
         editor.do("wait_for", text="Mousepad", gone=True, seconds=0.2)
