@@ -1,7 +1,8 @@
 """Build answers of models as dictionaries.
 
-They are for scripts and for functions in place of models. Each function returns an answer with the specification's keys (docs/models.md): `assign` is a HostAgent's, `act` and
-`several` are those of the agents that work on a target, the others are for all agents.
+They are for scripts and for functions in place of models. Each function returns an answer with the specification's
+keys (docs/models.md): `assign` is a HostAgent's, `act` and `several` are those of the agents that work on a target,
+the others are for all agents.
 """
 
 from __future__ import annotations
