@@ -39,6 +39,9 @@ SHORT = (
 )
 """Files whose docstrings and comments are checked."""
 
+PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "docs/*.md")
+"""Pages with plain prose."""
+
 
 def docstrings(path: Path) -> Iterator[tuple[int, str, bool]]:
     """Give the docstrings of a file as (line, text, describes a field)."""
