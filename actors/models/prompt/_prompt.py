@@ -247,7 +247,10 @@ _ALTERNATIVES = frozenset({"allOf", "anyOf", "oneOf", "dependentRequired"})
 
 
 def shortened_request(request: ModelRequest) -> ModelRequest:
-    """Drop optional parameters, the task's request, and the agent's earlier thoughts and plans."""
+    """Drop optional parts of a request.
+
+    They are optional parameters, the task's request, and the agent's earlier thoughts and plans.
+    """
     said = {"observation": "", "thought": "", "comment": "", "plan": ()}
     return dataclasses.replace(
         request,
@@ -261,7 +264,10 @@ def shortened_request(request: ModelRequest) -> ModelRequest:
 
 
 def _needed(tool: ToolInfo) -> ToolInfo:
-    """Keep a tool's control and necessary parameters; all, if the necessary ones are unknown."""
+    """Keep a tool's control and necessary parameters.
+
+    All are kept if the necessary ones are unknown.
+    """
     own, required = own_parameters(tool), tool.schema.get("required", ())
     if not any(name in required for name in own) or tool.schema.keys() & _ALTERNATIVES:
         return tool

@@ -51,7 +51,7 @@ _FILE = "file:"
 Window = Annotated[str, Field(description="The window's id or name, as listed.")]
 
 
-class Application(Protocol):
+class OfficeTools(Protocol):
     """The interface that the server uses of an application's tools."""
 
     def controls(self, snapshot: Snapshot) -> list[Control]:
@@ -105,7 +105,7 @@ class DocumentServer(Server):
         self._workspace = Workspace(workspace, max_bytes)
         self._word = WordTools(self._workspace)
         self._excel = ExcelTools(self._workspace)
-        self._applications: dict[str, Application] = {"word": self._word, "excel": self._excel}
+        self._applications: dict[str, OfficeTools] = {"word": self._word, "excel": self._excel}
 
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
