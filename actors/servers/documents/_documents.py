@@ -82,6 +82,10 @@ OVERWRITING = frozenset(
 """Tools that replace or move what stands in a document; the others add to it, or change how it looks."""
 
 
+PRECISE = frozenset({"replace_text", "set_formula", "write_range"})
+"""Of them, those of a workbook that overwrite only if the cells that they write hold something else."""
+
+
 class DocumentServer(Server):
     """Documents in a workspace folder, for any operating system and no display.
 
@@ -158,9 +162,11 @@ class DocumentServer(Server):
     ) -> set[Hazard]:
         """Say that a call overwrites, when it replaces what stands in a document that the task did not make."""
         document = _document_of(target)
+        if tool == "edit_chart":
+            return {Hazard.DELETES} if arguments.get("delete") else set()
         if tool not in OVERWRITING or str(self._workspace.path(document)) in made:
             return set()
-        if tool in {"write_range", "set_formula"} and not self._excel.overwrites(document, tool, arguments):
+        if tool in PRECISE and _root(document) == "excel" and not self._excel.overwrites(document, tool, arguments):
             return set()
         return {Hazard.OVERWRITES}
 

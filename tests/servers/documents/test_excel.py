@@ -16,7 +16,7 @@ from openpyxl.cell.rich_text import CellRichText, TextBlock
 from openpyxl.cell.text import InlineFont
 
 from callboard.actors.servers import DocumentServer, ToolError
-from callboard.actors.servers.documents._excel_file import Date
+from callboard.actors.servers.documents._excel_values import Date
 from callboard.actors.servers.documents._excel_move import SortKey
 
 if TYPE_CHECKING:
