@@ -20,7 +20,7 @@ _FAULTS = frozenset({_UNKNOWN, "#ERROR!", "#N/IMPL!", "#CIRC!"})
 def limit(seconds: int) -> None:
     """Limit processor time and memory, where the operating system can."""
     with contextlib.suppress(ImportError):
-        import resource  # only Unix has it
+        import resource  # noqa: PLC0415 - only Unix has it
 
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         with contextlib.suppress(ValueError, OSError):

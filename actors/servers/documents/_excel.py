@@ -1,4 +1,4 @@
-"""The tools of an Excel workbook: cells, tables, rows and columns, formulas, formats, charts and sheets."""
+"""Excel tools: cells, tables, rows and columns, formulas, formats, charts and sheets."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from callboard.actors.servers.documents._excel_charts import (
     retitle,
 )
 from callboard.actors.servers.documents._excel_controls import (
-    Place,
+    SheetRange,
     chart_of,
     column_number,
     column_of,
@@ -105,7 +105,10 @@ _SHOWN = 3
 
 
 class ExcelTools:
-    """The tools of an ``.xlsx`` file. Each call reads it, an edit replaces it; nothing stays open."""
+    """The tools of ``.xlsx`` files.
+
+    Each call reads the file, and an edit replaces it; no file stays open.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -119,19 +122,19 @@ class ExcelTools:
         return find_all(self._load(snapshot))
 
     def tree(self, snapshot: Snapshot) -> Answer:
-        """Order a workbook's controls by sheets."""
+        """Arrange a workbook's controls in a tree, by sheets."""
         return tree(self._load(snapshot), snapshot.path.name)
 
     def not_writable(self, snapshot: Snapshot) -> str:
-        """Say why a workbook's content must not be written; empty if it may."""
+        """Explain why a workbook must not be written; empty if it may."""
         return self._load(snapshot).not_writable()
 
     def empty(self) -> bytes:
-        """Make a new workbook."""
+        """Return the bytes of a new workbook."""
         return ExcelFile.new().to_bytes()
 
     def canonical(self, document: str, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """Write arguments with the title of the sheet and the cells that they mean."""
+        """Make the sheet's title and the cells explicit in the arguments."""
         return canonical(self._load(self._workspace.read(document)), arguments)
 
     def resources(self, document: str, tool_name: str, arguments: Mapping[str, Any]) -> Iterator[str]:
@@ -141,7 +144,8 @@ class ExcelTools:
     def overwrites(self, document: str, tool_name: str, arguments: Mapping[str, Any]) -> str:
         """Say what a call that writes cells would replace; empty for nothing. A call that is refused replaces nothing.
 
-        Nor does writing what stands there already: a call that was done, right before a crash, and is done again.
+        A call that would be refused replaces nothing. Neither does a call that writes the present content, such as
+        the repetition of a call that completed right before a crash.
         """
         given = {key: arguments.get(key, "") for key in ("cell", "cells", "sheet", "control_id", "control_name")}
         named = (given["control_id"], given["control_name"])
@@ -183,7 +187,9 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Read cells, row by row: numbers as numbers, dates as ISO texts (listed in ``dates``), empty cells as null.
+        """Read cells by row.
+
+        Numbers are numbers, dates are ISO texts (listed in ``dates``), and empty cells are null.
 
         A formula gives its result and stands in ``formulas``; without a result its value is ``(not computed)``, and it
         is listed in ``not_computed``. A merged cell's value stands at its top left corner.
@@ -214,7 +220,7 @@ class ExcelTools:
         found = place(file, sheet, cells, control_id, control_name)
         area = found.need()
         rows = matching(file, found.sheet, area, where, header=header)
-        return summarize(file, found.sheet, area, columns, by, rows, header=header)
+        return summarize(file, found, rows, columns=columns, by=by, header=header)
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
     def write_range(
@@ -227,7 +233,10 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Write values into the cells from a top left one on; null empties a cell, a text with ``=`` stays a text."""
+        """Write values into cells.
+
+        Null empties a cell. A text that begins with ``=`` stays a text.
+        """
         width = width_of(values)  # type: ignore[arg-type]
         with self._editing(document) as file:
             found = start_of(file, sheet, cell, control_id, control_name)
@@ -271,7 +280,10 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Insert a header and rows into empty cells, as an Excel table with banded rows and filters."""
+        """Insert a header and rows into empty cells.
+
+        They become an Excel table with banded rows and filters.
+        """
         width = width_of(rows, header)  # type: ignore[arg-type]
         with self._editing(document) as file:
             found = start_of(file, sheet, cell, control_id, control_name)
@@ -328,7 +340,7 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Sort the rows of a range or table by one or more columns."""
+        """Sort the rows of a range or table by columns."""
         with self._editing(document) as file:
             found = place(file, sheet, cells, control_id, control_name)
             count = sort_rows(file, writable(found), by, header=header)
@@ -368,7 +380,10 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Put the columns of a range or table in a new order; those that are not named follow."""
+        """Reorder the columns of a range or table.
+
+        Columns that are not named follow.
+        """
         with self._editing(document) as file:
             found = place(file, sheet, cells, control_id, control_name)
             before = reorder(file, writable(found), order, header=header)
@@ -494,7 +509,7 @@ class ExcelTools:
     def insert_chart(
         self,
         document: Document,
-        type: Annotated[ChartType, Field(description="The kind of chart.")],  # noqa: A002 - as people call it
+        type: Annotated[ChartType, Field(description="The kind of chart.")],  # noqa: A002 - the usual name
         *,
         cells: Cells = "",
         sheet: Sheet = "",
@@ -554,7 +569,7 @@ class ExcelTools:
             chart = chart_of(file, control_id, control_name)
             sheet = chart.sheet
             if sheet.is_grid:
-                writable(Place(sheet, None))
+                writable(SheetRange(sheet, None))
             if delete:
                 delete_chart(chart)
                 return file.answers({"sheet": sheet.title, "deleted": control_id})
@@ -614,7 +629,10 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Delete a sheet with all that is on it, unless it is the last one or others refer to it."""
+        """Delete a sheet with its content.
+
+        The last visible sheet, and one that others refer to, can't be deleted.
+        """
         with self._editing(document) as file:
             found = sheet_of(file, sheet, control_id, control_name)
             check_structure(file)
@@ -637,7 +655,7 @@ class ExcelTools:
 
     @contextlib.contextmanager
     def _editing(self, document: str) -> Iterator[ExcelFile]:
-        """Open a workbook for one edit; it is replaced when the body ends without an error."""
+        """Open a workbook for one edit; replace it unless the body raises."""
         snapshot = self._workspace.read_to_write(document)
         file = self._load(snapshot)
         if reason := file.not_writable():
@@ -650,7 +668,7 @@ class ExcelTools:
         self._workspace.replace(snapshot, file.to_bytes(), file.answer)
 
 
-def _plan(found: Place, kind: ChartType, columns: list[str], categories: str, *, header: bool) -> ChartPlan:
+def _plan(found: SheetRange, kind: ChartType, columns: list[str], categories: str, *, header: bool) -> ChartPlan:
     """Plan a chart of a range.
 
     Raises:
@@ -669,6 +687,9 @@ def _titles(file: ExcelFile) -> list[JsonValue]:
 def _contents(sheet: Grid, cells: CellRange) -> dict[str, tuple[JsonValue, bool]]:
     """Read the cells of a range that hold something: the formula or value, and whether it is a formula."""
     return {
-        f"{get_column_letter(column)}{row}": (sheet.formula(row, column) or sheet.value(row, column), sheet.is_formula(row, column))
+        f"{get_column_letter(column)}{row}": (
+            sheet.formula(row, column) or sheet.value(row, column),
+            sheet.is_formula(row, column),
+        )
         for row, column in held(sheet, cells)
     }

@@ -12,7 +12,7 @@ from openpyxl.worksheet.cell_range import CellRange
 from pydantic import BaseModel, ConfigDict, Field
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_controls import column_of
+from callboard.actors.servers.documents._excel_controls import SheetRange, column_of
 from callboard.actors.servers.documents._excel_move import as_number
 from callboard.actors.servers.documents._excel_results import fill_results
 from callboard.actors.servers.documents._excel_tables import tables_of
@@ -67,13 +67,14 @@ def matching(
 
 
 def summarize(
-    file: ExcelFile, sheet: Sheet, cells: CellRange, columns: list[str], by: str, rows: list[int], *, header: bool
+    file: ExcelFile, found: SheetRange, rows: list[int], *, columns: list[str], by: str, header: bool
 ) -> Answer:
-    """Compute count, sum, mean, smallest and largest of columns, for all given rows or by the values of a column.
+    """Compute count, sum, mean, min and max of columns, over rows or by group.
 
     Raises:
         ToolError: If a column is missing, or a formula in it has no result.
     """
+    sheet, cells = found.sheet, found.need()
     group = column_of(sheet, cells, by, header=header) if by else None
     named = [column_of(sheet, cells, name, header=header) for name in columns]
     fill_results(file, sheet, cells)
@@ -87,15 +88,18 @@ def summarize(
     for row in rows:
         groups.setdefault(_text(sheet.value(row, group)) if group is not None else "", []).append(row)
     shown = dict(list(groups.items())[:_MAX_GROUPS])
-    found: dict[str, JsonValue] = {
-        key: {"rows": len(members), **{_title(sheet, cells, column, header=header): _figures(sheet, column, members) for column in named}}
+    figures: dict[str, JsonValue] = {
+        key: {
+            "rows": len(members),
+            **{_title(sheet, cells, column, header=header): _figures(sheet, column, members) for column in named},
+        }
         for key, members in shown.items()
     }
     answer: Answer = {"sheet": sheet.title, "cells": cells.coord, "rows": len(rows)}
     if group is None:
         empty: JsonValue = {"rows": 0}
-        return answer | {"summary": found.get("", empty)}
-    return answer | {"groups": found, "groups_left_out": len(groups) - len(shown)}
+        return answer | {"summary": figures.get("", empty)}
+    return answer | {"groups": figures, "groups_left_out": len(groups) - len(shown)}
 
 
 def _figures(sheet: Sheet, column: int, rows: list[int]) -> JsonValue:
@@ -104,7 +108,8 @@ def _figures(sheet: Sheet, column: int, rows: list[int]) -> JsonValue:
     for row in rows:
         value, kind = sheet.raw(row, column)
         if kind == "empty" and sheet.is_formula(row, column):
-            msg = f"{get_column_letter(column)}{row} is a formula that was never computed; save the workbook in Excel first"
+            where = f"{get_column_letter(column)}{row}"
+            msg = f"{where} is a formula that was never computed; open and save the workbook in Excel first"
             raise ToolError(msg)
         filled += kind != "empty"
         if kind == "number":

@@ -12,7 +12,7 @@ from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_cells import check_empty, held, spread
-from callboard.actors.servers.documents._excel_controls import Place, parse_cells
+from callboard.actors.servers.documents._excel_controls import SheetRange, parse_cells
 from callboard.actors.servers.documents._excel_file import LAST_ROW
 from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_references import area_of, areas, rewritten
@@ -24,12 +24,11 @@ from callboard.actors.servers.documents._office import q
 if TYPE_CHECKING:
     from callboard.actors.servers.documents._excel_file import ExcelFile
     from callboard.actors.servers.documents._excel_sheet import Sheet
-    from callboard.actors.servers.documents._excel_tables import Table
     from callboard.actors.servers.documents._excel_values import Value
     from callboard.actors.servers.documents._tables import Answer
 
 
-def append(file: ExcelFile, found: Place, values: list[list[Value]]) -> Answer:
+def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Answer:
     """Add rows below the last one of a range or table; rows of totals stay below them.
 
     Raises:
@@ -71,7 +70,7 @@ def append(file: ExcelFile, found: Place, values: list[list[Value]]) -> Answer:
     return {"sheet": sheet.title, "cells": new.coord, "rows_appended": count}
 
 
-def copy_rows(file: ExcelFile, found: Place, rows: list[int], to: str, *, header: bool) -> Answer:
+def copy_rows(file: ExcelFile, found: SheetRange, rows: list[int], to: str, *, header: bool) -> Answer:
     """Copy rows of a range to a free place, with formats and widths; formulas become their results.
 
     Raises:
@@ -94,17 +93,17 @@ def copy_rows(file: ExcelFile, found: Place, rows: list[int], to: str, *, header
     if not copied:
         msg = "no row meets the conditions"
         raise ToolError(msg)
-    area = spread(Place(target, start), len(copied), cells.size["columns"])
+    area = spread(SheetRange(target, start), len(copied), cells.size["columns"])
     check_empty(target, area, "choose a free place")
     for row, old in enumerate(copied, start=area.min_row):
         for offset in range(cells.size["columns"]):
-            _copy_cell(source, old, cells.min_col + offset, target, row, area.min_col + offset)
+            _copy_cell(source, (old, cells.min_col + offset), target, (row, area.min_col + offset))
     for offset in range(cells.size["columns"]) if target is not source else ():
         set_width(target, area.min_col + offset, width_at(source, cells.min_col + offset))
     return {"sheet": target.title, "cells": area.coord, "rows_copied": len(rows)}
 
 
-def replace(found: Place, find: str, replacement: str, match_case: bool, whole_cell: bool) -> list[str]:  # noqa: FBT001 - passed on
+def replace(found: SheetRange, find: str, replacement: str, match_case: bool, whole_cell: bool) -> list[str]:  # noqa: FBT001 - passed on
     """Replace a text in the cells that hold texts. Returns the cells that changed.
 
     Raises:
@@ -157,7 +156,7 @@ def _stretch(sheet: Sheet, cells: CellRange, last: int, count: int, totals: int)
 
 
 def _copy_looks(sheet: Sheet, model: int, row: int, cells: CellRange) -> None:
-    """Give the cells of a row the formats of another row's."""
+    """Copy to the cells of a row the formats of another row's."""
     for column in range(cells.min_col, cells.max_col + 1):
         style = sheet.style(model, column)
         if style != sheet.style(row, column):
@@ -183,7 +182,9 @@ def _fill_formulas(sheet: Sheet, cells: CellRange, last: int, values: list[list[
                 sheet.write_formula(row, column, Translator(formula, origin=origin).translate_formula(here))
 
 
-def _copy_cell(source: Sheet, row: int, column: int, target: Sheet, to_row: int, to_column: int) -> None:
+def _copy_cell(source: Sheet, place: tuple[int, int], target: Sheet, to: tuple[int, int]) -> None:
+    row, column = place
+    to_row, to_column = to
     value, kind = source.raw(row, column)
     if kind == "empty" and source.is_formula(row, column):
         where = f"{get_column_letter(column)}{row}"

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from callboard.actors.servers.documents._excel_outdated import Formulas, Place
+from callboard.actors.servers.documents._excel_outdated import Formulas, SheetRange
 from callboard.actors.servers.documents._excel_references import functions
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.servers.documents._excel_file import ExcelFile
 
-Results: TypeAlias = dict[Place, tuple[float | str | bool, bool]]
+Results: TypeAlias = dict[SheetRange, tuple[float | str | bool, bool]]
 """The computed values by cell, each with whether it is an error."""
 
 SECONDS = 10
@@ -34,7 +34,7 @@ def settle(file: ExcelFile) -> None:
 
     The program that opens the workbook next computes all of them again.
     """
-    changed: list[Place] = [
+    changed: list[SheetRange] = [
         (sheet.title.casefold(), row, column) for sheet in file.worksheets for row, column in sheet.changed
     ]
     if not changed and not file.outdated:
@@ -44,7 +44,7 @@ def settle(file: ExcelFile) -> None:
         return
     file.compute_on_load()
     cells = {id(cell) for cell in file.outdated}
-    own: list[Place] = [
+    own: list[SheetRange] = [
         (sheet.title.casefold(), row, column)
         for sheet in file.worksheets
         for (row, column), cell in sheet.cells.items()
@@ -64,7 +64,7 @@ def settle(file: ExcelFile) -> None:
         sheets[title].set_result(row, column, value, error=error)
 
 
-def compute(file: ExcelFile, formulas: Formulas, wanted: Iterable[Place]) -> Results:
+def compute(file: ExcelFile, formulas: Formulas, wanted: Iterable[SheetRange]) -> Results:
     """Compute cells of a workbook; those that can't be computed are left out.
 
     Formulas that use a function that the calculator does not know, or read other workbooks, are left out with all
@@ -87,12 +87,14 @@ def compute(file: ExcelFile, formulas: Formulas, wanted: Iterable[Place]) -> Res
 
 @functools.cache
 def is_available() -> bool:
-    """Tell whether formulas can be computed here."""
+    """Return whether formulas can be computed here."""
     frozen = getattr(sys, "frozen", False)
-    return bool(sys.executable) and not frozen and importlib.util.find_spec("ironcalc") is not None and _PROGRAM.is_file()
+    return (
+        bool(sys.executable) and not frozen and importlib.util.find_spec("ironcalc") is not None and _PROGRAM.is_file()
+    )
 
 
-def _run(book: bytes, cells: list[Place], names: list[str]) -> Any:
+def _run(book: bytes, cells: list[SheetRange], names: list[str]) -> Any:
     """Run the calculator; None if it fails or takes too long."""
     with tempfile.TemporaryDirectory(prefix="callboard-") as name:
         folder = Path(name)

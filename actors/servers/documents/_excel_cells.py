@@ -8,7 +8,7 @@ from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_controls import Place, find, place
+from callboard.actors.servers.documents._excel_controls import SheetRange, find, place
 from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW, ExcelFile
 from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_results import NOT_COMPUTED, results_of
@@ -27,14 +27,14 @@ _MAX_LISTED = 100
 
 
 def places(cells: CellRange) -> Iterator[tuple[int, int]]:
-    """Go through the cells of a range, row by row."""
+    """Yield the cells of a range, row by row."""
     for row in range(cells.min_row, cells.max_row + 1):
         for column in range(cells.min_col, cells.max_col + 1):
             yield row, column
 
 
 def read_cells(file: ExcelFile, sheet: Sheet, cells: CellRange) -> Answer:
-    """Describe a range as JSON; ``read_range`` says how."""
+    """Describe a range as JSON; see the tool ``read_range``."""
     across = range(cells.min_col, cells.max_col + 1)
     last = min(cells.max_row, cells.min_row + max(1, _MAX_READ // len(across)) - 1)
     shown = CellRange(min_col=cells.min_col, max_col=cells.max_col, min_row=cells.min_row, max_row=last)
@@ -71,22 +71,22 @@ def read_cells(file: ExcelFile, sheet: Sheet, cells: CellRange) -> Answer:
     }
 
 
-def start_of(file: ExcelFile, sheet: str, cell: str, control_id: str, control_name: str) -> Place:
-    """Find the cell from which a call writes on."""
+def start_of(file: ExcelFile, sheet: str, cell: str, control_id: str, control_name: str) -> SheetRange:
+    """Find the top left cell of a call that writes."""
     has_cells = control_id and find(file, control_id, control_name).kind in {"range", "table"}
     return place(file, sheet, cell or ("" if has_cells else "A1"), control_id, control_name)
 
 
-def spread(found: Place, rows: int, width: int) -> CellRange:
-    """Lay rows out from the top left cell of a place.
+def spread(found: SheetRange, rows: int, width: int) -> CellRange:
+    """Return the range of rows that begin at a top left cell.
 
     Raises:
-        ToolError: If they would not fit on the sheet, or are too many for one call.
+        ToolError: If the rows do not fit on the sheet, or are too many for one call.
     """
     corner = writable(found).cells
     top, left = (corner.min_row, corner.min_col) if corner else (1, 1)
     if top + rows - 1 > LAST_ROW or left + width - 1 > LAST_COLUMN:
-        msg = f"{rows} rows and {width} columns from {get_column_letter(left)}{top} on do not fit on a sheet"
+        msg = f"{rows} rows and {width} columns from {get_column_letter(left)}{top} do not fit on a sheet"
         raise ToolError(msg)
     cells = bounded(CellRange(min_col=left, min_row=top, max_col=left + width - 1, max_row=top + rows - 1))
     check_arrays(found.sheet, cells)
@@ -97,15 +97,15 @@ def bounded(cells: CellRange) -> CellRange:
     """Refuse a range that is too large for one call.
 
     Raises:
-        ToolError: If it has too many cells.
+        ToolError: If the range has too many cells.
     """
     if cells.size["rows"] * cells.size["columns"] > _MAX_WRITE:
-        msg = f"{cells.coord} has more than {_MAX_WRITE} cells; do it in parts"
+        msg = f"{cells.coord} has more than {_MAX_WRITE} cells; split the call"
         raise ToolError(msg)
     return cells
 
 
-def writable(found: Place) -> Place:
+def writable(found: SheetRange) -> SheetRange:
     """Refuse a place on a protected sheet.
 
     Raises:
@@ -139,20 +139,20 @@ def write_cells(sheet: Sheet, cells: CellRange, values: list[list[Value]]) -> No
 def check_empty(
     sheet: Sheet,
     cells: CellRange,
-    advice: str = "choose free cells, or use write_range",
+    advice: str = "choose empty cells, or use write_range",
     but: tuple[int, int] | None = None,
 ) -> None:
     """Refuse a range in which there is something already: values (`but` for one cell), merged cells, a table.
 
     Raises:
-        ToolError: If there is.
+        ToolError: If the range has values, merged cells or a table.
     """
     taken = [f"{get_column_letter(column)}{row}" for row, column in held(sheet, cells) if (row, column) != but]
     taken += [area.coord for area in sheet.merged if not area.isdisjoint(cells)]
     taken += [table.cells.coord for table in tables_of(sheet) if not cells.isdisjoint(table.cells)]
     if taken:
         some = ", ".join(taken[:3])
-        msg = f"there is already something in {cells.coord} ({some}); {advice}"
+        msg = f"{cells.coord} is not empty ({some}); {advice}"
         raise ToolError(msg)
 
 
@@ -165,7 +165,7 @@ def held(sheet: Sheet, cells: CellRange) -> list[tuple[int, int]]:
 
 
 def widen(sheet: Sheet, cells: CellRange) -> None:
-    """Make columns as wide as their longest text, within reason."""
+    """Widen columns to their longest text, up to 60 characters."""
     for column in range(cells.min_col, cells.max_col + 1):
         texts = [sheet.value(row, column) for row in range(cells.min_row, min(cells.max_row, 1000) + 1)]
         longest = max((len(str(text)) for text in texts if text is not None), default=0)

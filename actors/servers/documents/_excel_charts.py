@@ -143,7 +143,7 @@ def drawings_of(sheet: Sheet) -> list[str]:
 
 @dataclass
 class ChartPlan:
-    """The data and texts of a chart that is to be drawn."""
+    """The data and texts of a chart."""
 
     type: ChartType
     sheet: Sheet
@@ -159,14 +159,16 @@ class ChartPlan:
 
 
 def add_chart(plan: ChartPlan, anchor: tuple[int, int] | None) -> None:
-    """Draw a chart of a range; each column is a series, named by its header.
+    """Add a chart of a range.
+
+    Each column is a series, named by its header.
 
     Args:
         plan: The chart.
         anchor: Row and column of its top left corner; None for a free place.
 
     Raises:
-        ToolError: If the range has too few columns or rows, a column holds other things than numbers, or a pie
+        ToolError: If the range has too few columns or rows, a column has values that are not numbers, or a pie
             would have several series or negative numbers.
     """
     sheet, package = plan.sheet, plan.sheet.file.package
@@ -203,7 +205,7 @@ def redraw(chart: Chart, plan: ChartPlan) -> None:
 
 
 def retitle(chart: Chart, title: str, path: str = "chart") -> None:
-    """Give a chart, or one of its axes, another title; empty takes it away.
+    """Set the title of a chart or of one of its axes; empty removes it.
 
     Args:
         chart: The chart.
@@ -286,9 +288,9 @@ def _draw(plan: ChartPlan) -> bytes:
         raise ToolError(msg)
     chart = _make(plan)
     for column in series:
-        values = Reference(sheet, min_col=column, max_col=column, min_row=cells.min_row, max_row=cells.max_row)  # type: ignore[arg-type]  # only its title is asked for
+        values = Reference(_titled(sheet), min_col=column, max_col=column, min_row=cells.min_row, max_row=cells.max_row)
         if plan.type == "scatter":
-            across = Reference(sheet, min_col=plan.categories, min_row=first, max_row=cells.max_row)  # type: ignore[arg-type]  # as above
+            across = Reference(_titled(sheet), min_col=plan.categories, min_row=first, max_row=cells.max_row)
             drawn = SeriesFactory(values, across, title_from_data=plan.header)
         else:
             drawn = SeriesFactory(values, title_from_data=plan.header)
@@ -326,7 +328,7 @@ def _make(plan: ChartPlan) -> Any:
 
 
 def _categories(sheet: Sheet, column: int, first: int, last: int) -> AxDataSource:
-    text = str(Reference(sheet, min_col=column, max_col=column, min_row=first, max_row=last))  # type: ignore[arg-type]  # as above
+    text = str(Reference(_titled(sheet), min_col=column, max_col=column, min_row=first, max_row=last))
     kinds = {sheet.raw(row, column)[1] for row in range(first, last + 1)}
     if kinds <= {"number", "date"}:
         return AxDataSource(numRef=NumRef(f=text))
@@ -334,14 +336,17 @@ def _categories(sheet: Sheet, column: int, first: int, last: int) -> AxDataSourc
 
 
 def _check_numbers(sheet: Sheet, column: int, first: int, last: int, *, positive: bool) -> None:
-    """Refuse a column without numbers; a formula may come to one, and an empty cell leaves a gap."""
+    """Refuse a column without numbers.
+
+    A formula counts as a number, and an empty cell leaves a gap.
+    """
     found = 0
     for row in range(first, last + 1):
         where = f"{get_column_letter(column)}{row}"
         value, kind = sheet.raw(row, column)
         number = sheet.is_formula(row, column) or kind == "number"
         if kind != "empty" and not number:
-            msg = f"{where} holds {short(str(value), 40)!r}, which is no number; a chart draws numbers"
+            msg = f"{where} holds {short(str(value), 40)!r}, which is not a number; a chart needs numbers"
             raise ToolError(msg)
         if positive and kind == "number" and value < 0:
             msg = f"{where} is negative; a pie can't show it"
@@ -352,8 +357,13 @@ def _check_numbers(sheet: Sheet, column: int, first: int, last: int, *, positive
         raise ToolError(msg)
 
 
+def _titled(sheet: Sheet) -> Any:
+    """Return a sheet as openpyxl's references want it, which only ask for its title."""
+    return sheet
+
+
 def _free_corner(plan: ChartPlan) -> tuple[int, int]:
-    """Find a place right of all values, and below the charts that stand there already."""
+    """Find a position right of all values, and below the other charts."""
     used = plan.sheet.used()
     column = max(plan.cells.max_col, used.max_col if used else 0) + 2
     row = max([1, *(chart.bottom + 2 for chart in charts_of(plan.sheet))])

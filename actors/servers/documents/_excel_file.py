@@ -55,11 +55,12 @@ class ExcelFile(Edited):
         """Read a workbook.
 
         Raises:
-            ToolError: If it is damaged, protected with a password, or something else than its name says.
+            ToolError: If the workbook is damaged, protected with a password, or does not match its suffix.
         """
         file = cls(Package.load(snapshot, max_bytes))
         if not file.sheets:
-            raise file.package.damaged("it has no sheets")
+            msg = "it has no sheets"
+            raise file.package.damaged(msg)
         return file
 
     @classmethod
@@ -108,11 +109,11 @@ class ExcelFile(Edited):
         return found is not None and found.get("lockStructure") in {"1", "true"}
 
     def not_writable(self) -> str:
-        """Say why the workbook must not be written; empty if it may."""
+        """Explain why the workbook must not be written; empty if it may."""
         return next((why for start, why in _READ_ONLY if any(name.startswith(start) for name in self.package)), "")
 
     def sheet(self, title: str) -> Sheet:
-        """Find a sheet by its title, in capitals or small letters; a chart sheet is none.
+        """Find a sheet with cells by its title, case-insensitively.
 
         Raises:
             ToolError: If there is no such sheet.
@@ -125,7 +126,7 @@ class ExcelFile(Edited):
         raise ToolError(msg)
 
     def names(self) -> Iterator[tuple[str, Sheet | None, Element]]:
-        """Go through the defined names: the name, the sheet that it belongs to or None, and its element."""
+        """Yield the defined names: the name, the sheet that it belongs to or None, and its element."""
         for entry in self.package.tree(self.part).iterfind(f"{q('definedNames')}/{q('definedName')}"):
             index = entry.get("localSheetId", "")
             local = self.sheets[int(index)] if index.isdigit() and int(index) < len(self.sheets) else None

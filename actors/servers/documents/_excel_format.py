@@ -96,7 +96,7 @@ def width_at(sheet: Sheet, column: int) -> float:
 
 
 def set_width(sheet: Sheet, column: int, width: float) -> None:
-    """Give a column a width in characters; its neighbours keep theirs."""
+    """Set the width of a column, in characters; its neighbours keep theirs."""
     own = _own_column(sheet, column)
     own.set("width", f"{width:g}")
     own.set("customWidth", "1")
@@ -132,22 +132,7 @@ def unmerge_cells(sheet: Sheet, cells: CellRange) -> list[str]:
 
 
 def _apply(styles: Styles, entry: Element, wanted: Format, colors: dict[str, str | None]) -> None:
-    marks = {"b": wanted.bold, "i": wanted.italic, "u": wanted.underline}
-    if wanted.font or wanted.size or "color" in colors or any(mark is not None for mark in marks.values()):
-        font = styles.copied("fonts", entry.get("fontId"))
-        for name, mark in marks.items():
-            if mark is not None:
-                _set(font, name, {} if mark else None)
-        if wanted.size:
-            _set(font, "sz", {"val": f"{wanted.size:g}"})
-        if "color" in colors:
-            rgb = colors["color"]
-            _set(font, "color", {"rgb": rgb} if rgb else None)
-        if wanted.font:
-            _set(font, "name", {"val": clean(wanted.font)})
-            _set(font, "scheme", None)
-        entry.set("fontId", str(styles.intern("fonts", font)))
-        entry.set("applyFont", "1")
+    _apply_font(styles, entry, wanted, colors)
     if "fill" in colors:
         fill = etree.Element(q("fill"))
         pattern = etree.SubElement(fill, q("patternFill"))
@@ -167,16 +152,40 @@ def _apply(styles: Styles, entry: Element, wanted: Format, colors: dict[str, str
         etree.SubElement(border, q("diagonal"))
         entry.set("borderId", str(styles.intern("borders", border)))
         entry.set("applyBorder", "1")
-    aligned = {"horizontal": wanted.horizontal, "vertical": wanted.vertical, "wrapText": wanted.wrap}
-    if any(value is not None for value in aligned.values()):
-        found = entry.find(q("alignment"))
-        if found is None:
-            found = etree.Element(q("alignment"))
-            entry.insert(0, found)
-        for name, value in aligned.items():
-            if value is not None:
-                found.set(name, str(int(value)) if isinstance(value, bool) else value)
-        entry.set("applyAlignment", "1")
+    _align(entry, {"horizontal": wanted.horizontal, "vertical": wanted.vertical, "wrapText": wanted.wrap})
+
+
+def _apply_font(styles: Styles, entry: Element, wanted: Format, colors: dict[str, str | None]) -> None:
+    marks = {"b": wanted.bold, "i": wanted.italic, "u": wanted.underline}
+    properties: dict[str, dict[str, str] | None] = {
+        name: {} if mark else None for name, mark in marks.items() if mark is not None
+    }
+    if wanted.size:
+        properties["sz"] = {"val": f"{wanted.size:g}"}
+    if "color" in colors:
+        properties["color"] = {"rgb": colors["color"]} if colors["color"] else None
+    if wanted.font:
+        properties |= {"name": {"val": clean(wanted.font)}, "scheme": None}
+    if properties:
+        font = styles.copied("fonts", entry.get("fontId"))
+        for name, attributes in properties.items():
+            _set(font, name, attributes)
+        entry.set("fontId", str(styles.intern("fonts", font)))
+        entry.set("applyFont", "1")
+
+
+def _align(entry: Element, wanted: dict[str, str | bool | None]) -> None:
+    """Set how a cell's content is aligned; None leaves a direction as it is, or unset."""
+    changes = {name: value for name, value in wanted.items() if value is not None}
+    if not changes:
+        return
+    found = entry.find(q("alignment"))
+    if found is None:
+        found = etree.Element(q("alignment"))
+        entry.insert(0, found)
+    for name, value in changes.items():
+        found.set(name, str(int(value)) if isinstance(value, bool) else value)
+    entry.set("applyAlignment", "1")
 
 
 def _set(font: Element, name: str, attributes: dict[str, str] | None) -> None:

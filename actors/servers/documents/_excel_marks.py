@@ -46,9 +46,9 @@ def move_marks(sheet: Sheet, move: Move) -> None:
                 _follow(sheet, part, note, move(*place_of(note.get("ref"))))
     for part in package.related(sheet.part, "vmlDrawing"):
         old = package.bytes_of(part)
-        new = _SHAPE.sub(lambda match: _moved_shape(match[0], move), old)
-        if new != old:
-            package.replace(part, new)
+        shapes = _SHAPE.sub(lambda match: _moved_shape(match[0], move), old)
+        if shapes != old:
+            package.replace(part, shapes)
 
 
 def move_anchors(sheet: Sheet, axis: str, index: Callable[[int], int]) -> None:

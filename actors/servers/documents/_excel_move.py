@@ -1,4 +1,4 @@
-"""Moving cells: sorting the rows of a range, and putting its columns in another order."""
+"""Moves of cells: sorting the rows of a range, reordering its columns."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from openpyxl.worksheet.cell_range import CellRange
 from pydantic import BaseModel, ConfigDict, Field
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_controls import Place, column_of
-from callboard.actors.servers.documents._excel_file import ExcelFile
+from callboard.actors.servers.documents._excel_controls import SheetRange, column_of
 from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_marks import move_marks
-from callboard.actors.servers.documents._excel_references import holders, overlapping
+from callboard.actors.servers.documents._excel_references import all_formulas, overlapping
 from callboard.actors.servers.documents._excel_results import fill_results
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._office import q
 
 if TYPE_CHECKING:
+    from callboard.actors.servers.documents._excel_file import ExcelFile
     from callboard.actors.servers.documents._excel_sheet import Sheet
 
 MAX_CELLS = 200_000
-"""The largest range that is moved about."""
+"""The largest number of cells that a call moves."""
 
 
 class SortKey(BaseModel):
@@ -36,11 +36,11 @@ class SortKey(BaseModel):
     descending: Annotated[bool, Field(description="Whether the largest comes first.")] = False
 
 
-def sort_rows(file: ExcelFile, place: Place, keys: list[SortKey], *, header: bool) -> int:
-    """Sort rows as Excel does: numbers and dates, texts whatever their capitals, false, true, errors, empty cells last.
+def sort_rows(file: ExcelFile, place: SheetRange, keys: list[SortKey], *, header: bool) -> int:
+    """Sort rows in Excel's order, and return their number.
 
-    Rows that compare equal keep their order. Formulas move as in Excel: relative references go with their row.
-    Returns how many rows were sorted.
+    The order is numbers and dates, texts (case-insensitively), false, true, errors, empty cells. The sort is stable.
+    Formulas move as in Excel: relative references move with their row.
 
     Raises:
         ToolError: If a column is missing, the range has merged cells, or a formula to sort by was never computed.
@@ -49,7 +49,7 @@ def sort_rows(file: ExcelFile, place: Place, keys: list[SortKey], *, header: boo
     check_movable(sheet, cells)
     columns = [(column_of(sheet, cells, key.column, header=header), key.descending) for key in keys]
     first = cells.min_row + header
-    # a table's rows of totals stay at its end
+    # a table's totals rows stay at its end
     totals = next((table.totals for table in tables_of(sheet) if table.cells.coord == cells.coord), 0)
     rows = list(range(first, cells.max_row + 1 - totals))
     for column, _ in columns:
@@ -66,14 +66,17 @@ def sort_rows(file: ExcelFile, place: Place, keys: list[SortKey], *, header: boo
     return len(rows)
 
 
-def reorder(file: ExcelFile, place: Place, order: list[str], *, header: bool) -> list[str]:
-    """Put the columns of a range in an order; columns that are not named follow as they stood.
+def reorder(file: ExcelFile, place: SheetRange, order: list[str], *, header: bool) -> list[str]:
+    """Reorder the columns of a range.
 
-    Returns the letters where the columns stood before, in their new order.
+    Columns that are not named follow in their order.
+
+    Returns:
+        The columns' former letters, in the new order.
 
     Raises:
         ToolError: If a column is missing or named twice, the range has merged cells, or a formula, name or chart
-            refers to a column that would move: it would then mean another one.
+            refers to a column that would move: the reference would then select another column.
     """
     sheet, cells = place.sheet, place.need()
     check_movable(sheet, cells)
@@ -87,20 +90,20 @@ def reorder(file: ExcelFile, place: Place, order: list[str], *, header: bool) ->
     if moving:
         _check_references(file, sheet, cells, moving)
         _reorder_tables(sheet, cells, new)
-    places = {old: place for place, old in zip(across, new, strict=True) if place != old}
+    places = {old: column for column, old in zip(across, new, strict=True) if column != old}
     widths = {old: width_at(sheet, old) for old in places}
     rows = range(cells.min_row, cells.max_row + 1)
-    _move(sheet, {(row, old): (row, place) for old, place in places.items() for row in rows})
-    for old, place in places.items():
-        set_width(sheet, place, widths[old])
+    _move(sheet, {(row, old): (row, column) for old, column in places.items() for row in rows})
+    for old, column in places.items():
+        set_width(sheet, column, widths[old])
     return [get_column_letter(column) for column in new]
 
 
 def check_movable(sheet: Sheet, cells: CellRange) -> None:
-    """Refuse ranges whose cells can't be moved one by one.
+    """Refuse a range whose cells can't be moved one by one.
 
     Raises:
-        ToolError: If it is too large, or has merged cells or array formulas.
+        ToolError: If the range is too large, or has merged cells, array formulas or data tables.
     """
     if cells.size["rows"] * cells.size["columns"] > MAX_CELLS:
         msg = f"{cells.coord} has more than {MAX_CELLS} cells; name a smaller range"
@@ -137,7 +140,7 @@ def rank_of(sheet: Sheet, row: int, column: int) -> tuple[int, float, str] | Non
 
 
 def as_number(value: object) -> float | None:
-    """Count numbers as they are, dates and times in days; None for all else."""
+    """Convert numbers, and times in days; None for other values."""
     day = dt.timedelta(days=1)
     if isinstance(value, (int, float)):
         return float(value)
@@ -172,16 +175,16 @@ def _move(sheet: Sheet, places: dict[tuple[int, int], tuple[int, int]]) -> None:
 
 
 def _check_references(file: ExcelFile, sheet: Sheet, cells: CellRange, moving: list[int]) -> None:
-    for holder in holders(file):
+    for reference in all_formulas(file):
         for column in moving:
             strip = CellRange(min_col=column, max_col=column, min_row=cells.min_row, max_row=cells.max_row)
-            for text in overlapping(holder, sheet.title, strip):
+            for text in overlapping(reference, sheet.title, strip):
                 letter = get_column_letter(column)
                 own = {f"{sheet.title}!{letter}{row}" for row in range(cells.min_row, cells.max_row + 1)}
                 within = all(end.rstrip("0123456789") == letter for end in text.rpartition("!")[2].split(":"))
-                if holder.where in own and within:
+                if reference.where in own and within:
                     continue
-                msg = f"{holder.where} refers to {text}, which would move; change it first, or leave column {letter}"
+                msg = f"{reference.where} refers to {text}, which would move; change it first, or leave column {letter}"
                 raise ToolError(msg)
 
 
@@ -190,7 +193,7 @@ def _reorder_tables(sheet: Sheet, cells: CellRange, new: list[int]) -> None:
         if cells.isdisjoint(table.cells):
             continue
         if table.cells.coord != cells.coord:
-            msg = f"the table {table.name} covers {table.cells.coord}; name exactly its cells to reorder its columns"
+            msg = f"the table {table.name} covers {table.cells.coord}; give exactly its cells to reorder its columns"
             raise ToolError(msg)
         elements = table.column_elements()
         columns = table.edit().find(q("tableColumns"))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.servers.documents._excel_file import ExcelFile
 
-Place: TypeAlias = tuple[str, int, int]
+SheetRange: TypeAlias = tuple[str, int, int]
 """A cell: the sheet's title in small letters, its row and column."""
 
 VOLATILE = frozenset({"CELL", "INDIRECT", "INFO", "NOW", "OFFSET", "RAND", "RANDARRAY", "RANDBETWEEN", "TODAY"})
@@ -31,13 +31,15 @@ _ELSEWHERE = re.compile(r"\[[0-9]+\]")
 class Formulas:
     """All formulas of a workbook, by what they read."""
 
-    texts: dict[Place, str] = field(default_factory=dict)
+    texts: dict[SheetRange, str] = field(default_factory=dict)
     """The formulas, without ``=``."""
-    volatile: list[Place] = field(default_factory=list)
-    _cells: dict[Place, list[Place]] = field(default_factory=lambda: defaultdict(list))
-    _columns: dict[tuple[str, int], list[tuple[int, int, Place]]] = field(default_factory=lambda: defaultdict(list))
-    _wide: dict[str, list[tuple[CellRange, Place]]] = field(default_factory=lambda: defaultdict(list))
-    _spilled: dict[Place, CellRange] = field(default_factory=dict)
+    volatile: list[SheetRange] = field(default_factory=list)
+    _cells: dict[SheetRange, list[SheetRange]] = field(default_factory=lambda: defaultdict(list))
+    _columns: dict[tuple[str, int], list[tuple[int, int, SheetRange]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    _wide: dict[str, list[tuple[CellRange, SheetRange]]] = field(default_factory=lambda: defaultdict(list))
+    _spilled: dict[SheetRange, CellRange] = field(default_factory=dict)
 
     @classmethod
     def of(cls, file: ExcelFile) -> Formulas:
@@ -56,7 +58,7 @@ class Formulas:
                     found._spilled[title, row, column] = area_of(formula.get("ref"))
         return found
 
-    def _add(self, place: Place, text: str, meanings: dict[str, str], seen: frozenset[str] = frozenset()) -> None:
+    def _add(self, place: SheetRange, text: str, meanings: dict[str, str], seen: frozenset[str] = frozenset()) -> None:
         self.texts.setdefault(place, text)
         for sheet, cells in areas(text):
             self._read(place, sheet.casefold().split(":")[0] or place[0], area_of(cells))
@@ -66,7 +68,7 @@ class Formulas:
             if word in meanings:
                 self._add(place, meanings[word], meanings, seen | {word})
 
-    def _read(self, place: Place, title: str, area: CellRange) -> None:
+    def _read(self, place: SheetRange, title: str, area: CellRange) -> None:
         if area.max_col - area.min_col >= _WIDE:
             self._wide[title].append((area, place))
         elif area.min_row == area.max_row:
@@ -76,9 +78,9 @@ class Formulas:
             for column in range(area.min_col, area.max_col + 1):
                 self._columns[title, column].append((area.min_row, area.max_row, place))
 
-    def depending(self, changed: Iterable[Place]) -> dict[Place, None]:
-        """Find the formulas that read changed cells, directly or through others, in the order in which it finds them."""
-        found: dict[Place, None] = {}
+    def depending(self, changed: Iterable[SheetRange]) -> dict[SheetRange, None]:
+        """Find the formulas that read changed cells, directly or through others, in a fixed order."""
+        found: dict[SheetRange, None] = {}
         left = list(changed)
         while left:
             place = left.pop()
@@ -89,8 +91,8 @@ class Formulas:
                     left.extend(self.spilled(reader))
         return found
 
-    def spilled(self, place: Place) -> Iterable[Place]:
-        """Go through the other cells that an array formula fills."""
+    def spilled(self, place: SheetRange) -> Iterable[SheetRange]:
+        """Yield the other cells that an array formula fills."""
         area = self._spilled.get(place)
         if area is None:
             return []
@@ -101,11 +103,11 @@ class Formulas:
         )
         return [cell for cell in cells if cell != place]
 
-    def elsewhere(self) -> list[Place]:
+    def elsewhere(self) -> list[SheetRange]:
         """List the formulas that read other workbooks."""
         return [place for place, text in self.texts.items() if _ELSEWHERE.search(text)]
 
-    def _readers(self, place: Place) -> Iterable[Place]:
+    def _readers(self, place: SheetRange) -> Iterable[SheetRange]:
         title, row, column = place
         yield from self._cells.get(place, ())
         for first, last, reader in self._columns.get((title, column), ()):
@@ -117,7 +119,7 @@ class Formulas:
 
 
 def _meanings(file: ExcelFile) -> dict[str, str]:
-    """Give the cells that names and tables stand for, as formulas, by the name in small letters."""
+    """Return the cells that names and tables stand for, as formulas, by the name in small letters."""
     found: dict[str, str] = {}
     for name, local, element in file.names():
         text = element.text or ""

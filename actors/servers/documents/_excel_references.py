@@ -42,13 +42,13 @@ _REFERENCE = re.compile(
 
 
 @dataclass(frozen=True)
-class Holder:
-    """A place in a workbook where a formula or a reference stands."""
+class BookFormula:
+    """A formula or reference, its position, and a setter."""
 
     where: str
-    """For people: ``Sheet1!B2``, ``the name Total``, ``a chart on Sales``."""
+    """A readable position: ``Sheet1!B2``, ``the name Total``, ``a chart on Sales``."""
     sheet: str
-    """The sheet that references without a sheet mean."""
+    """The sheet of references without a sheet's title."""
     formula: str
     """Without ``=``."""
     write: Callable[[str], None]
@@ -56,31 +56,32 @@ class Holder:
     """The cell that it stands in, if it is a cell's formula."""
 
 
-def holders(file: ExcelFile) -> Iterator[Holder]:
-    """Go through all formulas and references of a workbook."""
+def all_formulas(file: ExcelFile) -> Iterator[BookFormula]:
+    """Yield all formulas and references of a workbook."""
     for sheet in file.worksheets:
         yield from _of_cells(sheet)
         yield from _of_rules(sheet)
         yield from _of_tables(sheet)
     for name, local_to, element in file.names():
         title = local_to.title if local_to else ""
-        yield Holder(f"the name {name}", title, element.text or "", _text_setter(file, file.part, element))
+        yield BookFormula(f"the name {name}", title, element.text or "", _text_setter(file, file.part, element))
     for sheet in file.sheets:
         yield from _of_drawings(sheet)
+        yield from _of_controls(sheet)
     yield from _of_pivots(file)
 
 
-def _of_cells(sheet: Sheet) -> Iterator[Holder]:
+def _of_cells(sheet: Sheet) -> Iterator[BookFormula]:
     formula = q("f")
     for (row, column), cell in list(sheet.cells.items()):
         found = cell.find(formula)
         if found is None or found.get("t") == "dataTable":
             continue
         text = found.text or sheet.formula(row, column)[1:]
-        yield Holder(f"{sheet.title}!{cell.get('r')}", sheet.title, text, _cell_setter(sheet, row, column), cell)
+        yield BookFormula(f"{sheet.title}!{cell.get('r')}", sheet.title, text, _cell_setter(sheet, row, column), cell)
 
 
-def _of_rules(sheet: Sheet) -> Iterator[Holder]:
+def _of_rules(sheet: Sheet) -> Iterator[BookFormula]:
     title = sheet.title
     data = q("sheetData")
     for part in sheet.root:
@@ -88,10 +89,12 @@ def _of_rules(sheet: Sheet) -> Iterator[Holder]:
             continue
         for element in part.iter():
             if element.tag in _RULES and element.text:
-                yield Holder(_rule(element, title), title, element.text, _text_setter(sheet.file, sheet.part, element))
+                yield BookFormula(
+                    _rule(element, title), title, element.text, _text_setter(sheet.file, sheet.part, element)
+                )
             elif element.tag == q("hyperlink") and element.get("location"):
                 write = _attribute_setter(sheet.file, sheet.part, element, "location")
-                yield Holder(f"a link on {title}", title, element.get("location"), write)
+                yield BookFormula(f"a link on {title}", title, element.get("location"), write)
 
 
 def _rule(element: Element, title: str) -> str:
@@ -106,36 +109,40 @@ def _rule(element: Element, title: str) -> str:
     return f"a conditional format on {title}"
 
 
-def _of_tables(sheet: Sheet) -> Iterator[Holder]:
+def _of_tables(sheet: Sheet) -> Iterator[BookFormula]:
     for table in tables_of(sheet):
         for element in table.root.iter(q("calculatedColumnFormula"), q("totalsRowFormula")):
             write = _text_setter(sheet.file, table.part, element)
-            yield Holder(f"the table {table.name}", sheet.title, element.text or "", write)
+            yield BookFormula(f"the table {table.name}", sheet.title, element.text or "", write)
 
 
-def _of_drawings(sheet: Sheet) -> Iterator[Holder]:
+def _of_drawings(sheet: Sheet) -> Iterator[BookFormula]:
     package = sheet.file.package
     for drawing in drawings_of(sheet):
         for element in package.tree(drawing).iter():
             if isinstance(element.tag, str) and element.get("textlink", "").startswith("="):
                 text = element.get("textlink")[1:]
                 write = _attribute_setter(sheet.file, drawing, element, "textlink", "=")
-                yield Holder(f"a text box on {sheet.title}", sheet.title, text, write)
+                yield BookFormula(f"a text box on {sheet.title}", sheet.title, text, write)
         for kind in ("chart", "chartEx"):
             for part in package.related(drawing, kind):
                 for element in package.tree(part).iter():
                     if local(element) == "f" and element.text:
                         write = _text_setter(sheet.file, part, element)
-                        yield Holder(f"a chart on {sheet.title}", sheet.title, element.text, write)
+                        yield BookFormula(f"a chart on {sheet.title}", sheet.title, element.text, write)
+
+
+def _of_controls(sheet: Sheet) -> Iterator[BookFormula]:
+    package = sheet.file.package
     for part in package.related(sheet.part, "ctrlProp"):
         for name in ("fmlaLink", "fmlaRange"):
             root = package.tree(part)
             if root.get(name):
                 write = _attribute_setter(sheet.file, part, root, name)
-                yield Holder(f"a form control on {sheet.title}", sheet.title, root.get(name), write)
+                yield BookFormula(f"a form control on {sheet.title}", sheet.title, root.get(name), write)
 
 
-def _of_pivots(file: ExcelFile) -> Iterator[Holder]:
+def _of_pivots(file: ExcelFile) -> Iterator[BookFormula]:
     package = file.package
     for part in package.related(file.part, "pivotCacheDefinition"):
         for source in package.tree(part).iter(q("worksheetSource")):
@@ -148,11 +155,14 @@ def _of_pivots(file: ExcelFile) -> Iterator[Holder]:
                 source.set("sheet", _unquoted(sheet))
                 source.set("ref", cells)
 
-            yield Holder("a pivot table", "", f"{quote_sheetname(source.get('sheet'))}!{source.get('ref')}", write)
+            yield BookFormula("a pivot table", "", f"{quote_sheetname(source.get('sheet'))}!{source.get('ref')}", write)
 
 
 def ranges(formula: str) -> Iterator[tuple[Token, str, str]]:
-    """Go through the references of a formula: the token, its sheet (empty for its own), and the cells or name."""
+    """Yield the references of a formula.
+
+    Each is a token, the sheet's title (empty for the formula's own sheet), and the cells or the name.
+    """
     try:
         tokens = Tokenizer(f"={formula}").items
     except (TokenizerError, IndexError):
@@ -169,7 +179,7 @@ def rewritten(formula: str, change: Callable[[str, str], str | None]) -> str:
     Args:
         formula: The formula, without ``=``.
         change: Gets the sheet of a reference (empty for its own) and its cells, and returns the cells that replace
-            them, with ``!`` for the whole reference, or None if it stays. It does not get references to other workbooks.
+            them, with ``!`` for the whole reference, or None if it stays. References to other workbooks always stay.
     """
 
     def replace(match: re.Match[str]) -> str:
@@ -185,7 +195,7 @@ def rewritten(formula: str, change: Callable[[str, str], str | None]) -> str:
 
 
 def areas(formula: str) -> Iterator[tuple[str, str]]:
-    """Go through the references to cells in a formula: the sheet (empty for its own), and the cells."""
+    """Yield the references to cells in a formula: the sheet (empty for its own), and the cells."""
     for match in _REFERENCE.finditer(formula):
         sheet = match["sheet"] or ""
         if match["cells"] is not None and "[" not in sheet:
@@ -193,40 +203,45 @@ def areas(formula: str) -> Iterator[tuple[str, str]]:
 
 
 def words(formula: str) -> Iterator[str]:
-    """Go through the words of a formula that are not cells: functions, names and tables."""
+    """Yield the words of a formula that are not cells: functions, names and tables."""
     return (match["word"] for match in _REFERENCE.finditer(formula) if match["word"])
 
 
 def functions(formula: str) -> Iterator[str]:
-    """Go through the functions of a formula, in capitals, without the prefix of those newer than the format."""
+    """Yield the functions of a formula, in capitals, without the prefix of those newer than the format."""
     for match in _REFERENCE.finditer(formula):
         if match["word"] and formula[match.end() : match.end() + 1] == "(":
             yield match["word"].upper().removeprefix("_XLFN.").removeprefix("_XLWS.")
 
 
 def renamed(formula: str, old: str, new: str) -> str:
-    """Write a formula with a sheet's new title."""
+    """Replace a sheet's title in a formula."""
     quoted = quote_sheetname(new)
 
     def change(sheet: str, cells: str) -> str | None:
         return f"{quoted}!{cells}" if sheet.casefold() == old.casefold() else None
 
     changed = rewritten(formula, change)
-    ends = re.compile(rf"(?<![\w.'])(?:'{re.escape(old.replace(chr(39), chr(39) * 2))}'|{re.escape(old)})!", re.IGNORECASE)
+    ends = re.compile(
+        rf"(?<![\w.'])(?:'{re.escape(old.replace(chr(39), chr(39) * 2))}'|{re.escape(old)})!", re.IGNORECASE
+    )
     parts = re.split(r'("(?:[^"]|"")*")', changed)  # names and errors behind a title: 'Old'!Rate, Old!#REF!
     return "".join(part if part.startswith('"') else ends.sub(lambda _: f"{quoted}!", part) for part in parts)
 
 
 def mentions(formula: str, title: str) -> bool:
-    """Tell whether a formula refers to a sheet by its title, also as one end of several sheets."""
+    """Return whether a formula refers to a sheet.
+
+    The ends of a span of sheets count, those between do not.
+    """
     wanted = title.casefold()
     if wanted not in formula.casefold().replace("''", "'"):
         return False
     return any(wanted in sheet.casefold().split(":") for _, sheet, _ in ranges(formula) if sheet)
 
 
-def overlapping(holder: Holder, title: str, cells: CellRange) -> Iterator[str]:
-    """Go through those references of a formula that touch some cells of a sheet."""
+def overlapping(holder: BookFormula, title: str, cells: CellRange) -> Iterator[str]:
+    """Yield those references of a formula that touch some cells of a sheet."""
     for sheet, text in areas(holder.formula):
         if (sheet or holder.sheet).casefold() == title.casefold() and not cells.isdisjoint(area_of(text)):
             yield text
@@ -260,7 +275,9 @@ def _text_setter(file: ExcelFile, part: str, element: Element) -> Callable[[str]
     return write
 
 
-def _attribute_setter(file: ExcelFile, part: str, element: Element, name: str, prefix: str = "") -> Callable[[str], None]:
+def _attribute_setter(
+    file: ExcelFile, part: str, element: Element, name: str, prefix: str = ""
+) -> Callable[[str], None]:
     def write(text: str) -> None:
         file.package.edit(part)
         element.set(name, prefix + text)

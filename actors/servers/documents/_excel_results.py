@@ -26,9 +26,7 @@ def results_of(file: ExcelFile, sheet: Sheet, cells: CellRange) -> dict[tuple[in
         return {}
     title = sheet.title.casefold()
     found = compute(file, Formulas.of(file), [(title, *place) for place in missing])
-    return {
-        (row, column): _shown(file, sheet, row, column, value) for (_, row, column), (value, _) in found.items()
-    }
+    return {(row, column): _shown(file, sheet, row, column, value) for (_, row, column), (value, _) in found.items()}
 
 
 def _missing(sheet: Sheet, cells: CellRange) -> list[tuple[int, int]]:

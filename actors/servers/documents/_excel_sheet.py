@@ -42,13 +42,47 @@ _CELL = re.compile(r"\$?([A-Za-z]{1,3})\$?([0-9]{1,7})")
 _C, _V, _F, _T, _IS, _ROW = (q(name) for name in ("c", "v", "f", "t", "is", "row"))
 _EXACT = 10**15
 _SPACE = "{http://www.w3.org/XML/1998/namespace}space"
-_ORDER = (
-    "sheetPr dimension sheetViews sheetFormatPr cols sheetData sheetCalcPr sheetProtection protectedRanges scenarios"
-    " autoFilter sortState dataConsolidate customSheetViews mergeCells phoneticPr conditionalFormatting dataValidations"
-    " hyperlinks printOptions pageMargins pageSetup headerFooter rowBreaks colBreaks customProperties cellWatches"
-    " ignoredErrors smartTags drawing legacyDrawing legacyDrawingHF drawingHF picture oleObjects controls"
-    " webPublishItems tableParts extLst"
-).split()
+_ORDER = [
+    "sheetPr",
+    "dimension",
+    "sheetViews",
+    "sheetFormatPr",
+    "cols",
+    "sheetData",
+    "sheetCalcPr",
+    "sheetProtection",
+    "protectedRanges",
+    "scenarios",
+    "autoFilter",
+    "sortState",
+    "dataConsolidate",
+    "customSheetViews",
+    "mergeCells",
+    "phoneticPr",
+    "conditionalFormatting",
+    "dataValidations",
+    "hyperlinks",
+    "printOptions",
+    "pageMargins",
+    "pageSetup",
+    "headerFooter",
+    "rowBreaks",
+    "colBreaks",
+    "customProperties",
+    "cellWatches",
+    "ignoredErrors",
+    "smartTags",
+    "drawing",
+    "legacyDrawing",
+    "legacyDrawingHF",
+    "drawingHF",
+    "picture",
+    "oleObjects",
+    "controls",
+    "webPublishItems",
+    "tableParts",
+    "extLst",
+]
 """The order in which a sheet's elements must stand."""
 
 
@@ -154,11 +188,11 @@ class Sheet:
             self.__dict__.pop(name, None)
 
     def filled(self) -> Iterator[tuple[int, int]]:
-        """Go through the cells that hold something, row by row as the file has them."""
+        """Yield the cells that hold something, row by row as the file has them."""
         return (place for place, cell in self.cells.items() if len(cell) and _holds(cell))
 
     def holds(self, row: int, column: int) -> bool:
-        """Tell whether a cell holds something; a format alone is nothing."""
+        """Return whether a cell holds something; a format alone is nothing."""
         cell = self.cells.get((row, column))
         return cell is not None and _holds(cell)
 
@@ -195,7 +229,7 @@ class Sheet:
         return f"{{={text}}}" if found.get("t") == "array" else f"={text or ''}"
 
     def is_formula(self, row: int, column: int) -> bool:
-        """Tell whether a cell is computed."""
+        """Return whether a cell holds a formula."""
         return self._formula_of(row, column) is not None
 
     def style(self, row: int, column: int) -> int:
@@ -216,7 +250,7 @@ class Sheet:
         return self.file.styles.number_format(self.style(row, column))
 
     def set_style(self, row: int, column: int, style: int) -> None:
-        """Give a cell a style."""
+        """Return a cell a style."""
         self.make(row, column).set("s", str(style))
 
     @functools.cached_property
@@ -232,7 +266,7 @@ class Sheet:
         return [CellRange(each.get("ref")) for each in self.root.iterfind(f"{q('mergeCells')}/{q('mergeCell')}")]
 
     def is_within_merged(self, row: int, column: int) -> bool:
-        """Tell whether a cell is the inside of a merged one."""
+        """Return whether a cell is the inside of a merged one."""
         areas = self._merges.get(row)
         if areas is None:
             areas = self._merges[row] = [area for area in self.merged if area.min_row <= row <= area.max_row]
@@ -245,10 +279,12 @@ class Sheet:
         return {}
 
     def write(self, row: int, column: int, value: Value) -> None:
-        """Write a value as what it is: a text never becomes a formula, an error or a date.
+        """Write a value with its type.
+
+        A text never becomes a formula, an error or a date.
 
         Raises:
-            ToolError: If a workbook can't hold it, or the cell is the inside of a merged one.
+            ToolError: If a workbook can't hold the value, or the cell lies within a merged one.
         """
         if value is None and not self.holds(row, column):
             return
@@ -368,7 +404,9 @@ class Sheet:
         kind = cell.get("t", "n")
         if kind == "inlineStr":
             found = cell.find(_IS)
-            texts = [part.text or "" for part in found.iter(_T) if part.getparent().tag != q("rPh")] if len(cell) else ()
+            texts = (
+                [part.text or "" for part in found.iter(_T) if part.getparent().tag != q("rPh")] if len(cell) else ()
+            )
             return (unescape("".join(texts)), "text") if found is not None else (None, "empty")
         text = cell.findtext(_V)
         if text is None or (not text and kind != "str"):
@@ -376,18 +414,22 @@ class Sheet:
         return self._parse(text, kind, cell)
 
     def _parse(self, text: str, kind: str, cell: Element) -> tuple[Any, Kind]:
-        if kind == "s":
-            index = self._number(text, -1)
-            strings = self.file.strings
-            return (strings[index], "text") if 0 <= index < len(strings) else ("", "text")
-        if kind == "str":
-            return unescape(text), "text"
-        if kind == "b":
-            return text.strip() in {"1", "true"}, "truth"
-        if kind == "e":
-            return text, "error"
-        if kind == "d":
-            return parse_iso(text, self.file.epoch), "date"
+        match kind:
+            case "s":
+                index, strings = self._number(text, -1), self.file.strings
+                return (strings[index] if 0 <= index < len(strings) else ""), "text"
+            case "str":
+                return unescape(text), "text"
+            case "b":
+                return text.strip() in {"1", "true"}, "truth"
+            case "e":
+                return text, "error"
+            case "d":
+                return parse_iso(text), "date"
+            case _:
+                return self._parse_number(text, cell)
+
+    def _parse_number(self, text: str, cell: Element) -> tuple[Any, Kind]:
         try:
             number = number_of(text.strip())
         except ValueError:
@@ -451,13 +493,15 @@ class Sheet:
         try:
             return int(text)
         except ValueError as error:
-            raise self.file.package.damaged(f"{text!r} on the sheet {self.title!r} is no number") from error
+            msg = f"{text!r} on the sheet {self.title!r} is no number"
+            raise self.file.package.damaged(msg) from error
 
     def _column(self, name: str) -> int:
         try:
             return column_index_from_string(name.upper())
         except (ValueError, AttributeError) as error:
-            raise self.file.package.damaged(f"{name!r} on the sheet {self.title!r} is no column") from error
+            msg = f"{name!r} on the sheet {self.title!r} is no column"
+            raise self.file.package.damaged(msg) from error
 
 
 def place_of(reference: str) -> tuple[int, int]:
@@ -478,7 +522,4 @@ def _column_of(cell: Element) -> int:
 
 
 def _holds(cell: Element) -> bool:
-    for child in cell:
-        if child.tag in {_F, _IS} or (child.tag == _V and (child.text or cell.get("t") == "str")):
-            return True
-    return False
+    return any(child.tag in {_F, _IS} or (child.tag == _V and (child.text or cell.get("t") == "str")) for child in cell)

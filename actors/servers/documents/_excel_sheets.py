@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_references import holders, mentions, renamed
+from callboard.actors.servers.documents._excel_references import all_formulas, mentions, renamed
 from callboard.actors.servers.documents._excel_sheet import Sheet
 from callboard.actors.servers.documents._office import MAIN, q
 from callboard.actors.servers.documents._package import R_ID
@@ -74,12 +74,12 @@ def add_sheet(file: ExcelFile, title: str, position: int | None) -> Sheet:
 
 
 def rename_sheet(file: ExcelFile, sheet: Sheet, title: str) -> None:
-    """Give a sheet another title; all that refers to it follows."""
+    """Return a sheet another title; all that refers to it follows."""
     old = sheet.title
-    for holder in list(holders(file)):
-        changed = renamed(holder.formula, old, title)
-        if changed != holder.formula:
-            holder.write(changed)
+    for reference in list(all_formulas(file)):
+        changed = renamed(reference.formula, old, title)
+        if changed != reference.formula:
+            reference.write(changed)
     file.package.edit(file.part)
     sheet.entry.set("name", title)
 
@@ -91,13 +91,13 @@ def delete_sheet(file: ExcelFile, sheet: Sheet) -> None:
         ToolError: If it is the last one that can be seen, or something refers to it.
     """
     if not any(other.state == "visible" for other in file.worksheets if other is not sheet):
-        msg = f"{sheet.title!r} is the last sheet that can be seen; a workbook needs one"
+        msg = f"{sheet.title!r} is the last visible sheet; a workbook needs one"
         raise ToolError(msg)
     names = file.package.edit(file.part).find(q("definedNames"))
     own = [element for _, local, element in file.names() if local is sheet]
-    for holder in holders(file):
-        if holder.sheet != sheet.title and mentions(holder.formula, sheet.title):
-            msg = f"{holder.where} refers to the sheet {sheet.title!r}; change it first"
+    for reference in all_formulas(file):
+        if reference.sheet != sheet.title and mentions(reference.formula, sheet.title):
+            msg = f"{reference.where} refers to the sheet {sheet.title!r}; change it first"
             raise ToolError(msg)
     for element in own:
         names.remove(element)

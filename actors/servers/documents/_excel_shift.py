@@ -13,7 +13,7 @@ from openpyxl.worksheet.cell_range import CellRange
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_marks import merged_links, move_anchors, move_marks
-from callboard.actors.servers.documents._excel_references import area_of, areas, holders, rewritten, words
+from callboard.actors.servers.documents._excel_references import all_formulas, area_of, areas, rewritten, words
 from callboard.actors.servers.documents._excel_sheet import place_of
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._office import q
@@ -53,7 +53,7 @@ class Shift:
         return LAST_ROW if self.axis == "row" else LAST_COLUMN
 
     def index(self, number: int) -> int | None:
-        """Give the new number of a row or column; None for a deleted one."""
+        """Return the new number of a row or column; None for a deleted one."""
         if number < self.at:
             return number
         if number < self.at - self.count:
@@ -61,7 +61,7 @@ class Shift:
         return number + self.count
 
     def span(self, first: int, last: int) -> tuple[int, int] | None:
-        """Give the new ends of a run of rows or columns; None if all of it is deleted."""
+        """Return the new ends of a run of rows or columns; None if all of it is deleted."""
         if self.count > 0:
             ends = tuple(min(each + self.count, self.last) if each >= self.at else each for each in (first, last))
             return ends[0], ends[1]
@@ -70,7 +70,7 @@ class Shift:
         return None if start is None or end is None or end < start else (start, end)
 
     def area(self, cells: CellRange) -> CellRange | None:
-        """Give the new place of a range; None if all of it is deleted."""
+        """Return the new place of a range; None if all of it is deleted."""
         if self.axis == "row":
             rows = self.span(cells.min_row, cells.max_row)
             return CellRange(None, cells.min_col, rows[0], cells.max_col, rows[1]) if rows else None
@@ -78,7 +78,7 @@ class Shift:
         return CellRange(None, columns[0], cells.min_row, columns[1], cells.max_row) if columns else None
 
     def place(self, row: int, column: int) -> tuple[int, int] | None:
-        """Give the new place of a cell; None if it is deleted."""
+        """Return the new place of a cell; None if it is deleted."""
         if self.axis == "row":
             new = self.index(row)
             return None if new is None else (new, column)
@@ -165,7 +165,7 @@ def _check(file: ExcelFile, change: Shift) -> None:
 
 
 def _is_cut(change: Shift, cells: CellRange) -> bool:
-    """Tell whether a shift goes through a range, so that it would grow or shrink."""
+    """Return whether a shift goes through a range, so that it would grow or shrink."""
     new = change.area(cells)
     return new is None or new.size != cells.size
 
@@ -177,7 +177,11 @@ def _check_table(file: ExcelFile, change: Shift, table: Table, cells: CellRange)
         last = cells.max_row - table.totals
         whole = cells.min_row in gone and cells.max_row in gone
         left = [row for row in range(first, last + 1) if row not in gone]
-        if whole or not left or any(row in gone for row in (*range(cells.min_row, first), *range(last + 1, cells.max_row + 1))):
+        if (
+            whole
+            or not left
+            or any(row in gone for row in (*range(cells.min_row, first), *range(last + 1, cells.max_row + 1)))
+        ):
             msg = f"the table {table.name} in {cells.coord} must keep its header, its totals and a row; delete others"
             raise ToolError(msg)
         return
@@ -185,17 +189,17 @@ def _check_table(file: ExcelFile, change: Shift, table: Table, cells: CellRange)
         msg = f"the table {table.name} in {cells.coord} must keep a column; delete its sheet, or other columns"
         raise ToolError(msg)
     names = [name for number, name in enumerate(table.columns, start=cells.min_col) if number in gone]
-    for holder in holders(file):
+    for reference in all_formulas(file):
         for name in names:
-            if table.name.casefold() in holder.formula.casefold() and f"[{name}]" in holder.formula:
-                msg = f"{holder.where} refers to the column {name!r} of the table {table.name}; change it first"
+            if table.name.casefold() in reference.formula.casefold() and f"[{name}]" in reference.formula:
+                msg = f"{reference.where} refers to the column {name!r} of the table {table.name}; change it first"
                 raise ToolError(msg)
 
 
 def _rewrite_formulas(file: ExcelFile, change: Shift) -> None:
     title = change.sheet.title.casefold()
-    for holder in list(holders(file)):
-        own = holder.sheet.casefold()
+    for reference in list(all_formulas(file)):
+        own = reference.sheet.casefold()
 
         def moved(sheet: str, cells: str, own: str = own) -> str | None:
             if (sheet.casefold() or own) != title:
@@ -203,15 +207,15 @@ def _rewrite_formulas(file: ExcelFile, change: Shift) -> None:
             new = change.reference(cells)
             return None if new == cells else new
 
-        text = rewritten(holder.formula, moved)
-        if text != holder.formula:
-            holder.write(text)
-        if holder.cell is not None and _is_outdated(change, holder.formula, own):
-            file.outdated.append(holder.cell)
+        text = rewritten(reference.formula, moved)
+        if text != reference.formula:
+            reference.write(text)
+        if reference.cell is not None and _is_outdated(change, reference.formula, own):
+            file.outdated.append(reference.cell)
 
 
 def _is_outdated(change: Shift, formula: str, own: str) -> bool:
-    """Tell whether a formula may come to something else after a shift."""
+    """Return whether a formula may come to something else after a shift."""
     if any(word.upper() in BY_PLACE for word in words(formula)):
         return True
     title = change.sheet.title.casefold()
@@ -255,7 +259,9 @@ def _shift_filter(change: Shift, element: Element) -> None:
     cells = CellRange(element.get("ref"))
     new = change.area(cells)
     _set_area(element, "ref", new)
-    for criteria in element.findall(q("filterColumn")) if change.axis == "col" and new is not None else ():
+    if change.axis == "row" or new is None:
+        return
+    for criteria in element.findall(q("filterColumn")):
         number = change.index(cells.min_col + int(criteria.get("colId", "0")))
         if number is None:
             element.remove(criteria)
@@ -264,43 +270,57 @@ def _shift_filter(change: Shift, element: Element) -> None:
 
 
 def _shift_cells(change: Shift) -> None:
-    sheet = change.sheet
-    data = sheet.element("sheetData")
     pattern = _pattern(change)
     if change.axis == "row":
-        for number, line in list(sheet.rows.items()):
-            new = change.index(number)
-            if new is None:
-                data.remove(line)
-            elif new != number:
-                line.set("r", str(new))
-                for cell in line.iterchildren(q("c")):
-                    cell.set("r", f"{get_column_letter(place_of(cell.get('r'))[1])}{new}")
-        before = [line for line in data.iterchildren(q("row")) if int(line.get("r")) < change.at]
-        place = data.index(before[-1]) + 1 if before else 0
-        for number in range(max(change.count, 0)):
-            made = _empty_row(sheet, pattern, change.at + number)
-            if made is not None:
-                data.insert(place, made)
-                place += 1
+        _shift_rows(change, pattern)
     else:
-        for (row, column), cell in list(sheet.cells.items()):
-            new = change.index(column)
-            if new is None:
-                cell.getparent().remove(cell)
-            elif new != column:
-                cell.set("r", f"{get_column_letter(new)}{row}")
-        for row, line in sheet.rows.items():
-            line.attrib.pop("spans", None)
-            model = sheet.cells.get((row, pattern)) if change.count > 0 else None
-            if model is not None and model.get("s"):
-                at = sum(1 for cell in line.iterchildren(q("c")) if place_of(cell.get("r"))[1] < change.at)
-                for number in range(change.count):
-                    made = etree.Element(q("c"))
-                    made.set("r", f"{get_column_letter(change.at + number)}{row}")
-                    made.set("s", model.get("s"))
-                    line.insert(at + number, made)
-    _shift_array_formulas(change)
+        _shift_within_rows(change, pattern)
+    for formula in change.sheet.element("sheetData").iter(q("f")):
+        if formula.get("ref"):
+            _set_area(formula, "ref", change.area(CellRange(formula.get("ref"))))
+        for name in ("r1", "r2"):  # the input cells of a data table
+            if formula.get(name):
+                formula.set(name, change.reference(formula.get(name)))
+
+
+def _shift_rows(change: Shift, pattern: int) -> None:
+    sheet, data = change.sheet, change.sheet.element("sheetData")
+    for number, line in list(sheet.rows.items()):
+        new = change.index(number)
+        if new is None:
+            data.remove(line)
+        elif new != number:
+            line.set("r", str(new))
+            for cell in line.iterchildren(q("c")):
+                cell.set("r", f"{get_column_letter(place_of(cell.get('r'))[1])}{new}")
+    before = [line for line in data.iterchildren(q("row")) if int(line.get("r")) < change.at]
+    place = data.index(before[-1]) + 1 if before else 0
+    for number in range(max(change.count, 0)):
+        made = _empty_row(sheet, pattern, change.at + number)
+        if made is not None:
+            data.insert(place, made)
+            place += 1
+
+
+def _shift_within_rows(change: Shift, pattern: int) -> None:
+    sheet = change.sheet
+    for (row, column), cell in list(sheet.cells.items()):
+        new = change.index(column)
+        if new is None:
+            cell.getparent().remove(cell)
+        elif new != column:
+            cell.set("r", f"{get_column_letter(new)}{row}")
+    for row, line in sheet.rows.items():
+        line.attrib.pop("spans", None)
+        model = sheet.cells.get((row, pattern)) if change.count > 0 else None
+        if model is None or not model.get("s"):
+            continue
+        at = sum(1 for cell in line.iterchildren(q("c")) if place_of(cell.get("r"))[1] < change.at)
+        for number in range(change.count):
+            made = etree.Element(q("c"))
+            made.set("r", f"{get_column_letter(change.at + number)}{row}")
+            made.set("s", model.get("s"))
+            line.insert(at + number, made)
 
 
 def _pattern(change: Shift) -> int:
@@ -332,15 +352,6 @@ def _empty_row(sheet: Sheet, pattern: int, number: int) -> Element | None:
     return made if len(made) or len(made.attrib) > 1 else None
 
 
-def _shift_array_formulas(change: Shift) -> None:
-    for formula in change.sheet.root.find(q("sheetData")).iter(q("f")):
-        if formula.get("ref"):
-            _set_area(formula, "ref", change.area(CellRange(formula.get("ref"))))
-        for name in ("r1", "r2"):  # the input cells of a data table
-            if formula.get(name):
-                formula.set(name, change.reference(formula.get(name)))
-
-
 def _shift_elements(change: Shift) -> None:
     """Shift the ranges of all other elements of the sheet."""
     root = change.sheet.edit()
@@ -350,9 +361,7 @@ def _shift_elements(change: Shift) -> None:
             _shift_columns(change, part)
         for element in [part, *part.iterdescendants()]:
             name = local(element)
-            if name in _AREAS and element.get("sqref"):
-                _set_areas(change, element)
-            elif name == "sqref" and element.text:
+            if (name in _AREAS and element.get("sqref")) or (name == "sqref" and element.text):
                 _set_areas(change, element)
             elif name == "mergeCell":
                 new = change.area(CellRange(element.get("ref")))
@@ -419,4 +428,3 @@ def _tidy(part: Element) -> None:
 
 def _column(letters: str) -> int:
     return column_index_from_string(letters.upper()) if letters else 0
-

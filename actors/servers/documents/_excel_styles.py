@@ -43,11 +43,11 @@ class Styles:
         return self._formats[style]
 
     def is_date(self, style: int) -> bool:
-        """Tell whether a style shows numbers as dates or times."""
+        """Return whether a style shows numbers as dates or times."""
         return bool(is_date_format(self.number_format(style)))
 
     def is_span(self, style: int) -> bool:
-        """Tell whether a style shows numbers as spans of time."""
+        """Return whether a style shows numbers as spans of time."""
         return bool(is_timedelta_format(self.number_format(style)))
 
     def with_number_format(self, style: int, code: str) -> int:

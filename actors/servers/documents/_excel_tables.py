@@ -50,7 +50,8 @@ class Table:
         try:
             return CellRange(self.root.get("ref"))
         except (ValueError, TypeError) as error:
-            raise self.sheet.file.package.damaged(f"the table {self.name!r} has no cells") from error
+            msg = f"the table {self.name!r} has no cells"
+            raise self.sheet.file.package.damaged(msg) from error
 
     @property
     def columns(self) -> list[str]:
@@ -64,7 +65,7 @@ class Table:
     @property
     def has_header(self) -> bool:
         """Whether its first row is the header."""
-        return self.root.get("headerRowCount", "1") != "0"
+        return str(self.root.get("headerRowCount", "1")) != "0"
 
     @property
     def totals(self) -> int:
@@ -79,7 +80,7 @@ class Table:
         found = root.find(q("autoFilter"))
         if found is not None:
             last = cells.max_row - self.totals
-            found.set("ref", CellRange(cells.min_col, cells.min_row, cells.max_col, last).coord)
+            found.set("ref", CellRange(None, cells.min_col, cells.min_row, cells.max_col, last).coord)
             for criteria in found.findall(q("filterColumn")):
                 found.remove(criteria)
 
@@ -95,16 +96,16 @@ def tables_of(sheet: Sheet) -> list[Table]:
 
 
 def make_table(file: ExcelFile, sheet: Sheet, cells: CellRange, header: list[str], name: str) -> str:
-    """Make an Excel table of a range that holds a header and rows. Returns its name.
+    """Make an Excel table of a range, and return its name.
 
     Raises:
-        ToolError: If the name or the headers are none that a table can have.
+        ToolError: If the name or a header is not valid for a table, or there are no rows.
     """
     tables = [table for other in file.worksheets for table in tables_of(other)]
     names = {table.name.casefold() for table in tables} | {known.casefold() for known, _, _ in file.names()}
     if not name:
         name = next(f"Table{n}" for n in range(1, len(names) + 2) if f"table{n}" not in names)
-    name = "_".join(name.split())  # no blanks in it; the answer says what it is called
+    name = "_".join(name.split())  # names have no spaces; the answer has the name in use
     if not _TABLE_NAME.fullmatch(name) or _CELL_NAME.fullmatch(name) or name.casefold() in names:
         msg = f"{name!r} can't name a table: letters, digits, _ and . only, not like a cell, and not taken yet"
         raise ToolError(msg)
@@ -137,7 +138,7 @@ def make_table(file: ExcelFile, sheet: Sheet, cells: CellRange, header: list[str
 
 
 def follow_headers(sheet: Sheet) -> None:
-    """Give the columns of a sheet's tables the names that their header cells have now.
+    """Return the columns of a sheet's tables the names that their header cells have now.
 
     Excel calls a workbook damaged in which they differ.
 
@@ -164,5 +165,5 @@ def follow_headers(sheet: Sheet) -> None:
 
 def _check_header(header: list[str]) -> None:
     if any(not text.strip() for text in header) or len({text.casefold() for text in header}) < len(header):
-        msg = "the headers of a table must be all different, and not empty"
+        msg = "the headers of a table must be unique and not empty"
         raise ToolError(msg)

@@ -24,7 +24,7 @@ _TO_ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)")
 
 
 class Date(BaseModel):
-    """A date, or a date with a time of day, to be written as one: text alone stays text."""
+    """A date, with or without a time; a text stays a text."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -73,12 +73,13 @@ def to_json(value: object, number_format: str = "General") -> JsonValue:
     return str(value)
 
 
-def parse_iso(text: str, epoch: dt.datetime) -> object:
+def parse_iso(text: str) -> object:
     """Parse a date that a workbook holds as ISO 8601; the text itself if it is none."""
     try:
-        return from_ISO8601(text)
+        found: object = from_ISO8601(text)  # type: ignore[no-untyped-call]
     except ValueError:
         return text
+    return found
 
 
 def check_text(text: str, where: str) -> str:
@@ -116,7 +117,7 @@ def serial_of(value: dt.date, epoch: dt.datetime, where: str) -> float:
     if moment.tzinfo is not None or moment < max(_EPOCH, epoch):
         msg = f"{value.isoformat()} for {where} can't be held: from 1900-03-01, without a time zone"
         raise ToolError(msg)
-    found: float = to_excel(moment, epoch)
+    found: float = to_excel(moment, epoch)  # type: ignore[no-untyped-call]
     return found
 
 

@@ -84,12 +84,14 @@ class Package:
         """
         if name not in self._trees:
             if name not in self._parts:
-                raise self.damaged(f"its part {name} is missing")
+                msg = f"its part {name} is missing"
+                raise self.damaged(msg)
             parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_pis=False)
             try:
                 self._trees[name] = etree.fromstring(self._parts[name], parser)
             except etree.XMLSyntaxError as error:
-                raise self.damaged(f"its part {name} can't be parsed: {error}") from error
+                msg = f"its part {name} can't be parsed: {error}"
+                raise self.damaged(msg) from error
         return self._trees[name]
 
     def edit(self, name: str) -> Element:
@@ -105,7 +107,7 @@ class Package:
         self._parts[name] = content
 
     def is_edited(self, name: str) -> bool:
-        """Tell whether a part's tree was given out to be changed."""
+        """Return whether a part's tree was given out to be changed."""
         return name in self._edited
 
     def damaged(self, why: Exception | str) -> ToolError:
