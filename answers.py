@@ -1,7 +1,8 @@
-"""Answers of models as dictionaries, for scripts and for functions that stand in for a model.
+"""Build answers of models as dictionaries.
 
-Each function returns an answer with the specification's keys (docs/models.md): `assign` is a HostAgent's, `act` and
-`several` are those of the agents that work on a target, the others are for all agents.
+They are for scripts and for functions in place of models. Each function returns an answer with the specification's
+keys (docs/models.md): `assign` is a HostAgent's, `act` and `several` are those of the agents that work on a target,
+the others are for all agents.
 """
 
 from __future__ import annotations
@@ -61,7 +62,13 @@ def act(
 
 
 def several(*calls: Answer, comment: str = "", thought: str = "", status: str = AgentStatus.CONTINUE) -> Answer:
-    """Call several tools in this order, without looking in between; each call is made by `act`.
+    """Call several tools in order, without observing in between.
+
+    Args:
+        calls: The calls, made by `act`.
+        comment: A remark for people.
+        thought: The reason for the actions.
+        status: The status after the last call.
 
     Raises:
         ValueError: If there are no calls, or one of them calls no tool.
@@ -107,7 +114,7 @@ def finish(comment: str = "", *, result: JsonValue = None, thought: str = "") ->
 
 
 def fail(comment: str, *, thought: str = "") -> Answer:
-    """End the work as impossible; the comment is the reason that people read."""
+    """End the work as impossible, with the reason for people."""
     return _answer(AgentStatus.FAIL, comment, thought)
 
 

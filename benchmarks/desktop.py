@@ -36,7 +36,7 @@ SCREEN = 0
 
 
 def raw_walk(program: AccessibleProgram) -> int:
-    """Walk a program's windows with one call at a time, and give how many objects were seen."""
+    """Walk a program's windows call by call, and count the visible objects."""
 
     def ask(call: Ask) -> Any:
         (answer,) = program.ask([call])

@@ -61,7 +61,7 @@ def first_line(text: str | None) -> str:
 
 
 def description(text: str | None) -> str:
-    """Give a whole docstring, each paragraph on one line, with Markdown's code quotes."""
+    """Give a docstring as Markdown, one line per paragraph."""
     return "\n\n".join(first_line(paragraph) for paragraph in inspect.cleandoc(text or "").split("\n\n"))
 
 
@@ -288,11 +288,7 @@ def settings() -> str:
             for name, field in model.model_fields.items()
         ]
         drawn = table(["key", "type", "default", "meaning"], rows)
-        parts.append(f"### `{key}`
-
-{description(model.__doc__)}
-
-{drawn}")
+        parts.append(f"### `{key}`\n\n{description(model.__doc__)}\n\n{drawn}")
     return "\n".join(parts)
 
 

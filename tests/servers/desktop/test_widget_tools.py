@@ -160,7 +160,7 @@ def test_a_text_that_is_awaited_is_found_or_missed(start, editor):
     assert editor.do("wait_for", text="mousepad")["seconds"] >= 0
     with pytest.raises(ToolError, match=r"'Nowhere' is not visible after 0.2 s"):
         editor.do("wait_for", text="Nowhere", seconds=0.2)
-    with pytest.raises(ToolError, match="'Mousepad' is still to be seen"):
+    with pytest.raises(ToolError, match="'Mousepad' is still visible"):
         editor.do("wait_for", text="Mousepad", gone=True, seconds=0.2)
 
 
