@@ -305,7 +305,7 @@ class ExcelTools:
         what: Lines,
         at: Annotated[str, Field(description="The row's number or column's letter before which they are inserted.")],
         *,
-        count: Annotated[int, Field(ge=1, le=10_000)] = 1,
+        count: Annotated[int, Field(ge=1, le=10_000, description="The number of rows or columns.")] = 1,
         sheet: Sheet = "",
         control_id: ControlId = "",
         control_name: ControlName = "",
@@ -320,7 +320,7 @@ class ExcelTools:
         what: Lines,
         at: Annotated[str, Field(description="The number of the first row, or the letter of the first column.")],
         *,
-        count: Annotated[int, Field(ge=1, le=10_000)] = 1,
+        count: Annotated[int, Field(ge=1, le=10_000, description="The number of rows or columns.")] = 1,
         sheet: Sheet = "",
         control_id: ControlId = "",
         control_name: ControlName = "",
@@ -444,17 +444,23 @@ class ExcelTools:
         number_format: Annotated[
             str | None, Field(min_length=1, max_length=255, description="A code, like #,##0.00 or 0% or yyyy-mm-dd.")
         ] = None,
-        bold: bool | None = None,
-        italic: bool | None = None,
-        underline: bool | None = None,
+        bold: Annotated[bool | None, Field(description="Whether the text is bold.")] = None,
+        italic: Annotated[bool | None, Field(description="Whether the text is italic.")] = None,
+        underline: Annotated[bool | None, Field(description="Whether the text is underlined.")] = None,
         font: Annotated[str | None, Field(min_length=1, max_length=31, description="The font's name.")] = None,
         size: Annotated[float | None, Field(ge=1, le=409, description="Of the text, in points.")] = None,
         color: Annotated[Color | None, Field(description="Of the text: #RRGGBB or a name like red.")] = None,
         fill: Annotated[Color | None, Field(description="Of the cell: #RRGGBB or a name like yellow; none.")] = None,
-        horizontal: Literal["left", "center", "right", "justify", "general"] | None = None,
-        vertical: Literal["top", "center", "bottom"] | None = None,
+        horizontal: Annotated[
+            Literal["left", "center", "right", "justify", "general"] | None, Field(description="The alignment.")
+        ] = None,
+        vertical: Annotated[
+            Literal["top", "center", "bottom"] | None, Field(description="The vertical alignment.")
+        ] = None,
         wrap: Annotated[bool | None, Field(description="Whether long texts are broken into lines.")] = None,
-        border: Literal["none", "thin", "medium", "thick"] | None = None,
+        border: Annotated[
+            Literal["none", "thin", "medium", "thick"] | None, Field(description="The lines around each cell.")
+        ] = None,
         width: Annotated[float | None, Field(ge=0, le=255, description="Of the columns, in characters.")] = None,
         sheet: Sheet = "",
         control_id: ControlId = "",
