@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from callboard.actors.servers.documents._workspace import Snapshot
 
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+"""The namespace of a workbook's sheets, styles and tables."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _MAX_PARTS = 10_000
@@ -36,6 +38,11 @@ _MAIN_TYPES = {"word": (b"wordprocessingml.",), "excel": (b"spreadsheetml.", b"m
 
 _MALFORMED = (zipfile.BadZipFile, zlib.error, EOFError, SyntaxError)
 """`SyntaxError` is the parent of the errors of XML parsers."""
+
+
+def q(name: str) -> str:
+    """Return a name in the namespace of workbooks."""
+    return f"{{{MAIN}}}{name}"
 
 
 @dataclass
