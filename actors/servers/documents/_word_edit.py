@@ -107,7 +107,7 @@ def replace_everywhere(file: WordFile, pattern: re.Pattern[str], new: str) -> in
     Text boxes, headers, footers and notes are included.
     """
     count = 0
-    for part in (file.package.main, *(name for kind in _STORIES for name in file.package.related(kind))):
+    for part in (file.package.main, *(name for kind in _STORIES for name in file.package.beside(kind))):
         for paragraph in file.package.tree(part).iter(qn("w:p")):
             replaced = replace_in(paragraph, pattern, new)
             if next(paragraph.iterancestors(_FALLBACK), None) is None:  # the same text box again, for old programs

@@ -13,7 +13,8 @@ from docx.text.paragraph import Paragraph
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents import _office
-from callboard.actors.servers.documents._word_package import TYPES, WordPackage
+from callboard.actors.servers.documents._package import CONTENT_TYPES
+from callboard.actors.servers.documents._word_package import WordPackage
 from callboard.actors.servers.documents._word_styles import Styles, outline_level, style_of
 
 if TYPE_CHECKING:
@@ -49,8 +50,8 @@ class WordFile(_office.Edited):
         Raises:
             ToolError: If the document is damaged, protected with a password, or does not match its suffix.
         """
-        package = WordPackage(snapshot, _office.parts(snapshot, max_bytes))
-        if b"macroEnabled" in package.parts[TYPES]:
+        package = WordPackage(snapshot, max_bytes)
+        if b"macroEnabled" in package.bytes_of(CONTENT_TYPES):
             msg = f"{snapshot.document!r} holds macros despite its suffix; save it as .docx"
             raise ToolError(msg)
         if not package.main:
@@ -62,9 +63,9 @@ class WordFile(_office.Edited):
 
     def not_writable(self) -> str:
         """Explain why the document must not be written; empty if it may."""
-        if any(part.startswith("_xmlsignatures/") for part in self.package.parts):
+        if any(part.startswith("_xmlsignatures/") for part in self.package):
             return "writing it would break its digital signature"
-        for part in self.package.related("settings"):
+        for part in self.package.beside("settings"):
             protection = self.package.tree(part).find(qn("w:documentProtection"))
             if protection is not None and protection.get(qn("w:enforcement")) in {"1", "true", "on"}:
                 return "it is protected against editing; stop the protection in Word first"

@@ -84,7 +84,7 @@ def _num_of(file: WordFile, paragraph: BaseOxmlElement) -> str:
 
 def _kind_of(file: WordFile, num: str, level: int) -> ListType | None:
     """Return a list's kind on a level; None for an undefined level."""
-    root = next(iter(file.package.related("numbering")), "")
+    root = next(iter(file.package.beside("numbering")), "")
     if not root:
         return None
     entries = file.package.tree(root)
@@ -102,8 +102,8 @@ def _kind_of(file: WordFile, num: str, level: int) -> ListType | None:
 
 def _new_list(file: WordFile, kind: ListType) -> str:
     """Define a list, and return its id."""
-    found = file.package.related("numbering")
-    root = file.package.tree(found[0]) if found else file.package.add("numbering", OxmlElement("w:numbering"))
+    found = file.package.beside("numbering")
+    root = file.package.tree(found[0]) if found else file.package.add_beside("numbering", OxmlElement("w:numbering"))
     abstract, num = _free(root, "w:abstractNum", "w:abstractNumId"), _free(root, "w:num", "w:numId")
     definition = parse_xml(
         f'<w:abstractNum {nsdecls("w")} w:abstractNumId="{abstract}">'

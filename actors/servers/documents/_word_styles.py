@@ -35,7 +35,7 @@ class Styles:
 
     def __init__(self, package: WordPackage) -> None:
         self._package = package
-        found = package.related("styles")
+        found = package.beside("styles")
         self._root = package.tree(found[0]) if found else None
         self._levels: dict[str, int | None] = {}
 
@@ -134,7 +134,7 @@ class Styles:
 
     def _add_heading(self, name: str, level: int) -> str:
         if self._root is None:
-            self._root = self._package.add("styles", OxmlElement("w:styles"))
+            self._root = self._package.add_beside("styles", OxmlElement("w:styles"))
         taken = {style.get(qn("w:styleId")) for style in self._root.iterchildren(qn("w:style"))}
         stem = name.title().replace(" ", "")
         style_id = next(key for number in range(len(taken) + 1) if (key := f"{stem}{number or ''}") not in taken)
