@@ -366,7 +366,7 @@ def metrics() -> str:
 
 
 def document_tools(root: str) -> str:
-    """Write the tools of one application of the documents server, as models are told of them."""
+    """Write the table of one application's tools, as models see them."""
     with tempfile.TemporaryDirectory() as folder:
         found = [entry for entry in DocumentServer(Path(folder)).tools() if root in entry.roots and entry.offered]
     hidden = {"document", "control_id", "control_name"}
