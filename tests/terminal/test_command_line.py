@@ -686,9 +686,10 @@ def test_the_readme_shows_the_real_output_of_its_first_command(here: Path) -> No
     assert timeless(final_screen(written)) == timeless(shown)
 
 
-def test_the_readme_tells_every_exit_code() -> None:
+def test_the_page_of_the_command_line_has_every_exit_code() -> None:
+    page = (EXAMPLE.parents[1] / "docs" / "command-line.md").read_text(encoding="utf-8")
     for outcome, code in EXIT_CODES.items():
-        assert f"| {code} | `{outcome.value}` |" in README
+        assert f"| {code} | `{outcome.value}` |" in page
 
 
 @pytest.mark.parametrize("number", range(len(re.findall(r"```python\n", README))))
