@@ -15,7 +15,7 @@ from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents import _office
 from callboard.actors.servers.documents._package import CONTENT_TYPES
 from callboard.actors.servers.documents._word_package import WordPackage
-from callboard.actors.servers.documents._word_styles import Styles, outline_level, style_of
+from callboard.actors.servers.documents._word_styles import WordStyles, outline_level, style_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ class WordFile(_office.Edited):
 
     package: WordPackage
     body: BaseOxmlElement
-    styles: Styles
+    styles: WordStyles
 
     @classmethod
     def load(cls, snapshot: Snapshot, max_bytes: int) -> WordFile:
@@ -59,7 +59,7 @@ class WordFile(_office.Edited):
         body = package.tree(package.main).find(qn("w:body"))
         if body is None:
             raise _office.damaged(snapshot.document, "it has no body")
-        return cls(package, body, Styles(package))
+        return cls(package, body, WordStyles(package))
 
     def not_writable(self) -> str:
         """Explain why the document must not be written; empty if it may."""

@@ -27,7 +27,7 @@ _SIZES = {0: 24, 1: 16, 2: 14, 3: 12}
 """Font sizes of added headings, in points, by level; 0 is the title."""
 
 
-class Styles:
+class WordStyles:
     """The styles of a document, by id and by name.
 
     A document may have none. The elements are read without python-docx's proxies, which fail at a style without a type.
