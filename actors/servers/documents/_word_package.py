@@ -36,11 +36,15 @@ class WordPackage(Package):
         self.main = next(iter(self.related("", "officeDocument")), "")
 
     def beside(self, kind: str) -> list[str]:
-        """List the parts of a kind, such as ``styles``, to which the main part refers."""
+        """List the parts of a kind to which the main part refers.
+
+        Args:
+            kind: The end of a relationship's type, such as ``styles``.
+        """
         return self.related(self.main, kind)
 
     def add_beside(self, kind: str, root: BaseOxmlElement) -> BaseOxmlElement:
-        """Add a part to which the main part refers, and return its root."""
+        """Add a part that the main part refers to; returns its root."""
         stem = posixpath.join(posixpath.dirname(self.main), kind)
         name = self.free_name(f"{stem}{{}}.xml") if f"{stem}.xml" in self else f"{stem}.xml"
         self.add(name, root, _PART_TYPE.format(kind))
