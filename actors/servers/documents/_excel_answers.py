@@ -15,7 +15,7 @@ from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_controls import SheetRange, column_of
 from callboard.actors.servers.documents._excel_move import as_number
 from callboard.actors.servers.documents._excel_results import fill_results
-from callboard.actors.servers.documents._excel_tables import tables_of
+from callboard.actors.servers.documents._excel_tables import totals_of
 from callboard.actors.servers.documents._excel_values import Date
 
 if TYPE_CHECKING:
@@ -44,9 +44,8 @@ class Condition(BaseModel):
 
 
 def data_rows(sheet: Sheet, cells: CellRange, *, header: bool) -> range:
-    """Return the rows of a range that hold data: without its header, and without a table's totals."""
-    totals = next((table.totals for table in tables_of(sheet) if table.cells.coord == cells.coord), 0)
-    return range(cells.min_row + header, cells.max_row + 1 - totals)
+    """Return the rows of a range that hold data: without its header, and without totals."""
+    return range(cells.min_row + header, cells.max_row + 1 - totals_of(sheet, cells))
 
 
 def matching(

@@ -15,10 +15,10 @@ from callboard.actors.servers.documents._excel_cells import check_empty, held, s
 from callboard.actors.servers.documents._excel_controls import SheetRange, parse_cells
 from callboard.actors.servers.documents._excel_file import LAST_ROW
 from callboard.actors.servers.documents._excel_format import set_width, width_at
-from callboard.actors.servers.documents._excel_references import area_of, areas, rewritten
+from callboard.actors.servers.documents._excel_references import area_of, rewritten
 from callboard.actors.servers.documents._excel_sheets import add_sheet, check_structure, check_title
 from callboard.actors.servers.documents._excel_shift import Shift, shift
-from callboard.actors.servers.documents._excel_tables import tables_of
+from callboard.actors.servers.documents._excel_tables import tables_of, totals_of
 from callboard.actors.servers.documents._office import q
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Ans
     if longest > width:
         msg = f"a row has {longest} values, and {cells.coord} has {width} columns"
         raise ToolError(msg)
-    totals = table.totals if table is not None else _totals(sheet, cells)
+    totals = totals_of(sheet, cells)
     last, count = cells.max_row - totals, len(values)
     if last + count + totals > LAST_ROW:
         msg = f"{count} rows do not fit below {cells.coord}"
@@ -124,17 +124,6 @@ def replace(found: SheetRange, find: str, replacement: str, match_case: bool, wh
             sheet.write(row, column, new)
             changed.append(f"{get_column_letter(column)}{row}")
     return changed
-
-
-def _totals(sheet: Sheet, cells: CellRange) -> int:
-    """Count the rows at the end of a range whose formulas sum up what stands above: one, or none."""
-    last = cells.max_row
-    for column in range(cells.min_col, cells.max_col + 1):
-        for title, text in areas(sheet.formula(last, column)[1:]):
-            area = area_of(text)
-            if not title and area.max_row == last - 1 and area.min_row < area.max_row:
-                return 1
-    return 0
 
 
 def _stretch(sheet: Sheet, cells: CellRange, last: int, count: int, totals: int) -> None:

@@ -6,15 +6,17 @@ import re
 from typing import TYPE_CHECKING
 
 from openpyxl.utils import get_column_letter
-from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers.documents._excel_charts import drawings_of
+from callboard.actors.servers.documents._excel_references import area_of
 from callboard.actors.servers.documents._excel_sheet import place_of
 from callboard.actors.servers.documents._office import q
 from callboard.actors.servers.documents._package import local
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from openpyxl.worksheet.cell_range import CellRange
 
     from callboard.actors.servers.documents._excel_sheet import Sheet
     from callboard.actors.servers.documents._package import Element
@@ -112,4 +114,4 @@ def _moved_anchor(numbers: bytes, axis: str, index: Callable[[int], int]) -> byt
 def merged_links(sheet: Sheet) -> list[tuple[Element, CellRange]]:
     """List the links of more than one cell."""
     found = sheet.root.iterfind(f"{q('hyperlinks')}/{q('hyperlink')}")
-    return [(link, CellRange(link.get("ref"))) for link in found if ":" in str(link.get("ref"))]
+    return [(link, area_of(link.get("ref"))) for link in found if ":" in str(link.get("ref"))]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lxml import etree
 from openpyxl.formula.translate import Translator
-from openpyxl.utils import column_index_from_string, get_column_letter
+from openpyxl.utils import column_index_from_string, get_column_letter, range_boundaries
 from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
@@ -258,12 +258,12 @@ class Sheet:
         """The ranges of array formulas and data tables."""
         kinds = {"array", "dataTable"}
         found = [formula for formula in self._formulas() if formula.get("t") in kinds and formula.get("ref")]
-        return [CellRange(formula.get("ref")) for formula in found]
+        return [_range(formula.get("ref")) for formula in found]
 
     @functools.cached_property
     def merged(self) -> list[CellRange]:
         """The merged cells."""
-        return [CellRange(each.get("ref")) for each in self.root.iterfind(f"{q('mergeCells')}/{q('mergeCell')}")]
+        return [_range(each.get("ref")) for each in self.root.iterfind(f"{q('mergeCells')}/{q('mergeCell')}")]
 
     def is_within_merged(self, row: int, column: int) -> bool:
         """Return whether a cell is the inside of a merged one."""
@@ -515,6 +515,12 @@ def place_of(reference: str) -> tuple[int, int]:
         msg = f"{reference!r} is no cell"
         raise ValueError(msg)
     return int(match[2]), column_index_from_string(match[1].upper())
+
+
+def _range(reference: str) -> CellRange:
+    """Parse a range, whole rows and columns too."""
+    left, top, right, bottom = range_boundaries(reference.replace("$", "").upper())
+    return CellRange(None, left or 1, top or 1, right or 16_384, bottom or 1_048_576)
 
 
 def _column_of(cell: Element) -> int:
