@@ -1,4 +1,4 @@
-"""Questions to a table that change nothing: totals by group, and the rows that meet conditions."""
+"""Questions to a table: figures by group, and rows that meet conditions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Condition(BaseModel):
 
 
 def data_rows(sheet: Sheet, cells: CellRange, *, header: bool) -> range:
-    """Return the rows of a range that hold data: without its header, and without totals."""
+    """Return the rows of a range without its header and totals."""
     return range(cells.min_row + header, cells.max_row + 1 - totals_of(sheet, cells))
 
 
@@ -68,7 +68,9 @@ def matching(
 def summarize(
     file: ExcelFile, found: SheetRange, rows: list[int], *, columns: list[str], by: str, header: bool
 ) -> Answer:
-    """Compute count, sum, mean, min and max of columns, over rows or by group.
+    """Compute count, sum, mean, min and max of columns.
+
+    The figures are of all rows, or of each group of rows.
 
     Raises:
         ToolError: If a column is missing, or a formula in it has no result.
@@ -125,7 +127,7 @@ def _figures(sheet: Sheet, column: int, rows: list[int]) -> JsonValue:
 
 
 def _tidy(number: float) -> float:
-    """Write a number as a spreadsheet program shows it, with at most 15 digits."""
+    """Round a number to 15 digits, like spreadsheet programs."""
     rounded = float(f"{number:.15g}")
     return int(rounded) if rounded.is_integer() else rounded
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Answer:
-    """Add rows below the last one of a range or table; rows of totals stay below them.
+    """Add rows below a range's last one; totals stay below them.
 
     Raises:
         ToolError: If a row is longer than the table, or something stands below it.
@@ -71,7 +71,9 @@ def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Ans
 
 
 def copy_rows(file: ExcelFile, found: SheetRange, rows: list[int], to: str, *, header: bool) -> Answer:
-    """Copy rows of a range to a free place, with formats and widths; formulas become their results.
+    """Copy rows of a range to an empty place.
+
+    Formats and widths are copied too; formulas become their results.
 
     Raises:
         ToolError: If the place is not free, or a formula has no result.
@@ -104,7 +106,7 @@ def copy_rows(file: ExcelFile, found: SheetRange, rows: list[int], to: str, *, h
 
 
 def replace(found: SheetRange, find: str, replacement: str, match_case: bool, whole_cell: bool) -> list[str]:  # noqa: FBT001 - passed on
-    """Replace a text in the cells that hold texts. Returns the cells that changed.
+    """Replace a text in cells that hold texts; return the changed cells.
 
     Raises:
         ToolError: If a text would become too long.
@@ -127,7 +129,7 @@ def replace(found: SheetRange, find: str, replacement: str, match_case: bool, wh
 
 
 def _stretch(sheet: Sheet, cells: CellRange, last: int, count: int, totals: int) -> None:
-    """Let the formulas below new rows read those too, where they read up to the last row before."""
+    """Extend the formulas below new rows that read up to them."""
 
     def stretched(title: str, text: str) -> str | None:
         area = area_of(text)
@@ -158,7 +160,7 @@ def _write_row(sheet: Sheet, row: int, first: int, line: list[Value]) -> None:
 
 
 def _fill_formulas(sheet: Sheet, cells: CellRange, last: int, values: list[list[Value]]) -> None:
-    """Fill the formulas of the last row down, where a new row has no value."""
+    """Fill the last row's formulas down where new rows have no value."""
     for column in range(cells.min_col, cells.max_col + 1):
         formula = sheet.formula(last, column)
         if not formula or formula.startswith("{"):

@@ -1,4 +1,7 @@
-"""The results of formulas after an edit: computed where the extra `excel` is installed, else taken away."""
+"""The results of formulas after an edit.
+
+They are computed if the extra `excel` is installed, else removed.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,9 @@ _PROGRAM = Path(__file__).with_name("_calculator.py")
 
 
 def settle(file: ExcelFile) -> None:
-    """Bring the results of formulas up to date with an edit; results that can't be computed are taken away.
+    """Update the results of formulas after an edit.
+
+    Results that can't be computed are removed.
 
     The program that opens the workbook next computes all of them again.
     """
@@ -80,7 +85,7 @@ def settle(file: ExcelFile) -> None:
 
 
 def compute(file: ExcelFile, formulas: Formulas, wanted: Iterable[SheetRange]) -> Results:
-    """Compute cells of a workbook; those that can't be computed are left out.
+    """Compute cells of a workbook, except those that can't be computed.
 
     Formulas that use a function that the calculator does not know, or read other workbooks, are left out with all
     that depend on them: one of those might hide the error.
@@ -101,7 +106,7 @@ def compute(file: ExcelFile, formulas: Formulas, wanted: Iterable[SheetRange]) -
 
 
 def _reduced(file: ExcelFile) -> bytes:
-    """Return a workbook of the parts that matter for its formulas: cells, texts, formats and tables."""
+    """Return a workbook with only the parts that its formulas need."""
     package = file.package
     links = [link for link in package.relationships(file.part) if link.type in _KEPT and link.target in package]
     others = {sheet.part for sheet in file.sheets if not sheet.is_grid}

@@ -1,4 +1,4 @@
-"""Notes, links and anchors: what belongs to a cell but stands elsewhere in the file, and moves with it."""
+"""Notes, links and anchors, which follow their cells."""
 
 from __future__ import annotations
 
@@ -103,7 +103,10 @@ def _moved_shape(shape: bytes, move: Move) -> bytes:
 
 
 def _moved_anchor(numbers: bytes, axis: str, index: Callable[[int], int]) -> bytes:
-    """Move an anchor of VML: left column, offset, top row, offset, right column, offset, bottom row, offset."""
+    """Move an anchor of VML.
+
+    It has left column, offset, top row, offset, right column, offset, bottom row, offset.
+    """
     found = [int(each) for each in numbers.split(b",")]
     for place in (2, 6) if axis == "row" else (0, 4):
         if place < len(found):

@@ -151,7 +151,10 @@ def as_number(value: object) -> float | None:
 
 
 def _move(sheet: Sheet, places: dict[tuple[int, int], tuple[int, int]]) -> None:
-    """Move cells with their formats, links and notes; the relative references of formulas go along."""
+    """Move cells with formats, links and notes.
+
+    The relative references of formulas move along.
+    """
     if not places:
         return
     sheet.edit()

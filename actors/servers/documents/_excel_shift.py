@@ -38,7 +38,7 @@ BY_PLACE = frozenset({"ROW", "ROWS", "COLUMN", "COLUMNS", "CELL", "ADDRESS", "OF
 
 @dataclass(frozen=True)
 class Shift:
-    """Rows or columns that are inserted before a place, or deleted from it on."""
+    """Rows or columns to insert before, or delete from, a position."""
 
     sheet: Sheet
     axis: Axis
@@ -53,7 +53,7 @@ class Shift:
         return LAST_ROW if self.axis == "row" else LAST_COLUMN
 
     def index(self, number: int) -> int | None:
-        """Return the new number of a row or column; None for a deleted one."""
+        """Return a row's or column's new number; None if deleted."""
         if number < self.at:
             return number
         if number < self.at - self.count:
@@ -61,7 +61,7 @@ class Shift:
         return number + self.count
 
     def span(self, first: int, last: int) -> tuple[int, int] | None:
-        """Return the new ends of a run of rows or columns; None if all of it is deleted."""
+        """Return the new ends of a span; None if deleted."""
         if self.count > 0:
             ends = tuple(min(each + self.count, self.last) if each >= self.at else each for each in (first, last))
             return ends[0], ends[1]
@@ -70,7 +70,7 @@ class Shift:
         return None if start is None or end is None or end < start else (start, end)
 
     def area(self, cells: CellRange) -> CellRange | None:
-        """Return the new place of a range; None if all of it is deleted."""
+        """Return the new place of a range; None if deleted."""
         if self.axis == "row":
             rows = self.span(cells.min_row, cells.max_row)
             return CellRange(None, cells.min_col, rows[0], cells.max_col, rows[1]) if rows else None
@@ -86,7 +86,7 @@ class Shift:
         return None if new is None else (row, new)
 
     def reference(self, text: str) -> str:
-        """Write a reference such as ``$A1:B$2``, ``A:B`` or ``1:3`` as it is after the shift."""
+        """Shift a reference such as ``$A1:B$2``, ``A:B`` or ``1:3``."""
         found = [_END.fullmatch(end) for end in text.split(":")]
         ends = [match.groups(default="") for match in found if match is not None]
         numbers = [int(end[3] or 0) if self.axis == "row" else _column(end[1]) for end in ends]
@@ -165,7 +165,7 @@ def _check(file: ExcelFile, change: Shift) -> None:
 
 
 def _is_cut(change: Shift, cells: CellRange) -> bool:
-    """Return whether a shift goes through a range, so that it would grow or shrink."""
+    """Return whether a shift makes a range grow or shrink."""
     new = change.area(cells)
     return new is None or new.size != cells.size
 
@@ -334,7 +334,10 @@ def _shift_within_rows(change: Shift, pattern: int) -> None:
 
 
 def _pattern(change: Shift) -> int:
-    """Choose the row or column whose formats new ones take: that before, but not a header."""
+    """Choose the row or column whose formats new ones take.
+
+    It is the one before, except for a header.
+    """
     used = change.sheet.used()
     if used is None:
         return change.at
@@ -345,7 +348,7 @@ def _pattern(change: Shift) -> int:
 
 
 def _empty_row(sheet: Sheet, pattern: int, number: int) -> Element | None:
-    """Make a row that looks like another one; None if that has no looks of its own."""
+    """Make an empty row formatted like another one, if that has formats."""
     model = sheet.rows.get(pattern)
     if model is None:
         return None
@@ -406,7 +409,10 @@ def _set_area(element: Element, name: str, cells: CellRange | None) -> None:
 
 
 def _set_areas(change: Shift, element: Element) -> None:
-    """Shift a list of ranges; an element whose ranges are all deleted is removed, with the rule that it is of."""
+    """Shift a list of ranges.
+
+    An element whose ranges are all deleted is removed.
+    """
     text = element.text if local(element) == "sqref" else element.get("sqref")
     new = [change.area(area_of(each)) for each in text.split()]
     left = " ".join(cells.coord for cells in new if cells is not None)

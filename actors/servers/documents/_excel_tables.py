@@ -1,4 +1,4 @@
-"""Excel tables: named ranges with a header, whose column names are also in a part of their own."""
+"""Excel tables: ranges with a header and a part of their own."""
 
 from __future__ import annotations
 
@@ -65,12 +65,12 @@ class Table:
 
     @property
     def has_header(self) -> bool:
-        """Whether its first row is the header."""
+        """Return whether the first row is the header."""
         return str(self.root.get("headerRowCount", "1")) != "0"
 
     @property
     def totals(self) -> int:
-        """How many rows of totals stand at its end."""
+        """The number of rows of totals at the end."""
         text = self.root.get("totalsRowCount", "0")
         return int(text) if text.isdigit() else 0
 
@@ -155,7 +155,7 @@ def make_table(file: ExcelFile, sheet: Sheet, cells: CellRange, header: list[str
 
 
 def follow_headers(sheet: Sheet) -> None:
-    """Return the columns of a sheet's tables the names that their header cells have now.
+    """Update the column names of tables from changed header cells.
 
     Excel calls a workbook damaged in which they differ.
 

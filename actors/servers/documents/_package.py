@@ -1,4 +1,7 @@
-"""An Office file as a package of parts: those that an edit does not touch are written back byte for byte."""
+"""An Office file as a package of parts.
+
+Parts that an edit does not touch are written back byte for byte.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ R_ID = f"{{{RELATIONSHIPS}}}id"
 
 @dataclass(frozen=True)
 class Relationship:
-    """A link from one part to another, or to something outside of the package."""
+    """A link from a part to another part, or outside."""
 
     id: str
     type: str
@@ -42,7 +45,7 @@ class Relationship:
 
 
 class Package:
-    """The parts of an Office file, by name; XML is parsed when it is first asked for.
+    """The parts of an Office file, by name; XML is parsed lazily.
 
     A tree that `tree` returns is for reading. `edit` returns one that is written in place of the part's bytes.
     """
@@ -132,19 +135,19 @@ class Package:
         return found
 
     def related(self, part: str, kind: str) -> list[str]:
-        """List the parts of a kind that a part links to and that exist."""
+        """List the existing parts of a kind that a part links to."""
         found = [each.target for each in self.relationships(part) if each.type == kind and not each.external]
         return [name for name in found if name in self._parts]
 
     def target(self, part: str, relationship: str | None) -> str | None:
-        """Return the part that a link leads to; None if there is none."""
+        """Return the part that a link leads to, if any."""
         for each in self.relationships(part):
             if each.id == relationship and not each.external and each.target in self._parts:
                 return each.target
         return None
 
     def free_name(self, pattern: str) -> str:
-        """Return the first name of a pattern like ``xl/charts/chart{}.xml`` that no part has."""
+        """Return the first free name of a pattern like ``xl/charts/chart{}.xml``."""
         number = 1
         while pattern.format(number).casefold() in self._by_small_letters:
             number += 1
