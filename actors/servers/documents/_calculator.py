@@ -1,4 +1,6 @@
-"""Compute a workbook's formulas with IronCalc: a program of its own, so that it can be stopped and can't harm ours.
+"""Compute a workbook's formulas with IronCalc, in a process of its own.
+
+A crash, a loop or a lack of memory then stops only this process.
 
 Arguments: the workbook's path, the path of a JSON file with the wanted cells ``[[sheet, row, column], …]`` and the
 functions that they use, the path to write the results to, and the seconds of processor time that it may take.
@@ -37,7 +39,10 @@ def unknown(functions: list[str]) -> list[str]:
 
 
 def main(book: str, wanted: str, results: str, seconds: str) -> None:
-    """Compute the wanted cells; a cell that can't be computed is left out of the results."""
+    """Compute the wanted cells.
+
+    A cell that can't be computed is left out of the results.
+    """
     limit(int(seconds))
     asked = json.loads(Path(wanted).read_text("utf-8"))
     found: dict[str, object] = {"unknown": unknown(asked["functions"]), "values": []}

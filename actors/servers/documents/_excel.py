@@ -142,7 +142,9 @@ class ExcelTools:
         return resources(self._load(self._workspace.read(document)), tool_name, arguments)
 
     def overwrites(self, document: str, tool_name: str, arguments: Mapping[str, Any]) -> str:
-        """Say what a call that writes cells would replace; empty for nothing. A call that is refused replaces nothing.
+        """Describe the content that a call would replace; empty for none.
+
+        A call that is refused replaces nothing.
 
         A call that would be refused replaces nothing. Neither does a call that writes the present content, such as
         the repetition of a call that completed right before a crash.
@@ -215,7 +217,10 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Count, sum, mean, min and max of columns, of all rows or by group; answers without writing anything."""
+        """Count, sum, mean, min and max of columns, without writing.
+
+        The figures are of all rows, or of each group of rows.
+        """
         file = self._load(self._workspace.read(document))
         found = place(file, sheet, cells, control_id, control_name)
         area = found.need()
@@ -254,7 +259,9 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Add rows below the last one of a sheet or table; a row of totals stays below them.
+        """Add rows below a sheet's or table's last one.
+
+        A row of totals stays below them.
 
         Formats are those of the row above. Where a value is null or left out, the formula of the row above is filled
         down.
@@ -310,7 +317,10 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Insert empty rows or columns in a whole sheet; formulas, charts, tables and formats follow."""
+        """Insert empty rows or columns in a whole sheet.
+
+        Formulas, charts, tables and formats follow.
+        """
         return self._shifted(document, what, at, count, sheet, control_id, control_name)
 
     @tool(effect=Effect.ONCE, roots=EXCEL, hazards=[Hazard.DELETES], controls=CELLS)
@@ -325,7 +335,10 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Delete rows or columns of a whole sheet with all that is in them; formulas, charts and tables follow."""
+        """Delete rows or columns of a whole sheet, with their content.
+
+        Formulas, charts, tables and formats follow.
+        """
         return self._shifted(document, what, at, -count, sheet, control_id, control_name)
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=FILLED)
@@ -359,7 +372,9 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Copy the rows that meet conditions, with their header, to a free place; the range stays as it is.
+        """Copy the rows that meet conditions to an empty place.
+
+        The header is copied too; the range stays as it is.
 
         Formulas are copied as their results.
         """
@@ -403,7 +418,10 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Replace a text in the cells that hold texts; numbers, dates and formulas stay."""
+        """Replace a text in cells that hold texts.
+
+        Numbers, dates and formulas stay.
+        """
         with self._editing(document) as file:
             found = writable(place(file, sheet, cells, control_id, control_name))
             changed: list[JsonValue] = [
@@ -425,7 +443,7 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Write a formula into a cell, or fill a range of cells with it."""
+        """Write a formula into a cell, or fill a range."""
         text = checked(formula)
         with self._editing(document) as file:
             found = writable(place(file, sheet, cells, control_id, control_name))
@@ -466,7 +484,7 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Change how cells look: number format, font, colors, alignment, border, width; what is left out stays."""
+        """Change the format of cells; arguments left out change nothing."""
         wanted = Format(
             number_format=number_format, bold=bold, italic=italic, underline=underline, font=font, size=size,
             color=color, fill=fill, horizontal=horizontal, vertical=vertical, wrap=wrap, border=border, width=width,
@@ -489,7 +507,10 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Merge cells into one, or take merged cells apart; only the top left one may hold something."""
+        """Merge cells into one, or split merged cells.
+
+        Only the top left cell may hold something.
+        """
         with self._editing(document) as file:
             found = writable(place(file, sheet, cells, control_id, control_name))
             area = found.need()
@@ -533,7 +554,10 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Draw a chart of a range or table: a series for each column of numbers."""
+        """Insert a chart of a range or table.
+
+        Each column of numbers becomes a series.
+        """
         corner = parse_cells(anchor) if anchor else None
         with self._editing(document) as file:
             found = writable(place(file, sheet, cells, control_id, control_name))
@@ -565,7 +589,7 @@ class ExcelTools:
         delete: Annotated[bool, Field(description="Whether the chart is deleted.")] = False,
         control_name: ControlName = "",
     ) -> Answer:
-        """Change a chart's title, axis titles, kind, data or place, or delete it; what is left out stays."""
+        """Change or delete a chart; arguments left out change nothing."""
         corner = parse_cells(anchor) if anchor else None
         changes = (title, x_title, y_title, type, cells, anchor)
         if delete == any(change not in {None, ""} or change == title == "" for change in changes):
@@ -691,7 +715,10 @@ def _titles(file: ExcelFile) -> list[JsonValue]:
 
 
 def _contents(sheet: Grid, cells: CellRange) -> dict[str, tuple[JsonValue, bool]]:
-    """Read the cells of a range that hold something: the formula or value, and whether it is a formula."""
+    """Read the filled cells of a range, for a comparison.
+
+    Each entry is a formula or value, and whether it is a formula.
+    """
     return {
         f"{get_column_letter(column)}{row}": (
             sheet.formula(row, column) or sheet.value(row, column),

@@ -1,4 +1,4 @@
-"""Questions to a table that change nothing: totals by group, and the rows that meet conditions."""
+"""Questions to a table: figures by group, and rows that meet conditions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_controls import SheetRange, column_of
 from callboard.actors.servers.documents._excel_move import as_number
 from callboard.actors.servers.documents._excel_results import fill_results
-from callboard.actors.servers.documents._excel_tables import tables_of
+from callboard.actors.servers.documents._excel_tables import totals_of
 from callboard.actors.servers.documents._excel_values import Date
 
 if TYPE_CHECKING:
@@ -44,9 +44,8 @@ class Condition(BaseModel):
 
 
 def data_rows(sheet: Sheet, cells: CellRange, *, header: bool) -> range:
-    """Return the rows of a range that hold data: without its header, and without a table's totals."""
-    totals = next((table.totals for table in tables_of(sheet) if table.cells.coord == cells.coord), 0)
-    return range(cells.min_row + header, cells.max_row + 1 - totals)
+    """Return the rows of a range without its header and totals."""
+    return range(cells.min_row + header, cells.max_row + 1 - totals_of(sheet, cells))
 
 
 def matching(
@@ -69,7 +68,9 @@ def matching(
 def summarize(
     file: ExcelFile, found: SheetRange, rows: list[int], *, columns: list[str], by: str, header: bool
 ) -> Answer:
-    """Compute count, sum, mean, min and max of columns, over rows or by group.
+    """Compute count, sum, mean, min and max of columns.
+
+    The figures are of all rows, or of each group of rows.
 
     Raises:
         ToolError: If a column is missing, or a formula in it has no result.
@@ -126,7 +127,7 @@ def _figures(sheet: Sheet, column: int, rows: list[int]) -> JsonValue:
 
 
 def _tidy(number: float) -> float:
-    """Write a number as a spreadsheet program shows it, with at most 15 digits."""
+    """Round a number to 15 digits, like spreadsheet programs."""
     rounded = float(f"{number:.15g}")
     return int(rounded) if rounded.is_integer() else rounded
 

@@ -15,10 +15,10 @@ from callboard.actors.servers.documents._excel_cells import check_empty, held, s
 from callboard.actors.servers.documents._excel_controls import SheetRange, parse_cells
 from callboard.actors.servers.documents._excel_file import LAST_ROW
 from callboard.actors.servers.documents._excel_format import set_width, width_at
-from callboard.actors.servers.documents._excel_references import area_of, areas, rewritten
+from callboard.actors.servers.documents._excel_references import area_of, rewritten
 from callboard.actors.servers.documents._excel_sheets import add_sheet, check_structure, check_title
 from callboard.actors.servers.documents._excel_shift import Shift, shift
-from callboard.actors.servers.documents._excel_tables import tables_of
+from callboard.actors.servers.documents._excel_tables import tables_of, totals_of
 from callboard.actors.servers.documents._office import q
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Answer:
-    """Add rows below the last one of a range or table; rows of totals stay below them.
+    """Add rows below a range's last one; totals stay below them.
 
     Raises:
         ToolError: If a row is longer than the table, or something stands below it.
@@ -48,7 +48,7 @@ def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Ans
     if longest > width:
         msg = f"a row has {longest} values, and {cells.coord} has {width} columns"
         raise ToolError(msg)
-    totals = table.totals if table is not None else _totals(sheet, cells)
+    totals = totals_of(sheet, cells)
     last, count = cells.max_row - totals, len(values)
     if last + count + totals > LAST_ROW:
         msg = f"{count} rows do not fit below {cells.coord}"
@@ -71,7 +71,9 @@ def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Ans
 
 
 def copy_rows(file: ExcelFile, found: SheetRange, rows: list[int], to: str, *, header: bool) -> Answer:
-    """Copy rows of a range to a free place, with formats and widths; formulas become their results.
+    """Copy rows of a range to an empty place.
+
+    Formats and widths are copied too; formulas become their results.
 
     Raises:
         ToolError: If the place is not free, or a formula has no result.
@@ -104,7 +106,7 @@ def copy_rows(file: ExcelFile, found: SheetRange, rows: list[int], to: str, *, h
 
 
 def replace(found: SheetRange, find: str, replacement: str, match_case: bool, whole_cell: bool) -> list[str]:  # noqa: FBT001 - passed on
-    """Replace a text in the cells that hold texts. Returns the cells that changed.
+    """Replace a text in cells that hold texts; return the changed cells.
 
     Raises:
         ToolError: If a text would become too long.
@@ -126,19 +128,8 @@ def replace(found: SheetRange, find: str, replacement: str, match_case: bool, wh
     return changed
 
 
-def _totals(sheet: Sheet, cells: CellRange) -> int:
-    """Count the rows at the end of a range whose formulas sum up what stands above: one, or none."""
-    last = cells.max_row
-    for column in range(cells.min_col, cells.max_col + 1):
-        for title, text in areas(sheet.formula(last, column)[1:]):
-            area = area_of(text)
-            if not title and area.max_row == last - 1 and area.min_row < area.max_row:
-                return 1
-    return 0
-
-
 def _stretch(sheet: Sheet, cells: CellRange, last: int, count: int, totals: int) -> None:
-    """Let the formulas below new rows read those too, where they read up to the last row before."""
+    """Extend the formulas below new rows that read up to them."""
 
     def stretched(title: str, text: str) -> str | None:
         area = area_of(text)
@@ -169,7 +160,7 @@ def _write_row(sheet: Sheet, row: int, first: int, line: list[Value]) -> None:
 
 
 def _fill_formulas(sheet: Sheet, cells: CellRange, last: int, values: list[list[Value]]) -> None:
-    """Fill the formulas of the last row down, where a new row has no value."""
+    """Fill the last row's formulas down where new rows have no value."""
     for column in range(cells.min_col, cells.max_col + 1):
         formula = sheet.formula(last, column)
         if not formula or formula.startswith("{"):

@@ -1,4 +1,7 @@
-"""The results of formulas after an edit: computed where the extra `excel` is installed, else taken away."""
+"""The results of formulas after an edit.
+
+They are computed if the extra `excel` is installed, else removed.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,27 @@ import functools
 import importlib.util
 import json
 import os
+import posixpath
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from lxml import etree
+
 from callboard.actors.servers.documents._excel_outdated import Formulas, SheetRange
 from callboard.actors.servers.documents._excel_references import functions
+from callboard.actors.servers.documents._office import MAIN
+from callboard.actors.servers.documents._package import (
+    CONTENT_TYPES,
+    PACKAGE,
+    RELATIONSHIPS,
+    Package,
+    Relationship,
+    rels_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,12 +41,16 @@ Results: TypeAlias = dict[SheetRange, tuple[float | str | bool, bool]]
 
 SECONDS = 10
 """How long a computation may take."""
+_KEPT = frozenset({"sharedStrings", "styles", "theme", "worksheet"})
+_NO_CELLS = f'<worksheet xmlns="{MAIN}"><sheetData/></worksheet>'.encode()  # in place of a chart sheet
 _MAX_CELLS = 50_000
 _PROGRAM = Path(__file__).with_name("_calculator.py")
 
 
 def settle(file: ExcelFile) -> None:
-    """Bring the results of formulas up to date with an edit; results that can't be computed are taken away.
+    """Update the results of formulas after an edit.
+
+    Results that can't be computed are removed.
 
     The program that opens the workbook next computes all of them again.
     """
@@ -65,7 +85,7 @@ def settle(file: ExcelFile) -> None:
 
 
 def compute(file: ExcelFile, formulas: Formulas, wanted: Iterable[SheetRange]) -> Results:
-    """Compute cells of a workbook; those that can't be computed are left out.
+    """Compute cells of a workbook, except those that can't be computed.
 
     Formulas that use a function that the calculator does not know, or read other workbooks, are left out with all
     that depend on them: one of those might hide the error.
@@ -74,7 +94,7 @@ def compute(file: ExcelFile, formulas: Formulas, wanted: Iterable[SheetRange]) -
     if not cells or len(cells) > _MAX_CELLS or not is_available():
         return {}
     used = {place: set(functions(text)) for place, text in formulas.texts.items()}
-    found = _run(file.package.to_bytes(), cells, sorted(set().union(*used.values())))
+    found = _run(_reduced(file), cells, sorted(set().union(*used.values())))
     if found is None:
         return {}
     strange = set(found["unknown"])
@@ -83,6 +103,37 @@ def compute(file: ExcelFile, formulas: Formulas, wanted: Iterable[SheetRange]) -
     left_out |= {each for place in left_out for each in formulas.spilled(place)}
     results = {(title, row, column): (value, error) for title, row, column, value, error in found["values"]}
     return {place: result for place, result in results.items() if place not in left_out}
+
+
+def _reduced(file: ExcelFile) -> bytes:
+    """Return a workbook with only the parts that its formulas need."""
+    package = file.package
+    links = [link for link in package.relationships(file.part) if link.type in _KEPT and link.target in package]
+    others = {sheet.part for sheet in file.sheets if not sheet.is_grid}
+    links += [replace(link, type="worksheet") for link in package.relationships(file.part) if link.target in others]
+    parts = {CONTENT_TYPES: package.bytes_of(CONTENT_TYPES), file.part: package.bytes_of(file.part)}
+    parts["_rels/.rels"] = _links("", [Relationship("rId1", "officeDocument", file.part, external=False)])
+    parts[rels_of(file.part)] = _links(file.part, links)
+    for link in links:
+        parts[link.target] = _NO_CELLS if link.target in others else package.bytes_of(link.target)
+    for sheet in file.worksheets:
+        sheet.rows  # noqa: B018 - names the cells of files that leave that out
+        parts[sheet.part] = etree.tostring(sheet.root, xml_declaration=True, encoding="UTF-8", standalone=True)
+        tables = [link for link in package.relationships(sheet.part) if link.type == "table" and link.target in package]
+        if tables:
+            parts[rels_of(sheet.part)] = _links(sheet.part, tables)
+        parts |= {link.target: package.bytes_of(link.target) for link in tables}
+    return Package(package.document, parts).to_bytes()
+
+
+def _links(part: str, links: list[Relationship]) -> bytes:
+    folder = posixpath.dirname(part)
+    root = etree.Element("Relationships", nsmap={None: PACKAGE})
+    for link in links:
+        target = posixpath.relpath(link.target, folder) if folder else link.target
+        etree.SubElement(root, "Relationship", Id=link.id, Type=f"{RELATIONSHIPS}/{link.type}", Target=target)
+    written: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
+    return written
 
 
 @functools.cache

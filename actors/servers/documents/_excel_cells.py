@@ -142,7 +142,7 @@ def check_empty(
     advice: str = "choose empty cells, or use write_range",
     but: tuple[int, int] | None = None,
 ) -> None:
-    """Refuse a range in which there is something already: values (`but` for one cell), merged cells, a table.
+    """Refuse a range that is not empty; `but` is not looked at.
 
     Raises:
         ToolError: If the range has values, merged cells or a table.

@@ -71,12 +71,12 @@ class Chart:
 
     @property
     def known_type(self) -> ChartType:
-        """The kind of chart, if it is one that can be drawn; else ``bar``."""
+        """The kind of chart if it can be inserted, else ``bar``."""
         return next((kind for kind in get_args(ChartType) if kind == self.type), "bar")
 
     @property
     def title(self) -> str:
-        """The title; empty if it has none, or takes it from a cell."""
+        """The title; empty if there is none of its own."""
         found = self.root.find(f"{{{_C}}}chart/{{{_C}}}title/{{{_C}}}tx/{{{_C}}}rich")
         if found is None:
             return ""
@@ -90,7 +90,7 @@ class Chart:
 
     @property
     def corner(self) -> tuple[int, int] | None:
-        """The row and column of its top left corner; None for one that fills a chart sheet."""
+        """Row and column of the top left corner, if any."""
         start = self.anchor.find(f"{{{_XDR}}}from")
         if start is None:
             return None
@@ -99,13 +99,13 @@ class Chart:
 
     @property
     def at(self) -> str:
-        """The cell at its top left corner; empty for one that fills a chart sheet."""
+        """The cell at the top left corner; empty on a chart sheet."""
         corner = self.corner
         return f"{get_column_letter(corner[1])}{corner[0]}" if corner else ""
 
     @property
     def bottom(self) -> int:
-        """The last row that it covers, estimated from the usual height of rows where it does not say."""
+        """The last row that it covers, estimated if not stated."""
         end = self.anchor.findtext(f"{{{_XDR}}}to/{{{_XDR}}}row")
         if end is not None:
             return int(end) + 1
@@ -205,7 +205,7 @@ def redraw(chart: Chart, plan: ChartPlan) -> None:
 
 
 def retitle(chart: Chart, title: str, path: str = "chart") -> None:
-    """Set the title of a chart or of one of its axes; empty removes it.
+    """Set the title of a chart or an axis; empty removes it.
 
     Args:
         chart: The chart.
@@ -358,7 +358,7 @@ def _check_numbers(sheet: Sheet, column: int, first: int, last: int, *, positive
 
 
 def _titled(sheet: Sheet) -> Any:
-    """Return a sheet as openpyxl's references want it, which only ask for its title."""
+    """Pass a sheet to openpyxl's references, which only read its title."""
     return sheet
 
 

@@ -219,7 +219,7 @@ def chart_of(file: ExcelFile, control_id: str, control_name: str = "") -> Chart:
 
 
 def header_of(sheet: Sheet, cells: CellRange) -> list[str]:
-    """Read the texts of the first row of a range; empty for empty cells."""
+    """Return the texts of a range's first row."""
     row = (sheet.value(cells.min_row, column) for column in range(cells.min_col, cells.max_col + 1))
     return ["" if value is None else str(value) for value in row]
 

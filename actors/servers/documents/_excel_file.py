@@ -36,7 +36,10 @@ _KINDS = {"worksheet": "sheet", "chartsheet": "chart_sheet"}
 
 
 class ExcelFile(Edited):
-    """An opened workbook; no file stays open. Parts that an edit does not touch are written back byte for byte."""
+    """An opened workbook, with no open file.
+
+    Parts that an edit does not touch are written back byte for byte.
+    """
 
     def __init__(self, package: Package) -> None:
         super().__init__()
@@ -80,7 +83,7 @@ class ExcelFile(Edited):
 
     @property
     def active(self) -> Sheet:
-        """The sheet that is open when the workbook is opened; the first one if that is a chart."""
+        """The active sheet; the first one if that is a chart."""
         view = self.package.tree(self.part).find(f"{q('bookViews')}/{q('workbookView')}")
         index = view.get("activeTab", "0") if view is not None else "0"
         number = int(index) if index.isdigit() else 0
@@ -104,7 +107,7 @@ class ExcelFile(Edited):
 
     @property
     def structure_locked(self) -> bool:
-        """Whether sheets may be neither added nor renamed nor deleted."""
+        """Return whether the list of sheets is protected."""
         found = self.package.tree(self.part).find(q("workbookProtection"))
         return found is not None and found.get("lockStructure") in {"1", "true"}
 
@@ -126,7 +129,10 @@ class ExcelFile(Edited):
         raise ToolError(msg)
 
     def names(self) -> Iterator[tuple[str, Sheet | None, Element]]:
-        """Yield the defined names: the name, the sheet that it belongs to or None, and its element."""
+        """Yield the defined names.
+
+        Each is a name, the sheet that it belongs to or None, and its element.
+        """
         for entry in self.package.tree(self.part).iterfind(f"{q('definedNames')}/{q('definedName')}"):
             index = entry.get("localSheetId", "")
             local = self.sheets[int(index)] if index.isdigit() and int(index) < len(self.sheets) else None

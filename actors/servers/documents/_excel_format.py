@@ -1,4 +1,7 @@
-"""Cell formats: fonts, fills, alignments, number formats and column widths, each as an addition to a cell's style."""
+"""Cell formats: fonts, fills, alignments, number formats and column widths.
+
+Each change is an addition to a cell's style.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ Color = Annotated[str, Field(description="As #RRGGBB or a plain name like red or
 
 
 class Format(BaseModel):
-    """The changes to cells' formats; what is left out stays as it is."""
+    """Changes to the formats of cells; None changes nothing."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -103,7 +106,7 @@ def set_width(sheet: Sheet, column: int, width: float) -> None:
 
 
 def merge_cells(sheet: Sheet, cells: CellRange) -> None:
-    """Make one cell of a range; only its top left corner may hold something.
+    """Merge the cells of a range into one.
 
     Raises:
         ToolError: If the range is one cell, touches merged cells or a table, or other cells hold something.
@@ -175,7 +178,7 @@ def _apply_font(styles: Styles, entry: Element, wanted: Format, colors: dict[str
 
 
 def _align(entry: Element, wanted: dict[str, str | bool | None]) -> None:
-    """Set how a cell's content is aligned; None leaves a direction as it is, or unset."""
+    """Set the alignment of a cell's content; None changes nothing."""
     changes = {name: value for name, value in wanted.items() if value is not None}
     if not changes:
         return
@@ -189,7 +192,7 @@ def _align(entry: Element, wanted: dict[str, str | bool | None]) -> None:
 
 
 def _set(font: Element, name: str, attributes: dict[str, str] | None) -> None:
-    """Set a property of a font in its place; None takes it away."""
+    """Set or remove (None) a property of a font."""
     for old in font.findall(q(name)):
         font.remove(old)
     if attributes is None:
@@ -220,7 +223,7 @@ def _column(sheet: Sheet, column: int) -> Element | None:
 
 
 def _own_column(sheet: Sheet, column: int) -> Element:
-    """Return the element of one column; one that stands for several is split."""
+    """Return the element of one column, split from its neighbours."""
     columns = sheet.element("cols")
     found = _column(sheet, column)
     if found is None:

@@ -127,7 +127,7 @@ def checked(formula: str) -> str:
 
 
 def check_names(file: ExcelFile, sheet: Sheet, formula: str) -> str:
-    """Refuse a formula with a name that the workbook does not define, and say which cells may be meant.
+    """Refuse a formula with undefined names; suggest the cells meant.
 
     Raises:
         ToolError: If there is such a name.
@@ -215,7 +215,7 @@ def _check_reference(text: str, formula: str) -> None:
 
 
 def _is_cells(text: str) -> bool:
-    """Return whether a reference is cells, whole rows or whole columns, and no name."""
+    """Return whether a reference is cells, and no name."""
     ends = text.rpartition("!")[2].replace("$", "").rstrip("#").split(":")
     matches = [_CELL.fullmatch(end) for end in ends]
     return all(match and any(match.groups()) and (len(ends) == 2 or match["row"]) for match in matches)
@@ -233,7 +233,7 @@ def _check_columns(table: Table, text: str, formula: str) -> None:
 
 
 def _meant(sheet: Sheet, name: str) -> str:
-    """Say which cells a name may mean: those of the column with this header."""
+    """Suggest the cells of the column with this header."""
     used = sheet.used()
     if used is None:
         return "; write cells, like B2"

@@ -1,4 +1,4 @@
-"""Notes, links and anchors: what belongs to a cell but stands elsewhere in the file, and moves with it."""
+"""Notes, links and anchors, which follow their cells."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ import re
 from typing import TYPE_CHECKING
 
 from openpyxl.utils import get_column_letter
-from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers.documents._excel_charts import drawings_of
+from callboard.actors.servers.documents._excel_references import area_of
 from callboard.actors.servers.documents._excel_sheet import place_of
 from callboard.actors.servers.documents._office import q
 from callboard.actors.servers.documents._package import local
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from openpyxl.worksheet.cell_range import CellRange
 
     from callboard.actors.servers.documents._excel_sheet import Sheet
     from callboard.actors.servers.documents._package import Element
@@ -101,7 +103,10 @@ def _moved_shape(shape: bytes, move: Move) -> bytes:
 
 
 def _moved_anchor(numbers: bytes, axis: str, index: Callable[[int], int]) -> bytes:
-    """Move an anchor of VML: left column, offset, top row, offset, right column, offset, bottom row, offset."""
+    """Move an anchor of VML.
+
+    It has left column, offset, top row, offset, right column, offset, bottom row, offset.
+    """
     found = [int(each) for each in numbers.split(b",")]
     for place in (2, 6) if axis == "row" else (0, 4):
         if place < len(found):
@@ -112,4 +117,4 @@ def _moved_anchor(numbers: bytes, axis: str, index: Callable[[int], int]) -> byt
 def merged_links(sheet: Sheet) -> list[tuple[Element, CellRange]]:
     """List the links of more than one cell."""
     found = sheet.root.iterfind(f"{q('hyperlinks')}/{q('hyperlink')}")
-    return [(link, CellRange(link.get("ref"))) for link in found if ":" in str(link.get("ref"))]
+    return [(link, area_of(link.get("ref"))) for link in found if ":" in str(link.get("ref"))]

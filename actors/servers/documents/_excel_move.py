@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Annotated
 
-from openpyxl.formula.translate import Translator
+from openpyxl.formula.translate import Translator, TranslatorError
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,7 +16,7 @@ from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_marks import move_marks
 from callboard.actors.servers.documents._excel_references import all_formulas, overlapping
 from callboard.actors.servers.documents._excel_results import fill_results
-from callboard.actors.servers.documents._excel_tables import tables_of
+from callboard.actors.servers.documents._excel_tables import tables_of, totals_of
 from callboard.actors.servers.documents._office import q
 
 if TYPE_CHECKING:
@@ -50,9 +50,8 @@ def sort_rows(file: ExcelFile, place: SheetRange, keys: list[SortKey], *, header
     columns = [(column_of(sheet, cells, key.column, header=header), key.descending) for key in keys]
     first = cells.min_row + header
     # a table's totals rows stay at its end
-    totals = next((table.totals for table in tables_of(sheet) if table.cells.coord == cells.coord), 0)
-    rows = list(range(first, cells.max_row + 1 - totals))
-    for column, _ in columns:
+    rows = list(range(first, cells.max_row + 1 - totals_of(sheet, cells)))
+    for column, _ in columns if rows else ():
         fill_results(file, sheet, CellRange(None, column, first, column, cells.max_row))
     for column, descending in reversed(columns):
         ranked = [(rank, row) for row in rows if (rank := rank_of(sheet, row, column)) is not None]
@@ -152,7 +151,10 @@ def as_number(value: object) -> float | None:
 
 
 def _move(sheet: Sheet, places: dict[tuple[int, int], tuple[int, int]]) -> None:
-    """Move cells with their formats, links and notes; the relative references of formulas go along."""
+    """Move cells with formats, links and notes.
+
+    The relative references of formulas move along.
+    """
     if not places:
         return
     sheet.edit()
@@ -166,7 +168,11 @@ def _move(sheet: Sheet, places: dict[tuple[int, int], tuple[int, int]]) -> None:
         origin, here = cell.get("r"), f"{get_column_letter(column)}{row}"
         formula = cell.find(q("f"))
         if formula is not None and formula.text:
-            formula.text = Translator(f"={formula.text}", origin=origin).translate_formula(here)[1:]
+            try:
+                formula.text = Translator(f"={formula.text}", origin=origin).translate_formula(here)[1:]
+            except TranslatorError as error:
+                msg = f"the formula of {origin} can't move to {here}: its references would leave the sheet"
+                raise ToolError(msg) from error
         cell.set("r", here)
         sheet.put(row, column, cell)
     sheet.changed.update(places.values())

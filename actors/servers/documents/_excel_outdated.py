@@ -1,4 +1,4 @@
-"""The formulas whose results an edit makes untrue, and those of them that can be computed."""
+"""Find the formulas whose results an edit makes outdated."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Formulas:
                 self._columns[title, column].append((area.min_row, area.max_row, place))
 
     def depending(self, changed: Iterable[SheetRange]) -> dict[SheetRange, None]:
-        """Find the formulas that read changed cells, directly or through others, in a fixed order."""
+        """Find the formulas that read changed cells, directly or indirectly."""
         found: dict[SheetRange, None] = {}
         left = list(changed)
         while left:
@@ -119,7 +119,10 @@ class Formulas:
 
 
 def _meanings(file: ExcelFile) -> dict[str, str]:
-    """Return the cells that names and tables stand for, as formulas, by the name in small letters."""
+    """Return the cells of names and tables, as formulas.
+
+    The keys are in small letters.
+    """
     found: dict[str, str] = {}
     for name, local, element in file.names():
         text = element.text or ""

@@ -1,4 +1,4 @@
-"""Formulas, names and charts that refer to cells, and how their references change when sheets or cells move."""
+"""Find and rewrite references to cells, names and sheets."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def ranges(formula: str) -> Iterator[tuple[Token, str, str]]:
 
 
 def rewritten(formula: str, change: Callable[[str, str], str | None]) -> str:
-    """Write a formula with changed references to cells; its texts, names and functions stay.
+    """Rewrite the references to cells in a formula.
 
     Args:
         formula: The formula, without ``=``.
@@ -195,7 +195,10 @@ def rewritten(formula: str, change: Callable[[str, str], str | None]) -> str:
 
 
 def areas(formula: str) -> Iterator[tuple[str, str]]:
-    """Yield the references to cells in a formula: the sheet (empty for its own), and the cells."""
+    """Yield the references to cells in a formula.
+
+    Each is a sheet's title (empty for the formula's own sheet), and the cells.
+    """
     for match in _REFERENCE.finditer(formula):
         sheet = match["sheet"] or ""
         if match["cells"] is not None and "[" not in sheet:
@@ -203,12 +206,12 @@ def areas(formula: str) -> Iterator[tuple[str, str]]:
 
 
 def words(formula: str) -> Iterator[str]:
-    """Yield the words of a formula that are not cells: functions, names and tables."""
+    """Yield the functions, names and tables of a formula."""
     return (match["word"] for match in _REFERENCE.finditer(formula) if match["word"])
 
 
 def functions(formula: str) -> Iterator[str]:
-    """Yield the functions of a formula, in capitals, without the prefix of those newer than the format."""
+    """Yield a formula's functions, in capitals and without prefixes."""
     for match in _REFERENCE.finditer(formula):
         if match["word"] and formula[match.end() : match.end() + 1] == "(":
             yield match["word"].upper().removeprefix("_XLFN.").removeprefix("_XLWS.")
@@ -241,7 +244,7 @@ def mentions(formula: str, title: str) -> bool:
 
 
 def overlapping(holder: BookFormula, title: str, cells: CellRange) -> Iterator[str]:
-    """Yield those references of a formula that touch some cells of a sheet."""
+    """Yield the references of a formula that overlap a range."""
     for sheet, text in areas(holder.formula):
         if (sheet or holder.sheet).casefold() == title.casefold() and not cells.isdisjoint(area_of(text)):
             yield text

@@ -1,4 +1,4 @@
-"""The results of formulas as they are shown: those of the file, else computed, else in words."""
+"""The shown results of formulas: stored, else computed, else in words."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_COMPUTED = "(not computed)"
 
 
 def results_of(file: ExcelFile, sheet: Sheet, cells: CellRange) -> dict[tuple[int, int], JsonValue]:
-    """Compute those formulas of a range that the file has no results for; what can't be computed is left out."""
+    """Compute the formulas of a range that have no stored result."""
     missing = _missing(sheet, cells)
     if not missing or not is_available():
         return {}
@@ -49,7 +49,7 @@ def _shown(file: ExcelFile, sheet: Sheet, row: int, column: int, value: float | 
 
 
 def fill_results(file: ExcelFile, sheet: Sheet, cells: CellRange) -> None:
-    """Write the computed results of those formulas of a range that the file has none for."""
+    """Store computed results for the formulas of a range without one."""
     if not is_available():
         return
     missing = _missing(sheet, cells)

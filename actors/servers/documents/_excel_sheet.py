@@ -1,4 +1,7 @@
-"""A sheet of a workbook: its cells are read from its XML, and an edit changes only their elements."""
+"""A sheet of a workbook, as its XML.
+
+An edit changes only the elements of the cells that it writes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lxml import etree
 from openpyxl.formula.translate import Translator
-from openpyxl.utils import column_index_from_string, get_column_letter
+from openpyxl.utils import column_index_from_string, get_column_letter, range_boundaries
 from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
@@ -119,7 +122,7 @@ class Sheet:
 
     @property
     def protected(self) -> bool:
-        """Whether the sheet is protected."""
+        """Return whether the sheet is protected."""
         found = self.root.find(q("sheetProtection"))
         return found is not None and found.get("sheet") in {"1", "true"}
 
@@ -128,7 +131,7 @@ class Sheet:
         return self.file.package.edit(self.part)
 
     def element(self, name: str) -> Element:
-        """Return one of the sheet's elements, to be changed; it is made in its place if it is missing."""
+        """Return one of the sheet's elements, made if missing, for a change."""
         root = self.edit()
         found = root.find(q(name))
         if found is None:
@@ -137,7 +140,7 @@ class Sheet:
         return found
 
     def insert(self, element: Element, name: str) -> None:
-        """Put an element into the sheet, behind those that must come before it."""
+        """Put an element into the sheet, in the required order."""
         before = {q(each) for each in _ORDER[: _ORDER.index(name) + 1]}
         root = self.edit()
         places = [number for number, child in enumerate(root) if child.tag in before]
@@ -147,7 +150,7 @@ class Sheet:
 
     @functools.cached_property
     def cells(self) -> dict[tuple[int, int], Element]:
-        """The elements of the cells that the file has, by row and column."""
+        """The elements of the stored cells, by row and column."""
         return self._index[1]
 
     @functools.cached_property
@@ -183,12 +186,12 @@ class Sheet:
         return sorted(self.rows)
 
     def forget(self) -> None:
-        """Read the cells again when they are next asked for: their places changed."""
+        """Drop the index of cells after they moved."""
         for name in ("cells", "rows", "_index", "_order", "_shared", "arrays", "merged", "_merges"):
             self.__dict__.pop(name, None)
 
     def filled(self) -> Iterator[tuple[int, int]]:
-        """Yield the cells that hold something, row by row as the file has them."""
+        """Yield the cells that hold something, by row."""
         return (place for place, cell in self.cells.items() if len(cell) and _holds(cell))
 
     def holds(self, row: int, column: int) -> bool:
@@ -205,7 +208,10 @@ class Sheet:
         return CellRange(min_row=min(rows), max_row=max(rows), min_col=min(columns), max_col=max(columns))
 
     def value(self, row: int, column: int) -> JsonValue:
-        """Read a cell as JSON; a formula gives its last result, None if it was never computed."""
+        """Read a cell as JSON.
+
+        A formula gives its stored result; None if it has none.
+        """
         value, kind = self._read(row, column)
         code = self.file.styles.number_format(self.style(row, column)) if kind == "date" else ""
         return to_json(value, code)
@@ -215,7 +221,10 @@ class Sheet:
         return self._read(row, column)
 
     def formula(self, row: int, column: int) -> str:
-        """Read a formula, with its ``=``; empty for a value. An array formula stands in braces, as Excel shows it."""
+        """Read a formula with its ``=``; empty for a value.
+
+        An array formula is in braces, like in Excel.
+        """
         found = self._formula_of(row, column)
         if found is None:
             return ""
@@ -233,7 +242,7 @@ class Sheet:
         return self._formula_of(row, column) is not None
 
     def style(self, row: int, column: int) -> int:
-        """Return a cell's style; that of its row or column where it has none."""
+        """Return a cell's style, else its row's or column's."""
         cell = self.cells.get((row, column))
         if cell is not None:
             return self._number(cell.get("s"), 0)
@@ -258,12 +267,12 @@ class Sheet:
         """The ranges of array formulas and data tables."""
         kinds = {"array", "dataTable"}
         found = [formula for formula in self._formulas() if formula.get("t") in kinds and formula.get("ref")]
-        return [CellRange(formula.get("ref")) for formula in found]
+        return [_range(formula.get("ref")) for formula in found]
 
     @functools.cached_property
     def merged(self) -> list[CellRange]:
         """The merged cells."""
-        return [CellRange(each.get("ref")) for each in self.root.iterfind(f"{q('mergeCells')}/{q('mergeCell')}")]
+        return [_range(each.get("ref")) for each in self.root.iterfind(f"{q('mergeCells')}/{q('mergeCell')}")]
 
     def is_within_merged(self, row: int, column: int) -> bool:
         """Return whether a cell is the inside of a merged one."""
@@ -334,7 +343,7 @@ class Sheet:
         etree.SubElement(cell, _V).text = escape(text) if isinstance(value, str) and not error else text
 
     def make(self, row: int, column: int) -> Element:
-        """Return a cell's element, to be changed; it is made if the file has none."""
+        """Return a cell's element, made if missing, for a change."""
         self.edit()
         cell = self.cells.get((row, column))
         if cell is None:
@@ -347,7 +356,7 @@ class Sheet:
         return cell
 
     def put(self, row: int, column: int, cell: Element) -> None:
-        """Put a cell's element into its row, where the file has none for that cell."""
+        """Put a cell's element into its row."""
         line = self.make_row(row)
         place = len(line)
         while place and _column_of(line[place - 1]) > column:
@@ -357,7 +366,7 @@ class Sheet:
         self.cells[row, column] = cell
 
     def make_row(self, row: int) -> Element:
-        """Return a row's element, to be changed; it is made if the file has none."""
+        """Return a row's element, made if missing, for a change."""
         self.edit()
         line = self.rows.get(row)
         if line is None:
@@ -374,7 +383,7 @@ class Sheet:
         return line
 
     def unshare(self) -> None:
-        """Write out the formulas that cells share, so that each cell has its own."""
+        """Give each cell that shares a formula its own."""
         if not self._shared:
             return
         self.edit()
@@ -389,7 +398,7 @@ class Sheet:
         self.__dict__.pop("_shared")
 
     def finish(self) -> None:
-        """Write how far the cells reach, if an edit may have changed that."""
+        """Update the sheet's stored dimensions after an edit."""
         if not (self.changed or self.reshaped):
             return
         found = self.root.find(q("dimension"))
@@ -515,6 +524,12 @@ def place_of(reference: str) -> tuple[int, int]:
         msg = f"{reference!r} is no cell"
         raise ValueError(msg)
     return int(match[2]), column_index_from_string(match[1].upper())
+
+
+def _range(reference: str) -> CellRange:
+    """Parse a range, whole rows and columns too."""
+    left, top, right, bottom = range_boundaries(reference.replace("$", "").upper())
+    return CellRange(None, left or 1, top or 1, right or 16_384, bottom or 1_048_576)
 
 
 def _column_of(cell: Element) -> int:

@@ -51,7 +51,10 @@ def check_structure(file: ExcelFile) -> None:
 
 
 def add_sheet(file: ExcelFile, title: str, position: int | None) -> Sheet:
-    """Add an empty sheet, at a place from the left counted from 1, or as the last one."""
+    """Add an empty sheet, at a position or as the last one.
+
+    Positions count from 1.
+    """
     package = file.package
     part = package.free_name("xl/worksheets/sheet{}.xml")
     root = etree.Element(q("worksheet"), nsmap={None: MAIN})
@@ -114,7 +117,7 @@ def delete_sheet(file: ExcelFile, sheet: Sheet) -> None:
 
 
 def _move_indices(file: ExcelFile, index: Callable[[int], int]) -> None:
-    """Let the sheets' numbers in the workbook follow a sheet that was added or deleted."""
+    """Update the sheets' numbers in the workbook."""
     root = file.package.edit(file.part)
     for view in root.iterfind(f"{q('bookViews')}/{q('workbookView')}"):
         for name in ("activeTab", "firstSheet"):

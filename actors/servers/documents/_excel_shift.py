@@ -38,7 +38,7 @@ BY_PLACE = frozenset({"ROW", "ROWS", "COLUMN", "COLUMNS", "CELL", "ADDRESS", "OF
 
 @dataclass(frozen=True)
 class Shift:
-    """Rows or columns that are inserted before a place, or deleted from it on."""
+    """Rows or columns to insert before, or delete from, a position."""
 
     sheet: Sheet
     axis: Axis
@@ -53,7 +53,7 @@ class Shift:
         return LAST_ROW if self.axis == "row" else LAST_COLUMN
 
     def index(self, number: int) -> int | None:
-        """Return the new number of a row or column; None for a deleted one."""
+        """Return a row's or column's new number; None if deleted."""
         if number < self.at:
             return number
         if number < self.at - self.count:
@@ -61,7 +61,7 @@ class Shift:
         return number + self.count
 
     def span(self, first: int, last: int) -> tuple[int, int] | None:
-        """Return the new ends of a run of rows or columns; None if all of it is deleted."""
+        """Return the new ends of a span; None if deleted."""
         if self.count > 0:
             ends = tuple(min(each + self.count, self.last) if each >= self.at else each for each in (first, last))
             return ends[0], ends[1]
@@ -70,7 +70,7 @@ class Shift:
         return None if start is None or end is None or end < start else (start, end)
 
     def area(self, cells: CellRange) -> CellRange | None:
-        """Return the new place of a range; None if all of it is deleted."""
+        """Return the new place of a range; None if deleted."""
         if self.axis == "row":
             rows = self.span(cells.min_row, cells.max_row)
             return CellRange(None, cells.min_col, rows[0], cells.max_col, rows[1]) if rows else None
@@ -86,7 +86,7 @@ class Shift:
         return None if new is None else (row, new)
 
     def reference(self, text: str) -> str:
-        """Write a reference such as ``$A1:B$2``, ``A:B`` or ``1:3`` as it is after the shift."""
+        """Shift a reference such as ``$A1:B$2``, ``A:B`` or ``1:3``."""
         found = [_END.fullmatch(end) for end in text.split(":")]
         ends = [match.groups(default="") for match in found if match is not None]
         numbers = [int(end[3] or 0) if self.axis == "row" else _column(end[1]) for end in ends]
@@ -129,7 +129,7 @@ def shift(file: ExcelFile, change: Shift) -> None:
     move_anchors(sheet, change.axis, anchored)
     for part in file.package.related(sheet.part, "pivotTable"):
         for location in file.package.edit(part).iter(q("location")):
-            _set_area(location, "ref", change.area(CellRange(location.get("ref"))))
+            _set_area(location, "ref", change.area(area_of(location.get("ref"))))
     sheet.forget()
     sheet.reshaped = True
     file.formulas_moved = True
@@ -155,7 +155,7 @@ def _check(file: ExcelFile, change: Shift) -> None:
     package = file.package
     for part in package.related(sheet.part, "pivotTable"):
         for location in package.tree(part).iter(q("location")):
-            if _is_cut(change, CellRange(location.get("ref"))):
+            if _is_cut(change, area_of(location.get("ref"))):
                 msg = f"the pivot table in {location.get('ref')} is in the way; change it in Excel"
                 raise ToolError(msg)
     for table in tables_of(sheet):
@@ -165,7 +165,7 @@ def _check(file: ExcelFile, change: Shift) -> None:
 
 
 def _is_cut(change: Shift, cells: CellRange) -> bool:
-    """Return whether a shift goes through a range, so that it would grow or shrink."""
+    """Return whether a shift makes a range grow or shrink."""
     new = change.area(cells)
     return new is None or new.size != cells.size
 
@@ -198,6 +198,7 @@ def _check_table(file: ExcelFile, change: Shift, table: Table, cells: CellRange)
 
 def _rewrite_formulas(file: ExcelFile, change: Shift) -> None:
     title = change.sheet.title.casefold()
+    resized = _resized_names(file, change)
     for reference in list(all_formulas(file)):
         own = reference.sheet.casefold()
 
@@ -210,13 +211,22 @@ def _rewrite_formulas(file: ExcelFile, change: Shift) -> None:
         text = rewritten(reference.formula, moved)
         if text != reference.formula:
             reference.write(text)
-        if reference.cell is not None and _is_outdated(change, reference.formula, own):
+        if reference.cell is not None and _is_outdated(change, reference.formula, own, resized):
             file.outdated.append(reference.cell)
 
 
-def _is_outdated(change: Shift, formula: str, own: str) -> bool:
+def _resized_names(file: ExcelFile, change: Shift) -> set[str]:
+    """Find the names and tables that grow or shrink, in capitals."""
+    found = {table.name.upper() for table in tables_of(change.sheet) if _is_cut(change, table.cells)}
+    names = [(name.upper(), element.text or "") for name, _, element in file.names()]
+    for _ in names:  # a name may stand for other names
+        found |= {name for name, text in names if _is_outdated(change, text, "", found)}
+    return found
+
+
+def _is_outdated(change: Shift, formula: str, own: str, resized: set[str]) -> bool:
     """Return whether a formula may come to something else after a shift."""
-    if any(word.upper() in BY_PLACE for word in words(formula)):
+    if any(word.upper() in BY_PLACE or word.upper() in resized for word in words(formula)):
         return True
     title = change.sheet.title.casefold()
     return any(
@@ -256,7 +266,7 @@ def _shift_table(change: Shift, table: Table) -> None:
 
 
 def _shift_filter(change: Shift, element: Element) -> None:
-    cells = CellRange(element.get("ref"))
+    cells = area_of(element.get("ref"))
     new = change.area(cells)
     _set_area(element, "ref", new)
     if change.axis == "row" or new is None:
@@ -277,7 +287,7 @@ def _shift_cells(change: Shift) -> None:
         _shift_within_rows(change, pattern)
     for formula in change.sheet.element("sheetData").iter(q("f")):
         if formula.get("ref"):
-            _set_area(formula, "ref", change.area(CellRange(formula.get("ref"))))
+            _set_area(formula, "ref", change.area(area_of(formula.get("ref"))))
         for name in ("r1", "r2"):  # the input cells of a data table
             if formula.get(name):
                 formula.set(name, change.reference(formula.get(name)))
@@ -324,7 +334,10 @@ def _shift_within_rows(change: Shift, pattern: int) -> None:
 
 
 def _pattern(change: Shift) -> int:
-    """Choose the row or column whose formats new ones take: that before, but not a header."""
+    """Choose the row or column whose formats new ones take.
+
+    It is the one before, except for a header.
+    """
     used = change.sheet.used()
     if used is None:
         return change.at
@@ -335,7 +348,7 @@ def _pattern(change: Shift) -> int:
 
 
 def _empty_row(sheet: Sheet, pattern: int, number: int) -> Element | None:
-    """Make a row that looks like another one; None if that has no looks of its own."""
+    """Make an empty row formatted like another one, if that has formats."""
     model = sheet.rows.get(pattern)
     if model is None:
         return None
@@ -364,13 +377,13 @@ def _shift_elements(change: Shift) -> None:
             if (name in _AREAS and element.get("sqref")) or (name == "sqref" and element.text):
                 _set_areas(change, element)
             elif name == "mergeCell":
-                new = change.area(CellRange(element.get("ref")))
+                new = change.area(area_of(element.get("ref")))
                 single = new is not None and new.size == {"rows": 1, "columns": 1}
                 _set_area(element, "ref", None if single else new)
             elif name == "autoFilter":
                 _shift_filter(change, element)
             elif name in _SINGLE and element.get(_SINGLE[name]):
-                _set_area(element, _SINGLE[name], change.area(CellRange(element.get(_SINGLE[name]))))
+                _set_area(element, _SINGLE[name], change.area(area_of(element.get(_SINGLE[name]))))
             elif name in _BREAKS and _BREAKS[name] == change.axis:
                 for each in element:
                     number = int(each.get("id", "0"))
@@ -396,9 +409,12 @@ def _set_area(element: Element, name: str, cells: CellRange | None) -> None:
 
 
 def _set_areas(change: Shift, element: Element) -> None:
-    """Shift a list of ranges; an element whose ranges are all deleted is removed, with the rule that it is of."""
+    """Shift a list of ranges.
+
+    An element whose ranges are all deleted is removed.
+    """
     text = element.text if local(element) == "sqref" else element.get("sqref")
-    new = [change.area(CellRange(each)) for each in text.split()]
+    new = [change.area(area_of(each)) for each in text.split()]
     left = " ".join(cells.coord for cells in new if cells is not None)
     if local(element) == "sqref":
         if left:

@@ -1,4 +1,4 @@
-"""The cell styles of a workbook: number formats read, and styles derived for an edit."""
+"""The cell styles of a workbook."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _ORDER = ("numFmts", "fonts", "fills", "borders", "cellStyleXfs", "cellXfs")
 
 
 class Styles:
-    """The part ``xl/styles.xml``. A style is the number of an entry of its ``cellXfs``."""
+    """The part ``xl/styles.xml``.
+
+    A style is the index of an entry of its ``cellXfs``.
+    """
 
     def __init__(self, package: Package, book: str) -> None:
         self._package = package
@@ -37,7 +40,7 @@ class Styles:
         self._derived: dict[tuple[int, object], int] = {}
 
     def number_format(self, style: int) -> str:
-        """Return the number format of a style, such as ``0.00``; ``General`` where it names none."""
+        """Return the number format of a style; ``General`` by default."""
         if style not in self._formats:
             self._formats[style] = self._read_format(style)
         return self._formats[style]
@@ -55,7 +58,9 @@ class Styles:
         return self.derive(style, ("number format", code), lambda entry: self._set_format(entry, code))
 
     def derive(self, style: int, key: object, change: Callable[[Element], None]) -> int:
-        """Derive a style: `change` gets a copy of its entry. Equal keys give the same style.
+        """Derive a style with a change to a copy of its entry.
+
+        Equal keys give the same style.
 
         Returns the new style, or one that has the same content already.
         """
@@ -69,7 +74,7 @@ class Styles:
         return found
 
     def intern(self, collection: str, entry: Element) -> int:
-        """Add an entry to a collection, unless it is there. Returns its number."""
+        """Add an entry to a collection if missing; return its index."""
         entries = self.collection(collection)
         text = etree.tostring(entry, method="c14n")
         for number, other in enumerate(entries):
@@ -80,13 +85,13 @@ class Styles:
         return len(entries) - 1
 
     def copied(self, collection: str, number: str | None) -> Element:
-        """Copy an entry of a collection, such as a font, to be changed."""
+        """Copy an entry of a collection, such as a font."""
         entries = self.collection(collection)
         index = int(number or 0)
         return copy.deepcopy(entries[index if 0 <= index < len(entries) else 0])
 
     def collection(self, name: str) -> Element:
-        """Return a list of the style sheet that is about to change; it is made if it is missing."""
+        """Return a list of the styles, made if missing, for a change."""
         if not self._part:
             self._part = "xl/styles.xml"
             self._package.add(self._part, etree.fromstring(_EMPTY), _STYLES_TYPE)

@@ -1,4 +1,4 @@
-"""Excel tables: named ranges with a header, whose column names are also in a part of their own."""
+"""Excel tables: ranges with a header and a part of their own."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _TABLE_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.table+xml"
 _TABLE_STYLE = "TableStyleMedium9"
+_ABOVE = re.compile(r"(?<![\w!'.$])\$?[A-Z]{1,3}\$?([0-9]{1,7}):\$?[A-Z]{1,3}\$?([0-9]{1,7})(?![\w(])", re.IGNORECASE)
 _TABLE_NAME = re.compile(r"[^\W\d][\w.]{0,254}")
 _CELL_NAME = re.compile(r"[A-Z]{1,3}[0-9]+|R[0-9]*C[0-9]*|[RC]", re.IGNORECASE)
 
@@ -64,12 +65,12 @@ class Table:
 
     @property
     def has_header(self) -> bool:
-        """Whether its first row is the header."""
+        """Return whether the first row is the header."""
         return str(self.root.get("headerRowCount", "1")) != "0"
 
     @property
     def totals(self) -> int:
-        """How many rows of totals stand at its end."""
+        """The number of rows of totals at the end."""
         text = self.root.get("totalsRowCount", "0")
         return int(text) if text.isdigit() else 0
 
@@ -93,6 +94,22 @@ def tables_of(sheet: Sheet) -> list[Table]:
     links = sheet.root.iterfind(f"{q('tableParts')}/{q('tablePart')}")
     parts = [package.target(sheet.part, link.get(R_ID)) for link in links]
     return [Table(sheet, part) for part in parts if part is not None]
+
+
+def totals_of(sheet: Sheet, cells: CellRange) -> int:
+    """Count the rows of totals at the end of a range.
+
+    A table says how many it has. Elsewhere the last row is one if a formula in it reads several cells right above.
+    """
+    table = next((each for each in tables_of(sheet) if each.cells.coord == cells.coord), None)
+    if table is not None:
+        return table.totals
+    last = cells.max_row
+    for column in range(cells.min_col, cells.max_col + 1):
+        for match in _ABOVE.finditer(sheet.formula(last, column)):
+            if int(match[2]) == last - 1 and int(match[1]) < last - 1:
+                return 1
+    return 0
 
 
 def make_table(file: ExcelFile, sheet: Sheet, cells: CellRange, header: list[str], name: str) -> str:
@@ -138,7 +155,7 @@ def make_table(file: ExcelFile, sheet: Sheet, cells: CellRange, header: list[str
 
 
 def follow_headers(sheet: Sheet) -> None:
-    """Return the columns of a sheet's tables the names that their header cells have now.
+    """Update the column names of tables from changed header cells.
 
     Excel calls a workbook damaged in which they differ.
 

@@ -48,7 +48,7 @@ def number_of(text: str) -> int | float:
 
 
 def to_date(number: float, epoch: dt.datetime, *, span: bool) -> dt.datetime | dt.date | dt.time | dt.timedelta | None:
-    """Convert a number that is shown as a date; None if it lies outside of the calendar."""
+    """Convert a number that is shown as a date, if possible."""
     try:
         found: dt.datetime | dt.time | dt.timedelta | None = from_excel(number, epoch, timedelta=span)
     except (OverflowError, ValueError):
@@ -57,7 +57,10 @@ def to_date(number: float, epoch: dt.datetime, *, span: bool) -> dt.datetime | d
 
 
 def to_json(value: object, number_format: str = "General") -> JsonValue:
-    """Convert a value to JSON: dates as ISO 8601, spans of time as hours:minutes:seconds; None for no value."""
+    """Convert a value to JSON.
+
+    Dates are in ISO 8601, durations are hours:minutes:seconds.
+    """
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
@@ -74,7 +77,7 @@ def to_json(value: object, number_format: str = "General") -> JsonValue:
 
 
 def parse_iso(text: str) -> object:
-    """Parse a date that a workbook holds as ISO 8601; the text itself if it is none."""
+    """Parse a date in ISO 8601, else return the text."""
     try:
         found: object = from_ISO8601(text)  # type: ignore[no-untyped-call]
     except ValueError:
@@ -122,7 +125,7 @@ def serial_of(value: dt.date, epoch: dt.datetime, where: str) -> float:
 
 
 def escape(text: str) -> str:
-    """Write a text so that nothing of it is read as an escaped character, ``_x000D_`` for a carriage return."""
+    """Escape a text that looks like an escaped character, ``_x000D_``."""
     return _TO_ESCAPE.sub("_x005F_", text)
 
 

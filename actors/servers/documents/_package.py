@@ -1,4 +1,7 @@
-"""An Office file as a package of parts: those that an edit does not touch are written back byte for byte."""
+"""An Office file as a package of parts.
+
+Parts that an edit does not touch are written back byte for byte.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ Element: TypeAlias = Any
 
 CONTENT_TYPES = "[Content_Types].xml"
 RELATIONSHIPS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-_PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
+PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
 _TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
 _RELS_TYPE = "application/vnd.openxmlformats-package.relationships+xml"
 R_ID = f"{{{RELATIONSHIPS}}}id"
@@ -31,7 +34,7 @@ R_ID = f"{{{RELATIONSHIPS}}}id"
 
 @dataclass(frozen=True)
 class Relationship:
-    """A link from one part to another, or to something outside of the package."""
+    """A link from a part to another part, or outside."""
 
     id: str
     type: str
@@ -42,7 +45,7 @@ class Relationship:
 
 
 class Package:
-    """The parts of an Office file, by name; XML is parsed when it is first asked for.
+    """The parts of an Office file, by name; XML is parsed lazily.
 
     A tree that `tree` returns is for reading. `edit` returns one that is written in place of the part's bytes.
     """
@@ -122,7 +125,7 @@ class Package:
 
     def relationships(self, part: str) -> list[Relationship]:
         """List a part's links; the package's own for the empty name."""
-        rels = _rels_of(part)
+        rels = rels_of(part)
         if rels not in self._parts:
             return []
         found = []
@@ -138,19 +141,19 @@ class Package:
         return found
 
     def related(self, part: str, kind: str) -> list[str]:
-        """List the parts of a kind that a part links to and that exist."""
+        """List the existing parts of a kind that a part links to."""
         found = [each.target for each in self.relationships(part) if each.type == kind and not each.external]
         return [name for name in found if name in self._parts]
 
     def target(self, part: str, relationship: str | None) -> str | None:
-        """Return the part that a link leads to; None if there is none."""
+        """Return the part that a link leads to, if any."""
         for each in self.relationships(part):
             if each.id == relationship and not each.external and each.target in self._parts:
                 return each.target
         return None
 
     def free_name(self, pattern: str) -> str:
-        """Return the first name of a pattern like ``xl/charts/chart{}.xml`` that no part has."""
+        """Return the first free name of a pattern like ``xl/charts/chart{}.xml``."""
         number = 1
         while pattern.format(number).casefold() in self._by_small_letters:
             number += 1
@@ -172,14 +175,14 @@ class Package:
 
     def relate(self, part: str, kind: str, target: str) -> str:
         """Link a part to another one. Returns the link's id."""
-        rels = _rels_of(part)
+        rels = rels_of(part)
         if rels not in self._parts:
             self._parts[rels] = b""
-            self._trees[rels] = etree.Element(f"{{{_PACKAGE}}}Relationships", nsmap={None: _PACKAGE})
+            self._trees[rels] = etree.Element(f"{{{PACKAGE}}}Relationships", nsmap={None: PACKAGE})
             self._ensure_default("rels", _RELS_TYPE)
         taken = {each.id for each in self.relationships(part)}
         number = next(n for n in range(1, len(taken) + 2) if f"rId{n}" not in taken)
-        entry = etree.SubElement(self.edit(rels), f"{{{_PACKAGE}}}Relationship")
+        entry = etree.SubElement(self.edit(rels), f"{{{PACKAGE}}}Relationship")
         entry.set("Id", f"rId{number}")
         entry.set("Type", f"{RELATIONSHIPS}/{kind}")
         entry.set("Target", f"/{target}")
@@ -187,7 +190,7 @@ class Package:
 
     def unrelate(self, part: str, relationship: str) -> None:
         """Take away a link; the part that it led to stays."""
-        rels = self.edit(_rels_of(part))
+        rels = self.edit(rels_of(part))
         for each in list(rels):
             if isinstance(each.tag, str) and each.get("Id") == relationship:
                 rels.remove(each)
@@ -196,7 +199,7 @@ class Package:
         """Remove a part, and those that only it links to."""
         owned = [each.target for each in self.relationships(name) if not each.external]
         self._drop(name)
-        self._drop(_rels_of(name))
+        self._drop(rels_of(name))
         for other in owned:
             if other in self._parts and not self._is_linked(other):
                 self.remove(other)
@@ -247,7 +250,8 @@ def local(element: Element) -> str:
     return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
 
 
-def _rels_of(part: str) -> str:
+def rels_of(part: str) -> str:
+    """Return the name of the part that holds a part's links."""
     folder, _, name = part.rpartition("/")
     return f"{folder}/_rels/{name}.rels" if folder else f"_rels/{name}.rels"
 
