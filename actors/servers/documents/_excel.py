@@ -86,7 +86,13 @@ CELLS = (*SHEET, *FILLED)
 CHART = ("chart",)
 
 Sheet = Annotated[str, Field(description="The sheet's title; empty for the control's sheet, else the open one.")]
-Cells = Annotated[str, Field(description="A range like A1:C10; empty for the control's cells, else all used ones.")]
+Cells = Annotated[
+    str,
+    Field(
+        description="A range like A1:C10; empty for the control's cells, else all used ones.",
+        json_schema_extra={ESSENTIAL: True},
+    ),
+]
 Corner = Annotated[
     str,
     Field(
@@ -119,11 +125,19 @@ class ExcelTools:
         Raises:
             ToolError: If it is damaged.
         """
-        return find_all(self._load(snapshot))
+        file = self._load(snapshot)
+        try:
+            return find_all(file)
+        except ValueError as error:  # a number or a range in it is none
+            raise file.package.damaged(error) from error
 
     def tree(self, snapshot: Snapshot) -> Answer:
         """Arrange a workbook's controls in a tree, by sheets."""
-        return tree(self._load(snapshot), snapshot.path.name)
+        file = self._load(snapshot)
+        try:
+            return tree(file, snapshot.path.name)
+        except ValueError as error:  # as above
+            raise file.package.damaged(error) from error
 
     def not_writable(self, snapshot: Snapshot) -> str:
         """Explain why a workbook must not be written; empty if it may."""
@@ -540,7 +554,7 @@ class ExcelTools:
         *,
         cells: Cells = "",
         sheet: Sheet = "",
-        title: Annotated[str, Field(description="The chart's title.")] = "",
+        title: Annotated[str, Field(description="The chart's title.", json_schema_extra={ESSENTIAL: True})] = "",
         x_title: Annotated[str, Field(description="The title of the axis of categories.")] = "",
         y_title: Annotated[str, Field(description="The title of the axis of values.")] = "",
         columns: Annotated[

@@ -11,8 +11,9 @@ from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_controls import SheetRange, find, place
 from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW, ExcelFile
 from callboard.actors.servers.documents._excel_format import set_width, width_at
-from callboard.actors.servers.documents._excel_results import NOT_COMPUTED, results_of
+from callboard.actors.servers.documents._excel_results import results_of
 from callboard.actors.servers.documents._excel_tables import tables_of
+from callboard.actors.servers.documents._excel_values import NOT_COMPUTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -139,10 +140,10 @@ def write_cells(sheet: Sheet, cells: CellRange, values: list[list[Value]]) -> No
 def check_empty(
     sheet: Sheet,
     cells: CellRange,
-    advice: str = "choose empty cells, or use write_range",
+    advice: str = "",
     but: tuple[int, int] | None = None,
 ) -> None:
-    """Refuse a range that is not empty; `but` is not looked at.
+    """Refuse a range that is not empty; the cell `but` may hold something.
 
     Raises:
         ToolError: If the range has values, merged cells or a table.
@@ -152,7 +153,9 @@ def check_empty(
     taken += [table.cells.coord for table in tables_of(sheet) if not cells.isdisjoint(table.cells)]
     if taken:
         some = ", ".join(taken[:3])
-        msg = f"{cells.coord} is not empty ({some}); {advice}"
+        used = sheet.used()
+        free = "" if used is None else f" (the next free row is {used.max_row + 1})"
+        msg = f"{cells.coord} is not empty ({some}); {advice or f'choose empty cells{free}, or use write_range'}"
         raise ToolError(msg)
 
 

@@ -12,7 +12,8 @@ from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_charts import charts_of
 from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW, ExcelFile
 from callboard.actors.servers.documents._excel_tables import tables_of
-from callboard.actors.servers.documents._tables import short
+from callboard.actors.servers.documents._excel_values import NOT_COMPUTED
+from callboard.actors.servers.documents._tables import nearest, short
 from callboard.messages import Control
 
 if TYPE_CHECKING:
@@ -23,9 +24,13 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._excel_charts import Chart
     from callboard.actors.servers.documents._excel_sheet import Sheet
     from callboard.actors.servers.documents._excel_tables import Table
-    from callboard.actors.servers.documents._tables import Answer
+from callboard.actors.servers.documents._tables import Answer
 
 _MAX_HEADER = 30
+_FIRST_ROWS = 3
+_FIRST_COLUMNS = 8
+_LONGEST_CELL = 24
+"""Limits of the content that an observation shows: rows, columns, characters of a cell."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +62,11 @@ def find_all(file: ExcelFile) -> list[Control]:
     tables = charts = 0
     for number, sheet in enumerate(file.sheets, start=1):
         found.extend(_of_sheet(sheet, number))
-        for table in tables_of(sheet):
+        here = tables_of(sheet)
+        used = sheet.used() if here else None
+        for table in here:
             tables += 1
-            found.append(_of_table(table, number, tables))
+            found.append(_of_table(table, number, tables, used))
         for chart in charts_of(sheet):
             charts += 1
             found.append(_of_chart(chart, number, charts))
@@ -76,13 +83,33 @@ def _of_sheet(sheet: Sheet, number: int) -> Iterator[Control]:
     if used:
         header: list[JsonValue] = [short(text) for text in header_of(sheet, used)[:_MAX_HEADER]]
         about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "cells": used.coord, "header": header}
+        about |= _content(sheet, used)
         name = f"{sheet.title}!{used.coord}"
         yield Control(id=f"range-{number}", name=name, kind="range", visible=visible, detail=about)
 
 
-def _of_table(table: Table, number: int, count: int) -> Control:
+def _content(sheet: Sheet, cells: CellRange) -> dict[str, JsonValue]:
+    """Count the rows below a header, and read the first ones by address."""
+    last_row = min(cells.max_row, cells.min_row + _FIRST_ROWS)
+    last_column = min(cells.max_col, cells.min_col + _FIRST_COLUMNS - 1)
+    rows: dict[str, JsonValue] = {}
+    for row in range(cells.min_row + 1, last_row + 1):
+        values: list[JsonValue] = []
+        for column in range(cells.min_col, last_column + 1):
+            value = sheet.value(row, column)
+            if value is None and sheet.is_formula(row, column):
+                value = NOT_COMPUTED
+            values.append(short(value, _LONGEST_CELL) if isinstance(value, str) else value)
+        rows[f"{get_column_letter(cells.min_col)}{row}"] = values
+    return {"rows": cells.max_row - cells.min_row, "first_rows": rows}
+
+
+def _of_table(table: Table, number: int, count: int, used: CellRange | None) -> Control:
     header: list[JsonValue] = [*table.columns]
     about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "cells": table.cells.coord, "header": header}
+    about |= _content(table.sheet, table.cells)
+    if used is not None and used.coord == table.cells.coord:
+        del about["first_rows"]  # the used range shows them
     visible = table.sheet.state == "visible"
     return Control(id=f"table-{count}", name=table.name, kind="table", visible=visible, detail=about)
 
@@ -99,13 +126,15 @@ def find(file: ExcelFile, control_id: str, control_name: str = "") -> Control:
     Raises:
         ToolError: If the control does not exist, or has another name now.
     """
-    for control in find_all(file):
+    controls = find_all(file)
+    for control in controls:
         if control.id == control_id:
             if control_name and control.name != control_name:
                 msg = f"{control_id!r} is now called {control.name!r}, not {control_name!r}; observe it again"
                 raise ToolError(msg)
             return control
     msg = f"there is no control {control_id!r} in the workbook; observe it again to see its controls"
+    msg += nearest(control_id, [name for control in controls for name in (control.id, control.name)])
     raise ToolError(msg)
 
 
@@ -228,7 +257,8 @@ def column_of(sheet: Sheet, cells: CellRange, name: str, *, header: bool) -> int
     """Find a column of a range by its header or letter.
 
     Returns:
-        The column's number on the sheet. A header takes precedence over a letter.
+        The column's number on the sheet. A header takes precedence over a letter, and a letter over a header in other
+        capitals.
 
     Raises:
         ToolError: If there is no such column, or two with that header.
@@ -243,8 +273,15 @@ def column_of(sheet: Sheet, cells: CellRange, name: str, *, header: bool) -> int
         for column in range(cells.min_col, cells.max_col + 1):
             if get_column_letter(column) == name.upper():
                 return column
+    alike = [title for title in names if title.casefold() == name.casefold()]
+    if len(alike) == 1:
+        return cells.min_col + names.index(alike[0])
     known = ", ".join(repr(title) for title in names if title)
-    msg = f"there is no column {name!r} in {cells.coord}" + (f"; there are: {known}" if known else "")
+    msg = (
+        f"there is no column {name!r} in {cells.coord}"
+        + (f"; there are: {known}" if known else "")
+        + nearest(name, filter(None, names))
+    )
     raise ToolError(msg)
 
 

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._excel_file import ExcelFile
     from callboard.actors.servers.documents._excel_sheet import Sheet
 
-NOT_COMPUTED = "(not computed)"
-"""The value that is shown for a formula without a result."""
-
 
 def results_of(file: ExcelFile, sheet: Sheet, cells: CellRange) -> dict[tuple[int, int], JsonValue]:
     """Compute the formulas of a range that have no stored result."""

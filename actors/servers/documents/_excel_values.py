@@ -16,6 +16,8 @@ from callboard.actors.servers.documents._tables import clean
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
+NOT_COMPUTED = "(not computed)"
+"""The value that is shown for a formula without a result."""
 _MAX_TEXT = 32_767
 _MAX_EXACT = 10**15
 _EPOCH = dt.datetime(1900, 3, 1)  # noqa: DTZ001 - a workbook's dates have no time zone

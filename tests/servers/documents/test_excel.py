@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 HEADER = ["Month", "Revenue", "Cost"]
 ROWS = [["Feb", 20, 5], ["Jan", 10.5, 7], ["mar", 30, 6]]
+FIRST_ROWS = {f"A{number}": row for number, row in enumerate(ROWS, 2)}
 TEXTS = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), min_size=1, max_size=20
 )
@@ -64,9 +65,28 @@ def test_sheets_used_ranges_tables_and_charts_are_controls_with_stable_ids(book:
     assert {name: control["name"] for name, control in found.items()} == {
         "sheet-1": "Sheet1", "range-1": "Sheet1!A1:C4", "table-1": "Sales", "chart-1": "Trend", "sheet-2": "Empty",
     }  # fmt: skip
-    assert found["table-1"]["detail"] == {"sheet": "sheet-1", "cells": "A1:C4", "header": HEADER}
+    assert found["table-1"]["detail"] == {"sheet": "sheet-1", "cells": "A1:C4", "header": HEADER, "rows": 3}
+    assert found["range-1"]["detail"] == found["table-1"]["detail"] | {"first_rows": FIRST_ROWS}
     tree = call("get_tree", book.name)["children"]
     assert [child["id"] for child in tree[0]["children"]] == ["range-1", "table-1", "chart-1"]
+
+
+def test_a_look_shows_the_first_rows_and_counts_all(workspace: Path, call: Call) -> None:
+    call("create_document", path="wide.xlsx")
+    rows = [[f"{number} {'x' * 40}", *range(10)] for number in range(50)]
+    call("write_range", "wide.xlsx", values=[list(range(11)), *rows], cell="B3")
+    (found,) = [each for each in call("get_controls", "wide.xlsx")["controls"] if each["kind"] == "range"]
+    assert (found["name"], found["detail"]["rows"]) == ("Sheet1!B3:L53", 50)
+    assert found["detail"]["first_rows"] == {
+        f"B{number + 4}": [f"{number} {'x' * 21}…", *range(7)] for number in range(3)
+    }
+
+
+def test_a_table_apart_from_the_other_cells_shows_its_own_rows(book: Path, call: Call) -> None:
+    call("write_range", book.name, values=[["note"]], cell="F9")
+    found = {each["id"]: each["detail"] for each in call("get_controls", book.name)["controls"]}
+    assert (found["range-1"]["cells"], found["range-1"]["rows"]) == ("A1:F9", 8)
+    assert found["table-1"]["first_rows"] == FIRST_ROWS
 
 
 def test_a_range_is_read_by_cells_sheet_or_control(book: Path, call: Call) -> None:
@@ -155,8 +175,25 @@ def test_a_table_is_a_real_one_with_a_header_and_its_own_name(book: Path, call: 
     assert call("insert_table", book.name, header=["a"], rows=[[1]], cell="F1")["table"] == "Table1"
     plain = call("insert_table", book.name, header=["a"], rows=[[1]], cell="H1", table=False)
     assert plain == {"sheet": "Sheet1", "cells": "H1:H2", "table": None}
-    with pytest.raises(ToolError, match="is not empty"):
+    with pytest.raises(ToolError, match=r"is not empty .* choose empty cells \(the next free row is 5\)"):
         call("insert_table", book.name, header=["a"], rows=[[1]], cell="C4")
+
+
+def test_errors_name_what_a_wrong_name_may_mean(book: Path, call: Call) -> None:
+    with pytest.raises(ToolError, match=r"no column 'Revenues' in A1:C4; there are: .*; is 'Revenue' meant"):
+        call("sort_range", book.name, by=[{"column": "Revenues"}])
+    with pytest.raises(ToolError, match=r"no control 'table1' in the workbook; .* is 'table-1' meant\?"):
+        call("sort_range", book.name, by=[{"column": "Revenue"}], control_id="table1")
+    with pytest.raises(ToolError, match=r"to see its controls$"):
+        call("sort_range", book.name, by=[{"column": "Revenue"}], control_id="xyz")
+
+
+def test_a_column_may_be_named_in_other_capitals_if_only_one_is_called_so(book: Path, call: Call) -> None:
+    call("sort_range", book.name, by=[{"column": "revenue"}])
+    assert values(call, cells="B2:B4") == [[10.5], [20], [30]]
+    call("write_range", book.name, values=[["COST", "Cost"], [1, 2]], cell="F1")
+    with pytest.raises(ToolError, match="no column 'cost'"):
+        call("sort_range", book.name, by=[{"column": "cost"}], cells="F1:G2")
 
 
 def test_rows_are_sorted_as_excel_does(book: Path, call: Call) -> None:
