@@ -21,6 +21,7 @@ from callboard.actors.client import RootClient, Submission, TaskHandle
 from callboard.actors.commands import (
     Approved,
     Dispatcher,
+    MayChange,
     McpSession,
     McpSurface,
     Policy,
@@ -238,6 +239,7 @@ class Supervisor:
             dispatcher=Dispatcher(self._stream, self._clock, self._secrets),
             policy=Policy(settings.policy.all_rules, explain=settings.policy.explain),
             approved=Approved(),
+            may_change=MayChange(),
             secrets=self._secrets,
             budgets=Budgets(settings.budget),
             lanes=self._lanes,
@@ -423,8 +425,8 @@ class Supervisor:
             ValueError: If a text in it is not valid Unicode and could not be journaled, or its id contains a secret.
             JournalError: If it can't be journaled; it was not started.
             UnknownTargetError: If it names a target that no server offers.
-            TaskRefusedError: If its id or key was used for a different task, its conversation is no longer kept, or its
-                target can't be worked on.
+            TaskRefusedError: If its id or key was used for a different task, its conversation is no longer kept, its
+                target can't be worked on, or a file in `may_change` does not exist or could not be brought back.
             SupervisorStoppedError: If the supervisor is stopping or stopped.
         """
         return self._submission.submit(task)

@@ -134,6 +134,12 @@ class Submission:
 
     def _submits(self, tasks: Sequence[Task]) -> list[Submit]:
         """Look up the targets and conversations that tasks name."""
+        if not self._journal.survives and any(task.may_change for task in tasks):
+            msg = (
+                "may_change needs a journal in a file, beside which the version before a change is kept: set "
+                "`journal.path`, or leave out may_change, so that each overwriting is approved"
+            )
+            raise TaskRefusedError(msg)
         sessions = {task.session for task in tasks if task.session is not None}
         with self.client.while_open():
             found = self._lookup.targets(tasks)
@@ -232,4 +238,5 @@ def _asked_for(task: Task) -> str:
 def _described(task: Task) -> str:
     requests = "; ".join([task.request] if task.request else [step.request for step in task.plan])
     on = f" on {task.target}" if task.target is not None else ""
-    return f"{requests!r:.200}{on}"
+    change = f", and may change {', '.join(task.may_change)}" if task.may_change else ""
+    return f"{requests!r:.200}{on}{change}"

@@ -6,6 +6,7 @@ from callboard.actors.commands._dispatcher import Dispatcher, stopped
 from callboard.actors.commands._doors import doors
 from callboard.actors.commands._life import ServerLife
 from callboard.actors.commands._lookup import TargetLookup
+from callboard.actors.commands._may_change import MayChange
 from callboard.actors.commands._mcp_client import McpSession, RemoteTool, open_sessions
 from callboard.actors.commands._mcp_program import program_needed
 from callboard.actors.commands._mcp_surface import McpSurface
@@ -21,6 +22,7 @@ __all__ = [
     "BoundTool",
     "Dispatcher",
     "Facts",
+    "MayChange",
     "McpSession",
     "McpSurface",
     "Place",

@@ -11,6 +11,7 @@ from callboard.actors.journal._memory import MemoryJournal
 from callboard.actors.journal._pictures import without_pictures
 from callboard.actors.journal._reader import JournalReader, TaskLine
 from callboard.actors.journal._row import Row
+from callboard.actors.journal._versions import Versions
 from callboard.actors.journal._writer import FileJournal
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "MemoryJournal",
     "Row",
     "TaskLine",
+    "Versions",
     "settle",
     "without_pictures",
 ]

@@ -99,6 +99,7 @@ class DocumentServer(Server):
 
     name = "documents"
     resource_kinds = ("file", "sheet", "range")
+    keeps_versions = True
     settles = False  # a document changes only by a call, and is quiet when that returns
 
     def __init__(self, workspace: Path, *, max_bytes: int = 50_000_000) -> None:
@@ -163,6 +164,10 @@ class DocumentServer(Server):
         if tool in {"write_range", "set_formula"} and not self._excel.overwrites(document, tool, arguments):
             return set()
         return {Hazard.OVERWRITES}
+
+    def overwritten(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> Collection[str]:
+        """Name the document of the target, for a tool that replaces what stands in it and nothing else."""
+        return (_document_of(target),) if tool in OVERWRITING else ()
 
     def canonical(
         self,
