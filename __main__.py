@@ -34,6 +34,7 @@ from callboard.terminal import (
     examine,
     fail,
     go_on,
+    journal_in,
     keep_inside,
     kept,
     list_tasks,
@@ -54,6 +55,8 @@ from callboard.terminal import (
     take_over,
     terminal,
     there,
+    undo_command,
+    undo_task,
     warn,
 )
 
@@ -97,6 +100,16 @@ Model = Annotated[
         metavar="[KIND=]NAME",
         help="A model, such as host=openai:gpt-5, in place of the settings'; without a kind of agent, for all of them. "
         "May be repeated, or take several with commas between.",
+        show_default=False,
+    ),
+]
+MayChange = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--may-change",
+        metavar="FILE",
+        help="A document, by its path in the workspace, that the task may overwrite without an approval; "
+        "`callboard undo` brings it back. May be repeated; adds to the task's own.",
         show_default=False,
     ),
 ]
@@ -149,6 +162,7 @@ def run(
         Path | None, typer.Option(help="Where the folder's copy goes.", show_default="runs/<folder>-<number>")
     ] = None,
     model: Model = None,
+    may_change: MayChange = None,
     journal: JournalFile = None,
     record: Record = None,
     as_json: AsJson = False,
@@ -173,6 +187,7 @@ def run(
         models = models_of(model or ())
         changes = _changes(who, log_file, journal, log=log) | {"models": models | _recording(record)}
         task, placed = prepare(path, settings, output, changes)
+        task = task.model_copy(update={"may_change": (*task.may_change, *(may_change or ()))})
         again = resume_command(placed, settings if path.is_file() else placed.base, journal, models)
         shown = Secrets(placed.secrets).as_kept(task)
         copy = placed.base if path.is_dir() else None
@@ -180,7 +195,7 @@ def run(
             print_head(console, shown, copy, who.remark)
             warn(supervisor.warnings)
             result = play(supervisor, who.sign(task), _stage(console, who, log=log))
-            print_result(console, result)
+            print_result(console, result, undo_command(task, result, journal_in(placed)))
             if as_json:
                 typer.echo(result.model_dump_json(indent=2))
         raise typer.Exit(EXIT_CODES[result.outcome])
@@ -224,8 +239,8 @@ def resume(
             with kept(resume_command(settings, path, journal, models)), Supervisor.start(settings) as supervisor:
                 warn(supervisor.warnings)
                 results = go_on(supervisor, left, _stage(console, who, log=log))
-        for result in results:
-            print_result(console, result)
+        for history, result in zip(left, results, strict=True):
+            print_result(console, result, undo_command(history.task, result, journal_in(settings)))
         if as_json:
             typer.echo(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
         outcomes = [result.outcome for result in results if not result.ok]
@@ -253,6 +268,27 @@ def show(
     """
     with mistakes():
         show_task(terminal(), task, journal, as_json=as_json)
+
+
+@app.command("undo")
+def undo(
+    task: Annotated[str, typer.Argument(show_default=False, help="A task's id, or the beginning of it.")],
+    journal: Journal = None,
+    *,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="One of its files. May be repeated.", show_default="all of its files"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring back the files that a task was allowed to change, as they were before it.
+
+    Those that it names in may_change; their versions from before its first change
+    are kept as long as the journal keeps the task. If one of them was changed
+    since by another program or task, or is open in one, nothing is brought back.
+    """
+    with mistakes():
+        undo_task(terminal(), task, journal, file or (), as_json=as_json)
 
 
 @app.command("logs")
@@ -340,7 +376,7 @@ def check(
     with mistakes(), tempfile.TemporaryDirectory() as folder:
         quiet = {
             "log": {"stream": "off", "file": None},
-            "journal": {"path": None},
+            "journal": {"path": Path(folder, "trial.db"), "durability": "process"},
             "models": models_of(model or ()) | {"record": None},
             "system": {"safe_guard": False, "ask_question": False},
         }

@@ -461,6 +461,27 @@ class Supervisor:
         """
         return self._submission.handle(task_id)
 
+    def undo(self, task_id: str, *files: str) -> dict[Path, bool]:
+        """Bring back the files that a task changed and names in `may_change`, as they were before its first change.
+
+        All files are checked first: if one of them can't be brought back, none is. Idempotent.
+
+        Args:
+            task_id: A task that is over, and that the journal has.
+            files: Files to bring back, by their names in `may_change` or their paths; by default all.
+
+        Returns:
+            Each file, with whether it was brought back, or was so already.
+
+        Raises:
+            UndoRefusedError: If the task is not over, no version is kept, or a file was changed since by another
+                program or task, is open in one, or can't be written. The message says where its version before is.
+            UnknownTaskError: If there is no such task.
+            JournalError: If the journal can't be read.
+            OSError: If a file can't be written; those before it are brought back.
+        """
+        return self._submission.undo(task_id, files)
+
     def pending(self) -> tuple[TaskHandle, ...]:
         """Return the handles of all unfinished tasks, recovered ones included."""
         return self._submission.pending()

@@ -15,7 +15,7 @@ from callboard.terminal._commands import (
     warn,
 )
 from callboard.terminal._doctor import examine
-from callboard.terminal._journals import SETTINGS_FILE, list_tasks, print_log, resume_command, settings_at
+from callboard.terminal._journals import SETTINGS_FILE, journal_in, list_tasks, print_log, resume_command, settings_at
 from callboard.terminal._people import Attendance, attendance
 from callboard.terminal._place import keep_inside, prepare, started
 from callboard.terminal._results import print_head, print_result, print_verdicts, replay_task
@@ -24,6 +24,7 @@ from callboard.terminal._show import show_task
 from callboard.terminal._takeover import kept, take_over
 from callboard.terminal._text import terminal
 from callboard.terminal._tools import list_tools
+from callboard.terminal._undo import undo_command, undo_task
 
 __all__ = [
     "EXIT_CODES",
@@ -38,6 +39,7 @@ __all__ = [
     "examine",
     "fail",
     "go_on",
+    "journal_in",
     "keep_inside",
     "kept",
     "list_tasks",
@@ -58,5 +60,7 @@ __all__ = [
     "take_over",
     "terminal",
     "there",
+    "undo_command",
+    "undo_task",
     "warn",
 ]

@@ -28,10 +28,12 @@ class CallRecord:
         self._command = command
         self.session = run.assign.session or run.assign.task_id
         self._asked = 0
+        self._kept: set[str] = set()
 
     def foresee(self, path: str, before: str, after: str, answer: JsonValue) -> None:
         """Record a file write ahead, so that its outcome is known after a crash."""
-        note = Foreseen(call_id=self._command.call_id, path=path, before=before, after=after, answer=answer)
+        kept = path in self._kept
+        note = Foreseen(call_id=self._command.call_id, path=path, before=before, after=after, answer=answer, kept=kept)
         self._context.services.may_change.foresee(self._command.task_id, note)
         self._context.keep_now(self._run, note)
 
@@ -41,6 +43,7 @@ class CallRecord:
         versions = services.journal.versions
         if versions is not None and services.may_change.keeps(task_id, name, path, data):
             versions.keep(task_id, data)
+            self._kept.add(path)
 
     def post(self, text: str) -> None:
         """Post a note of the tool to the blackboard."""

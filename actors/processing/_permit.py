@@ -91,7 +91,7 @@ async def ruling(
         inexact=sorted(facts.inexact if asked.explain else facts.inexact & asked.arguments),
         resources={name: dict(known) for name, known in facts.resources.items()} if facts.resources else {},
         waived=waived,
-        **({"may_change": list(facts.may_change)} if facts.may_change else {}),
+        may_change=list(facts.may_change),
     )
     return (type(ruled)(Verdict.ALLOW, ruled.reason) if waived else ruled), facts
 
