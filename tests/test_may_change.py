@@ -232,7 +232,7 @@ def test_a_name_of_no_file_is_refused_with_those_that_are_there(run, workspace, 
 
 
 def test_without_a_journal_in_a_file_the_task_is_refused(run):
-    with pytest.raises(TaskRefusedError, match="journal.path"):
+    with pytest.raises(TaskRefusedError, match=r"journal\.path"):
         run(journal=None).submit(may("prices.xlsx"))
 
 
@@ -419,7 +419,7 @@ def test_of_several_files_none_or_the_chosen_ones_are_brought_back(run, workspac
     with pytest.raises(UndoRefusedError, match="nothing was brought back"):
         supervisor.undo("t")
     assert cell_of(workspace, "list.xlsx") == 2
-    with pytest.raises(UndoRefusedError, match="no file 'other.xlsx'"):
+    with pytest.raises(UndoRefusedError, match=r"no file 'other\.xlsx'"):
         supervisor.undo("t", "other.xlsx")
     assert supervisor.undo("t", "list.xlsx") == {workspace / "list.xlsx": True}
     assert (workspace / "list.xlsx").read_bytes() == before

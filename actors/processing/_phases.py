@@ -1,11 +1,14 @@
-"""Types of the four phases; a phase gets the results of earlier phases as arguments."""
+"""Types of the four phases.
+
+A phase gets the results of earlier phases as arguments.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from callboard.actors.commands import stopped
@@ -61,6 +64,11 @@ class Services:
     shared: SharedNotes = field(default_factory=SharedNotes)
     people: PeopleLine = field(default_factory=PeopleLine)
     listed: ListedTargets = field(default_factory=ListedTargets)
+
+    @cached_property
+    def picture_kinds(self) -> frozenset[str]:
+        """The kinds of agents that see only their target's picture."""
+        return frozenset(kind for kind, spec in self.agents.items() if by_picture(kind, spec.response))
 
 
 _usage = maker(Usage)
@@ -144,11 +152,17 @@ class Context:
 
     @property
     def is_operator(self) -> bool:
-        """True for an operator: its model sees the target's picture and no list of controls."""
-        return by_picture(self.kind, self.spec.response)
+        """True for an operator.
+
+        Its model sees the target's picture and no list of controls.
+        """
+        return self.kind in self.services.picture_kinds
 
     def tell(self, name: EventName, run: Run, **data: Any) -> None:
-        """Emit an event with the task, run, agent, state and step it belongs to."""
+        """Emit an event with its context.
+
+        The context is the task, run, agent, state and step.
+        """
         self.services.stream.emit(
             name,
             task_id=run.assign.task_id,
@@ -160,7 +174,10 @@ class Context:
         )
 
     def tell_phases(self, run: Run) -> None:
-        """Emit an event for each ended phase that the end of no step will report."""
+        """Emit an event for each ended phase outside a step.
+
+        The end of no step will report these phases.
+        """
         tell_phases(self.services.stream.emit, run, self.meter.phases)
         self.meter.phases.clear()
 
@@ -185,7 +202,9 @@ class Context:
         await self.services.journal.keep(self._row(run, note))
 
     def keep_now(self, run: Run, note: OnTheWay) -> None:
-        """Append a note from a tool's thread and block until it is durable.
+        """Append a note and block until it is durable.
+
+        For a tool's thread.
 
         Raises:
             JournalError: If the note can't be written.
@@ -199,7 +218,10 @@ class Context:
 
 
 def tell_phases(emit: Callable[..., None], run: Run, phases: Iterable[Mapping[str, Any]]) -> None:
-    """Emit an event for each phase that the end of no step reports."""
+    """Emit an event for each phase outside a reported step.
+
+    The end of no step reports these phases.
+    """
     for ended in phases:
         emit(
             EventName.PHASE_ENDED,

@@ -69,10 +69,10 @@ _COMPUTER_USE = (
 
 
 def system_of(request: ModelRequest) -> str:
-    """Write the system message: role, rules, tools, the state's statuses, and the answer's form.
+    """Write the system message.
 
-    The statuses and tools available at this step are in the user message: providers and servers cache the unchanged
-    prefix of a prompt.
+    It has the role, the rules, tools, the state's statuses, and the answer's form. The statuses and tools available at
+    this step are in the user message: providers and servers cache the unchanged prefix of a prompt.
     """
     statuses = "\n".join(_status(request, status) for status in request.statuses)
     words = f"## Status\n\nStatus is one of these words:\n\n{statuses}"
@@ -117,7 +117,10 @@ def _answer(request: ModelRequest) -> Iterator[str]:
 
 
 def examples(response: type[AgentResponse], parts: Mapping[str, Sequence[str]]) -> Iterator[Example]:
-    """Yield a schema's examples whose decision has exactly the keys in `parts` for its status."""
+    """Yield a schema's examples that fit their status.
+
+    Their decision has exactly the keys in `parts` for the status.
+    """
     for example in response.examples:
         decision = example.answer["Decision"]
         if [key for key in decision if key not in IN_DECISION] == list(parts.get(decision["Status"], ())):

@@ -1,4 +1,4 @@
-"""What there is in a Word document: headings, paragraphs and tables, each with an id."""
+"""The controls of a Word document: headings, paragraphs and tables."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Found:
-    """A control and the block behind it."""
+class WordControl:
+    """A control and its block."""
 
     control: Control
     block: Block
@@ -33,7 +33,7 @@ class Found:
         """The paragraph or heading.
 
         Raises:
-            ToolError: If it is a table.
+            ToolError: If the control is a table.
         """
         if isinstance(self.block, Paragraph):
             return self.block
@@ -45,7 +45,7 @@ class Found:
         """The table.
 
         Raises:
-            ToolError: If it is a heading or a paragraph.
+            ToolError: If the control is a heading or a paragraph.
         """
         if isinstance(self.block, Table):
             return self.block
@@ -53,13 +53,14 @@ class Found:
         raise ToolError(msg)
 
 
-def find_all(file: WordFile) -> list[Found]:
-    """List the controls in order: ``heading-1``, ``paragraph-1``, ``table-1`` …, counted by kind.
+def find_all(file: WordFile) -> list[WordControl]:
+    """List the controls in order, numbered by kind.
 
-    Empty paragraphs count, so that a number stays while text is written into one, but are not listed.
+    The ids are ``heading-1``, ``paragraph-1``, ``table-1`` and so on. Empty paragraphs are counted but not listed, so
+    that the numbers stay the same when text is written into one.
     """
     counts = {"heading": 0, "paragraph": 0, "table": 0}
-    found: list[Found] = []
+    found: list[WordControl] = []
     heading = ""
     for block in file.blocks():
         if isinstance(block, Table):
@@ -76,28 +77,31 @@ def find_all(file: WordFile) -> list[Found]:
             heading = heading if level is None else name
         counts[kind] += 1
         if name or kind == "table":
-            found.append(Found(Control(id=f"{kind}-{counts[kind]}", name=name, kind=kind, detail=detail), block))
+            found.append(WordControl(Control(id=f"{kind}-{counts[kind]}", name=name, kind=kind, detail=detail), block))
     return found
 
 
-def find(file: WordFile, control_id: str, control_name: str = "") -> Found:
-    """Find a control by its id, and check its name where one is given.
+def find(file: WordFile, control_id: str, control_name: str = "") -> WordControl:
+    """Find a control by its id, and check the given name.
 
     Raises:
-        ToolError: If it is not there, or is called something else now.
+        ToolError: If the control does not exist, or has another name now.
     """
     for found in find_all(file):
         if found.control.id == control_id:
             if control_name and found.control.name != control_name:
-                msg = f"{control_id!r} is now called {found.control.name!r}, not {control_name!r}; look again"
+                msg = f"{control_id!r} is now called {found.control.name!r}, not {control_name!r}; observe it again"
                 raise ToolError(msg)
             return found
-    msg = f"there is no control {control_id!r} in the document; look again to see what there is"
+    msg = f"there is no control {control_id!r} in the document; observe it again to see its controls"
     raise ToolError(msg)
 
 
 def tree(file: WordFile, name: str) -> Answer:
-    """Order the controls by headings: each holds what follows it, down to the next of its level."""
+    """Arrange the controls in a tree, below their headings.
+
+    A heading holds the controls up to the next heading of its level or a higher one.
+    """
     top: list[JsonValue] = []
     open_lists: list[tuple[int, list[JsonValue]]] = [(-1, top)]
     for found in find_all(file):
@@ -118,5 +122,5 @@ def tree(file: WordFile, name: str) -> Answer:
 
 def header_of(table: Table) -> list[str]:
     """Read the texts of a table's first row."""
-    first = table._tbl.tr_lst[:1]  # reads one row without measuring the whole table
+    first = table._tbl.tr_lst[:1]  # python-docx would lay out the whole table for one row
     return [visible_text(cell) for row in first for cell in row.iterchildren(qn("w:tc"))]
