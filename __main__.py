@@ -294,11 +294,12 @@ def undo(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring back the files that a task was allowed to change, as they were before it.
+    """Bring back files as they were before a task.
 
-    Those that it names in may_change; their versions from before its first change
-    are kept as long as the journal keeps the task. If one of them was changed
-    since by another program or task, or is open in one, nothing is brought back.
+    These are the files that it changed and names in may_change; their versions
+    from before its first change are kept as long as the journal keeps the task.
+    If one of them was changed since by another program or task, or is open in
+    one, nothing is brought back.
     """
     with mistakes():
         undo_task(terminal(), task, journal, file or (), as_json=as_json)

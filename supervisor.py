@@ -462,7 +462,9 @@ class Supervisor:
         return self._submission.handle(task_id)
 
     def undo(self, task_id: str, *files: str) -> dict[Path, bool]:
-        """Bring back the files that a task changed and names in `may_change`, as they were before its first change.
+        """Bring back files as they were before a task's first change.
+
+        They are the files that it changed and names in `may_change`.
 
         All files are checked first: if one of them can't be brought back, none is. Idempotent.
 

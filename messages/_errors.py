@@ -123,7 +123,10 @@ class WouldDeadlockError(CallboardError):
 
 
 class UndoRefusedError(CallboardError):
-    """A task's files can't be brought back to their versions before it; the text says why, for each of them."""
+    """A task's files can't be brought back.
+
+    The text says why, for each of them.
+    """
 
 
 class NotWaitingError(CallboardError):

@@ -45,7 +45,10 @@ def print_head(console: Console, task: Task, copy: Path | None, remark: str) -> 
 
 
 def print_result(console: Console, result: TaskResult, undo: str = "") -> None:
-    """Print the outcome of a task, its causes and results, and the command that undoes its changes, if there is one."""
+    """Print the outcome of a task, its causes and its results.
+
+    `undo` is the command that undoes its changes, if there is one.
+    """
     ended = Text(result.outcome.value.replace("_", " "), style=GOOD if result.ok else BAD)
     ended.append(f" in {result.seconds:.1f} s", style="default")
     console.print(ended.append(f": {plain(result.comment)}" if result.comment else "", style="default"))

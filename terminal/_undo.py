@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 def undo_task(console: Console, task_id: str, path: Path | None, files: Sequence[str], *, as_json: bool) -> None:
-    """Bring back the files of a task, found by the beginning of its id, and print them."""
+    """Bring back the files of a task, and print them.
+
+    The task is found by the first characters of its id.
+    """
     with JournalReader.open(journal_at(path)) as reader:
         found = find_task(reader, task_id)
         over = next(task.ended is not None for task in reader.tasks() if task.id == found)
@@ -40,7 +43,10 @@ def undo_task(console: Console, task_id: str, path: Path | None, files: Sequence
 
 
 def undo_command(task: Task, result: TaskResult, journal: Path | None) -> str:
-    """Format the command that brings back what a task changed; empty if there is nothing that it could bring back."""
+    """Format the command that undoes a task's changes.
+
+    Empty if it could bring nothing back.
+    """
     changed = [Path(each).as_posix() for each in result.changed]
     if journal is None or not any(each.endswith(f"/{name}") for each in changed for name in task.may_change):
         return ""

@@ -1,4 +1,4 @@
-"""The caller's side of the root: its client, task submission, handles, and the undo of a task."""
+"""The caller's side of the root: client, submission, handles, undo."""
 
 from callboard.actors.client._client import RootClient
 from callboard.actors.client._handle import TaskHandle

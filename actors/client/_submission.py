@@ -125,7 +125,7 @@ class Submission:
         return TaskHandle(ended[0], over, self, 0)
 
     def undo(self, task_id: str, files: Sequence[str]) -> dict[Path, bool]:
-        """Bring back the files of a task that is over; see `Supervisor.undo`."""
+        """Bring back an ended task's files; see `Supervisor.undo`."""
         if not self.handle(task_id).done():
             msg = f"{task_id} is not over: cancel it first, or wait for its end"
             raise UndoRefusedError(msg)

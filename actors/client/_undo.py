@@ -1,4 +1,4 @@
-"""Undo of a task: the files that it may change get their versions from before it."""
+"""Undo of a task: its files get back their earlier versions."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ class _Changed:
     before: str
     """The SHA-256 of its bytes before the task's first change."""
     after: set[str] = field(default_factory=set)
-    """The SHA-256 of what the task wrote into it."""
+    """The SHA-256 of each version that the task wrote."""
     others: bool = False
     """Whether someone else changed it between two changes of the task."""
     found: bytes | None = None
-    """What it holds now; None if it is gone."""
+    """Its bytes now; None if it is gone."""
     mode: int | None = None
     """Its permissions now."""
 
 
 def undo(rows: Iterable[Row], versions: Versions, task_id: str, files: Collection[str] = ()) -> dict[Path, bool]:
-    """Bring back the versions of files from before a task's first change.
+    """Bring back files as they were before a task's first change.
 
     All files are checked first. A file that is gone is made again, in its folder.
 
@@ -96,7 +96,10 @@ def _is_called(path: Path, name: str) -> bool:
 
 
 def _look(file: _Changed) -> str:
-    """Look at what a file holds, and return why it can't be brought back; empty if it can, or is so already."""
+    """Read a file, and return why it can't be brought back.
+
+    Empty if it can, or is as before already.
+    """
     path = file.path
     if os.path.realpath(path) != str(path):
         return "is another place by now, through a link"
@@ -130,7 +133,10 @@ def _digest(data: bytes) -> str:
 
 
 def _bring_back(file: _Changed, data: bytes) -> bool:
-    """Replace a file, atomically and synced, unless it is as it was before; return whether it was replaced."""
+    """Replace a file, atomically and synced.
+
+    Returns False if it is as before already.
+    """
     if file.found is not None and _digest(file.found) == file.before:
         return False
     with spare_file(file.path, data, file.mode) as spare:

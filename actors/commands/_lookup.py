@@ -119,7 +119,7 @@ class TargetLookup:
 
 
 def _check_files(task: Task, files: Sequence[str], down: BaseException | None) -> None:
-    """Refuse a task that names a file for change which is not there, or there twice.
+    """Refuse a task whose `may_change` names no file, or two.
 
     Raises:
         TaskRefusedError: If it does; the message lists the files.

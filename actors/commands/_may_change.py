@@ -1,4 +1,4 @@
-"""The files that a task may change without an approval, and what it wrote into them."""
+"""The files that tasks may change without an approval."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class MayChange:
         self._lock = threading.Lock()
         self._names: dict[str, frozenset[str]] = {}
         self._written: dict[str, set[tuple[str, str]]] = {}
-        """What each task wrote, or was about to write: paths, each with the fingerprint of the bytes."""
+        """The writes of each task, also planned ones: paths, each with the fingerprint of the bytes."""
 
     def take(self, task: Task) -> None:
         """Take the names of a task."""
@@ -34,13 +34,16 @@ class MayChange:
             return self._names.get(task_id, frozenset())
 
     def foresee(self, task_id: str, note: Foreseen) -> None:
-        """Note what a task is about to write."""
+        """Note a write that a task is about to do."""
         with self._lock:
             if task_id in self._names:
                 self._written.setdefault(task_id, set()).add((note.path, note.after))
 
     def keeps(self, task_id: str, name: str, path: str, data: bytes) -> bool:
-        """Return whether the bytes of a file are a version to keep: not the task's own, in a file that it names."""
+        """Return whether the bytes of a file are to be kept.
+
+        They are if the task names the file, and did not write them itself.
+        """
         if name not in self.names(task_id):
             return False
         mark = hashlib.sha256(data).hexdigest()

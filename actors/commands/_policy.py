@@ -103,9 +103,9 @@ class Policy:
 
 
 def _lifted(rule: PolicyRule, ruling: Ruling, tool: ToolInfo, facts: Facts) -> Ruling:
-    """Lift a default rule whose only reason is that the call overwrites files that the task may change.
+    """Lift a default rule about overwriting files that the task may change.
 
-    The operator's own rules are never lifted, nor is any other hazard.
+    The call must have no other hazard. The operator's own rules are never lifted.
     """
     if not facts.may_change or facts.hazards != {Hazard.OVERWRITES} or not any(rule is each for each in DEFAULT_RULES):
         return ruling

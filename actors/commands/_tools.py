@@ -88,7 +88,10 @@ class BoundTool(ABC):
         """
 
     async def overwritten(self, arguments: Mapping[str, JsonValue]) -> Collection[str]:
-        """Name the files that a call overwrites, as tasks do in `may_change`; empty if they are not known."""
+        """Return the files that a call overwrites, as `may_change` names them.
+
+        Empty if they are unknown.
+        """
         return ()
 
     async def expected(self, arguments: Mapping[str, JsonValue]) -> str:

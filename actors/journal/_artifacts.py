@@ -108,12 +108,15 @@ def folder_of(task_id: str) -> str:
 
 
 def versions_of(journal: Path) -> Path:
-    """Return the folder of a journal's versions of files; as that of the artifacts, it has a folder per task."""
+    """Return the folder of a journal's versions of files.
+
+    Like that of the artifacts, it has a folder per task.
+    """
     return beside(journal, ".versions")
 
 
 def sweep(journal: Path, task_ids: Iterable[str]) -> None:
-    """Delete the artifacts, and the versions of files, of all tasks except these."""
+    """Delete the artifacts and versions of all tasks except these."""
     kept = {folder_of(task_id) for task_id in task_ids}
     for folder in (artifacts_of(journal), versions_of(journal)):
         for each in folder.iterdir() if folder.is_dir() else ():

@@ -26,9 +26,10 @@ class Versions:
         self._durable = durable
 
     def keep(self, task_id: str, data: bytes) -> Path:
-        """Store the bytes of a file, and return the path of the copy, which only its user can read.
+        """Store the bytes of a file, and return the path of the copy.
 
-        The copy is deleted when the journal drops the task. The same bytes are stored once a task.
+        Only its user can read the copy. It is deleted when the journal drops the task. A task stores the same bytes
+        once.
 
         Raises:
             JournalError: If they can't be written.
@@ -46,7 +47,7 @@ class Versions:
         return path
 
     def read(self, task_id: str, digest: str) -> bytes | None:
-        """Read a version by its digest; None if it is not stored, or damaged."""
+        """Read a version by its digest; None if it is lost or damaged."""
         try:
             data = self.path(task_id, digest).read_bytes()
         except OSError:

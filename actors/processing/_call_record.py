@@ -44,7 +44,10 @@ class CallRecord:
         self._context.keep_now(self._run, note)
 
     def keep_version(self, name: str, path: str, data: bytes) -> None:
-        """Keep the bytes of a file beside the journal, unless the task may not change it, or wrote them itself."""
+        """Keep the bytes of a file beside the journal.
+
+        They are not kept if the task may not change the file, or wrote them itself.
+        """
         services, task_id = self._context.services, self._command.task_id
         versions = services.journal.versions
         if versions is not None and services.may_change.keeps(task_id, name, path, data):

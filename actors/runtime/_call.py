@@ -49,7 +49,10 @@ class CallKeeper(Protocol):
         """
 
     def keep_version(self, name: str, path: str, data: bytes) -> None:
-        """Keep the bytes of a file before its change, if the task names it in `may_change`."""
+        """Keep the bytes of a file before it changes.
+
+        They are kept if the task names the file in `may_change`.
+        """
 
     def post(self, text: str) -> None:
         """Journal a note for all agents of the conversation."""

@@ -17,7 +17,7 @@ SPARES = ".callboard-*.tmp"
 
 
 def is_link(path: Path) -> bool:
-    """Recognise symbolic links, and on Windows every other reparse point (junctions)."""
+    """Return whether a path is a symbolic link or Windows reparse point."""
     try:
         about = path.lstat()
     except OSError:
@@ -26,7 +26,10 @@ def is_link(path: Path) -> bool:
 
 
 def lock_file(path: Path) -> str:
-    """Name the lock file that Office or LibreOffice keeps beside a document that it has open; empty if none."""
+    """Name the lock file of a document open elsewhere; empty if none.
+
+    Office and LibreOffice keep it beside the document.
+    """
     name = path.name
     for lock in (f"~${name}", f"~${name[2:]}", f".~lock.{name}#"):
         if os.path.lexists(path.with_name(lock)):
@@ -43,7 +46,9 @@ def read_file(path: Path) -> bytes:
 
 @contextlib.contextmanager
 def spare_file(path: Path, data: bytes, mode: int | None) -> Iterator[Path]:
-    """Write a new file beside another, synced; the body may give it the other's name, else it is removed.
+    """Write a new file beside another one, and sync it.
+
+    The body may rename it to the other's name; else it is deleted.
 
     Args:
         path: The other file, which need not exist.
@@ -65,7 +70,10 @@ def spare_file(path: Path, data: bytes, mode: int | None) -> Iterator[Path]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename durable; Windows can't open folders, and some file systems can't sync them."""
+    """Make a rename durable where the platform can.
+
+    Windows can't open folders, and some file systems can't sync them.
+    """
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)

@@ -236,7 +236,9 @@ class EffectGuard:
             self.keeper.foresee(str(path), before, after, answer)
 
     def keep_version(self, name: str, path: Path, data: bytes) -> None:
-        """Keep the bytes of a file that is about to be replaced, if the task names the file in `may_change`.
+        """Keep the bytes of a file that is about to be replaced.
+
+        They are kept if the task names the file in `may_change`.
 
         Raises:
             LeaseVoidError: If the lease or this call is void; nothing is kept.
@@ -349,7 +351,7 @@ def foresee(path: Path, before: str, after: str, answer: JsonValue = None) -> No
 
 
 def keep_version(name: str, path: Path, data: bytes) -> None:
-    """Keep the version of a file that the running call is about to replace.
+    """Keep a file's version before the running call replaces it.
 
     Call this before `foresee`; it blocks until the version is on the disk. It is kept only if the task names the file
     in `may_change`, and did not itself write these bytes, so that `callboard undo` can bring it back. A tool that runs

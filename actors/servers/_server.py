@@ -295,7 +295,7 @@ class Server(ABC):
         return set()
 
     def overwritten(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> Collection[str]:
-        """Name the files whose contents a call with the hazard `overwrites` replaces, each by the id of its target.
+        """Return the files that a call overwrites, by their targets' ids.
 
         If the task may change all of them, the call needs no approval by default. So it must name every file that the
         call overwrites, and nothing if one of them has no target, or is not kept by `keep_version`. It is asked only

@@ -171,7 +171,7 @@ class DocumentServer(Server):
         return {Hazard.OVERWRITES}
 
     def overwritten(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> Collection[str]:
-        """Name the document of the target, for a tool that replaces what stands in it and nothing else."""
+        """Return the target's document, for a tool that overwrites it alone."""
         return (_document_of(target),) if tool in OVERWRITING else ()
 
     def canonical(

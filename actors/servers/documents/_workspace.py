@@ -327,7 +327,7 @@ def _is_file(path: Path) -> bool:
 
 
 def _keep(old: Snapshot) -> None:
-    """Keep the version that is about to be replaced, if the task names the document in `may_change`."""
+    """Keep a document's bytes, if the task names it in `may_change`."""
     try:
         keep_version(old.document, old.path, old.data)
     except JournalError as error:
