@@ -26,7 +26,7 @@ class Versions:
         self._durable = durable
 
     def keep(self, task_id: str, data: bytes) -> Path:
-        """Store the bytes of a file, and return the path of the copy.
+        """Store a file's bytes, and return the path of the copy.
 
         Only its user can read the copy. It is deleted when the journal drops the task. A task stores the same bytes
         once.
@@ -47,7 +47,7 @@ class Versions:
         return path
 
     def read(self, task_id: str, digest: str) -> bytes | None:
-        """Read a version by its digest; None if it is lost or damaged."""
+        """Read a version by its digest; None if lost or damaged."""
         try:
             data = self.path(task_id, digest).read_bytes()
         except OSError:
