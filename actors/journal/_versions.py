@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 
 class Versions:
-    """A journal's versions of files. Thread-safe."""
+    """A journal's versions of files. Thread-safe.
 
-    def __init__(self, journal: Path, *, durable: bool = True) -> None:
+    They are always synced to the disk: so is the change that they precede.
+    """
+
+    def __init__(self, journal: Path) -> None:
         self._journal = journal
-        self._durable = durable
 
     def keep(self, task_id: str, data: bytes) -> Path:
         """Store a file's bytes, and return the path of the copy.
@@ -41,9 +43,9 @@ class Versions:
                 each.mkdir(mode=0o700, exist_ok=True)
             if not (path.is_file() and path.stat().st_size == len(data)):
                 self._write(path, data)
-            if self._durable:  # also if it was there: the process that wrote it may have been killed before this
-                for each in (path.parent, *(made.parent for made in new)):
-                    sync_folder(each)
+            # The folder is synced even if the copy was there: the process that made it may have been killed before.
+            for each in (path.parent, *(made.parent for made in new)):
+                sync_folder(each)
         return path
 
     def read(self, task_id: str, digest: str) -> bytes | None:
@@ -64,9 +66,8 @@ class Versions:
             descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
-                if self._durable:
-                    file.flush()
-                    os.fsync(descriptor)
+                file.flush()
+                os.fsync(descriptor)
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)

@@ -57,7 +57,7 @@ class FileJournal(Journal):
         """
         self._path = file.path
         self.artifacts = Artifacts(file.path, durable=file.durable)
-        self.versions = Versions(file.path, durable=file.durable)
+        self.versions = Versions(file.path)
         self._writer = Writer(file, broken)
         self._later = later
         self._waiting: dict[str, list[Row]] = {}
