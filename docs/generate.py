@@ -26,8 +26,8 @@ from pydantic_core import PydanticUndefined
 import callboard.supervisor  # noqa: F401 - the agents register themselves with their machines
 from callboard.actors.commands import Toolbox
 from callboard.actors.models import ModelRequest
+from callboard.actors.models.prompt._answer_schema import answer_schema
 from callboard.actors.models.prompt._prompt import prompt_of
-from callboard.actors.models.prompt._schema import answer_schema
 from callboard.actors.observe._metrics import COUNTERS, GAUGES, HISTOGRAMS
 from callboard.actors.processing import MACHINES
 from callboard.actors.runtime import Lanes

@@ -8,8 +8,8 @@ import pytest
 
 from callboard.actors.commands import Toolbox
 from callboard.actors.models import ToolInfo
+from callboard.actors.models.prompt._answer_schema import answer_schema, own_parameters
 from callboard.actors.models.prompt._prompt import prompt_of, shortened_request
-from callboard.actors.models.prompt._schema import answer_schema, own_parameters
 from callboard.actors.runtime import Lanes
 from callboard.actors.servers.documents import DocumentServer
 from callboard.messages import ESSENTIAL, Action, AgentKind, Decision, Effect, Target, TargetKind
