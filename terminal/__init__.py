@@ -24,7 +24,7 @@ from callboard.terminal._takeover import take_over, with_resume_hint
 from callboard.terminal._task_session import TaskSession, play, resume_tasks
 from callboard.terminal._text import terminal
 from callboard.terminal._tool_list import list_tools
-from callboard.terminal._undo import undo_command, undo_task
+from callboard.terminal._undo_command import undo_command, undo_task
 
 __all__ = [
     "EXIT_CODES",

@@ -35,7 +35,7 @@ from callboard.terminal._people import asked
 from callboard.terminal._results import print_result
 from callboard.terminal._task_history import history_of
 from callboard.terminal._text import BAD, GOOD, cut, plain
-from callboard.terminal._undo import undo_command
+from callboard.terminal._undo_command import undo_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,6 @@ Schedulers, event loop, jobs, clock, lanes, leases, budgets, event stream and wa
 from callboard.actors.runtime._budget import BudgetNode, Budgets
 from callboard.actors.runtime._call import MOST_PICTURE_BYTES, MOST_PICTURES, PNG, Call, CallKeeper, current_call
 from callboard.actors.runtime._clock import Alarm, Clock, SystemClock, TimeLimit, VirtualClock
-from callboard.actors.runtime._files import SPARES, is_link, lock_file, read_file, spare_file, sync_folder
 from callboard.actors.runtime._jobs import Jobs
 from callboard.actors.runtime._lanes import Lane, Lanes
 from callboard.actors.runtime._lease import EffectGuard, Lease, Leases, committing, foresee, keep_version, post_note
@@ -17,6 +16,7 @@ from callboard.actors.runtime._scheduler import LoopScheduler, ScheduledActor, S
 from callboard.actors.runtime._stream import EventFeed, EventStream
 from callboard.actors.runtime._subscriber import Subscriber
 from callboard.actors.runtime._threads import mark_own_thread, refuse_own_thread
+from callboard.actors.runtime._user_files import SPARES, is_link, lock_file, read_file, spare_file, sync_folder
 from callboard.actors.runtime._watchdog import Watchdog, stack_of
 
 __all__ = [
