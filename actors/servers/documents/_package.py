@@ -50,6 +50,9 @@ class Package:
     A tree that `tree` returns is for reading. `edit` returns one that is written in place of the part's bytes.
     """
 
+    classes: Any = None
+    """The lookup of lxml for the classes of elements; None for lxml's own."""
+
     def __init__(self, document: str, parts: dict[str, bytes]) -> None:
         self.document = document
         self._parts = parts
@@ -75,7 +78,9 @@ class Package:
     def bytes_of(self, name: str) -> bytes:
         """Return a part's bytes as they would be written now."""
         if name in self._edited:
-            xml: bytes = etree.tostring(self._trees[name], xml_declaration=True, encoding="UTF-8", standalone=True)
+            xml: bytes = etree.tostring(
+                self._trees[name].getroottree(), xml_declaration=True, encoding="UTF-8", standalone=True
+            )
             return xml
         return self._parts[name]
 
@@ -90,6 +95,7 @@ class Package:
                 msg = f"its part {name} is missing"
                 raise self.damaged(msg)
             parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, remove_pis=False)
+            parser.set_element_class_lookup(self.classes)
             try:
                 self._trees[name] = etree.fromstring(self._parts[name], parser)
             except etree.XMLSyntaxError as error:

@@ -12,6 +12,7 @@ from docx.text.paragraph import Paragraph
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._tables import short
 from callboard.actors.servers.documents._word_file import visible_text
+from callboard.actors.servers.documents._word_tables import rows_of
 from callboard.messages import Control
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ def find_all(file: WordFile) -> list[WordControl]:
         if isinstance(block, Table):
             kind, name = "table", short(" | ".join(header_of(block)))
             detail: dict[str, JsonValue] = {
-                "rows": len(block._tbl.tr_lst),
-                "columns": len(block._tbl.tblGrid.gridCol_lst),
+                "rows": len(rows_of(block)),
+                "columns": len(list(block._tbl.iterfind(f"{qn('w:tblGrid')}/{qn('w:gridCol')}"))),
             }
             detail |= {"below": heading} if heading else {}
         else:
@@ -122,5 +123,4 @@ def tree(file: WordFile, name: str) -> Answer:
 
 def header_of(table: Table) -> list[str]:
     """Read the texts of a table's first row."""
-    first = table._tbl.tr_lst[:1]  # python-docx would lay out the whole table for one row
-    return [visible_text(cell) for row in first for cell in row.iterchildren(qn("w:tc"))]
+    return [visible_text(cell) for row in rows_of(table)[:1] for cell in row.iterchildren(qn("w:tc"))]

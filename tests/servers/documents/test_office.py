@@ -6,15 +6,16 @@ import io
 import zipfile
 from typing import TYPE_CHECKING
 
-import docx
 import openpyxl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from office_files import changed, letter, parts, rewritten, with_part
 from openpyxl.chart import BarChart, Reference
 from openpyxl.comments import Comment
 
 from callboard.actors.servers import DocumentServer, ToolError
+from callboard.actors.servers.documents import _office
 from callboard.actors.servers.documents._workspace import Snapshot, fingerprint
 
 if TYPE_CHECKING:
@@ -40,44 +41,6 @@ def workbook() -> bytes:
     out = io.BytesIO()
     book.save(out)
     return out.getvalue()
-
-
-def letter() -> bytes:
-    """Make a document with a paragraph and a table."""
-    document = docx.Document()
-    document.add_paragraph("Dear Ada,")
-    document.add_table(2, 2)
-    out = io.BytesIO()
-    document.save(out)
-    return out.getvalue()
-
-
-def changed(data: bytes, change: Callable[[dict[str, bytes]], None]) -> bytes:
-    """Write a package with other parts."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        parts = {name: archive.read(name) for name in archive.namelist()}
-    change(parts)
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, part in parts.items():
-            archive.writestr(name, part)
-    return out.getvalue()
-
-
-def unpacked(data: bytes) -> dict[str, bytes]:
-    """Unpack a package."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def with_part(name: str, part: bytes = b"<x/>") -> Callable[[dict[str, bytes]], None]:
-    """Add a part."""
-    return lambda parts: parts.update({name: part})
-
-
-def rewritten(name: str, old: bytes, new: bytes) -> Callable[[dict[str, bytes]], None]:
-    """Replace some bytes of a part."""
-    return lambda parts: parts.update({name: parts[name].replace(old, new)})
 
 
 def in_sheet(xml: bytes) -> Callable[[dict[str, bytes]], None]:
@@ -193,7 +156,7 @@ def test_an_edit_keeps_parts_that_it_does_not_understand(
     assert call("get_window_info", "book.xlsx")["not_writable_because"] == ""
     call("write_range", "book.xlsx", values=[["Jan", 5]], cell="A2")
     assert call("read_range", "book.xlsx")["values"][1] == ["Jan", 5]
-    before, after = unpacked(data), unpacked(path.read_bytes())
+    before, after = parts(data), parts(path.read_bytes())
     assert after[part] == before[part]
     assert [name for name in before if before[name] != after.get(name)] == ["xl/worksheets/sheet1.xml"]
 
@@ -210,7 +173,7 @@ def test_an_edit_keeps_elements_of_a_sheet_that_it_does_not_understand(workspace
     path = workspace / "book.xlsx"
     path.write_bytes(changed(workbook(), in_sheet(xml)))
     call("write_range", "book.xlsx", values=[[1]])
-    assert xml in unpacked(path.read_bytes())["xl/worksheets/sheet1.xml"]
+    assert xml in parts(path.read_bytes())["xl/worksheets/sheet1.xml"]
 
 
 @pytest.mark.parametrize(
@@ -244,14 +207,31 @@ def test_a_note_is_kept_with_its_text(workspace: Path, call: Call) -> None:
     assert openpyxl.load_workbook(path).active["A1"].comment.text == "why one?"
 
 
-def test_a_document_with_parts_python_docx_loses_is_read_but_not_written(workspace: Path, call: Call) -> None:
+def test_a_document_with_a_signature_is_read_but_not_written(workspace: Path, call: Call) -> None:
     path = workspace / "a.docx"
-    data = changed(letter(), with_part("word/orphan.xml"))
+    data = changed(letter(), with_part("_xmlsignatures/sig1.xml"))
     path.write_bytes(data)
     assert "Dear Ada," in call("read_text", "a.docx")["text"]
-    with pytest.raises(ToolError, match=r"the part word/orphan\.xml"):
+    with pytest.raises(ToolError, match="digital signature"):
         call("insert_paragraph", "a.docx", text="x")
     assert path.read_bytes() == data
+
+
+@pytest.mark.parametrize(
+    ("error", "why", "damaged"),
+    [
+        (zipfile.BadZipFile("bad magic"), "bad magic", True),
+        (SyntaxError("mismatched tag"), "mismatched tag", True),
+        (TimeoutError("took too long"), "took too long", False),
+        (MemoryError(), "MemoryError", False),
+        (KeyError("none"), "none", False),
+    ],
+)
+def test_only_malformed_bytes_are_called_damaged(error: Exception, why: str, *, damaged: bool) -> None:
+    text = str(_office.damaged("a.docx", error))
+    assert why in text
+    assert ("damaged" in text) is damaged
+    assert ("may be in order" in text) is not damaged
 
 
 def test_a_document_with_macros_in_spite_of_its_name_is_refused(workspace: Path, call: Call) -> None:
