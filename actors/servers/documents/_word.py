@@ -11,7 +11,7 @@ from pydantic import Field
 
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents import _word_edit as edit
-from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, Text, clean
+from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, Text, clean, nearest
 from callboard.actors.servers.documents._word_controls import WordControl, find, find_all, tree
 from callboard.actors.servers.documents._word_editor import (
     ANY,
@@ -168,12 +168,15 @@ class WordTools(WordTableTools, WordFormatTools):
         pattern = re.compile(bound.format(re.escape(clean(find_text))), 0 if match_case else re.IGNORECASE)
         with self._editing(document) as file:
             place = place_of(file, control_id, control_name)
+            blocks = list(file.blocks()) if place is None else [place]
+            paragraphs = [paragraph for block in blocks for paragraph in edit.paragraphs_of(block)]
             if place is None:
                 count = edit.replace_everywhere(file, pattern, clean(new_text))
             else:
-                count = sum(edit.replace_in(each, pattern, clean(new_text)) for each in edit.paragraphs_of(place))
+                count = sum(edit.replace_in(each, pattern, clean(new_text)) for each in paragraphs)
             if not count:
-                msg = f"{find_text!r} does not occur there; nothing was replaced"
+                words = {word for each in paragraphs for word in visible_text(each).split()}
+                msg = f"{find_text!r} does not occur there; nothing was replaced{nearest(find_text, words)}"
                 raise ToolError(msg)
             return file.answers({"replaced": count})
 

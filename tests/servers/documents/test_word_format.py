@@ -220,6 +220,13 @@ def test_a_text_is_replaced_in_headers_footers_and_text_boxes(notes: Path, call:
     assert not [name for name, data in parts(notes.read_bytes()).items() if b"ACME" in data]
 
 
+def test_an_error_names_the_nearest_word_and_control(notes: Path, call: Call) -> None:
+    with pytest.raises(ToolError, match="is 'three' meant"):
+        call("replace_text", notes.name, find_text="thre e", new_text="x")
+    with pytest.raises(ToolError, match="is 'paragraph-1' meant"):
+        call("edit_paragraph", notes.name, control_id="paragraf-1", text="x")
+
+
 def grid(path: Path) -> list[list[str]]:
     """Read the cells of the first table."""
     return [[cell.text for cell in row.cells] for row in docx.Document(str(path)).tables[0].rows]
