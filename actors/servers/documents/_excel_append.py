@@ -13,9 +13,9 @@ from openpyxl.worksheet.cell_range import CellRange
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_cells import check_empty, held, spread
 from callboard.actors.servers.documents._excel_controls import SheetRange, parse_cells
-from callboard.actors.servers.documents._excel_file import LAST_ROW
 from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_references import area_of, rewritten
+from callboard.actors.servers.documents._excel_sheet import LAST_ROW
 from callboard.actors.servers.documents._excel_sheets import add_sheet, check_structure, check_title
 from callboard.actors.servers.documents._excel_shift import Shift, shift
 from callboard.actors.servers.documents._excel_tables import tables_of, totals_of

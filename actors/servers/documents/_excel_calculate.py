@@ -40,7 +40,7 @@ Results: TypeAlias = dict[SheetRange, tuple[float | str | bool, bool]]
 """The computed values by cell, each with whether it is an error."""
 
 SECONDS = 10
-"""How long a computation may take."""
+"""The longest time of a computation, in seconds."""
 _KEPT = frozenset({"sharedStrings", "styles", "theme", "worksheet"})
 _NO_CELLS = f'<worksheet xmlns="{MAIN}"><sheetData/></worksheet>'.encode()  # in place of a chart sheet
 _MAX_CELLS = 50_000

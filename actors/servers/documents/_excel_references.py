@@ -12,7 +12,7 @@ from openpyxl.utils import quote_sheetname, range_boundaries
 from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers.documents._excel_charts import drawings_of
-from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW
+from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._office import q
 from callboard.actors.servers.documents._package import local

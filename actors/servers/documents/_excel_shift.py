@@ -11,10 +11,9 @@ from openpyxl.utils import column_index_from_string, get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_marks import merged_links, move_anchors, move_marks
 from callboard.actors.servers.documents._excel_references import all_formulas, area_of, areas, rewritten, words
-from callboard.actors.servers.documents._excel_sheet import place_of
+from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW, place_of
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._office import q
 from callboard.actors.servers.documents._package import local
@@ -45,7 +44,7 @@ class Shift:
     at: int
     """The first row or column, from 1."""
     count: int
-    """How many are inserted; negative for how many are deleted."""
+    """The number of inserted lines; negative for deleted ones."""
 
     @property
     def last(self) -> int:

@@ -149,7 +149,7 @@ def test_defined_names_and_tables_are_accepted(book: Path, call: Call) -> None:
 # Rows and columns
 
 
-def test_an_inserted_row_is_followed_by_formulas_names_rules_notes_and_charts(book: Path, call: Call) -> None:
+def test_formulas_names_rules_notes_and_charts_follow_an_inserted_row(book: Path, call: Call) -> None:
     def change(made: openpyxl.Workbook) -> None:
         sheet = made["Sheet1"]
         made.defined_names.add(DefinedName("Prices", attr_text="Sheet1!$C$2:$C$4"))
