@@ -140,16 +140,15 @@ def shift(file: ExcelFile, change: Shift) -> None:
 
 
 def _check(file: ExcelFile, change: Shift) -> None:
-    sheet, used = change.sheet, change.sheet.used()
-    end = (used.max_row if change.axis == "row" else used.max_col) if used else 0
-    if not (1 <= change.at <= change.last and change.at - change.count - 1 <= change.last) or (
-        change.count > 0 and end >= change.at and end + change.count > change.last
-    ):
-        msg = f"the sheet {sheet.title!r} has no room for that: it ends at {change.last}"
-        raise ToolError(msg)
+    sheet = change.sheet
+    _check_room(change)
     for cells in sheet.arrays:
         if (cells.size["rows"] > 1 or cells.size["columns"] > 1) and _is_cut(change, cells):
             msg = f"{cells.coord} holds one array formula, which can't be cut; replace it first"
+            raise ToolError(msg)
+    for reference in all_formulas(file):
+        if any(":" in title for title, _ in areas(reference.formula)):
+            msg = f"{reference.where} reads the same cells of several sheets, which can't follow; change it first"
             raise ToolError(msg)
     package = file.package
     for part in package.related(sheet.part, "pivotTable"):
@@ -161,6 +160,16 @@ def _check(file: ExcelFile, change: Shift) -> None:
         cells = table.cells
         if change.count < 0 and _is_cut(change, cells):
             _check_table(file, change, table, cells)
+
+
+def _check_room(change: Shift) -> None:
+    sheet, used = change.sheet, change.sheet.used()
+    end = (used.max_row if change.axis == "row" else used.max_col) if used else 0
+    if not (1 <= change.at <= change.last and change.at - change.count - 1 <= change.last) or (
+        change.count > 0 and end >= change.at and end + change.count > change.last
+    ):
+        msg = f"the sheet {sheet.title!r} has no room for that: it ends at {change.last}"
+        raise ToolError(msg)
 
 
 def _is_cut(change: Shift, cells: CellRange) -> bool:

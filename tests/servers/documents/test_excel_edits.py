@@ -219,6 +219,14 @@ def test_a_table_grows_and_shrinks_with_its_sheet(book: Path, call: Call) -> Non
     assert openpyxl.load_workbook(book)["Sheet1"].tables["Goods"].column_names == ["a", "b"]
 
 
+def test_a_formula_over_several_sheets_is_computed_again_and_keeps_rows_in_place(book: Path, call: Call) -> None:
+    call("set_formula", book.name, cells="C1", formula="=SUM(Sheet1:Other!B2)", sheet="Other")
+    with pytest.raises(ToolError, match="Other!C1 reads the same cells of several sheets"):
+        call("insert_rows_or_columns", book.name, what="rows", at="2", sheet="Sheet1")
+    call("write_range", book.name, values=[[40]], cell="B2", sheet="Other")
+    assert b"<v>2</v>" not in parts(book)["xl/worksheets/sheet2.xml"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
