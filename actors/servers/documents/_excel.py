@@ -177,7 +177,7 @@ class ExcelTools:
                 found = writable(place(file, given["sheet"], given["cells"], *named))
                 cells = found.need()
                 before = _contents(found.sheet, cells)
-                replace(found, *(arguments[key] for key in ("find", "replacement", "match_case", "whole_cell")))
+                replace(found, *(arguments[key] for key in ("find_text", "new_text", "match_case", "whole_cell")))
             else:
                 found = writable(place(file, given["sheet"], given["cells"], *named))
                 cells = bounded(found.need())
@@ -423,8 +423,8 @@ class ExcelTools:
     def replace_text(
         self,
         document: Document,
-        find: Annotated[str, Field(min_length=1, description="The text to look for.")],
-        replacement: Annotated[str, Field(description="The text in its place.")],
+        find_text: Annotated[str, Field(min_length=1, description="The text to look for.")],
+        new_text: Annotated[str, Field(description="The text in its place.")],
         *,
         cells: Cells = "",
         sheet: Sheet = "",
@@ -440,10 +440,10 @@ class ExcelTools:
         with self._editing(document) as file:
             found = writable(place(file, sheet, cells, control_id, control_name))
             changed: list[JsonValue] = [
-                *replace(found, find, clean(replacement), match_case=match_case, whole_cell=whole_cell)
+                *replace(found, find_text, clean(new_text), match_case=match_case, whole_cell=whole_cell)
             ]
             if not changed:
-                msg = f"{find!r} is in no text of {found.sheet.title!r}!{found.need().coord}"
+                msg = f"{find_text!r} is in no text of {found.sheet.title!r}!{found.need().coord}"
                 raise ToolError(msg)
             return file.answers({"sheet": found.sheet.title, "changed": len(changed), "cells": changed[:100]})
 

@@ -327,12 +327,12 @@ def test_a_condition_that_compares_nothing_is_refused(book: Path, call: Call) ->
 
 def test_a_text_is_replaced_in_texts_alone(book: Path, call: Call) -> None:
     call("write_range", book.name, values=[["Nut and nut", 2, True]], cell="A8")
-    answer = call("replace_text", book.name, find="nut", replacement="cog")
+    answer = call("replace_text", book.name, find_text="nut", new_text="cog")
     assert (answer["changed"], answer["cells"]) == (2, ["A3", "A8"])
     assert values(call, cells="A8:C8") == [["cog and cog", 2, True]]
-    assert call("replace_text", book.name, find="COG", replacement="nut", whole_cell=True)["cells"] == ["A3"]
+    assert call("replace_text", book.name, find_text="COG", new_text="nut", whole_cell=True)["cells"] == ["A3"]
     with pytest.raises(ToolError, match="in no text"):
-        call("replace_text", book.name, find="NUT", replacement="x", match_case=True)
+        call("replace_text", book.name, find_text="NUT", new_text="x", match_case=True)
 
 
 def test_formats_are_added_to_those_that_a_cell_has(book: Path, call: Call) -> None:
@@ -421,8 +421,8 @@ def test_each_kind_of_chart_is_seen_as_what_it_is(book: Path, call: Call, kind: 
         ("set_formula", {"cells": "A1:D5", "formula": "=1+1"}, {"overwrites"}),
         ("set_formula", {"cells": "F1:F5", "formula": "=1+1"}, set()),
         ("set_formula", {"cells": "D2:D4", "formula": "=B2*C2"}, set()),
-        ("replace_text", {"find": "nut", "replacement": "x"}, {"overwrites"}),
-        ("replace_text", {"find": "zzz", "replacement": "x"}, set()),
+        ("replace_text", {"find_text": "nut", "new_text": "x"}, {"overwrites"}),
+        ("replace_text", {"find_text": "zzz", "new_text": "x"}, set()),
         ("append_rows", {"values": [["x"]]}, set()),
         ("edit_chart", {"delete": True}, {"deletes"}),
         ("edit_chart", {"title": "x"}, set()),
