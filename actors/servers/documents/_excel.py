@@ -286,7 +286,7 @@ class ExcelTools:
             raise ToolError(msg)
         with self._editing(document) as file:
             found = writable(place(file, sheet, "", control_id, control_name))
-            return file.answers(append(file, found, values))
+            return file.answers(append(file, found, values, whole=not control_id))
 
     @tool(effect=Effect.ONCE, roots=EXCEL, controls=CELLS)
     def insert_table(

@@ -49,12 +49,16 @@ class Formulas:
         meanings = _meanings(file)
         for sheet in file.worksheets:
             title = sheet.title.casefold()
+            tables = [table.cells for table in tables_of(sheet)]
             for (row, column), cell in sheet.cells.items():
                 formula = cell.find(q("f"))
                 if formula is None:
                     continue
                 text = formula.text or sheet.formula(row, column)[1:]
                 found._add((title, row, column), text, meanings)
+                for area in tables if "[" in text else ():  # [Column], without the name of its own table
+                    if area.min_row <= row <= area.max_row and area.min_col <= column <= area.max_col:
+                        found._read((title, row, column), title, bounds_of(area.coord))
                 if formula.get("ref") and formula.get("t") in {"array", "dataTable"}:
                     found._spilled[title, row, column] = area_of(formula.get("ref"))
         return found

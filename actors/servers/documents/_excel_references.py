@@ -252,7 +252,7 @@ def overlapping(holder: BookFormula, title: str, cells: CellRange) -> Iterator[s
 
 
 def bounds_of(text: str) -> tuple[int, int, int, int]:
-    """Return the first row and column, and the last ones, of a reference.
+    """Return the first and last rows and columns of a reference.
 
     This is many times faster than `area_of`.
     """

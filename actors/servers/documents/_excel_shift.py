@@ -428,7 +428,11 @@ def _set_areas(change: Shift, element: Element) -> None:
         if left:
             element.text = left
         else:
-            element.getparent().getparent().remove(element.getparent())
+            rule = element.getparent()
+            rules = rule.getparent()
+            rules.remove(rule)
+            if rules.get("count") is not None:
+                rules.set("count", str(len(rules)))
     elif left:
         element.set("sqref", left)
         if element.get("activeCell"):

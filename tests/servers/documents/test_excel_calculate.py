@@ -90,7 +90,7 @@ def test_a_result_that_is_too_long_for_a_cell_is_an_error(book: Book, call: Call
     assert values(call) == ["#VALUE!"]
 
 
-def test_a_workbook_that_the_calculator_can_not_read_is_read_without_results(
+def test_a_workbook_unknown_to_the_calculator_is_read_without_results(
     book: Book, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_excel_calculate, "_reduced", lambda _file: b"PK no workbook")

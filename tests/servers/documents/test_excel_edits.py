@@ -219,7 +219,7 @@ def test_a_table_grows_and_shrinks_with_its_sheet(book: Path, call: Call) -> Non
     assert openpyxl.load_workbook(book)["Sheet1"].tables["Goods"].column_names == ["a", "b"]
 
 
-def test_a_formula_over_several_sheets_is_computed_again_and_keeps_rows_in_place(book: Path, call: Call) -> None:
+def test_a_formula_over_several_sheets_keeps_rows_in_place(book: Path, call: Call) -> None:
     call("set_formula", book.name, cells="C1", formula="=SUM(Sheet1:Other!B2)", sheet="Other")
     with pytest.raises(ToolError, match="Other!C1 reads the same cells of several sheets"):
         call("insert_rows_or_columns", book.name, what="rows", at="2", sheet="Sheet1")
@@ -259,9 +259,11 @@ def test_rows_are_appended_to_a_table_and_to_an_empty_sheet(book: Path, call: Ca
     call("insert_table", book.name, header=["a", "b"], rows=[[1, 2]], cell="J1", name="Goods")
     call("append_rows", book.name, values=[[3, 4]], control_id="table-1")
     assert openpyxl.load_workbook(book)["Sheet1"].tables["Goods"].ref == "J1:K3"
+    call("append_rows", book.name, values=[[5, 6]], sheet="Sheet1")
+    assert openpyxl.load_workbook(book)["Sheet1"].tables["Goods"].ref == "J1:K4"
     call("add_sheet", book.name, title="New")
     assert call("append_rows", book.name, values=[["x"], ["y"]], sheet="New")["cells"] == "A1:A2"
-    with pytest.raises(ToolError, match="3 values, and J1:K3 has 2 columns"):
+    with pytest.raises(ToolError, match="3 values, and J1:K4 has 2 columns"):
         call("append_rows", book.name, values=[[1, 2, 3]], control_id="table-1")
 
 
