@@ -390,6 +390,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "metrics": metrics,
     "prompt": prompt,
     "answer_schema": schema_of_an_answer,
+    "tools.excel": functools.partial(document_tools, "excel"),
     "tools.word": functools.partial(document_tools, "word"),
 }
 """Functions that write the parts, by the name in the marker."""

@@ -97,7 +97,13 @@ async def ruling(
         waived=waived,
         may_change=list(facts.may_change),
     )
-    return (type(ruled)(Verdict.ALLOW, ruled.reason) if waived else ruled), facts
+    if waived:
+        return type(ruled)(Verdict.ALLOW, ruled.reason), facts
+    if ruled.verdict is Verdict.APPROVE and Hazard.OVERWRITES in facts.hazards:
+        said = await in_time(context, tool.replaced(arguments), f"asking what {action.tool} would replace")
+        if said:
+            ruled = type(ruled)(ruled.verdict, f"{ruled.reason}; it would replace {said}")
+    return ruled, facts
 
 
 def _filled(context: Context, run: Run, action: Action, tool: BoundTool) -> dict[str, JsonValue]:

@@ -13,6 +13,11 @@ from pathlib import Path
 
 import ironcalc
 
+try:
+    import resource
+except ImportError:  # only Unix has it
+    resource = None  # type: ignore[assignment]
+
 _MEMORY = 2 << 30
 _UNKNOWN = "#NAME?"
 _FAULTS = frozenset({_UNKNOWN, "#ERROR!", "#N/IMPL!", "#CIRC!"})
@@ -21,9 +26,7 @@ _FAULTS = frozenset({_UNKNOWN, "#ERROR!", "#N/IMPL!", "#CIRC!"})
 
 def limit(seconds: int) -> None:
     """Limit processor time and memory, where the operating system can."""
-    with contextlib.suppress(ImportError):
-        import resource  # noqa: PLC0415 - only Unix has it
-
+    if resource is not None:
         resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))

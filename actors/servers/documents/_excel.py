@@ -68,7 +68,7 @@ from callboard.actors.servers.documents._excel_shift import Shift, shift
 from callboard.actors.servers.documents._excel_tables import follow_headers, make_table
 from callboard.actors.servers.documents._excel_touch import canonical, resources
 from callboard.actors.servers.documents._excel_values import Value
-from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean, width_of
+from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean, short, width_of
 from callboard.messages import ESSENTIAL, Control, Effect, Hazard
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class ExcelTools:
                 found = writable(place(file, given["sheet"], given["cells"], *named))
                 cells = found.need()
                 before = _contents(found.sheet, cells)
-                replace(found, *(arguments[key] for key in ("find", "replacement", "match_case", "whole_cell")))
+                replace(found, *(arguments[key] for key in ("find_text", "new_text", "match_case", "whole_cell")))
             else:
                 found = writable(place(file, given["sheet"], given["cells"], *named))
                 cells = bounded(found.need())
@@ -189,9 +189,10 @@ class ExcelTools:
         gone = [where for where, old in before.items() if after.get(where) != old]
         if not gone:
             return ""
-        shown = ", ".join(f"{where} {before[where][0]!r}" for where in gone[:_SHOWN])
+        shown = ", ".join(f"{where} {short(str(before[where][0]), 30)!r}" for where in gone[:_SHOWN])
         rest = f" and {len(gone) - _SHOWN} more" if len(gone) > _SHOWN else ""
-        return f"{len(gone)} cells of {found.sheet.title!r} that hold something: {shown}{rest}"
+        number = "1 cell" if len(gone) == 1 else f"{len(gone)} cells"
+        return f"{number} of {found.sheet.title!r} with content: {shown}{rest}"
 
     @tool(effect=Effect.READ, roots=EXCEL, controls=FILLED)
     def read_range(
@@ -285,7 +286,7 @@ class ExcelTools:
             raise ToolError(msg)
         with self._editing(document) as file:
             found = writable(place(file, sheet, "", control_id, control_name))
-            return file.answers(append(file, found, values))
+            return file.answers(append(file, found, values, whole=not control_id))
 
     @tool(effect=Effect.ONCE, roots=EXCEL, controls=CELLS)
     def insert_table(
@@ -422,8 +423,8 @@ class ExcelTools:
     def replace_text(
         self,
         document: Document,
-        find: Annotated[str, Field(min_length=1, description="The text to look for.")],
-        replacement: Annotated[str, Field(description="The text in its place.")],
+        find_text: Annotated[str, Field(min_length=1, description="The text to look for.")],
+        new_text: Annotated[str, Field(description="The text in its place.")],
         *,
         cells: Cells = "",
         sheet: Sheet = "",
@@ -439,10 +440,10 @@ class ExcelTools:
         with self._editing(document) as file:
             found = writable(place(file, sheet, cells, control_id, control_name))
             changed: list[JsonValue] = [
-                *replace(found, find, clean(replacement), match_case=match_case, whole_cell=whole_cell)
+                *replace(found, find_text, clean(new_text), match_case=match_case, whole_cell=whole_cell)
             ]
             if not changed:
-                msg = f"{find!r} is in no text of {found.sheet.title!r}!{found.need().coord}"
+                msg = f"{find_text!r} is in no text of {found.sheet.title!r}!{found.need().coord}"
                 raise ToolError(msg)
             return file.answers({"sheet": found.sheet.title, "changed": len(changed), "cells": changed[:100]})
 

@@ -13,9 +13,9 @@ from openpyxl.worksheet.cell_range import CellRange
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_cells import check_empty, held, spread
 from callboard.actors.servers.documents._excel_controls import SheetRange, parse_cells
-from callboard.actors.servers.documents._excel_file import LAST_ROW
 from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_references import area_of, rewritten
+from callboard.actors.servers.documents._excel_sheet import LAST_ROW
 from callboard.actors.servers.documents._excel_sheets import add_sheet, check_structure, check_title
 from callboard.actors.servers.documents._excel_shift import Shift, shift
 from callboard.actors.servers.documents._excel_tables import tables_of, totals_of
@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._tables import Answer
 
 
-def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Answer:
+def append(file: ExcelFile, found: SheetRange, values: list[list[Value]], *, whole: bool) -> Answer:
     """Add rows below a range's last one; totals stay below them.
+
+    `whole` is whether the range is all of a sheet: its only table is then meant.
 
     Raises:
         ToolError: If a row is longer than the table, or something stands below it.
@@ -41,7 +43,10 @@ def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Ans
         for row, line in enumerate(values, start=cells.min_row):
             _write_row(sheet, row, cells.min_col, line)
         return {"sheet": sheet.title, "cells": cells.coord, "rows_appended": len(values)}
-    table = next((each for each in tables_of(sheet) if each.cells.coord == cells.coord), None)
+    tables = tables_of(sheet)
+    table = next((each for each in tables if each.cells.coord == cells.coord), None)
+    if table is None and len(tables) == 1 and whole:
+        table = tables[0]  # something stands beside it
     cells = table.cells if table is not None else cells
     width = cells.size["columns"]
     longest = max(len(row) for row in values)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lxml import etree
 
-from callboard.actors.servers.documents._excel_outdated import Formulas, SheetRange
+from callboard.actors.servers.documents._excel_outdated import CellPlace, Formulas
 from callboard.actors.servers.documents._excel_references import functions
 from callboard.actors.servers.documents._office import MAIN
 from callboard.actors.servers.documents._package import (
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
     from callboard.actors.servers.documents._excel_file import ExcelFile
 
-Results: TypeAlias = dict[SheetRange, tuple[float | str | bool, bool]]
+Results: TypeAlias = dict[CellPlace, tuple[float | str | bool, bool]]
 """The computed values by cell, each with whether it is an error."""
 
 SECONDS = 10
-"""How long a computation may take."""
+"""The longest time of a computation, in seconds."""
 _KEPT = frozenset({"sharedStrings", "styles", "theme", "worksheet"})
 _NO_CELLS = f'<worksheet xmlns="{MAIN}"><sheetData/></worksheet>'.encode()  # in place of a chart sheet
 _MAX_CELLS = 50_000
@@ -54,7 +54,7 @@ def settle(file: ExcelFile) -> None:
 
     The program that opens the workbook next computes all of them again.
     """
-    changed: list[SheetRange] = [
+    changed: list[CellPlace] = [
         (sheet.title.casefold(), row, column) for sheet in file.worksheets for row, column in sheet.changed
     ]
     if not changed and not file.outdated:
@@ -64,7 +64,7 @@ def settle(file: ExcelFile) -> None:
         return
     file.compute_on_load()
     cells = {id(cell) for cell in file.outdated}
-    own: list[SheetRange] = [
+    own: list[CellPlace] = [
         (sheet.title.casefold(), row, column)
         for sheet in file.worksheets
         for (row, column), cell in sheet.cells.items()
@@ -84,7 +84,7 @@ def settle(file: ExcelFile) -> None:
         sheets[title].set_result(row, column, value, error=error)
 
 
-def compute(file: ExcelFile, formulas: Formulas, wanted: Iterable[SheetRange]) -> Results:
+def compute(file: ExcelFile, formulas: Formulas, wanted: Iterable[CellPlace]) -> Results:
     """Compute cells of a workbook, except those that can't be computed.
 
     Formulas that use a function that the calculator does not know, or read other workbooks, are left out with all
@@ -145,7 +145,7 @@ def is_available() -> bool:
     )
 
 
-def _run(book: bytes, cells: list[SheetRange], names: list[str]) -> Any:
+def _run(book: bytes, cells: list[CellPlace], names: list[str]) -> Any:
     """Run the calculator; None if it fails or takes too long."""
     with tempfile.TemporaryDirectory(prefix="callboard-") as name:
         folder = Path(name)

@@ -9,15 +9,16 @@ from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_controls import SheetRange, find, place
-from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW, ExcelFile
 from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_results import results_of
+from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._excel_values import NOT_COMPUTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from callboard.actors.servers.documents._excel_file import ExcelFile
     from callboard.actors.servers.documents._excel_sheet import Sheet
     from callboard.actors.servers.documents._excel_values import Value
     from callboard.actors.servers.documents._tables import Answer
@@ -143,7 +144,7 @@ def check_empty(
     advice: str = "",
     but: tuple[int, int] | None = None,
 ) -> None:
-    """Refuse a range that is not empty; the cell `but` may hold something.
+    """Refuse a range that is not empty, except for the cell `but`.
 
     Raises:
         ToolError: If the range has values, merged cells or a table.

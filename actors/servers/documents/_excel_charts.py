@@ -14,7 +14,7 @@ from openpyxl.utils import get_column_letter
 from openpyxl.xml.functions import tostring
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW
+from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._office import q
 from callboard.actors.servers.documents._package import R_ID, RELATIONSHIPS, Element, local
 from callboard.actors.servers.documents._tables import short

@@ -10,7 +10,7 @@ from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_charts import charts_of
-from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW, ExcelFile
+from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._excel_values import NOT_COMPUTED
 from callboard.actors.servers.documents._tables import nearest, short
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.servers.documents._excel_charts import Chart
+    from callboard.actors.servers.documents._excel_file import ExcelFile
     from callboard.actors.servers.documents._excel_sheet import Sheet
     from callboard.actors.servers.documents._excel_tables import Table
 from callboard.actors.servers.documents._tables import Answer
@@ -89,7 +90,7 @@ def _of_sheet(sheet: Sheet, number: int) -> Iterator[Control]:
 
 
 def _content(sheet: Sheet, cells: CellRange) -> dict[str, JsonValue]:
-    """Count the rows below a header, and read the first ones by address."""
+    """Count the rows below a header, and read the first ones."""
     last_row = min(cells.max_row, cells.min_row + _FIRST_ROWS)
     last_column = min(cells.max_col, cells.min_col + _FIRST_COLUMNS - 1)
     rows: dict[str, JsonValue] = {}

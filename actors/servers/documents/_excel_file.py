@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from callboard.actors.servers.documents._workspace import Snapshot
 
-LAST_ROW, LAST_COLUMN = 1_048_576, 16_384
-"""Of a sheet: Excel refuses a file that names a cell beyond them."""
 _AFTER_NAMES = frozenset({"calcPr", "oleSize", "customWorkbookViews", "pivotCaches", "smartTagPr", "smartTagTypes"})
 _AFTER_NAMES |= {"webPublishing", "fileRecoveryPr", "webPublishObjects", "extLst"}
 _READ_ONLY = (

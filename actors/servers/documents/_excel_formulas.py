@@ -11,8 +11,8 @@ from openpyxl.formula.translate import Translator, TranslatorError
 from openpyxl.utils import FORMULAE, column_index_from_string, get_column_letter
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_references import ranges
+from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._tables import short
 

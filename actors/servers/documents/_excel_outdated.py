@@ -7,7 +7,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from callboard.actors.servers.documents._excel_references import area_of, areas, words
+from callboard.actors.servers.documents._excel_references import area_of, areas, bounds_of, words
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._office import q
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.servers.documents._excel_file import ExcelFile
 
-SheetRange: TypeAlias = tuple[str, int, int]
+CellPlace: TypeAlias = tuple[str, int, int]
 """A cell: the sheet's title in small letters, its row and column."""
 
 VOLATILE = frozenset({"CELL", "INDIRECT", "INFO", "NOW", "OFFSET", "RAND", "RANDARRAY", "RANDBETWEEN", "TODAY"})
@@ -31,15 +31,16 @@ _ELSEWHERE = re.compile(r"\[[0-9]+\]")
 class Formulas:
     """All formulas of a workbook, by what they read."""
 
-    texts: dict[SheetRange, str] = field(default_factory=dict)
+    texts: dict[CellPlace, str] = field(default_factory=dict)
     """The formulas, without ``=``."""
-    volatile: list[SheetRange] = field(default_factory=list)
-    _cells: dict[SheetRange, list[SheetRange]] = field(default_factory=lambda: defaultdict(list))
-    _columns: dict[tuple[str, int], list[tuple[int, int, SheetRange]]] = field(
+    volatile: list[CellPlace] = field(default_factory=list)
+    """Those whose results may change with any edit."""
+    _cells: dict[CellPlace, list[CellPlace]] = field(default_factory=lambda: defaultdict(list))
+    _columns: dict[tuple[str, int], list[tuple[int, int, CellPlace]]] = field(default_factory=lambda: defaultdict(list))
+    _wide: dict[str, list[tuple[tuple[int, int, int, int], CellPlace]]] = field(
         default_factory=lambda: defaultdict(list)
     )
-    _wide: dict[str, list[tuple[CellRange, SheetRange]]] = field(default_factory=lambda: defaultdict(list))
-    _spilled: dict[SheetRange, CellRange] = field(default_factory=dict)
+    _spilled: dict[CellPlace, CellRange] = field(default_factory=dict)
 
     @classmethod
     def of(cls, file: ExcelFile) -> Formulas:
@@ -48,39 +49,46 @@ class Formulas:
         meanings = _meanings(file)
         for sheet in file.worksheets:
             title = sheet.title.casefold()
+            tables = [table.cells for table in tables_of(sheet)]
             for (row, column), cell in sheet.cells.items():
                 formula = cell.find(q("f"))
                 if formula is None:
                     continue
                 text = formula.text or sheet.formula(row, column)[1:]
                 found._add((title, row, column), text, meanings)
+                for area in tables if "[" in text else ():  # [Column], without the name of its own table
+                    if area.min_row <= row <= area.max_row and area.min_col <= column <= area.max_col:
+                        found._read((title, row, column), title, bounds_of(area.coord))
                 if formula.get("ref") and formula.get("t") in {"array", "dataTable"}:
                     found._spilled[title, row, column] = area_of(formula.get("ref"))
         return found
 
-    def _add(self, place: SheetRange, text: str, meanings: dict[str, str], seen: frozenset[str] = frozenset()) -> None:
+    def _add(self, place: CellPlace, text: str, meanings: dict[str, str], seen: frozenset[str] = frozenset()) -> None:
         self.texts.setdefault(place, text)
         for sheet, cells in areas(text):
-            self._read(place, sheet.casefold().split(":")[0] or place[0], area_of(cells))
+            if ":" in sheet:  # it reads several sheets
+                self.volatile.append(place)
+            self._read(place, sheet.casefold() or place[0], bounds_of(cells))
         for word in {word.casefold() for word in words(text)} - seen:
             if word.upper() in VOLATILE:
                 self.volatile.append(place)
             if word in meanings:
                 self._add(place, meanings[word], meanings, seen | {word})
 
-    def _read(self, place: SheetRange, title: str, area: CellRange) -> None:
-        if area.max_col - area.min_col >= _WIDE:
-            self._wide[title].append((area, place))
-        elif area.min_row == area.max_row:
-            for column in range(area.min_col, area.max_col + 1):
-                self._cells[title, area.min_row, column].append(place)
+    def _read(self, place: CellPlace, title: str, bounds: tuple[int, int, int, int]) -> None:
+        top, left, bottom, right = bounds
+        if right - left >= _WIDE:
+            self._wide[title].append((bounds, place))
+        elif top == bottom:
+            for column in range(left, right + 1):
+                self._cells[title, top, column].append(place)
         else:
-            for column in range(area.min_col, area.max_col + 1):
-                self._columns[title, column].append((area.min_row, area.max_row, place))
+            for column in range(left, right + 1):
+                self._columns[title, column].append((top, bottom, place))
 
-    def depending(self, changed: Iterable[SheetRange]) -> dict[SheetRange, None]:
+    def depending(self, changed: Iterable[CellPlace]) -> dict[CellPlace, None]:
         """Find the formulas that read changed cells, directly or indirectly."""
-        found: dict[SheetRange, None] = {}
+        found: dict[CellPlace, None] = {}
         left = list(changed)
         while left:
             place = left.pop()
@@ -91,7 +99,7 @@ class Formulas:
                     left.extend(self.spilled(reader))
         return found
 
-    def spilled(self, place: SheetRange) -> Iterable[SheetRange]:
+    def spilled(self, place: CellPlace) -> Iterable[CellPlace]:
         """Yield the other cells that an array formula fills."""
         area = self._spilled.get(place)
         if area is None:
@@ -103,18 +111,18 @@ class Formulas:
         )
         return [cell for cell in cells if cell != place]
 
-    def elsewhere(self) -> list[SheetRange]:
+    def elsewhere(self) -> list[CellPlace]:
         """List the formulas that read other workbooks."""
         return [place for place, text in self.texts.items() if _ELSEWHERE.search(text)]
 
-    def _readers(self, place: SheetRange) -> Iterable[SheetRange]:
+    def _readers(self, place: CellPlace) -> Iterable[CellPlace]:
         title, row, column = place
         yield from self._cells.get(place, ())
         for first, last, reader in self._columns.get((title, column), ()):
             if first <= row <= last:
                 yield reader
-        for area, reader in self._wide.get(title, ()):
-            if area.min_row <= row <= area.max_row and area.min_col <= column <= area.max_col:
+        for (top, left, bottom, right), reader in self._wide.get(title, ()):
+            if top <= row <= bottom and left <= column <= right:
                 yield reader
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token, TokenizerError
-from openpyxl.utils import quote_sheetname, range_boundaries
+from openpyxl.utils import column_index_from_string, quote_sheetname, range_boundaries
 from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers.documents._excel_charts import drawings_of
-from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW
+from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._office import q
 from callboard.actors.servers.documents._package import local
@@ -248,6 +249,31 @@ def overlapping(holder: BookFormula, title: str, cells: CellRange) -> Iterator[s
     for sheet, text in areas(holder.formula):
         if (sheet or holder.sheet).casefold() == title.casefold() and not cells.isdisjoint(area_of(text)):
             yield text
+
+
+def bounds_of(text: str) -> tuple[int, int, int, int]:
+    """Return the first and last rows and columns of a reference.
+
+    This is many times faster than `area_of`.
+    """
+    first, _, last = text.replace("$", "").partition(":")
+    top, left = _place(first)
+    bottom, right = _place(last or first)
+    if not (top and bottom):
+        top, bottom = 1, LAST_ROW
+    if not (left and right):
+        left, right = 1, LAST_COLUMN
+    return min(top, bottom), min(left, right), max(top, bottom), max(left, right)
+
+
+@functools.lru_cache(maxsize=1024)
+def _column_number(letters: str) -> int:
+    return column_index_from_string(letters.upper()) if letters else 0
+
+
+def _place(end: str) -> tuple[int, int]:
+    letters = end.rstrip("0123456789")
+    return int(end[len(letters) :] or 0), _column_number(letters)
 
 
 def area_of(text: str) -> CellRange:

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._excel_file import ExcelFile
     from callboard.actors.servers.documents._package import Element
 
+LAST_ROW, LAST_COLUMN = 1_048_576, 16_384
+"""The limits of a sheet. Excel refuses a file with a cell beyond them."""
 Kind = Literal["empty", "number", "text", "truth", "error", "date"]
 _CELL = re.compile(r"\$?([A-Za-z]{1,3})\$?([0-9]{1,7})")
 _C, _V, _F, _T, _IS, _ROW = (q(name) for name in ("c", "v", "f", "t", "is", "row"))
@@ -167,6 +169,9 @@ class Sheet:
         number = 0
         for row in data.iterchildren(_ROW) if data is not None else ():
             number = self._number(row.get("r"), number + 1)
+            if not 1 <= number <= LAST_ROW:
+                msg = f"there is no row {number}"
+                raise self._damaged(msg)
             rows[number] = row
             column = 0
             for cell in row.iterchildren(_C):
@@ -502,15 +507,21 @@ class Sheet:
         try:
             return int(text)
         except ValueError as error:
-            msg = f"{text!r} on the sheet {self.title!r} is no number"
-            raise self.file.package.damaged(msg) from error
+            msg = f"{text!r} is no number"
+            raise self._damaged(msg) from error
 
     def _column(self, name: str) -> int:
         try:
-            return column_index_from_string(name.upper())
-        except (ValueError, AttributeError) as error:
-            msg = f"{name!r} on the sheet {self.title!r} is no column"
-            raise self.file.package.damaged(msg) from error
+            column = column_index_from_string(name.upper())
+        except (ValueError, AttributeError):
+            column = LAST_COLUMN + 1
+        if column > LAST_COLUMN:
+            msg = f"{name!r} is no column"
+            raise self._damaged(msg)
+        return column
+
+    def _damaged(self, why: str) -> ToolError:
+        return self.file.package.damaged(f"on the sheet {self.title!r}: {why}")
 
 
 def place_of(reference: str) -> tuple[int, int]:
@@ -529,7 +540,7 @@ def place_of(reference: str) -> tuple[int, int]:
 def _range(reference: str) -> CellRange:
     """Parse a range, whole rows and columns too."""
     left, top, right, bottom = range_boundaries(reference.replace("$", "").upper())
-    return CellRange(None, left or 1, top or 1, right or 16_384, bottom or 1_048_576)
+    return CellRange(None, left or 1, top or 1, right or LAST_COLUMN, bottom or LAST_ROW)
 
 
 def _column_of(cell: Element) -> int:

@@ -11,10 +11,9 @@ from openpyxl.utils import column_index_from_string, get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_marks import merged_links, move_anchors, move_marks
 from callboard.actors.servers.documents._excel_references import all_formulas, area_of, areas, rewritten, words
-from callboard.actors.servers.documents._excel_sheet import place_of
+from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW, place_of
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._office import q
 from callboard.actors.servers.documents._package import local
@@ -45,7 +44,7 @@ class Shift:
     at: int
     """The first row or column, from 1."""
     count: int
-    """How many are inserted; negative for how many are deleted."""
+    """The number of inserted lines; negative for deleted ones."""
 
     @property
     def last(self) -> int:
@@ -141,16 +140,15 @@ def shift(file: ExcelFile, change: Shift) -> None:
 
 
 def _check(file: ExcelFile, change: Shift) -> None:
-    sheet, used = change.sheet, change.sheet.used()
-    end = (used.max_row if change.axis == "row" else used.max_col) if used else 0
-    if not (1 <= change.at <= change.last and change.at - change.count - 1 <= change.last) or (
-        change.count > 0 and end >= change.at and end + change.count > change.last
-    ):
-        msg = f"the sheet {sheet.title!r} has no room for that: it ends at {change.last}"
-        raise ToolError(msg)
+    sheet = change.sheet
+    _check_room(change)
     for cells in sheet.arrays:
         if (cells.size["rows"] > 1 or cells.size["columns"] > 1) and _is_cut(change, cells):
             msg = f"{cells.coord} holds one array formula, which can't be cut; replace it first"
+            raise ToolError(msg)
+    for reference in all_formulas(file):
+        if any(":" in title for title, _ in areas(reference.formula)):
+            msg = f"{reference.where} reads the same cells of several sheets, which can't follow; change it first"
             raise ToolError(msg)
     package = file.package
     for part in package.related(sheet.part, "pivotTable"):
@@ -162,6 +160,16 @@ def _check(file: ExcelFile, change: Shift) -> None:
         cells = table.cells
         if change.count < 0 and _is_cut(change, cells):
             _check_table(file, change, table, cells)
+
+
+def _check_room(change: Shift) -> None:
+    sheet, used = change.sheet, change.sheet.used()
+    end = (used.max_row if change.axis == "row" else used.max_col) if used else 0
+    if not (1 <= change.at <= change.last and change.at - change.count - 1 <= change.last) or (
+        change.count > 0 and end >= change.at and end + change.count > change.last
+    ):
+        msg = f"the sheet {sheet.title!r} has no room for that: it ends at {change.last}"
+        raise ToolError(msg)
 
 
 def _is_cut(change: Shift, cells: CellRange) -> bool:
@@ -420,7 +428,11 @@ def _set_areas(change: Shift, element: Element) -> None:
         if left:
             element.text = left
         else:
-            element.getparent().getparent().remove(element.getparent())
+            rule = element.getparent()
+            rules = rule.getparent()
+            rules.remove(rule)
+            if rules.get("count") is not None:
+                rules.set("count", str(len(rules)))
     elif left:
         element.set("sqref", left)
         if element.get("activeCell"):

@@ -13,9 +13,9 @@ from openpyxl.worksheet.cell_range import CellRange
 from callboard.actors.servers._server import UNKNOWN, ToolError
 from callboard.actors.servers.documents._excel_cells import spread, start_of
 from callboard.actors.servers.documents._excel_controls import chart_of, parse_cells, place, sheet_of
-from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_formulas import checked, filled
 from callboard.actors.servers.documents._excel_references import all_formulas, mentions, ranges
+from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._tables import width_of
 from callboard.config import fits

@@ -149,7 +149,7 @@ def test_defined_names_and_tables_are_accepted(book: Path, call: Call) -> None:
 # Rows and columns
 
 
-def test_an_inserted_row_is_followed_by_formulas_names_rules_notes_and_charts(book: Path, call: Call) -> None:
+def test_formulas_names_rules_notes_and_charts_follow_an_inserted_row(book: Path, call: Call) -> None:
     def change(made: openpyxl.Workbook) -> None:
         sheet = made["Sheet1"]
         made.defined_names.add(DefinedName("Prices", attr_text="Sheet1!$C$2:$C$4"))
@@ -219,6 +219,14 @@ def test_a_table_grows_and_shrinks_with_its_sheet(book: Path, call: Call) -> Non
     assert openpyxl.load_workbook(book)["Sheet1"].tables["Goods"].column_names == ["a", "b"]
 
 
+def test_a_formula_over_several_sheets_keeps_rows_in_place(book: Path, call: Call) -> None:
+    call("set_formula", book.name, cells="C1", formula="=SUM(Sheet1:Other!B2)", sheet="Other")
+    with pytest.raises(ToolError, match="Other!C1 reads the same cells of several sheets"):
+        call("insert_rows_or_columns", book.name, what="rows", at="2", sheet="Sheet1")
+    call("write_range", book.name, values=[[40]], cell="B2", sheet="Other")
+    assert b"<v>2</v>" not in parts(book)["xl/worksheets/sheet2.xml"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
@@ -251,9 +259,11 @@ def test_rows_are_appended_to_a_table_and_to_an_empty_sheet(book: Path, call: Ca
     call("insert_table", book.name, header=["a", "b"], rows=[[1, 2]], cell="J1", name="Goods")
     call("append_rows", book.name, values=[[3, 4]], control_id="table-1")
     assert openpyxl.load_workbook(book)["Sheet1"].tables["Goods"].ref == "J1:K3"
+    call("append_rows", book.name, values=[[5, 6]], sheet="Sheet1")
+    assert openpyxl.load_workbook(book)["Sheet1"].tables["Goods"].ref == "J1:K4"
     call("add_sheet", book.name, title="New")
     assert call("append_rows", book.name, values=[["x"], ["y"]], sheet="New")["cells"] == "A1:A2"
-    with pytest.raises(ToolError, match="3 values, and J1:K3 has 2 columns"):
+    with pytest.raises(ToolError, match="3 values, and J1:K4 has 2 columns"):
         call("append_rows", book.name, values=[[1, 2, 3]], control_id="table-1")
 
 
@@ -319,12 +329,12 @@ def test_a_condition_that_compares_nothing_is_refused(book: Path, call: Call) ->
 
 def test_a_text_is_replaced_in_texts_alone(book: Path, call: Call) -> None:
     call("write_range", book.name, values=[["Nut and nut", 2, True]], cell="A8")
-    answer = call("replace_text", book.name, find="nut", replacement="cog")
+    answer = call("replace_text", book.name, find_text="nut", new_text="cog")
     assert (answer["changed"], answer["cells"]) == (2, ["A3", "A8"])
     assert values(call, cells="A8:C8") == [["cog and cog", 2, True]]
-    assert call("replace_text", book.name, find="COG", replacement="nut", whole_cell=True)["cells"] == ["A3"]
+    assert call("replace_text", book.name, find_text="COG", new_text="nut", whole_cell=True)["cells"] == ["A3"]
     with pytest.raises(ToolError, match="in no text"):
-        call("replace_text", book.name, find="NUT", replacement="x", match_case=True)
+        call("replace_text", book.name, find_text="NUT", new_text="x", match_case=True)
 
 
 def test_formats_are_added_to_those_that_a_cell_has(book: Path, call: Call) -> None:
@@ -413,8 +423,8 @@ def test_each_kind_of_chart_is_seen_as_what_it_is(book: Path, call: Call, kind: 
         ("set_formula", {"cells": "A1:D5", "formula": "=1+1"}, {"overwrites"}),
         ("set_formula", {"cells": "F1:F5", "formula": "=1+1"}, set()),
         ("set_formula", {"cells": "D2:D4", "formula": "=B2*C2"}, set()),
-        ("replace_text", {"find": "nut", "replacement": "x"}, {"overwrites"}),
-        ("replace_text", {"find": "zzz", "replacement": "x"}, set()),
+        ("replace_text", {"find_text": "nut", "new_text": "x"}, {"overwrites"}),
+        ("replace_text", {"find_text": "zzz", "new_text": "x"}, set()),
         ("append_rows", {"values": [["x"]]}, set()),
         ("edit_chart", {"delete": True}, {"deletes"}),
         ("edit_chart", {"title": "x"}, set()),
@@ -428,6 +438,8 @@ def test_a_call_that_replaces_or_deletes_says_so(
     assert {str(hazard) for hazard in server.hazards(target, tool, given, ())} == hazards
 
 
-def test_what_a_formula_would_replace_is_said(server, book: Path) -> None:
-    found = server._excel.overwrites(book.name, "set_formula", {"cells": "Sheet1!A1:D5", "formula": "=1+1"})
-    assert found == "19 cells of 'Sheet1' that hold something: A1 'Item', B1 'Quantity', C1 'Price' and 16 more"
+def test_a_person_is_told_what_a_call_would_replace(server, book: Path) -> None:
+    (target,) = (target for target in server.targets() if target.id == book.name)
+    found = server.replaced(target, "set_formula", {"cells": "Sheet1!A1:D5", "formula": "=1+1"})
+    assert found == "19 cells of 'Sheet1' with content: A1 'Item', B1 'Quantity', C1 'Price' and 16 more"
+    assert server.replaced(target, "append_rows", {"values": [[1]]}) == ""
