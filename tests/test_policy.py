@@ -296,6 +296,7 @@ def test_overwriting_what_the_task_did_not_make_asks(start, until, workspace):
     until(handle, EventName.APPROVAL_REQUESTED)
     (asked,) = handle.approvals()
     assert "overwrites" in asked.reason
+    assert asked.reason.endswith("; it would replace 1 cell of 'Sales' with content: A1 '1'")
     assert cell_of(workspace, "theirs.xlsx", "A1") == 1
     handle.approve(asked.id)
     assert handle.result(PATIENCE).ok

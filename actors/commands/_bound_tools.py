@@ -87,6 +87,10 @@ class BoundTool(ABC):
         `made` has the task's files as absolute paths.
         """
 
+    async def replaced(self, arguments: Mapping[str, JsonValue]) -> str:
+        """Describe the content that a call would replace; empty if unknown."""
+        return ""
+
     async def expected(self, arguments: Mapping[str, JsonValue]) -> str:
         """Return the surface's expected fingerprint after a call; empty if unknown."""
         return ""
@@ -200,6 +204,13 @@ class LocalTool(BoundTool):
     async def _ask(self, method: Callable[..., Any], *arguments: object) -> Any:
         """Call a method of the server on the tool's lane."""
         return await self._lanes.run(self._lane, functools.partial(method, *arguments))
+
+    async def replaced(self, arguments: Mapping[str, JsonValue]) -> str:
+        """Ask the server."""
+        if self._target is None:
+            return ""
+        said: str = await self._ask(self._server.replaced, self._target, self.info.name, arguments)
+        return said
 
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
         """Combine the tool's hazards with the server's facts.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from callboard.actors.commands import SecretRefusedError, UnknownSecretError, text_of
 from callboard.actors.processing._collect import in_time
 from callboard.config import Verdict
-from callboard.messages import EventName
+from callboard.messages import EventName, Hazard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -91,7 +91,13 @@ async def ruling(
         resources={name: dict(known) for name, known in facts.resources.items()} if facts.resources else {},
         waived=waived,
     )
-    return (type(ruled)(Verdict.ALLOW, ruled.reason) if waived else ruled), facts
+    if waived:
+        return type(ruled)(Verdict.ALLOW, ruled.reason), facts
+    if ruled.verdict is Verdict.APPROVE and Hazard.OVERWRITES in facts.hazards:
+        said = await in_time(context, tool.replaced(arguments), f"asking what {action.tool} would replace")
+        if said:
+            ruled = type(ruled)(ruled.verdict, f"{ruled.reason}; it would replace {said}")
+    return ruled, facts
 
 
 def _filled(context: Context, run: Run, action: Action, tool: BoundTool) -> dict[str, JsonValue]:

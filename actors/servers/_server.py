@@ -291,6 +291,13 @@ class Server(ABC):
         """
         return set()
 
+    def replaced(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:
+        """Describe the content that a call would replace; empty if unknown.
+
+        The text is shown to the person who is asked to approve the call. `arguments` as for `hazards`.
+        """
+        return ""
+
     def effect(
         self,
         target: Target,

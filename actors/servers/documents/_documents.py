@@ -175,6 +175,13 @@ class DocumentServer(Server):
             return set()
         return {Hazard.OVERWRITES}
 
+    def replaced(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:
+        """Describe the cells that a call on a workbook would replace."""
+        document = _document_of(target)
+        if tool not in PRECISE or _root(document) != "excel":
+            return ""
+        return self._excel.overwrites(document, tool, arguments)
+
     def canonical(
         self,
         target: Target | None,

@@ -68,7 +68,7 @@ from callboard.actors.servers.documents._excel_shift import Shift, shift
 from callboard.actors.servers.documents._excel_tables import follow_headers, make_table
 from callboard.actors.servers.documents._excel_touch import canonical, resources
 from callboard.actors.servers.documents._excel_values import Value
-from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean, width_of
+from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean, short, width_of
 from callboard.messages import ESSENTIAL, Control, Effect, Hazard
 
 if TYPE_CHECKING:
@@ -189,9 +189,10 @@ class ExcelTools:
         gone = [where for where, old in before.items() if after.get(where) != old]
         if not gone:
             return ""
-        shown = ", ".join(f"{where} {before[where][0]!r}" for where in gone[:_SHOWN])
+        shown = ", ".join(f"{where} {short(str(before[where][0]), 30)!r}" for where in gone[:_SHOWN])
         rest = f" and {len(gone) - _SHOWN} more" if len(gone) > _SHOWN else ""
-        return f"{len(gone)} cells of {found.sheet.title!r} that hold something: {shown}{rest}"
+        number = "1 cell" if len(gone) == 1 else f"{len(gone)} cells"
+        return f"{number} of {found.sheet.title!r} with content: {shown}{rest}"
 
     @tool(effect=Effect.READ, roots=EXCEL, controls=FILLED)
     def read_range(

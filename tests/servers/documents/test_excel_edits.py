@@ -428,6 +428,8 @@ def test_a_call_that_replaces_or_deletes_says_so(
     assert {str(hazard) for hazard in server.hazards(target, tool, given, ())} == hazards
 
 
-def test_what_a_formula_would_replace_is_said(server, book: Path) -> None:
-    found = server._excel.overwrites(book.name, "set_formula", {"cells": "Sheet1!A1:D5", "formula": "=1+1"})
-    assert found == "19 cells of 'Sheet1' that hold something: A1 'Item', B1 'Quantity', C1 'Price' and 16 more"
+def test_a_person_is_told_what_a_call_would_replace(server, book: Path) -> None:
+    (target,) = (target for target in server.targets() if target.id == book.name)
+    found = server.replaced(target, "set_formula", {"cells": "Sheet1!A1:D5", "formula": "=1+1"})
+    assert found == "19 cells of 'Sheet1' with content: A1 'Item', B1 'Quantity', C1 'Price' and 16 more"
+    assert server.replaced(target, "append_rows", {"values": [[1]]}) == ""
