@@ -50,7 +50,7 @@ COMPARED = 1000
 _PLAIN = McpTool()
 
 
-def _tell_nobody(*_: object, **__: object) -> None:
+def _ignore(*_: object, **__: object) -> None:
     """Drop an event."""
 
 
@@ -63,7 +63,7 @@ class McpSession:
     `supervision.intensity` times within `supervision.period`. Its tools stay those of the first connection.
     """
 
-    def __init__(self, name: str, server: McpServer, settings: Settings, tell: Tell = _tell_nobody) -> None:
+    def __init__(self, name: str, server: McpServer, settings: Settings, tell: Tell = _ignore) -> None:
         """Create it; `tell` emits events that do not belong to a call."""
         self.name = name
         self.everywhere = server.everywhere
