@@ -14,7 +14,7 @@ CLAIMS = frozenset(
 )
 """Statuses that are followed only if all actions of the answer succeeded."""
 
-NOBODY = "nobody will answer questions: decide yourself, or say FAIL"
+UNATTENDED = "nobody will answer questions: decide yourself, or say FAIL"
 """The note to a model that asked a question while questions are off."""
 
 _ANSWERED = "a person answered"
@@ -75,12 +75,12 @@ def _loops(count: int, allowed: int) -> Iterable[str]:
 def answer_notes(asked: tuple[AskedQuestion, ...], answer: Answer) -> Iterable[str]:
     """Yield a note for each question with its answer."""
     if answer.nobody:
-        yield NOBODY
+        yield UNATTENDED
     for question, text in zip(asked, answer.texts, strict=False):
         yield f"asked {question.text!r}, {_ANSWERED} {text!r}"
 
 
-def said_by_people(observation: Observation) -> Iterable[str]:
+def people_notes(observation: Observation) -> Iterable[str]:
     """Yield the notes with people's answers.
 
     Later steps need them too, and no other place keeps them.

@@ -225,8 +225,8 @@ class Connection:
             return kind, maker(**given)
         except UserError as error:
             wanted = _VARIABLE.search(str(error))
-            said = f"set {wanted[1]}" if wanted else first_sentence(str(error))
-            msg = f"{self._where}: {said}, or {self._where}.api_key; a server of one's own needs {self._where}.url"
+            what = f"set {wanted[1]}" if wanted else first_sentence(str(error))
+            msg = f"{self._where}: {what}, or {self._where}.api_key; a server of one's own needs {self._where}.url"
             raise SettingsError(msg) from error
 
 

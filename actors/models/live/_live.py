@@ -90,9 +90,9 @@ class LiveModel(Model):
             where = f"providers.{self.name.partition(':')[0]}.pictures"
             msg = f"{self.name} is shown no pictures, and an operator sees nothing else: if it can see, set {where}"
             raise ModelError(msg)
-        told, own = self._told(request), self._own(request)
-        schema = self._schema(told)
-        prompt = self._prompt(told, schema)
+        shown, own = self._shown(request), self._own(request)
+        schema = self._schema(shown)
+        prompt = self._prompt(shown, schema)
         more = {} if own is None else own.settings(request, _ANSWER, schema)
         response = await self._asked(self._messages(prompt, schema, own), schema, more)
         content = _content(response) if own is None else own.content(response, _ANSWER) or _content(response)
@@ -107,7 +107,7 @@ class LiveModel(Model):
             cost=cost,
             model=response.model_name or "",
             refers=True,
-            offered=legal_statuses(told),
+            offered=legal_statuses(shown),
             cut=cut or self._unfit(request, content),
             summarised=prompt.summarised,
             dropped=prompt.dropped,
@@ -129,16 +129,16 @@ class LiveModel(Model):
 
     def estimate(self, request: ModelRequest) -> Expected:
         """Return the usage of the prompt and the longest answer."""
-        told = self._told(request)
-        schema = self._schema(told)
-        prompt = self._prompt(told, schema)
+        shown = self._shown(request)
+        schema = self._schema(shown)
+        prompt = self._prompt(shown, schema)
         given, answered = prompt.tokens + len(str(schema)) // CHARACTERS, self._settings.max_tokens
         return Expected(tokens=given + answered, cost=self._connection.price(self._model.model_name, given, answered))
 
-    def _told(self, request: ModelRequest) -> ModelRequest:
+    def _shown(self, request: ModelRequest) -> ModelRequest:
         own = self._own(request)
-        told = request if own is None else own.without(request)
-        return shortened_request(told) if self._settings.short else told
+        shown = request if own is None else own.without(request)
+        return shortened_request(shown) if self._settings.short else shown
 
     def _own(self, request: ModelRequest) -> ComputerTool | None:
         """Return the provider's computer tool if the request uses it."""
@@ -169,13 +169,13 @@ class LiveModel(Model):
             BinaryContent(data=part, media_type="image/png") if isinstance(part, bytes) else part
             for part in prompt.user
         ]
-        parts += [] if own is None else [own.told(_ANSWER)]
+        parts += [] if own is None else [own.instructions(_ANSWER)]
         content = "\n\n".join(texts) if len(texts) == len(parts) else parts  # some servers accept no list of texts
-        told = prompt.system
+        instructions = prompt.system
         if self._output == "prompted":  # the names in a schema come from documents and screens
             asked = "Answer with one JSON object of this schema, and nothing around it:"
-            told = f"{told}\n\n{asked}\n\n{tamed(written(schema))}"
-        return [ModelRequest(parts=[UserPromptPart(content=content)], instructions=told)]
+            instructions = f"{instructions}\n\n{asked}\n\n{tamed(written(schema))}"
+        return [ModelRequest(parts=[UserPromptPart(content=content)], instructions=instructions)]
 
     def _parameters(self, schema: dict[str, Any], mode: _Mode) -> ModelRequestParameters:
         from pydantic_ai.models import ModelRequestParameters
@@ -269,9 +269,9 @@ class LiveModel(Model):
 
         status, body = getattr(error, "status_code", None), getattr(error, "body", None)
         inner = body.get("error", body) if isinstance(body, dict) else None
-        said = inner.get("message") if isinstance(inner, dict) else None
-        text = said if isinstance(said, str) and said else str(error)
-        text = text if _is_told(error) else f"what came can't be read ({type(error).__name__}: {text})"
+        message = inner.get("message") if isinstance(inner, dict) else None
+        text = message if isinstance(message, str) and message else str(error)
+        text = text if _is_own_error(error) else f"what came can't be read ({type(error).__name__}: {text})"
         if not status and isinstance(error, ModelConnectionError):
             text = f"no connection to {self._connection.provider.base_url}"
         shown = self._connection.hidden(" ".join(text.split()))
@@ -282,7 +282,7 @@ class LiveModel(Model):
 
         It may support only the older protocol.
         """
-        unknown = getattr(error, "status_code", 0) in {404, 405} or not _is_told(error)
+        unknown = getattr(error, "status_code", 0) in {404, 405} or not _is_own_error(error)
         if not unknown or self._connection.kind not in {"openai", "openai-responses"} or self._connection.at_home:
             return ""
         where = f"providers.{self.name.partition(':')[0]}.kind"
@@ -291,8 +291,8 @@ class LiveModel(Model):
     def _check_refusal(self, response: ModelResponse, usage: Usage) -> None:
         if response.finish_reason == "content_filter":
             details = response.provider_details or {}
-            said = self._connection.hidden(str(details.get("refusal", "")))
-            msg = f"{self.name} refuses to answer{f': {said[:_LONGEST]}' if said else ''}"
+            refusal = self._connection.hidden(str(details.get("refusal", "")))
+            msg = f"{self.name} refuses to answer{f': {refusal[:_LONGEST]}' if refusal else ''}"
             raise ModelError(msg, usage)
 
     def _cut(self, response: ModelResponse, content: Any, usage: Usage) -> str:
@@ -319,14 +319,14 @@ class LiveModel(Model):
         if found > most:
             what = "action is" if most == 1 else "actions are"
             return f"the answer has {found} actions, and at most {most} {what} taken at a time"
-        left = "; ".join(line for line in response.plan if line.strip())
+        plan = "; ".join(line for line in response.plan if line.strip())
         acted = found or any(record.acted for record in own_steps(request))  # else it is sent back in any case
         if (
-            left and acted and response.decided_status() == AgentStatus.FINISH and not request.reasons
+            plan and acted and response.decided_status() == AgentStatus.FINISH and not request.reasons
         ):  # a repeated FINISH is accepted
-            left = cut(left, _LONGEST)
+            plan = cut(plan, _LONGEST)
             return (
-                f"it says FINISH, and Plan tells what is still to be done: {left}. Do that; if it is done, empty Plan"
+                f"it says FINISH, and Plan tells what is still to be done: {plan}. Do that; if it is done, empty Plan"
             )
         return ""
 
@@ -347,8 +347,8 @@ def _refuses_schema(error: Exception) -> bool:
     """
     from pydantic_ai.exceptions import ModelRequestRejectedError
 
-    said = f"{error} {getattr(error, 'body', '')}".casefold()
-    return isinstance(error, ModelRequestRejectedError) and ("schema" in said or "grammar" in said)
+    text = f"{error} {getattr(error, 'body', '')}".casefold()
+    return isinstance(error, ModelRequestRejectedError) and ("schema" in text or "grammar" in text)
 
 
 def _takes_temperature(model: ProvidersModel) -> bool:
@@ -365,7 +365,7 @@ def _takes_temperature(model: ProvidersModel) -> bool:
     return bool(rests or not profile.get("openai_supports_reasoning", False))
 
 
-def _is_told(error: Exception) -> bool:
+def _is_own_error(error: Exception) -> bool:
     """Return whether pydantic-ai raises the error itself; others come from unreadable responses."""
     from pydantic_ai.exceptions import AgentRunError, UserError
 
