@@ -428,9 +428,9 @@ class Root(ScheduledActor):
         )  # before the agents read the blackboard
         place(recovered_tasks, self._context, self._hands, self._stops)
         for recovered in recovered_tasks:
-            for ending in recovered.said.values():
+            for ending in recovered.endings.values():
                 self._receive(ending)
-            if not recovered.said:
+            if not recovered.endings:
                 self._end_if_over(recovered.record)
         self._closing.restored()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.agent import last_ending, tell_failure
-from callboard.actors.root._handover import heard_at
+from callboard.actors.root._handover import received_at
 from callboard.actors.root._requests import AgentCrashed, AgentlessRun, LeaseHung, RestartDue
 from callboard.actors.root._tasks import never_ran
 from callboard.actors.runtime import Restarts
@@ -75,31 +75,31 @@ class RunEndings:
 
         context.outbox.tell(read)
 
-    def end(self, left: AgentlessRun) -> None:
+    def end(self, request: AgentlessRun) -> None:
         """Send a run's ending, unless its dead agent's own came first."""
-        run = left.run
+        run = request.run
         record = self._context.tasks.get(run.task_id)
         if record is None or run.run_id not in record.ending:
             return
         record.ending.discard(run.run_id)
         if run.run_id in record.runs:
-            self._send(self._ending(left))
+            self._send(self._ending(request))
 
-    def _ending(self, left: AgentlessRun) -> RunEnd:
-        run, found = left.run, left.found
+    def _ending(self, request: AgentlessRun) -> RunEnd:
+        run, found = request.run, request.found
         if isinstance(found, Exception):
             _log.error("the journal rows of %s could not be read: %s", run.run_id, found)
-            return unknown_end(run, left.outcome, left.causes)
+            return unknown_end(run, request.outcome, request.causes)
         try:
             spec = self._context.agents.get(agent_kind(run.address))
             if spec is None:  # a kind that only an earlier process had: no machine here can fold its rows
-                return unknown_end(run, left.outcome, left.causes)
+                return unknown_end(run, request.outcome, request.causes)
             return ending_of(
-                run, found, self._context.limits, spec.machine, left.outcome, left.causes, self._tell_failure
+                run, found, self._context.limits, spec.machine, request.outcome, request.causes, self._tell_failure
             )
         except Exception:  # an edge: its history may be the reason why the run's agent crashed
             _log.exception("the journal rows of %s could not be folded", run.run_id)
-            return unknown_end(run, left.outcome, left.causes)
+            return unknown_end(run, request.outcome, request.causes)
 
     def _tell_failure(self, run: Run) -> None:
         state = (AgentStatus.ERROR if run.outcome is Outcome.ERROR else AgentStatus.FAIL).value
@@ -120,13 +120,13 @@ def ending_of(  # noqa: PLR0917 - the facts about the run, and its ending
     An ending that the agent had sent stands. So does an outcome that the run had before, except a success that the
     agent could not report before it crashed. `failed` is called with a run that is ended here without success.
     """
-    heard = heard_at(run.address, rows)
-    known = fold(heard, limits, machine)
+    received = received_at(run.address, rows)
+    known = fold(received, limits, machine)
     if known is None or (known.assign.run_id, known.assign.round) != (run.run_id, run.round):
         return unknown_end(run, outcome, causes)
     known = evolve(known, assign=run, subtasks=run.subtasks if run.number else known.subtasks)
     if known.over:
-        sent = last_ending(heard)
+        sent = last_ending(received)
         if isinstance(sent, RunEnd) and sent.run_id == run.run_id:
             return sent.model_copy(update={"token": run.token})
     ended = _ended(known, outcome, causes)
@@ -138,9 +138,9 @@ def ending_of(  # noqa: PLR0917 - the facts about the run, and its ending
 
 def _ended(run: Run, outcome: Outcome, causes: tuple[Cause, ...]) -> Run:
     """End a run; the usage and results of an interrupted step count."""
-    left = run.unfinished
-    if left is not None:
-        run = evolve(run.with_lost(left.usage, left.done), unfinished=None)
+    unfinished = run.unfinished
+    if unfinished is not None:
+        run = evolve(run.with_lost(unfinished.usage, unfinished.done), unfinished=None)
     unreported = run.outcome is Outcome.FINISHED and outcome is Outcome.ERROR
     return evolve(run, outcome=outcome, causes=causes) if run.outcome is None or unreported else run
 
