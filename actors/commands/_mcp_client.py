@@ -197,7 +197,7 @@ class McpSession:
         left = max(0.0, self._starting_since + LISTED_SECONDS - now)
         done, _ = await asyncio.wait([self._starting], timeout=left)
         if not done:
-            msg = f"the MCP server {self.name} went away, and is still being started anew"
+            msg = f"the MCP server {self.name} went away, and is still being restarted"
             raise ConnectionError(msg)
         self._starting.result()
 

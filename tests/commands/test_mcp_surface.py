@@ -220,7 +220,7 @@ def test_work_elsewhere_does_not_wait_for_a_server_that_hangs(start, notes, tmp_
         assert supervisor.submit(Task(request="write a letter")).result(PATIENCE).ok
     assert [target.id for target in supervisor.targets()] == ["memo:one"]
     assert not session._starting.done()
-    assert all("notes went away, and is still being started anew" in str(each) for each in told)
+    assert all("notes went away, and is still being restarted" in str(each) for each in told)
 
 
 def test_what_a_server_says_of_itself_is_bounded():
