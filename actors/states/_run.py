@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
 from callboard.actors.states._evolve import evolve
-from callboard.actors.states._notes import answer_notes, repeats, step_notes
+from callboard.actors.states._loop_detection import repeats
+from callboard.actors.states._notes import answer_notes, step_notes
 from callboard.messages import (
     Action,
     AgentStatus,
