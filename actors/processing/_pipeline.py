@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.processing._act import act_held
-from callboard.actors.processing._decide import book
 from callboard.actors.processing._middleware import ALL_PHASES, PhaseCall
+from callboard.actors.processing._model_call import book
 from callboard.actors.processing._phases import Meter
 from callboard.actors.processing._picture import picture_before
 from callboard.actors.processing._recover import Doubt, acted_on, resume_step
