@@ -12,7 +12,7 @@ from callboard.actors.servers import Server
 from callboard.messages import Observation, Target, TargetKind, encodable
 
 if TYPE_CHECKING:
-    from callboard.actors.commands._mcp_client import McpSession
+    from callboard.actors.commands._mcp_session import McpSession
 
 LONGEST_INSTRUCTIONS = 4_000
 """The most characters of a server's instructions in an observation."""
