@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from callboard.actors.models._model import Expected, Model, ModelAnswer
 from callboard.actors.models._responses import only_thought, read_response
 from callboard.actors.models.live._computer_tool import ComputerTool
+from callboard.actors.models.live._rate_limit import retry_pause
 from callboard.actors.models.prompt import (
     CHARACTERS,
     MOST_ACTIONS,
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from callboard.actors.models.prompt import Prompt
     from callboard.messages import Seconds
 
-
-FIRST_PAUSE = 0.5
-"""Seconds before the first retry if the provider gives none; doubled for each further retry."""
 _Mode = Literal["native", "tool", "prompted"]
 _ANSWER = "answer"
 _LONGEST = 400
@@ -230,7 +227,7 @@ class LiveModel(Model):
                     mode = "tool"
                     await self._connection.rate.begin()
                     continue
-                pause = self._pause(error, tries)
+                pause = retry_pause(error, tries, self._settings, self._connection.rate)
                 if pause is None:
                     again = f" after {tries} repetitions" if tries else ""
                     msg = f"{self.name} gave no answer{again}: {self._why(error)}{self._hint(error)}"
@@ -238,27 +235,6 @@ class LiveModel(Model):
             await asyncio.sleep(pause)
             await self._connection.rate.begin()
             tries += 1
-
-    def _pause(self, error: Exception, tries: int) -> Seconds | None:
-        """Return the backoff before a retry; None for no retry."""
-        from pydantic_ai.exceptions import (
-            ModelAPIError,
-            ModelConnectionError,
-            ModelRateLimitError,
-            ModelServerError,
-            ModelUnavailableError,
-        )
-
-        passing = (ModelRateLimitError, ModelUnavailableError, ModelServerError, ModelConnectionError)
-        if not isinstance(error, ModelAPIError) or not isinstance(error, passing):
-            return None
-        longest, wanted = self._settings.retry_seconds, error.retry_after
-        own = FIRST_PAUSE * 2**tries * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
-        pause = min(own if wanted is None else wanted, longest)
-        if isinstance(error, ModelRateLimitError):
-            self._connection.rate.hold(pause)  # for all agents, even if this call is not retried
-        too_long = wanted is not None and wanted > longest
-        return None if too_long or tries >= self._settings.retries else pause
 
     def _why(self, error: Exception) -> str:
         """Return a short, redacted reason.
