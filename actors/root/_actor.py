@@ -10,9 +10,9 @@ from callboard.actors.root._agents import Children, Closing, Idle, Sessions
 from callboard.actors.root._approvals import OpenRequests, PeopleClocks
 from callboard.actors.root._clocks import Stopwatches
 from callboard.actors.root._context import RootContext
+from callboard.actors.root._crash_recovery import CrashRecovery
 from callboard.actors.root._handover import HandOver
-from callboard.actors.root._leases import LeaseBook
-from callboard.actors.root._lifecycle import CrashRecovery, RunEndings, Stops
+from callboard.actors.root._lifecycle import RunEndings, Stops
 from callboard.actors.root._outbox import Outbox
 from callboard.actors.root._recorder import Recorder
 from callboard.actors.root._recovery import lacks, place, restore
@@ -38,6 +38,7 @@ from callboard.actors.root._requests import (
     StopAgents,
     Submit,
 )
+from callboard.actors.root._target_queues import LeaseBook
 from callboard.actors.root._tasks import TaskBook, TaskRecord
 from callboard.actors.runtime import Leases, ScheduledActor
 from callboard.actors.states import unique
@@ -432,9 +433,9 @@ class Root(ScheduledActor):
         )  # before the agents read the blackboard
         place(recovered_tasks, self._context, self._hands, self._stops)
         for recovered in recovered_tasks:
-            for ending in recovered.said.values():
+            for ending in recovered.endings.values():
                 self._receive(ending)
-            if not recovered.said:
+            if not recovered.endings:
                 self._end_if_over(recovered.record)
         self._closing.restored()
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from callboard.actors.root._agents import Children, Idle, Sessions
     from callboard.actors.root._approvals import PeopleClocks
     from callboard.actors.root._clocks import Stopwatches
-    from callboard.actors.root._leases import LeaseBook
     from callboard.actors.root._outbox import Outbox
     from callboard.actors.root._recorder import Recorder
+    from callboard.actors.root._target_queues import LeaseBook
     from callboard.actors.root._tasks import TaskBook
     from callboard.actors.runtime import Clock, Jobs
     from callboard.config import Limits

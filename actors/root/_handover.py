@@ -109,7 +109,7 @@ class HandOver:
             self._context.post(AgentCrashed(assign.address, found))
             return
         try:
-            self._context.children.start_with(assign.address, Continue(assign, heard_at(assign.address, found)))
+            self._context.children.start_with(assign.address, Continue(assign, received_at(assign.address, found)))
         except Exception as error:  # an edge, as in `hand_over`
             self._context.post(AgentCrashed(assign.address, error))
 
@@ -148,7 +148,7 @@ class HandOver:
                 self.hand_over(record, granted)
 
 
-def heard_at(address: str, rows: Sequence[Row]) -> tuple[Row, ...]:
+def received_at(address: str, rows: Sequence[Row]) -> tuple[Row, ...]:
     """Select the rows of the runs of an address.
 
     Pauses, resumes and cancels of a whole task belong to each of its runs.

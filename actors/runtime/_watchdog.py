@@ -14,7 +14,7 @@ from callboard.config import HostLog
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from callboard.actors.runtime._loop import EventLoop
+    from callboard.actors.runtime._event_loop import EventLoop
     from callboard.messages import Seconds
 
 _log = HostLog()

@@ -25,7 +25,7 @@ from callboard.actors.models.prompt._strict import (
     strict,
     values,
 )
-from callboard.actors.states import NOBODY
+from callboard.actors.states import UNATTENDED
 from callboard.messages import AgentStatus, Effect, Outcome, ResultStatus
 
 if TYPE_CHECKING:
@@ -132,8 +132,8 @@ def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
     - PENDING needs a person who answers.
     """
     seen = (request.observation, *(record.observation for record in request.memory))
-    unheard = any(NOBODY in observation.notes for observation in seen)
-    guesses = set() if request.attended and not unheard else {AgentStatus.PENDING}
+    unattended = any(UNATTENDED in observation.notes for observation in seen)
+    guesses = set() if request.attended and not unattended else {AgentStatus.PENDING}
     if request.is_host:
         own = own_subtasks(request)
         guesses |= set() if request.observation.targets else {AgentStatus.ASSIGN}

@@ -133,7 +133,7 @@ def _new(request: ModelRequest) -> Iterator[str]:
     steps = own_steps(request)
     if not steps:
         return
-    before, now = _there(steps[0].observation), _there(request.observation)
+    before, now = _named(steps[0].observation), _named(request.observation)
     known = {(kind, thing.name or thing.id) for thing, kind in before.values()}  # ids may be counters
     made = [
         f"{written(label)} ({kind})"
@@ -162,9 +162,9 @@ class _Meant:
         things = {singular(word) for word in words if often[singular(word)] == 1}
         applies = issubclass(request.response, AppResponse) and not _NOT.search(asked)
         meant = [tool for tool in makers if applies and makes(tool.name) & things]
-        there = {singular(control.kind.casefold()) for control in request.observation.controls}
+        kinds = {singular(control.kind.casefold()) for control in request.observation.controls}
         done, tried = {r.tool for r in results if r.status is ResultStatus.SUCCESS}, {r.tool for r in results}
-        self.missed = [tool for tool in meant if tool.name not in tried and makes(tool.name) & things - there]
+        self.missed = [tool for tool in meant if tool.name not in tried and makes(tool.name) & things - kinds]
         """Tools that were not called and whose object does not exist."""
         self.failed = [tool for tool in meant if tool.name in tried - done]
         one = [tool.name for tool in meant if tool.name in done and makes(tool.name) & words]
@@ -185,7 +185,7 @@ class _Meant:
         yield from (f"{tool.name} comes later: {needed(tool, self._usable)}" for tool in missed)
 
 
-def _there(seen: Observation) -> dict[str, tuple[Named, str]]:
+def _named(seen: Observation) -> dict[str, tuple[Named, str]]:
     """Return the observed controls and targets with their kinds, by label."""
     controls: dict[str, tuple[Named, str]] = {
         label: (each, each.kind) for label, each in labelled(seen.controls).items()
