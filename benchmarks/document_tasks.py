@@ -148,19 +148,19 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="a folder for the files and recordings, to look into them")
     given = parser.parse_args()
     chosen = [task for task in SETS[given.set] if not given.task or task.name in given.task]
+    ran: dict[str, list[Ran]] = {task.name: [] for task in chosen}
     with server(given.url, given.model) as url, contextlib.ExitStack() as scope:
         folder = (given.keep or Path(scope.enter_context(tempfile.TemporaryDirectory()))).resolve()
-        print("| task | right | failures |\n|---|--:|---|")
-        every: list[Ran] = []
-        for task in chosen:
-            ran = []
-            for seed in range(given.first_seed, given.first_seed + given.seeds):
+        for seed in range(given.first_seed, given.first_seed + given.seeds):
+            for task in chosen:  # one after the other, so that an early end leaves some runs of each
                 place = folder / task.name.replace(" ", "-").replace("'", "") / str(seed)
                 one = run(task, place, url, seed=seed, temperature=given.temperature, steps=given.steps)
                 (place / "run.json").write_text(json.dumps(asdict(one), indent=1), encoding="utf-8")
-                ran.append(one)
-            print(row(task.name, ran), flush=True)
-            every += ran
+                ran[task.name].append(one)
+    print("| task | right | failures |\n|---|--:|---|")
+    for name, each in ran.items():
+        print(row(name, each))
+    every = [one for each in ran.values() for one in each]
     seconds = sum(one.seconds for one in every) / max(1, len(every))
     print(f"\n{sum(one.right for one in every)} of {len(every)} runs were right; a run took {seconds:.0f} s.")
 

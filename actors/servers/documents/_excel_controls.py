@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._tables import Answer
 
 _MAX_HEADER = 30
+_FIRST_ROWS = 3
+_FIRST_COLUMNS = 8
+_LONGEST_CELL = 24
+"""How much of a range's content its control shows: enough to see that it is not empty, and what is in a column."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +83,32 @@ def _of_sheet(sheet: Any, number: int, is_grid: bool) -> Iterator[Control]:  # n
     if used:
         header: list[JsonValue] = [short(text) for text in header_of(sheet, used)[:_MAX_HEADER]]
         about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "cells": used.coord, "header": header}
+        about |= _content(sheet, used)
         name = f"{sheet.title}!{used.coord}"
         yield Control(id=f"range-{number}", name=name, kind="range", visible=visible, detail=about)
 
 
+def _content(sheet: Worksheet, cells: CellRange) -> dict[str, JsonValue]:
+    """Count the rows below a range's header, and show the first of them, long texts and wide rows cut."""
+    known = sheet._cells  # does not make cells
+    last_row = min(cells.max_row, cells.min_row + _FIRST_ROWS)
+    last_column = min(cells.max_col, cells.min_col + _FIRST_COLUMNS - 1)
+    rows: list[JsonValue] = []
+    for row in range(cells.min_row + 1, last_row + 1):
+        found = (known.get((row, column)) for column in range(cells.min_col, last_column + 1))
+        values = [None if cell is None else read_value(cell) for cell in found]
+        rows.append([short(value, _LONGEST_CELL) if isinstance(value, str) else value for value in values])
+    return {"rows": cells.max_row - cells.min_row, "first_rows": rows}
+
+
 def _of_tables(sheet: Worksheet, number: int, before: int) -> Iterator[Control]:
+    used = used_range(sheet) if sheet.tables else None
     for count, table in enumerate(sheet.tables.values(), start=before + 1):
         header: list[JsonValue] = [*table.column_names]
         about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "cells": table.ref, "header": header}
+        about |= _content(sheet, CellRange(table.ref))
+        if used is not None and used.coord == table.ref:
+            del about["first_rows"]  # the used range shows them
         visible = sheet.sheet_state == "visible"
         yield Control(id=f"table-{count}", name=table.displayName, kind="table", visible=visible, detail=about)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,10 +16,18 @@ from callboard.actors.servers.documents._word_file import visible_text
 from callboard.messages import Control
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from pydantic import JsonValue
 
     from callboard.actors.servers.documents._tables import Answer
     from callboard.actors.servers.documents._word_file import Block, WordFile
+
+_MAX_OUTLINE = 30
+_FIRST_ROWS = 3
+_FIRST_COLUMNS = 8
+_LONGEST_CELL = 24
+"""How much of a table's content its control shows."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,7 @@ def find_all(file: WordFile) -> list[Found]:
             detail: dict[str, JsonValue] = {
                 "rows": len(block._tbl.tr_lst),
                 "columns": len(block._tbl.tblGrid.gridCol_lst),
+                "first_rows": _first_rows(block),
             }
             detail |= {"below": heading} if heading else {}
         else:
@@ -116,7 +126,34 @@ def tree(file: WordFile, name: str) -> Answer:
     return {"id": "document", "name": name, "kind": "document", "children": top}
 
 
+def outline(controls: Iterable[Control]) -> list[JsonValue]:
+    """List the headings, indented by level, each with the number of paragraphs and tables right below it."""
+    lines: list[tuple[str, Counter[str]]] = []
+    for control in controls:
+        if control.kind == "heading":
+            lines.append((f"{'  ' * (int(str(control.detail['level'])) - 1)}{control.name}", Counter()))
+        elif lines:
+            lines[-1][1][control.kind] += 1
+    counted = (
+        (line, ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in below.items()))
+        for line, below in lines[:_MAX_OUTLINE]
+    )
+    shown: list[JsonValue] = [f"{line} ({below})" if below else line for line, below in counted]
+    return [*shown, f"({len(lines) - _MAX_OUTLINE} more headings)"] if len(lines) > _MAX_OUTLINE else shown
+
+
 def header_of(table: Table) -> list[str]:
     """Read the texts of a table's first row."""
-    first = table._tbl.tr_lst[:1]  # reads one row without measuring the whole table
-    return [visible_text(cell) for row in first for cell in row.iterchildren(qn("w:tc"))]
+    return next(_rows_of(table, 0, 1), [])
+
+
+def _rows_of(table: Table, start: int, end: int) -> Iterator[list[str]]:
+    """Read some rows without measuring the whole table."""
+    for row in table._tbl.tr_lst[start:end]:
+        yield [visible_text(cell) for cell in row.iterchildren(qn("w:tc"))]
+
+
+def _first_rows(table: Table) -> list[JsonValue]:
+    """Read the rows after the first one, long texts and wide rows cut."""
+    rows = _rows_of(table, 1, 1 + _FIRST_ROWS)
+    return [[short(text, _LONGEST_CELL) for text in row[:_FIRST_COLUMNS]] for row in rows]
