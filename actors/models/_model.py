@@ -96,6 +96,8 @@ class ModelRequest:
     """Approximate limit of the observation in the prompt, in tokens."""
     response: type[AgentResponse] = AppResponse
     """The class that the answer is parsed into."""
+    picture_kinds: frozenset[str] = frozenset({AgentKind.OPERATOR})
+    """The kinds of agents that see only their target's picture."""
 
     @property
     def is_host(self) -> bool:

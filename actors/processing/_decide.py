@@ -260,6 +260,7 @@ def _request(
         history_tokens=run.limits.history_tokens,
         observation_tokens=run.limits.observation_tokens,
         response=context.spec.response,
+        picture_kinds=context.services.picture_kinds,
     )
     return _with_names(context, request, tools) if context.services.secrets.known else request
 

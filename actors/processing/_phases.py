@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from callboard.actors.commands import stopped
@@ -60,6 +60,11 @@ class Services:
     shared: SharedNotes = field(default_factory=SharedNotes)
     people: PeopleLine = field(default_factory=PeopleLine)
     listed: ListedTargets = field(default_factory=ListedTargets)
+
+    @cached_property
+    def picture_kinds(self) -> frozenset[str]:
+        """The kinds of agents that see only their target's picture."""
+        return frozenset(kind for kind, spec in self.agents.items() if by_picture(kind, spec.response))
 
 
 _usage = maker(Usage)
@@ -144,7 +149,7 @@ class Context:
     @property
     def is_operator(self) -> bool:
         """True for an operator: its model sees the target's picture and no list of controls."""
-        return by_picture(self.kind, self.spec.response)
+        return self.kind in self.services.picture_kinds
 
     def tell(self, name: EventName, run: Run, **data: Any) -> None:
         """Emit an event with the task, run, agent, state and step it belongs to."""

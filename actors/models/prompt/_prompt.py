@@ -14,7 +14,7 @@ from callboard.actors.models.prompt._prompt_tail import prompt_tail
 from callboard.actors.models.prompt._schema import CONTROL, offered_tools, own_parameters, own_steps
 from callboard.actors.models.prompt._system import system_of
 from callboard.actors.models.prompt._tool_docs import not_now
-from callboard.messages import ESSENTIAL, AgentKind, Board, TargetKind, agent_kind
+from callboard.messages import ESSENTIAL, Board, TargetKind, agent_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -149,7 +149,9 @@ def _seen(request: ModelRequest) -> Iterator[str]:
         started = {
             each.address.split("/")[1]: each.name for each in seen.targets if each.kind is TargetKind.APPLICATION
         }
-        targets = [_target(label, target, started) for label, target in labelled(seen.targets).items()]
+        targets = [
+            _target(label, target, started, request.picture_kinds) for label, target in labelled(seen.targets).items()
+        ]
         yield "## The targets that there are\n\n" + fenced("\n".join(_bounded(targets, room)) or "none")
         desktop = [cut(written(seen.window), room // 4)] if seen.window else []
         desktop += [cut(seen.text, room // 4)] if seen.text else []
@@ -197,15 +199,15 @@ def _amount(value: JsonValue) -> str:
     return f"{len(value)} {'rows' if rows else 'items'}, the first {cut(written(value[0]), 120)}"
 
 
-def _target(label: str, target: Target, started: Mapping[str, str]) -> str:
+def _target(label: str, target: Target, started: Mapping[str, str], picture_kinds: frozenset[str]) -> str:
     at = "" if label == target.id else f" (id {written(target.id)})"
     root = target.address.split("/")[1]
     what = {
         TargetKind.WINDOW: f"open in {written(started.get(root, root))}",
         TargetKind.APPLICATION: "to make something new",
     }
-    by_picture = agent_kind(target.address) == AgentKind.OPERATOR
-    how = ", by its picture alone: for what can't be done otherwise" if by_picture else ""
+    pictured = agent_kind(target.address) in picture_kinds
+    how = ", by its picture alone: for what can't be done otherwise" if pictured else ""
     return f"- {written(label)}: {what.get(target.kind, target.kind)}{how}{_taken(target)}{at}"
 
 

@@ -383,12 +383,14 @@ def test_new_windows_are_told_from_open_ones(asks):
     assert '- "a.docx": open in "Word"\n- "new empty Word": to make something new' in text
 
 
-def test_a_host_agent_is_told_which_target_is_for_an_operator(asks):
-    fields = {"id": "w1", "kind": TargetKind.WINDOW, "address": "app/pads/pad", "kinds": ("app", "operator")}
-    targets = Target(name="Pad", server="pads", **fields).offers(("app", "operator"))
-    text = text_of(asks(kind=AgentKind.HOST, observation=Observation(targets=targets)))
+@pytest.mark.parametrize("kind", ["operator", "viewer"])
+def test_a_host_agent_is_told_which_kind_sees_pictures(asks, kind):
+    fields = {"id": "w1", "kind": TargetKind.WINDOW, "address": "app/pads/pad", "kinds": ("app", kind)}
+    targets = Target(name="Pad", server="pads", **fields).offers(("app", kind))
+    seen = Observation(targets=targets)
+    text = text_of(asks(kind=AgentKind.HOST, observation=seen, picture_kinds=frozenset({kind})))
     how = ", by its picture alone: for what can't be done otherwise"
-    assert f'- "Pad [w1]": open in "pads" (id "w1")\n- "Pad [operator:w1]": open in "pads"{how} (id' in text
+    assert f'- "Pad [w1]": open in "pads" (id "w1")\n- "Pad [{kind}:w1]": open in "pads"{how} (id' in text
 
 
 CHART = dataclasses.replace(READ, name="draw", description="Draw a chart.", controls=("range",))
