@@ -10,7 +10,7 @@ from openpyxl.worksheet.cell_range import CellRange
 from openpyxl.worksheet.table import Table, TableStyleInfo
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_controls import Place, find, place
+from callboard.actors.servers.documents._excel_controls import Place, find, place, used_range
 from callboard.actors.servers.documents._excel_file import (
     LAST_COLUMN,
     LAST_ROW,
@@ -134,7 +134,9 @@ def check_empty(sheet: Worksheet, cells: CellRange) -> None:
     taken += [table.ref for table in sheet.tables.values() if not cells.isdisjoint(CellRange(table.ref))]
     if taken:
         some = ", ".join(taken[:3])
-        msg = f"there is already something in {cells.coord} ({some}); choose free cells, or use write_range"
+        used = used_range(sheet)
+        free = "" if used is None else f" (the next free row is {used.max_row + 1})"
+        msg = f"there is already something in {cells.coord} ({some}); choose free cells{free}, or use write_range"
         raise ToolError(msg)
 
 

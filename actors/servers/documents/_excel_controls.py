@@ -11,7 +11,7 @@ from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW, ExcelFile, read_value
-from callboard.actors.servers.documents._tables import short
+from callboard.actors.servers.documents._tables import nearest, short
 from callboard.messages import Control
 
 if TYPE_CHECKING:
@@ -133,13 +133,15 @@ def find(file: ExcelFile, control_id: str, control_name: str = "") -> Control:
     Raises:
         ToolError: If it is not there, or is called something else now.
     """
-    for control in find_all(file):
+    controls = find_all(file)
+    for control in controls:
         if control.id == control_id:
             if control_name and control.name != control_name:
                 msg = f"{control_id!r} is now called {control.name!r}, not {control_name!r}; look again"
                 raise ToolError(msg)
             return control
     msg = f"there is no control {control_id!r} in the workbook; look again to see what there is"
+    msg += nearest(control_id, [name for control in controls for name in (control.id, control.name)])
     raise ToolError(msg)
 
 
@@ -214,7 +216,9 @@ def header_of(sheet: Worksheet, cells: CellRange) -> list[str]:
 
 
 def column_of(sheet: Worksheet, cells: CellRange, name: str, *, header: bool) -> int:
-    """Find a column of a range by its header, else by its letter. Returns its number on the sheet.
+    """Find a column of a range by its header, else by its letter, else by its header in other capitals.
+
+    Returns its number on the sheet.
 
     Raises:
         ToolError: If there is no such column, or two of that name.
@@ -229,8 +233,15 @@ def column_of(sheet: Worksheet, cells: CellRange, name: str, *, header: bool) ->
         for column in range(cells.min_col, cells.max_col + 1):
             if get_column_letter(column) == name.upper():
                 return column
+    alike = [title for title in names if title.casefold() == name.casefold()]
+    if len(alike) == 1:
+        return cells.min_col + names.index(alike[0])
     known = ", ".join(repr(title) for title in names if title)
-    msg = f"there is no column {name!r} in {cells.coord}" + (f"; there are: {known}" if known else "")
+    msg = (
+        f"there is no column {name!r} in {cells.coord}"
+        + (f"; there are: {known}" if known else "")
+        + nearest(name, filter(None, names))
+    )
     raise ToolError(msg)
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from pydantic import Field, JsonValue
 
 from callboard.actors.servers._server import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Answer: TypeAlias = dict[str, JsonValue]
 """What a tool returns: one JSON object."""
@@ -38,6 +42,13 @@ def short(text: str, limit: int = _NAME) -> str:
     """Cut a text to a control's name: one line, at most so many characters."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Name what a wrong name may mean, as the end of an error's text; empty if nothing is like it."""
+    spellings = {each.casefold(): each for each in known}
+    found = difflib.get_close_matches(name.casefold(), spellings, n=1)
+    return f"; is {spellings[found[0]]!r} meant?" if found else ""
 
 
 def width_of(rows: list[list[Cell]], header: list[str] | None = None) -> int:

@@ -21,6 +21,7 @@ from callboard.actors.servers.documents._tables import (
     Document,
     Text,
     clean,
+    nearest,
     width_of,
 )
 from callboard.actors.servers.documents._word_controls import Found, find, find_all, tree
@@ -232,7 +233,8 @@ class WordTools:
             paragraphs = [paragraph for block in blocks for paragraph in edit.paragraphs_of(block)]
             count = sum(edit.replace_in(paragraph, pattern, clean(new_text)) for paragraph in paragraphs)
             if not count:
-                msg = f"{find_text!r} does not occur there; nothing was replaced"
+                words = {word for paragraph in paragraphs for word in visible_text(paragraph).split()}
+                msg = f"{find_text!r} does not occur there; nothing was replaced{nearest(find_text, words)}"
                 raise ToolError(msg)
             return file.answers({"replaced": count})
 

@@ -11,7 +11,7 @@ from docx.table import Table
 from docx.text.paragraph import Paragraph
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._tables import short
+from callboard.actors.servers.documents._tables import nearest, short
 from callboard.actors.servers.documents._word_file import visible_text
 from callboard.messages import Control
 
@@ -96,13 +96,15 @@ def find(file: WordFile, control_id: str, control_name: str = "") -> Found:
     Raises:
         ToolError: If it is not there, or is called something else now.
     """
-    for found in find_all(file):
+    controls = find_all(file)
+    for found in controls:
         if found.control.id == control_id:
             if control_name and found.control.name != control_name:
                 msg = f"{control_id!r} is now called {found.control.name!r}, not {control_name!r}; look again"
                 raise ToolError(msg)
             return found
     msg = f"there is no control {control_id!r} in the document; look again to see what there is"
+    msg += nearest(control_id, [name for found in controls for name in (found.control.id, found.control.name)])
     raise ToolError(msg)
 
 

@@ -171,8 +171,25 @@ def test_a_table_is_a_real_one_with_a_header_and_its_own_name(book: Path, call: 
     assert call("insert_table", book.name, header=["a"], rows=[[1]], cell="F1")["table"] == "Table1"
     plain = call("insert_table", book.name, header=["a"], rows=[[1]], cell="H1", table=False)
     assert plain == {"sheet": "Sheet1", "cells": "H1:H2", "table": None}
-    with pytest.raises(ToolError, match="already something"):
+    with pytest.raises(ToolError, match=r"already something .* choose free cells \(the next free row is 5\)"):
         call("insert_table", book.name, header=["a"], rows=[[1]], cell="C4")
+
+
+def test_errors_name_what_a_wrong_name_may_mean(book: Path, call: Call) -> None:
+    with pytest.raises(ToolError, match=r"no column 'Revenues' in A1:C4; there are: .*; is 'Revenue' meant"):
+        call("sort_range", book.name, by=[{"column": "Revenues"}])
+    with pytest.raises(ToolError, match=r"no control 'table1' in the workbook; .* is 'table-1' meant\?"):
+        call("sort_range", book.name, by=[{"column": "Revenue"}], control_id="table1")
+    with pytest.raises(ToolError, match=r"what there is$"):
+        call("sort_range", book.name, by=[{"column": "Revenue"}], control_id="xyz")
+
+
+def test_a_column_may_be_named_in_other_capitals_if_only_one_is_called_so(book: Path, call: Call) -> None:
+    call("sort_range", book.name, by=[{"column": "revenue"}])
+    assert values(call, cells="B2:B4") == [[10.5], [20], [30]]
+    call("write_range", book.name, values=[["COST", "Cost"], [1, 2]], cell="F1")
+    with pytest.raises(ToolError, match="no column 'cost'"):
+        call("sort_range", book.name, by=[{"column": "cost"}], cells="F1:G2")
 
 
 def test_rows_are_sorted_as_excel_does(book: Path, call: Call) -> None:
