@@ -143,7 +143,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--temperature", type=float, default=0.2)
-    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--url", help="a server that runs already, such as http://127.0.0.1:8080/v1")
     parser.add_argument("--keep", type=Path, help="a folder for the files and recordings, to look into them")
     given = parser.parse_args()

@@ -10,6 +10,7 @@ from callboard.actors.models._responses import AppResponse
 from callboard.actors.models.prompt._fence import cut, fenced, tamed, written
 from callboard.actors.models.prompt._labels import labelled
 from callboard.actors.models.prompt._schema import legal_statuses, offered_tools, own_steps, own_subtasks
+from callboard.actors.models.prompt._short import asks_question
 from callboard.actors.models.prompt._tool_docs import MAKING, either, makes, needed, singular
 from callboard.messages import AgentStatus, Effect, ResultStatus
 
@@ -47,7 +48,7 @@ def prompt_tail(request: ModelRequest, *, short: bool = False) -> Iterator[str]:
     host = request.is_host
     done, what = _done(request), "the request" if host else "your subtask"
     yield f"Done so far, in this order:\n\n{fenced(done)}" if done else "Done so far: nothing."
-    legal = legal_statuses(request)
+    legal = legal_statuses(request, short=short)
     refused = [status for status in request.statuses if status not in legal]
     if refused:
         yield f"Status can't be {either(refused)} now."
@@ -80,7 +81,10 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
 
 
 def _handed_over(request: ModelRequest) -> Iterator[str]:
-    """Suggest a reference to the last data read, for small models."""
+    """Suggest a reference to the last data read, for small models; the answer in words to a question."""
+    if asks_question(request):
+        yield "It asks a question: with FINISH, Result is the answer to it, in words, from what was read."
+        return
     reads = {tool.name for tool in request.tools if tool.effect is Effect.READ}
     for number, record in reversed(list(enumerate(request.memory, 1))[len(request.memory) - request.step + 1 :]):
         for place, result in enumerate(record.results):
@@ -145,7 +149,8 @@ class _Meant:
         often = Counter(thing for tool in makers for thing in makes(tool.name))
         things = {singular(word) for word in words if often[singular(word)] == 1}
         applies = issubclass(request.response, AppResponse) and not _NOT.search(asked)
-        meant = [tool for tool in makers if applies and makes(tool.name) & things]
+        asks = self._wants or bool(request.subtasks)  # "sort the table" asks for none, but data may be waiting for one
+        meant = [tool for tool in makers if applies and asks and makes(tool.name) & things]
         there = {singular(control.kind.casefold()) for control in request.observation.controls}
         done, tried = {r.tool for r in results if r.status is ResultStatus.SUCCESS}, {r.tool for r in results}
         self.missed = [tool for tool in meant if tool.name not in tried and makes(tool.name) & things - there]

@@ -52,7 +52,13 @@ FILLED = ("range", "table")
 CELLS = (*SHEET, *FILLED)
 
 Sheet = Annotated[str, Field(description="The sheet's title; empty for the control's sheet, else the open one.")]
-Cells = Annotated[str, Field(description="A range like A1:C10; empty for the control's cells, else all used ones.")]
+Cells = Annotated[
+    str,
+    Field(
+        description="A range like A1:C10; empty for the control's cells, else all used ones.",
+        json_schema_extra={ESSENTIAL: True},
+    ),
+]
 Corner = Annotated[
     str,
     Field(
@@ -287,7 +293,7 @@ class ExcelTools:
         *,
         cells: Cells = "",
         sheet: Sheet = "",
-        title: Annotated[str, Field(description="The chart's title.")] = "",
+        title: Annotated[str, Field(description="The chart's title.", json_schema_extra={ESSENTIAL: True})] = "",
         x_title: Annotated[str, Field(description="The title of the axis of categories.")] = "",
         y_title: Annotated[str, Field(description="The title of the axis of values.")] = "",
         columns: Annotated[

@@ -8,11 +8,22 @@ import pytest
 
 from callboard.actors.commands import Toolbox
 from callboard.actors.models import ToolInfo
-from callboard.actors.models.prompt._prompt import prompt_of, shortened_request
-from callboard.actors.models.prompt._schema import answer_schema, own_parameters
+from callboard.actors.models.prompt._prompt import prompt_of
+from callboard.actors.models.prompt._schema import answer_schema, legal_statuses, own_parameters
+from callboard.actors.models.prompt._short import likely_tools, shortened_request, tool_examples
 from callboard.actors.runtime import Lanes
 from callboard.actors.servers.documents import DocumentServer
-from callboard.messages import ESSENTIAL, Action, AgentKind, Decision, Effect, Target, TargetKind
+from callboard.messages import (
+    ESSENTIAL,
+    Action,
+    AgentKind,
+    Control,
+    Decision,
+    Effect,
+    Observation,
+    Target,
+    TargetKind,
+)
 
 TABLE = ToolInfo(
     name="insert_table",
@@ -29,6 +40,10 @@ TABLE = ToolInfo(
     },
     effect=Effect.ONCE,
 )
+
+
+STATUSES = ("CONTINUE", "SCREENSHOT", "FINISH", "FAIL", "PENDING", "CONFIRM", "ERROR")
+READ = ToolInfo(name="read_table", description="Read a table.", schema={"type": "object"}, effect=Effect.READ)
 
 
 def told(request):
@@ -94,7 +109,8 @@ def test_the_documents_tools_say_what_they_need(asks, tmp_path):
     whole, short = parameters(tools), parameters(shortened_request(asks(tools=tools)).tools)
     assert short["write_range"] == {"values", "cell"}
     assert short["insert_paragraph"] == {"text", "position"}
-    assert short["insert_chart"] == {"type"}
+    assert short["insert_chart"] == {"type", "title", "cells"}
+    assert short["set_number_format"] == {"number_format", "cells"}
     assert short["set_font"] == whole["set_font"]
 
 
@@ -141,3 +157,151 @@ def test_a_name_that_is_no_part_of_a_reference_is_told_as_it_is(asks):
     left = request.subtasks[0].model_copy(update={"output": {"a.b": 5, "a": {"b": [1]}}})
     text, _ = told(dataclasses.replace(request, subtasks=(left,)))
     assert '"a.b": 5, "a": {"b": "${subtasks.1.output.a.b}"}' in text
+
+
+def begun(asks, **fields):
+    """Make the request of a first step, with all statuses and tools."""
+    return asks(**{"statuses": STATUSES, "step": 1, "memory": (), "tools": (TABLE, READ), **fields})
+
+
+def test_an_agent_first_tries_something(asks):
+    assert legal_statuses(begun(asks), short=True) == ("CONTINUE",)
+    schema = answer_schema(begun(asks), short=True)
+    assert schema["properties"]["Decision"]["required"] == ["Plan", "Status", "Actions"]
+    assert "Status can't be SCREENSHOT, FINISH, FAIL, PENDING, CONFIRM or ERROR now." in told(begun(asks))[0]
+
+
+def test_without_a_tool_that_reads_only_fail_and_error_wait(asks):
+    request = begun(asks, kind=AgentKind.MOBILE, tools=(TABLE,), statuses=("CONTINUE", "FINISH", "FAIL", "PENDING"))
+    assert legal_statuses(request, short=True) == ("CONTINUE", "FINISH", "PENDING")
+
+
+UNSEEN = Observation(notes=("it can't be seen any more: gone",))
+NEEDS_A_CHART = dataclasses.replace(READ, controls=("chart",))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"step": 2, "memory": None},
+        {"reasons": ("no such tool",)},
+        {"observation": UNSEEN},
+        {"tools": (NEEDS_A_CHART,)},
+        {"tools": ()},
+        {"kind": AgentKind.HOST},
+    ],
+    ids=["a step", "a repair", "a failed look", "no tool that fits", "no tool", "a host"],
+)
+def test_after_a_try_or_without_one_to_make_an_agent_may_fail(asks, fields):
+    memory = {"memory": asks().memory} if "memory" in fields else {}
+    assert "FAIL" in legal_statuses(begun(asks, **{**fields, **memory}), short=True)
+
+
+def test_an_answer_s_own_texts_have_a_longest_length(asks):
+    schema = answer_schema(asks(statuses=STATUSES, tools=(TABLE,)), short=True, all_required=False)
+    texts = schema["properties"]
+    assert [texts[key]["maxLength"] for key in ("Observation", "Thought", "Comment")] == [300, 300, 200]
+    results = [
+        part for form in texts["Decision"]["anyOf"] for part in form["properties"].get("Result", {}).get("anyOf", ())
+    ]
+    assert {"type": "string", "maxLength": 600} in results
+    assert all(form["properties"]["Plan"]["items"]["maxLength"] == 120 for form in texts["Decision"]["anyOf"])
+
+
+def test_a_strict_mode_gets_no_lengths(asks):
+    assert "maxLength" not in str(answer_schema(asks(statuses=STATUSES, tools=(TABLE,)), short=True))
+
+
+def test_what_is_false_or_empty_is_left_out(asks):
+    control = Control(id="s", name="S", kind="sheet", detail={"protected": False, "note": "", "rows": 0, "used": "A1"})
+    request = asks(observation=Observation(window={"dirty": False, "path": "a.xlsx"}, controls=(control,)))
+    assert '- "S": sheet (id s, rows 0, used "A1")' in told(request)[0]
+    assert "dirty" not in told(request)[0]
+    assert "dirty" in prompt_of(request).user[0]
+
+
+SORT = ToolInfo(
+    name="sort_range",
+    description="Sort the rows of a range.",
+    schema={
+        "type": "object",
+        "properties": {
+            "by": {"type": "array", "items": {"$ref": "#/$defs/Key"}, "description": "The columns."},
+            "header": {"type": "boolean", "default": True},
+            "control_id": {"type": "string"},
+        },
+        "required": ["by", "control_id"],
+        "$defs": {
+            "Key": {
+                "type": "object",
+                "properties": {
+                    "column": {"type": "string", "description": "Its header; or its letter."},
+                    "order": {"enum": ["up", "down"]},
+                    "strict": {"type": "boolean"},
+                },
+            }
+        },
+    },
+    effect=Effect.IDEMPOTENT,
+    controls=("range",),
+)
+RANGE = Observation(controls=(Control(id="range-1", name="Stock", kind="range"),))
+
+
+def shown(request):
+    """Give the examples of a short prompt: their situations and answers."""
+    return {when: answer["Decision"] for when, answer in tool_examples(shortened_request(request))}
+
+
+def test_examples_call_the_tool_that_the_subtask_means(asks):
+    request = asks(request="Sort it by price", tools=(TABLE, SORT, READ), observation=RANGE, step=1)
+    examples = shown(request)
+    (action,) = examples["sort_range does what the subtask asks for, and was not called:"]["Actions"]
+    key = {"column": "<Its header>", "order": "<up or down>", "strict": "<true or false>"}
+    assert action == {"Function": "sort_range", "ControlText": "Stock", "Args": {"by": [key]}}
+    assert len(examples) == 3
+    assert "library" not in told(request)[0]
+
+
+def test_an_example_s_control_has_its_name_only_if_it_is_the_one_that_fits(asks):
+    two = Observation(controls=(*RANGE.controls, Control(id="range-2", name="Other", kind="range")))
+    (decision, *_) = shown(asks(request="Sort it", tools=(SORT,), step=1, observation=two)).values()
+    assert decision["Actions"][0]["ControlText"] == "<the range, as it is listed>"
+
+
+def test_an_example_passes_on_the_data_that_fits(asks):
+    left = asks().subtasks[0].model_copy(update={"output": {"rows": [["a"], ["b"]]}})
+    (decision, *_) = shown(asks(request="Insert rows", tools=(TABLE,), subtasks=(left,))).values()
+    assert decision["Actions"][0]["Args"] == {"rows": "${subtasks.1.output.rows}"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "results"),
+    [("How many are there?", ["<the answer, in words>"]), ("Read it", ["${steps.1.results.0.value}", None])],
+    ids=["a question", "no question"],
+)
+def test_examples_end_as_the_subtask_asks(asks, request_, results):
+    ends = [each for each in shown(asks(request=request_, tools=(READ,))).values() if each["Status"] == "FINISH"]
+    assert [each["Result"] for each in ends] == results
+
+
+def test_a_question_is_answered_in_words(asks):
+    memory = (asks().memory[0].model_copy(update={"results": asks().memory[0].results}),)
+    request = asks(request="How many rows?", memory=memory, tools=(dataclasses.replace(READ, name="read"),))
+    assert "It asks a question: with FINISH, Result is the answer to it, in words" in told(request)[0]
+    assert "hands over all that it read" not in told(request)[0]
+
+
+@pytest.mark.parametrize(
+    ("request_", "names"),
+    [
+        ("Sort it by price", ["sort_range"]),
+        ("Add three new rows", ["insert_table"]),
+        ("Arrange the rows", ["sort_range"]),
+        ("Which row has most?", ["read_table"]),
+        ("Wohin?", ["read_table"]),
+        ("Los geht es", ["read_table", "insert_table"]),
+    ],
+)
+def test_the_likely_tools_are_those_with_the_subtask_s_words(asks, request_, names):
+    assert [tool.name for tool in likely_tools(asks(request=request_, tools=(TABLE, SORT, READ)))] == names

@@ -1,0 +1,200 @@
+"""Shorten requests for small models, and make examples of the tools that they have."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.models._examples import Example
+from callboard.actors.models._references import References, fitting
+from callboard.actors.models.prompt._fence import cut
+from callboard.actors.models.prompt._labels import labelled
+from callboard.actors.models.prompt._schema import (
+    CONTROL,
+    fits,
+    needs_control,
+    own_parameters,
+    own_steps,
+    takes_control,
+)
+from callboard.actors.models.prompt._strict import resolved
+from callboard.actors.models.prompt._tool_docs import either
+from callboard.messages import ESSENTIAL, AgentStatus, Effect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pydantic import JsonValue
+
+    from callboard.actors.models._model import ModelRequest, ToolInfo
+    from callboard.messages import Observation
+
+
+_ALTERNATIVES = frozenset({"allOf", "anyOf", "oneOf", "dependentRequired"})
+"""Keywords by which a schema can require parameters outside of ``required``."""
+_MOST_EXAMPLES = 3
+"""Maximum number of tools with an example."""
+_DEEPEST = 4
+_ALIKE = (
+    "add append create draw insert make new put",
+    "change correct edit enter fill put replace set update write",
+    "delete drop erase remove",
+    "find get list look read show tell",
+    "arrange order sort",
+)
+"""Verbs that mean the same in the names of tools and in subtasks."""
+_EMPTY = re.compile(
+    r"(?:a(?:ll|nd|re)|each|every|for|from|ha[sd]|have|how|into|its|now|one|th(?:at|e|em|ere|ese|is)|w(?:as|ith)|wh.+)$"
+)
+"""Words that say nothing about a tool."""
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_ENDINGS = re.compile(r"(?:ings?|ed|es|s|e)$")
+_VERBS = [(verbs, {_ENDINGS.sub("", verb) for verb in verbs.split()}) for verbs in _ALIKE]
+
+
+def shortened_request(request: ModelRequest) -> ModelRequest:
+    """Drop optional parameters, the task's request, and the agent's earlier thoughts and plans."""
+    said = {"observation": "", "thought": "", "comment": "", "plan": ()}
+    return dataclasses.replace(
+        request,
+        task_request="",
+        plan=(),
+        memory=tuple(
+            record.model_copy(update={"decision": record.decision.model_copy(update=said)}) for record in request.memory
+        ),
+        tools=tuple(map(_needed, request.tools)),
+    )
+
+
+def _needed(tool: ToolInfo) -> ToolInfo:
+    """Keep a tool's control and necessary parameters; all, if the necessary ones are unknown."""
+    own, required = own_parameters(tool), tool.schema.get("required", ())
+    if not any(name in required for name in own) or tool.schema.keys() & _ALTERNATIVES:
+        return tool
+    kept = {
+        name: part
+        for name, part in tool.schema["properties"].items()
+        if name in required or name in CONTROL or (isinstance(part, dict) and part.get(ESSENTIAL))
+    }
+    return dataclasses.replace(tool, schema={**tool.schema, "properties": kept})
+
+
+def tool_examples(request: ModelRequest) -> Iterator[Example]:
+    """Yield examples of calls of the tools that a subtask may mean, and of the ends that follow.
+
+    Their values are placeholders in angle brackets, because small models copy examples word for word.
+    """
+    parts = References((), request.subtasks).parts()
+    first = next((record.observation for record in own_steps(request)), request.observation)  # examples stay
+    for tool in likely_tools(request):
+        call = {"Function": tool.name}
+        if takes_control(tool) and (tool.controls or needs_control(tool)):
+            call["ControlText"] = _control(tool, first)
+        yield Example(
+            f"{tool.name} does what the subtask asks for, and was not called:",
+            _answer(
+                f"The subtask asks for <what>. {tool.name} does it.",
+                {
+                    "Plan": [f"Call {tool.name}"],
+                    "Status": AgentStatus.CONTINUE.value,
+                    "Actions": [{**call, "Args": _arguments(tool, parts)}],
+                },
+            ),
+        )
+    reads = any(tool.effect is Effect.READ for tool in request.tools)
+    if reads and asks_question(request):
+        yield _end("What you read in your steps answers the question", "<the answer, in words>")
+    elif reads:
+        yield _end("Your step 1 read all that the subtask asks to read", "${steps.1.results.0.value}")
+    if not asks_question(request):
+        yield _end("Your steps did all that the subtask asks for", None)
+
+
+def asks_question(request: ModelRequest) -> bool:
+    """Return whether a subtask ends with a question mark, so that its result is an answer in words."""
+    return request.request.rstrip().endswith(("?", "\uff1f"))
+
+
+def _end(when: str, result: str | None) -> Example:
+    decision = {"Plan": [], "Status": AgentStatus.FINISH.value, "Result": result}
+    return Example(f"{when}:", _answer("The subtask asks for <what>. Nothing is missing.", decision))
+
+
+def _control(tool: ToolInfo, seen: Observation) -> str:
+    """Name the only control that a tool can act on, else a placeholder."""
+    fit = [label for label, control in labelled(seen.controls).items() if fits(tool, control)]
+    return fit[0] if len(fit) == 1 else f"<the {either(tool.controls or ('control',))}, as it is listed>"
+
+
+def _answer(thought: str, decision: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "Observation": "<what was done so far, and what is there>",
+        "Thought": thought,
+        "Decision": decision,
+        "Comment": "<what you do>",
+    }
+
+
+def likely_tools(request: ModelRequest) -> list[ToolInfo]:
+    """Return the tools whose name or description shares most words with the subtask, the likeliest first.
+
+    A word counts the more, the fewer tools have it, and once more in a name. Without a common word, these are a tool
+    that reads and one that writes; for a question, it is a tool that reads.
+    """
+    asked = _stems(request.request.partition(": ")[0])  # a text to write says nothing about a tool
+    names = {tool.name: _stems(tool.name.replace("_", " ")) for tool in request.tools}
+    words = {tool.name: names[tool.name] | _stems(f"{tool.description} {_described(tool)}") for tool in request.tools}
+    scores = dict.fromkeys(words, 0.0)
+    for stems in (words, names):
+        often = Counter(stem for each in stems.values() for stem in each)
+        for name, each in stems.items():
+            scores[name] += sum(math.log(1 + len(stems) / often[stem]) for stem in asked & each)
+    ranked = sorted(request.tools, key=lambda tool: (-scores[tool.name], tool.name))
+    if asks_question(request):
+        return [tool for tool in ranked if tool.effect is Effect.READ][:1]
+    best = max(scores.values(), default=0.0)
+    if best:
+        return [tool for tool in ranked if scores[tool.name] >= best / 2][:_MOST_EXAMPLES]
+    reads = [tool for tool in ranked if tool.effect is Effect.READ]
+    writes = [tool for tool in ranked if tool.effect is not Effect.READ]
+    return [*reads[:1], *writes[:1]]
+
+
+def _described(tool: ToolInfo) -> str:
+    parts = own_parameters(tool).items()
+    return " ".join(f"{name} {part.get('description', '')}" for name, part in parts if isinstance(part, dict))
+
+
+def _stems(text: str) -> set[str]:
+    """Return the words without endings; a verb also stands for those that mean the same."""
+    found = {_ENDINGS.sub("", word) for word in _WORD.findall(text.casefold()) if not _EMPTY.match(word)}
+    return found | {verbs for verbs, stems in _VERBS if found & stems}
+
+
+def _arguments(tool: ToolInfo, parts: Mapping[str, JsonValue]) -> dict[str, Any]:
+    required = tool.schema.get("required", ())
+    return {
+        name: next(iter(fitting(parts, part, tool.schema)), None) or _placeholder(name, part, tool.schema)
+        for name, part in own_parameters(tool).items()
+        if name in required or (isinstance(part, dict) and part.get(ESSENTIAL))
+    }
+
+
+def _placeholder(name: str, part: Any, whole: dict[str, Any], depth: int = 0) -> Any:
+    """Make a value of a parameter's form that says what belongs there."""
+    if not isinstance(part, dict) or depth > _DEEPEST:
+        return f"<{name}>"
+    options = part.get("anyOf") or part.get("oneOf")
+    if options or "$ref" in part:
+        inner = options[0] if options else resolved(part, whole)
+        return _placeholder(name, inner, whole, depth + 1)
+    choices = part.get("enum") or (["true", "false"] if part.get("type") == "boolean" else None)
+    if part.get("type") == "array":
+        return [_placeholder(name, part.get("items"), whole, depth + 1)]
+    if isinstance(part.get("properties"), dict):
+        return {key: _placeholder(key, each, whole, depth + 1) for key, each in part["properties"].items()}
+    about = re.split("[.;]", str(part.get("description", "")))[0]
+    return f"<{either([*map(str, choices)]) if choices else cut(about, 60) or name}>"
