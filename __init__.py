@@ -1,4 +1,4 @@
-"""Embed a multi-agent system of Pykka actors in the programs that drive desktops, documents, shells and devices."""
+"""Embed agents that drive desktops, documents, shells and devices."""
 
 from callboard.actors.client import TaskHandle
 from callboard.actors.models import Expected, FunctionModel, Model, ModelAnswer, ModelRequest, ScriptedModel

@@ -32,10 +32,9 @@ from callboard.terminal import (
     Stage,
     attendance,
     examine,
+    existing_path,
     fail,
-    go_on,
     keep_inside,
-    kept,
     list_tasks,
     list_tools,
     mistakes,
@@ -48,73 +47,80 @@ from callboard.terminal import (
     print_verdicts,
     replay_task,
     resume_command,
+    resume_tasks,
     settings_at,
     show_task,
     started,
     take_over,
     terminal,
-    there,
     warn,
+    with_resume_hint,
 )
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 _CODES = {code: outcome.value.replace("_", " ") for outcome, code in EXIT_CODES.items()} | {
-    USAGE: "a mistake in the call, the task or the settings, or a journal that can't be used",
-    INTERRUPTED: "left at once by a second Ctrl-C",
+    USAGE: "invalid arguments, task or settings, or an unusable journal",
+    INTERRUPTED: "interrupted by a second Ctrl-C",
 }
 _EXIT_HELP = "Exit codes: " + ", ".join(f"{code} {meaning}" for code, meaning in sorted(_CODES.items())) + "."
 app = typer.Typer(
     cls=Commands,
-    help="Agents that work in documents, windows, devices and shells, one supervisor between them.",
+    help="Run agents that work in documents, windows, devices and shells.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its boxes break lines within sentences, and show a type for flags
 )
 
-policy_app = typer.Typer(help="Try the policy.", no_args_is_help=True, rich_markup_mode=None)
+policy_app = typer.Typer(help="Test the policy.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(policy_app, name="policy")
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
-Yes = Annotated[bool, typer.Option("--yes", help="Approve everything that asks for approval; questions are still put.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Approve all requests for approval; still ask questions.")]
 NoInput = Annotated[
-    bool, typer.Option("--no-input", help="Never ask: reject what asks for approval; agents learn that nobody answers.")
+    bool,
+    typer.Option("--no-input", help="Never ask: reject requests for approval, and tell agents that no person answers."),
 ]
-Log = Annotated[bool, typer.Option("--log", help="Write the log to the standard error stream.")]
+Log = Annotated[bool, typer.Option("--log", help="Write the log to standard error.")]
 LogFile = Annotated[
-    Path | None, typer.Option(help="Add the log to a file, one JSON object a line.", show_default=False)
+    Path | None, typer.Option(help="Append the log to a file, one JSON object per line.", show_default=False)
 ]
 Record = Annotated[
     Path | None,
-    typer.Option("--record", help="Keep what models are asked and answer, to play it back.", show_default=False),
+    typer.Option(
+        "--record", help="Record the models' requests and answers in a file, for playback.", show_default=False
+    ),
 ]
 Model = Annotated[
     list[str] | None,
     typer.Option(
         "--model",
         metavar="[KIND=]NAME",
-        help="A model, such as host=openai:gpt-5, in place of the settings'; without a kind of agent, for all of them. "
-        "May be repeated, or take several with commas between.",
+        help="Use this model, such as host=openai:gpt-5, instead of the settings'; without a kind of agent, for all. "
+        "Repeat the option, or separate several models with commas.",
         show_default=False,
     ),
 ]
 SettingsPath = Annotated[
     Path | None,
     typer.Option(
-        "--settings", callback=there, help="A settings file, or a folder with one.", show_default="./callboard.yaml"
+        "--settings",
+        callback=existing_path,
+        help="A settings file, or a folder with one.",
+        show_default="./callboard.yaml",
     ),
 ]
 JournalFile = Annotated[
-    Path | None, typer.Option("--journal", help="The journal; beats the one of the settings.", show_default=False)
+    Path | None, typer.Option("--journal", help="The journal; overrides the settings.", show_default=False)
 ]
 Journal = Annotated[
     Path | None,
     typer.Argument(
-        callback=there,
-        show_default="that of ./callboard.yaml",
-        help="A journal, or a folder or settings file that names one.",
+        callback=existing_path,
+        show_default="the journal of ./callboard.yaml",
+        help="A journal, or a settings file or folder that names one.",
     ),
 ]
 
@@ -139,14 +145,15 @@ def _version(
 @app.command(epilog=_EXIT_HELP)
 def run(
     path: Annotated[
-        Path, typer.Argument(callback=there, show_default=False, help="A folder as in examples/, or a task file.")
+        Path,
+        typer.Argument(callback=existing_path, show_default=False, help="A folder as in examples/, or a task file."),
     ],
     *,
     settings: Annotated[
         Path | None, typer.Option(help="The settings for a task file; a folder has its own.", show_default=False)
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Where the folder's copy goes.", show_default="runs/<folder>-<number>")
+        Path | None, typer.Option(help="The folder for the copy.", show_default="runs/<folder>-<number>")
     ] = None,
     model: Model = None,
     journal: JournalFile = None,
@@ -157,15 +164,15 @@ def run(
     log: Log = False,
     log_file: LogFile = None,
 ) -> None:
-    """Run a task, show its progress, and say how it ended.
+    """Run a task, and show its progress and outcome.
 
-    A folder holds callboard.yaml (settings), task.yaml and what they name.
-    Each run works on a fresh copy of it. A task file runs where it is.
+    A folder contains callboard.yaml (settings), task.yaml and the files that they
+    name. Each run works on a fresh copy of it. A task file runs in place.
 
-    Approvals and questions are put in the terminal; Enter alone is always the
-    safe answer. Without a terminal, or with --json, nobody is asked, as with
-    --no-input. Ctrl-C cancels; a second one leaves at once. What a journal
-    keeps goes on with `callboard resume`.
+    Approvals and questions appear in the terminal; Enter alone is always the
+    safe answer. Without a terminal, or with --json, no person is asked, as with
+    --no-input. Ctrl-C cancels; a second one exits immediately. `callboard resume`
+    continues the unfinished tasks of a journal.
     """
     who = _who(yes=yes, no_input=no_input, as_json=as_json)
     console = terminal(quiet=as_json)
@@ -176,7 +183,7 @@ def run(
         again = resume_command(placed, settings if path.is_file() else placed.base, journal, models)
         shown = Secrets(placed.secrets).as_kept(task)
         copy = placed.base if path.is_dir() else None
-        with kept(again), started(placed, copy) as supervisor:
+        with with_resume_hint(again), started(placed, copy) as supervisor:
             print_head(console, shown, copy, who.remark)
             warn(supervisor.warnings)
             result = play(supervisor, who.sign(task), _stage(console, who, log=log))
@@ -190,7 +197,9 @@ def run(
 def resume(
     path: Annotated[
         Path | None,
-        typer.Argument(callback=there, show_default="./callboard.yaml", help="A run's folder, or a settings file."),
+        typer.Argument(
+            callback=existing_path, show_default="./callboard.yaml", help="A run's folder, or a settings file."
+        ),
     ] = None,
     *,
     model: Model = None,
@@ -201,14 +210,15 @@ def resume(
     log: Log = False,
     log_file: LogFile = None,
 ) -> None:
-    """Go on with the tasks of a journal that are not over, and say how they ended.
+    """Resume the unfinished tasks of a journal, and show their outcomes.
 
     The settings name the journal, the models and the documents, as they did when
-    the tasks were submitted. What was done is not done again, what a model said
-    is not asked again, and what waits for a person is put in the terminal.
+    the tasks were submitted. Completed actions are not run again, and models are
+    not asked again for answers that the journal has. Open approvals and questions
+    appear in the terminal.
 
-    Ctrl-C cancels the tasks; a second one leaves at once. The exit code is that of the
-    first task that did not finish.
+    Ctrl-C cancels the tasks; a second one exits immediately. The exit code is that
+    of the first task that did not finish.
     """
     who = _who(yes=yes, no_input=no_input, as_json=as_json)
     console = terminal(quiet=as_json)
@@ -218,12 +228,15 @@ def resume(
         for history in left:
             print_head(console, history.task, None, "")
         if not left:
-            console.print("nothing to resume: no task of the journal is left unfinished")
+            console.print("nothing to resume: the journal has no unfinished task")
         results = []
         if left:
-            with kept(resume_command(settings, path, journal, models)), Supervisor.start(settings) as supervisor:
+            with (
+                with_resume_hint(resume_command(settings, path, journal, models)),
+                Supervisor.start(settings) as supervisor,
+            ):
                 warn(supervisor.warnings)
-                results = go_on(supervisor, left, _stage(console, who, log=log))
+                results = resume_tasks(supervisor, left, _stage(console, who, log=log))
         for result in results:
             print_result(console, result)
         if as_json:
@@ -234,22 +247,22 @@ def resume(
 
 @app.command("tasks")
 def tasks(journal: Journal = None, *, as_json: AsJson = False) -> None:
-    """List the tasks of a journal, also of one in use."""
+    """List the tasks of a journal, which may be in use."""
     with mistakes():
         list_tasks(terminal(), journal, as_json=as_json)
 
 
 @app.command("show")
 def show(
-    task: Annotated[str, typer.Argument(show_default=False, help="A task's id, or the beginning of it.")],
+    task: Annotated[str, typer.Argument(show_default=False, help="A task's id, or its first characters.")],
     journal: Journal = None,
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Tell the history of a task from a journal, also of one in use.
+    """Print the history of a task from a journal.
 
-    What was asked and answered, decided and done, what was in doubt after a
-    crash, and how it ended.
+    The journal may be in use. The history has the requests and answers, the decisions and actions, the actions in
+    doubt after a crash, and the outcome.
     """
     with mistakes():
         show_task(terminal(), task, journal, as_json=as_json)
@@ -257,32 +270,35 @@ def show(
 
 @app.command("logs")
 def logs(
-    task: Annotated[str, typer.Argument(show_default=False, help="A task's id, or the beginning of it.")],
+    task: Annotated[str, typer.Argument(show_default=False, help="A task's id, or its first characters.")],
     journal: Journal = None,
     *,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on with what happens, to the end of the task.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON also on a terminal, an event a line.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Follow new events until the task ends.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on a terminal too, one event per line.")] = False,
 ) -> None:
-    """Print the log of a task from a journal, also of one in use: its events, a line each."""
+    """Print the log of a task from a journal.
+
+    The journal may be in use. The log has the task's events, one per line.
+    """
     with mistakes():
         print_log(task, journal, follow=follow, as_json=as_json)
 
 
 @app.command("replay")
 def replay(
-    task: Annotated[str, typer.Argument(show_default=False, help="A task's id, or the beginning of it.")],
+    task: Annotated[str, typer.Argument(show_default=False, help="A task's id, or its first characters.")],
     journal: Journal = None,
     *,
     settings: Annotated[
-        Path | None, typer.Option(help="The settings to run it with.", show_default="those that it ran with")
+        Path | None, typer.Option(help="The settings to use.", show_default="those of the original run")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a task of a journal again, without a model and without a surface.
+    """Replay a task of a journal without models and surfaces.
 
-    The models' answers and the tools' results are the recorded ones; all else is
-    done again: reading the answers, the policy, the limits, the machines. Prints
-    the transitions up to the first difference; exit code 1 if there is one.
+    The models' answers and the tools' results are the recorded ones. All else runs
+    again: parsing of answers, the policy, the limits, the machines. Prints the
+    transitions up to the first difference; the exit code is 1 if there is one.
     """
     with mistakes():
         same = replay_task(terminal(), task, journal, settings, as_json=as_json)
@@ -291,7 +307,7 @@ def replay(
 
 def _who(*, yes: bool, no_input: bool, as_json: bool) -> Attendance:
     if yes and no_input:
-        fail("--yes and --no-input exclude each other")
+        fail("--yes and --no-input can't be combined")
     return attendance(yes=yes, no_input=no_input, as_json=as_json)
 
 
@@ -313,27 +329,30 @@ def _changes(who: Attendance, log_file: Path | None, journal: Path | None, *, lo
 
 
 def _recording(file: Path | None) -> dict[str, Any]:
-    """Return the change for `--record`; an existing file is refused, since a recording holds one run."""
+    """Return the change for `--record`.
+
+    An existing file is refused, since a recording has one run.
+    """
     if file is None:
         return {}
     if file.exists():
-        fail(f"{file}: is there already; give the recording another name, or delete that one")
+        fail(f"{file}: already exists; give the recording another name, or delete the file")
     return {"record": file.absolute()}
 
 
 @policy_app.command("check")
 def check(
-    path: Annotated[Path, typer.Argument(callback=there, show_default=False, help="A folder as in examples/.")],
+    path: Annotated[Path, typer.Argument(callback=existing_path, show_default=False, help="A folder as in examples/.")],
     *,
     model: Model = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what the policy's rules say to a run.
+    """Show the policy's verdicts on the actions of a trial run.
 
-    The task runs for real, on a copy that is thrown away: nobody is asked, what
-    would need an approval runs, and what is denied does not. Tasks with MCP
-    servers of third parties or surfaces of plug-ins can't be tried so, and are
-    refused; so are those whose workspace lies outside of the folder.
+    The task really runs, on a copy that is deleted afterwards. No person is asked:
+    actions that need an approval run, and denied ones do not. Tasks with MCP servers
+    of third parties or surfaces of plug-ins are refused; so are those whose workspace
+    is outside the folder.
     """
     if path.is_file():
         fail(f"a trial run needs a folder that it can copy, as in examples/; {path} is a file")
@@ -347,7 +366,7 @@ def check(
         task, placed = prepare(path, None, Path(folder, path.resolve().name), quiet)
         others = (*placed.mcp_servers, *placed.surfaces)
         if others:
-            fail(f"a trial run would really call the tools of {', '.join(others)}: only documents are copied")
+            fail(f"a trial run copies documents only; it would call the real tools of {', '.join(others)}")
         keep_inside(placed)
         explained = placed.policy.model_copy(update={"explain": True})
         with Supervisor.start(placed.model_copy(update={"policy": explained})) as supervisor:
@@ -365,7 +384,9 @@ def check(
 
 @app.command()
 def graph(
-    agent: Annotated[AgentKind, typer.Argument(help="Whose machine.", show_default=False)], *, as_json: AsJson = False
+    agent: Annotated[AgentKind, typer.Argument(help="The kind of agent.", show_default=False)],
+    *,
+    as_json: AsJson = False,
 ) -> None:
     """Print an agent's state machine as a Mermaid diagram."""
     machine = MACHINES[agent]
@@ -382,7 +403,7 @@ def graph(
 @app.command()
 def schema(
     message: Annotated[
-        str | None, typer.Argument(help="One message's tag, such as task; all by default.", show_default=False)
+        str | None, typer.Argument(help="The tag of one message, such as task; all by default.", show_default=False)
     ] = None,
 ) -> None:
     """Print the JSON Schema of the messages."""
@@ -408,8 +429,9 @@ def tools(
 ) -> None:
     """List the tools that agents have: arguments, effects, hazards, resources.
 
-    Those of the surfaces, plug-ins and MCP servers that the settings name. MCP
-    servers are started for it, and ended; the exit code is 1 if one can't be.
+    The tools are those of the surfaces, plug-ins and MCP servers in the settings.
+    MCP servers are started, and ended afterwards; the exit code is 1 if one can't
+    be started.
     """
     with mistakes():
         complete = list_tools(terminal(), Settings.load(settings_at(settings)), name, as_json=as_json)
@@ -420,17 +442,19 @@ def tools(
 def doctor(
     path: Annotated[
         Path | None,
-        typer.Argument(callback=there, show_default="./callboard.yaml", help="A settings file, or a folder with one."),
+        typer.Argument(
+            callback=existing_path, show_default="./callboard.yaml", help="A settings file, or a folder with one."
+        ),
     ] = None,
     *,
-    online: Annotated[bool, typer.Option("--online", help="Start, and reach, the MCP servers too.")] = False,
+    online: Annotated[bool, typer.Option("--online", help="Also start the MCP servers, or connect to them.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say what works here, what is missing, and the command that brings it.
+    """Check the installation, and print commands for missing parts.
 
-    Looks at the settings, the journal, the surfaces, MCP servers, models and
+    Checks the settings, the journal, the surfaces, MCP servers, models and
     extras. Without --online no program is started, and nothing is sent. The
-    exit code is 1 if something that the settings name does not work.
+    exit code is 1 if a part that the settings name does not work.
     """
     with mistakes():
         works = examine(terminal(), settings_at(path), online=online, as_json=as_json)
@@ -445,7 +469,10 @@ def config(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Print the settings in force as YAML: the file's, the environment's and the defaults; secrets are hidden."""
+    """Print the effective settings as YAML, with secrets hidden.
+
+    They come from the file, the environment and the defaults.
+    """
     with mistakes():
         file = path / SETTINGS_FILE if path is not None and path.is_dir() else path
         shown = Settings.load(file).model_dump(mode="json", by_alias=True)

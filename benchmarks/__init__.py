@@ -1,1 +1,1 @@
-"""What callboard costs beside raw Pykka and beside its peers: ``python -m benchmarks``."""
+"""Cost of callboard beside raw Pykka and peers: ``python -m benchmarks``."""

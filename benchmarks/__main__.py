@@ -1,10 +1,12 @@
-"""``python -m benchmarks``, from the repository's root: measure, print, and with ``--write`` put it into the docs.
+"""Measure, print, and with ``--write`` update the docs: ``python -m benchmarks``.
 
-    python -m benchmarks --quick --no-peers          a look, in half a minute
+Run it from the repository's root.
+
+    python -m benchmarks --quick --no-peers          a quick look, in half a minute
     python -m benchmarks --only job --rounds 9       the job alone
     python -m benchmarks --write                     all of it, into docs/benchmarks.md and docs/benchmarks.svg
 
-It reports, and never judges: there is no limit that a run has to keep.
+It only reports: no figure makes a run fail.
 """
 
 from __future__ import annotations
@@ -29,7 +31,10 @@ if TYPE_CHECKING:
 
 
 def interpreters(names: list[str], cache: Path, *, make_them: bool) -> dict[str, Path]:
-    """Give the interpreters of the peers' environments; one that can't be made is left out, and named."""
+    """Give the interpreters of the peers' environments.
+
+    An environment that can't be made is reported and left out.
+    """
     found: dict[str, Path] = {}
     for name in names:
         environment = PEERS[name].environment
@@ -47,7 +52,7 @@ def interpreters(names: list[str], cache: Path, *, make_them: bool) -> dict[str,
 
 
 def say(text: str, part: str = "") -> None:
-    """Tell how far it is."""
+    """Report progress."""
     print(f"{part}: {text}" if part else text, file=sys.stderr, flush=True)
 
 
@@ -63,9 +68,9 @@ def write(written: dict[str, str], plot: str, folder: Path) -> None:
 
 
 def commit() -> str:
-    """Name the state of the code that is measured."""
+    """Name the commit that is measured."""
     found = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],  # noqa: S607 - whichever git there is
+        ["git", "describe", "--always", "--dirty"],  # noqa: S607 - any git
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -78,19 +83,17 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", nargs="+", choices=["job", *FIGURES], default=["job", *FIGURES], metavar="PART")
-    parser.add_argument("--tasks", nargs="+", type=int, metavar="N", help="how many at once; default: 1 10 100 1000")
-    parser.add_argument("--rounds", type=int, help="rounds of the job, by default 5; of the others at most three")
-    parser.add_argument("--seconds", type=float, default=12.0, help="what of the job took so long is not asked again")
-    parser.add_argument("--quick", action="store_true", help="little of everything, once")
+    parser.add_argument("--tasks", nargs="+", type=int, metavar="N", help="tasks at once; default: 1 10 100 1000")
+    parser.add_argument("--rounds", type=int, help="rounds of the job, by default 5; at most 3 for the other parts")
+    parser.add_argument("--seconds", type=float, default=12.0, help="not repeated in the job after this time")
+    parser.add_argument("--quick", action="store_true", help="measure a little of everything, once")
     parser.add_argument("--peers", nargs="*", choices=list(PEERS), default=list(PEERS), metavar="PEER")
     parser.add_argument("--no-peers", dest="peers", action="store_const", const=[])
-    parser.add_argument("--offline", action="store_true", help="only peers whose environments are made already")
-    parser.add_argument("--cache", type=Path, default=default_cache(), help="where environments are kept")
-    parser.add_argument("--json", type=Path, help="a file for all answers")
-    parser.add_argument(
-        "--add", type=Path, help="such a file of an earlier run, for the parts that this one leaves out"
-    )
-    parser.add_argument("--write", action="store_true", help="write into the documents")
+    parser.add_argument("--offline", action="store_true", help="only peers with an existing environment")
+    parser.add_argument("--cache", type=Path, default=default_cache(), help="folder of the environments")
+    parser.add_argument("--json", type=Path, help="write all answers to this file")
+    parser.add_argument("--add", type=Path, help="a file of an earlier run, for the parts that this run omits")
+    parser.add_argument("--write", action="store_true", help="update the documents")
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
@@ -115,7 +118,7 @@ def main(arguments: list[str] | None = None) -> int:
             measured[name] = hold(list(part(sizes)), min(rounds, FEW), math.inf, partial(say, part=name))
     how |= dict.fromkeys(options.only, f"on {datetime.now(UTC):%Y-%m-%d} at commit {state}")
     if "job" in options.only:
-        how["job"] += f", in {rounds} rounds, in {min(rounds, FEW)} of them what takes over {options.seconds:g} s"
+        how["job"] += f", {rounds} rounds, or {min(rounds, FEW)} for contenders over {options.seconds:g} s"
     if options.json:
         options.json.write_text(json.dumps({"parts": measured, "how": how}, indent=1), "utf-8")
     answers: Answers = {cell: said for part in measured.values() for cell, said in part.items()}

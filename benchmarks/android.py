@@ -1,7 +1,7 @@
-"""Measure a command on a device beside adbutils and the program `adb`: ``python -m benchmarks.android``.
+"""Measure a device command beside adbutils and `adb`: ``python -m benchmarks.android``.
 
 It prints the medians as a table in Markdown. The device is a stand-in that answers at once, behind a real adb server:
-what is measured is the way there and back. The row of adbutils needs ``pip install adbutils``.
+the time is that of the round trip. The row of adbutils needs ``pip install adbutils``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ async def answer(_command: str, _data: bytes) -> tuple[int, bytes, bytes]:
 
 
 def adbutils_of(port: int, serial: str) -> Callable[[], object]:
-    """Give a command by way of adbutils."""
+    """Give a function that runs a command with adbutils."""
     import adbutils
 
     device = adbutils.AdbClient("127.0.0.1", port).device(serial)
@@ -43,7 +43,7 @@ def adbutils_of(port: int, serial: str) -> Callable[[], object]:
 
 
 async def measure(ways: dict[str, Callable[[], Awaitable[Any]]]) -> dict[str, float]:
-    """Give the medians of their times in milliseconds; they take turns."""
+    """Give the medians of the times in milliseconds; the ways take turns."""
     taken = defaultdict[str, list[float]](list)
     for _ in range(ROUNDS):
         for name, work in ways.items():
@@ -83,7 +83,7 @@ async def work(program: str, home: str) -> None:
 
 
 def main() -> None:
-    """Measure with an adb server of its own."""
+    """Measure with a separate adb server."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     program = find_adb()
     if program is None:

@@ -1,9 +1,9 @@
-"""Have a small language model on this machine add a contact to a phone: ``python -m benchmarks.android_model``.
+"""Have a small local model add a contact to a phone.
 
-A MobileAgent is to add one contact. The phone is `callboard.testing.Phone`, behind a real adb server. Each run has
-another name, another number and another seed. A run counts as right if the phone has that contact, whatever the agent
-says; it prints one row for each run. The weights come from ``tests/local_llm/fetch.py``, the server is ``xllamacpp``
-(``pip install 'callboard[local-llm]'``).
+``python -m benchmarks.android_model`` prints one row for each run. A MobileAgent is asked to add one contact. The phone
+is `callboard.testing.Phone`, behind a real adb server. Each run has another name, another number and another seed. A
+run is right if the phone has that contact, whatever the agent reports. The weights come from
+``tests/local_llm/fetch.py``, the server is ``xllamacpp`` (``pip install 'callboard[local-llm]'``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from callboard.testing import Contact, Phone, plugged_in
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "local_llm"))
 
-from server import serving  # noqa: E402 - the tests' own, and no package
+from server import serving  # noqa: E402 - a file of the tests, not a package
 from weights import WEIGHTS  # noqa: E402 - as above
 
 NAMES = ("Ada Lovelace", "Katherine Johnson", "Emmy Noether", "Mary Somerville", "Rosalind Franklin")
@@ -29,7 +29,7 @@ SECONDS = 600
 
 
 def run(url: str, seed: int, temperature: float, steps: int) -> str:
-    """Have the contact added, and give the run's row."""
+    """Have the contact added, and return the run's row."""
     first, last = NAMES[seed % len(NAMES)].split()
     wanted, phone = Contact(first, last, f"555-01{seed:02}"), Phone()
     provider = {"url": url, "temperature": temperature, "seed": seed, "actions": 1, "short": True, "pictures": False}
@@ -55,7 +55,7 @@ def run(url: str, seed: int, temperature: float, steps: int) -> str:
 
 
 def main() -> None:
-    """Run it as often as asked, and print the rows."""
+    """Run the given number of times, and print the rows."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.android_model")
     parser.add_argument("--model", choices=WEIGHTS, default="1.5b")
     parser.add_argument("--runs", type=int, default=10)

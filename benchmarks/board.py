@@ -1,6 +1,6 @@
-"""callboard as a contender: the job on a supervisor, with models and tools that take no time.
+"""callboard as a contender: the job on a supervisor.
 
-``python -m benchmarks.board process`` is one; `VARIANTS` names them all.
+Models and tools take no time. ``python -m benchmarks.board process`` runs one; `VARIANTS` lists all variants.
 """
 
 from __future__ import annotations
@@ -31,7 +31,10 @@ PATIENCE = 600.0
 
 
 class Memo(Server):
-    """Windows in memory, each with one text. Nothing goes on changing after an action, so that one look is enough."""
+    """Windows in memory, each with one text.
+
+    Nothing changes after an action has ended, so one observation is enough.
+    """
 
     name = "memo"
     settles = False
@@ -65,7 +68,7 @@ class Memo(Server):
 
 
 class MemoOnce(Memo):
-    """The same, with an action that must not be repeated: the journal keeps first that it is about to be done."""
+    """The same, with an action that needs an intent in the journal."""
 
     @tool(effect=Effect.ONCE)
     async def write(self, target: str, text: str) -> str:
@@ -74,12 +77,12 @@ class MemoOnce(Memo):
 
 
 class MemoBlocks(Memo):
-    """The same, but to look at it, and to ask what a call would do, may take long: a thread of the window's does it."""
+    """The same, but observations and effect queries run on the window's thread."""
 
     blocks = True
 
     def hazards(self, *_call: object) -> set[Hazard]:
-        """Know none, but be asked."""
+        """Give no hazards; the benchmark measures the query itself."""
         return set()
 
 
@@ -91,14 +94,14 @@ def _window(number: str) -> Target:
 
 
 class Stub:
-    """The models: a HostAgent's and an AppAgent's, each of which answers at once, or after a wait."""
+    """The models of both agents, which answer after an optional wait."""
 
     def __init__(self, wait: float = 0.0, steps: int = STEPS) -> None:
         self._wait = wait
         self._steps = steps
 
     async def plan(self, request: ModelRequest) -> dict[str, Any]:
-        """Decide for a HostAgent: assign the one subtask, to the window that the task names; then finish."""
+        """Decide for a HostAgent: assign the subtask to its window, then finish."""
         if self._wait:
             await asyncio.sleep(self._wait)
         if request.subtasks:
@@ -106,7 +109,7 @@ class Stub:
         return {"Status": "ASSIGN", "Current Sub-Task": "fill the field", "ControlLabel": request.task_request}
 
     async def work(self, request: ModelRequest) -> dict[str, Any]:
-        """Decide for an AppAgent: write at each step, and finish with the last."""
+        """Decide for an AppAgent: write at each step, finish with the last."""
         if self._wait:
             await asyncio.sleep(self._wait)
         status = "CONTINUE" if request.step < self._steps else "FINISH"
@@ -123,15 +126,15 @@ class Variant:
 
     title: str
     durability: Literal["process", "full"] | None
-    """Of the journal; None: the journal is in memory, and no log is written."""
+    """Durability of the journal; None: a journal in memory, and no log."""
     own: bool = False
-    """Whether each task has a window of its own; else all share `POOL` windows, and take turns."""
+    """Whether each task has its own window; otherwise all share `POOL` windows, and take turns."""
     wait: float = 0.0
     """Seconds that each model call and each tool call waits."""
     surface: type[Memo] = Memo
 
     def settings(self, folder: Path, windows: int = POOL) -> Settings:
-        """Give the settings; the agents of so many windows are kept."""
+        """Give the settings for a number of windows, whose agents are kept."""
         limits = {"idle_agents": max(POOL, windows)}
         if self.durability is None:
             return Settings.load(limits=limits)
@@ -144,15 +147,15 @@ VARIANTS = {
     "full": Variant("callboard, journal `full`, log", "full"),
     "off": Variant("callboard, no journal, no log", None),
     "blocks": Variant("callboard, `process`, log, a surface that may block", "process", surface=MemoBlocks),
-    "once": Variant("callboard, `process`, log, actions that must not be repeated", "process", surface=MemoOnce),
-    "own": Variant("callboard, `process`, log, a window a task", "process", own=True),
+    "once": Variant("callboard, `process`, log, actions with effect `once`", "process", surface=MemoOnce),
+    "own": Variant("callboard, `process`, log, one window per task", "process", own=True),
     "waits": Variant("callboard, 8 waits of 10 ms a task, a window a task", "process", own=True, wait=0.01),
 }
 
 
 @contextmanager
 def board(variant: Variant, size: int, folder: Path, steps: int = STEPS) -> Iterator[Supervisor]:
-    """Start a supervisor for batches of a size, with its shared application agents at their places."""
+    """Start a supervisor for batches of a size, with its agents."""
     windows = size if variant.own else min(size, POOL)
     settings, models = variant.settings(folder, windows), Stub(variant.wait, steps).models()
     servers = [variant.surface(windows, variant.wait)]
@@ -161,7 +164,7 @@ def board(variant: Variant, size: int, folder: Path, steps: int = STEPS) -> Iter
 
 
 def tasks(count: int, windows: int) -> list[Task]:
-    """Make tasks, each for a window, in turn."""
+    """Make tasks for the windows, in turn."""
     return [Task(request=f"memo:{number % windows}") for number in range(count)]
 
 
@@ -169,7 +172,7 @@ def finish(handles: Iterable[TaskHandle], decisions: int = DECISIONS) -> None:
     """Wait for tasks.
 
     Raises:
-        RuntimeError: If one did not finish, or took another way.
+        RuntimeError: If a task did not finish, or took an unexpected path.
     """
     for handle in handles:
         result = handle.result(PATIENCE)

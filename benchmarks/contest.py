@@ -1,4 +1,7 @@
-"""A contest: contenders in processes of their own, asked in turns, so that all of a round see the same machine."""
+"""A contest between contenders in separate processes.
+
+They are asked in turns, so that all contenders of a round see the same machine.
+"""
 
 from __future__ import annotations
 
@@ -22,34 +25,34 @@ PATIENCE = 900.0
 
 @dataclass
 class Contender:
-    """A process that answers lines of JSON; it starts with the first."""
+    """A process that answers lines of JSON; the first one starts it."""
 
     key: str
     module: str
     arguments: tuple[str, ...] = ()
     python: str = sys.executable
     fresh: bool = False
-    """Whether each question needs a process of its own."""
+    """Whether each question needs a new process."""
     _process: subprocess.Popen[str] | None = field(default=None, repr=False)
 
     def ask(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Ask; what went wrong is in the answer's ``error``."""
+        """Ask; a failure is described in the answer's ``error``."""
         if self._process is None:
             command = [self.python, "-m", self.module, *self.arguments]
             pipe = subprocess.PIPE
             self._process = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True)  # our own
         process = self._process
         if process.stdin is None or process.stdout is None:
-            return {"error": "it has no pipes"}
+            return {"error": "the process has no pipes"}
         try:
             print(json.dumps(asked), file=process.stdin, flush=True)
         except BrokenPipeError:
-            return self._ended("it is gone")
+            return self._ended("the process is gone")
         if not select.select([process.stdout], [], [], PATIENCE)[0]:
             return self._ended(f"no answer within {PATIENCE:g} s")
         line = process.stdout.readline()
         if not line:
-            return self._ended("it ended without an answer")
+            return self._ended("the process ended without an answer")
         if self.fresh:
             self.close()
         said: dict[str, Any] = json.loads(line)
@@ -62,7 +65,7 @@ class Contender:
         return {"error": why}
 
     def close(self) -> None:
-        """End the process; it does so by itself when its input ends."""
+        """End the process by closing its input."""
         if self._process is None:
             return
         process, self._process = self._process, None
@@ -74,33 +77,33 @@ class Contender:
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, of whom."""
+    """A question and its contender."""
 
     contender: Contender
     asked: dict[str, Any]
     sized: bool = False
     """Whether the contender is asked for several numbers of tasks."""
     least: int = 1
-    """In so many rounds it is asked, however long it takes."""
+    """Rounds in which it is always asked, however long it takes."""
 
     @property
     def cell(self) -> str:
-        """Where its answers stand: the contender, and the number of tasks where there are several."""
+        """The key of its answers: contender, and number of tasks if sized."""
         return f"{self.contender.key}@{self.asked['tasks']}" if self.sized else self.contender.key
 
 
 Answers = dict[str, list[dict[str, Any]]]
-"""By cell the answers; each has the number of its ``round``."""
+"""Answers by cell; each has the number of its ``round``."""
 
 
 def hold(questions: Sequence[Question], rounds: int, seconds: float, say: Callable[[str], None]) -> Answers:
-    """Ask all questions in turns, there and back again, so many rounds.
+    """Ask all questions in turns, in alternating order.
 
     Args:
         questions: Questions of one `Question.cell` are asked one after the other.
-        rounds: How often each is asked.
-        seconds: What has taken so long already is not asked again, past its `Question.least` rounds.
-        say: Is told how far it is.
+        rounds: The number of times that each is asked.
+        seconds: A question that took this long in all is not repeated after its `Question.least` rounds.
+        say: Receives reports of progress.
     """
     answers: Answers = {}
     spent: dict[str, float] = {}
@@ -135,7 +138,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Iterable[float]) -> Spread | None:
-        """Sum values up; None if there are none."""
+        """Summarize values; None if there are none."""
         found = sorted(values)
         if not found:
             return None
@@ -148,13 +151,13 @@ Number = tuple[str, str]
 
 
 def spread(answers: Answers, number: Number, scale: float = 1.0) -> Spread | None:
-    """Sum up one number; None if it was not measured."""
+    """Summarize one number; None if it was not measured."""
     cell, key = number
     return Spread.of(each[key] * scale for each in answers.get(cell, ()) if key in each)
 
 
 def ratio(answers: Answers, above: Number, below: Number, scale: float = 1.0) -> Spread | None:
-    """Sum up the ratio of two numbers within their rounds; None if there is no round with both."""
+    """Summarize the ratio of two numbers; None without a round with both."""
     measures = {each["round"]: each[below[1]] for each in answers.get(below[0], ()) if below[1] in each}
     return Spread.of(
         each[above[1]] / measures[each["round"]] * scale

@@ -1,6 +1,7 @@
-"""Instructions of a process, all threads: a hardware counter, where the system lets a process read one.
+"""A hardware counter of the instructions of all threads of a process.
 
-They hold to 1 % on a machine on which times do not. Nothing but the standard library is imported, as in `protocol`.
+Not every system lets a process read one. The counts are stable within 1 %, even where times are not. Only the standard
+library is imported, as in `protocol`.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ class _Attributes(ctypes.Structure):
 
 
 class Counter:
-    """Counts the instructions, outside the kernel, of this thread and of all threads that begin after it."""
+    """Count user-space instructions of this thread and all later threads."""
 
     def __init__(self) -> None:
-        """Open it.
+        """Open the counter.
 
         Raises:
-            OSError: If there is no such counter here, or a process may not read it.
+            OSError: If the system has no such counter, or the process may not read it.
         """
         number = _PERF_EVENT_OPEN.get(os.uname().machine) if sys.platform == "linux" else None
         if number is None:
@@ -53,13 +54,13 @@ class Counter:
             raise OSError(code, os.strerror(code))
 
     def read(self) -> int:
-        """Give how many there were so far."""
+        """Give the number so far."""
         found: tuple[int] = struct.unpack("Q", os.read(self._descriptor, 8))
         return found[0]
 
 
 def opened() -> Counter | None:
-    """Open a counter; None where there is none."""
+    """Open a counter; None if there is none."""
     try:
         return Counter()
     except OSError:

@@ -1,9 +1,8 @@
-"""Measure a look at a window, beside a raw walk of the same window: ``python -m benchmarks.desktop``.
+"""Measure observations of windows beside a raw walk: ``python -m benchmarks.desktop``.
 
-It opens real programs on a private display, looks at each again and again, and prints the medians as a table in
-Markdown. The raw walk asks each object that is to be seen for its role, states, name, place and children, one call
-after the other, and lists no table: what a look needs at least, without its texts, its
-numbers, and its picture.
+It opens real programs on a private display, observes each one repeatedly, and prints the medians as a table in
+Markdown. The raw walk queries each visible object for its role, states, name, place and children, one call after the
+other, and lists no table. That is the minimum of an observation, without its texts, numbers and picture.
 """
 
 from __future__ import annotations
@@ -18,14 +17,14 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.servers import Stage
 from callboard.actors.servers.desktop import DesktopServer
 from callboard.actors.servers.desktop._calls import BusError, attribute, method, states
-from callboard.actors.servers.desktop._tree import TABLES, State
+from callboard.actors.servers.desktop._tree import TABLES, ObjectState
 from callboard.messages import Look
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from callboard.actors.servers.desktop._accessible_programs import AccessibleProgram
     from callboard.actors.servers.desktop._calls import Ask
-    from callboard.actors.servers.desktop._programs import Program
 
 PROGRAMS = {
     "mousepad": ["mousepad"],
@@ -36,8 +35,8 @@ PROGRAMS = {
 SCREEN = 0
 
 
-def raw_walk(program: Program) -> int:
-    """Walk a program's windows with one call at a time, and give how many objects were seen."""
+def raw_walk(program: AccessibleProgram) -> int:
+    """Walk a program's windows call by call, and count the visible objects."""
 
     def ask(call: Ask) -> Any:
         (answer,) = program.ask([call])
@@ -47,20 +46,20 @@ def raw_walk(program: Program) -> int:
     while left:
         path = left.pop()
         found = states(ask(method(path, "Accessible", "GetState")))
-        if not found >> State.SHOWING & 1:
+        if not found >> ObjectState.SHOWING & 1:
             continue
         seen += 1
         role = ask(method(path, "Accessible", "GetRoleName"))
         ask(attribute(path, "Accessible", "Name"))
         ask(method(path, "Component", "GetExtents", "u", SCREEN))
-        listed = role[0] not in TABLES and (role[0] != "menu" or found >> State.SELECTED & 1)
+        listed = role[0] not in TABLES and (role[0] != "menu" or found >> ObjectState.SELECTED & 1)
         children = ask(method(path, "Accessible", "GetChildren")) if listed else ([],)
         left += [] if isinstance(children, BusError) else [child for _, child in children[0]]
     return seen
 
 
 def median(what: Callable[[], object], rounds: int) -> float:
-    """Give the median time of something in milliseconds."""
+    """Give the median time of a function in milliseconds."""
     times = []
     for _ in range(rounds):
         begin = time.perf_counter()
@@ -70,11 +69,11 @@ def median(what: Callable[[], object], rounds: int) -> float:
 
 
 def measure(server: DesktopServer, name: str, rounds: int) -> str:
-    """Open a program, look at it, and give its row of the table."""
+    """Open a program, observe it, and return its row of the table."""
     application = next(target for target in server.targets() if target.id == name)
     window = server.start(application, {})
-    desk = server._opened()  # noqa: SLF001 - for what walks beside it
-    program = desk.programs.of_process(int(str(window.binds["process"])))
+    desktop = server._opened()  # noqa: SLF001 - for what walks beside it
+    program = desktop.programs.of_process(int(str(window.binds["process"])))
     assert program is not None  # noqa: S101 - for the type checker
     controls = len(server.observe(window, Look()).controls)
     figures = [

@@ -1,8 +1,9 @@
-"""Have a small language model on this machine write into a real editor: ``python -m benchmarks.desktop_model``.
+"""Have a small local model write into a real editor.
 
-An AppAgent is to type a sentence into mousepad, on a private display, and to save it as a file. Each run has another
-seed. A run counts as right if the file holds the sentence, whatever the agent says; it prints one row for each run. The
-weights come from ``tests/local_llm/fetch.py``, the server is ``xllamacpp`` (``pip install 'callboard[local-llm]'``).
+``python -m benchmarks.desktop_model`` prints one row for each run. An AppAgent is asked to type a sentence into
+mousepad, on a private display, and to save it as a file. Each run has another seed. A run is right if the file holds
+the sentence, whatever the agent reports. The weights come from ``tests/local_llm/fetch.py``, the server is
+``xllamacpp`` (``pip install 'callboard[local-llm]'``).
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from callboard import EventName, FunctionModel, ModelRequest, Settings, Supervis
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "local_llm"))
 
-from server import serving  # noqa: E402 - the tests' own, and no package
+from server import serving  # noqa: E402 - a file of the tests, not a package
 from weights import WEIGHTS  # noqa: E402 - as above
 
 SENTENCE = "The quick brown fox jumps over the lazy dog."
@@ -27,7 +28,7 @@ SECONDS = 600
 
 
 def host(request: ModelRequest) -> dict[str, Any]:
-    """Open the editor, and have the request done there: the AppAgent alone is the language model's."""
+    """Open the editor; only the AppAgent uses the language model."""
     if not request.memory:
         opened = {"function": "open_in_desktop", "arguments": {"application": "editor", "arguments": {}}}
         return {"Status": "CONTINUE", "Actions": [opened]}
@@ -38,7 +39,7 @@ def host(request: ModelRequest) -> dict[str, Any]:
 
 
 def run(folder: Path, url: str, seed: int, temperature: float, steps: int) -> str:
-    """Have the sentence typed and saved, and give the run's row."""
+    """Have the sentence typed and saved, and return the run's row."""
     file = folder / "note.txt"
     provider = {"url": url, "temperature": temperature, "seed": seed, "actions": 1, "short": True, "pictures": False}
     settings = Settings.load(
@@ -62,7 +63,7 @@ def run(folder: Path, url: str, seed: int, temperature: float, steps: int) -> st
 
 
 def main() -> None:
-    """Run it as often as asked, and print the rows."""
+    """Run the given number of times, and print the rows."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.desktop_model")
     parser.add_argument("--model", choices=WEIGHTS, default="1.5b")
     parser.add_argument("--runs", type=int, default=10)

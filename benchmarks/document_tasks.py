@@ -1,4 +1,4 @@
-"""Have a small language model do short office tasks: ``python -m benchmarks.document_tasks``.
+"""Have a small language model do short office tasks: `python -m benchmarks.document_tasks`.
 
 An AppAgent gets a request about one document, of `office_tasks`, without a HostAgent. A run counts as right if the
 agent says that it finished and the file is what was asked for; nothing else in it may have changed. Approvals are
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SECONDS = 1800
-"""The longest that an answer may take; a busy machine is slow."""
+"""The time limit of an answer and of a step; a busy machine is slow."""
 SETS = {
     "work": [task for task in TASKS if not task.held],
     "held": [task for task in TASKS if task.held],
@@ -50,7 +50,7 @@ class Ran:
     seed: int
     outcome: str
     wrong: str
-    """What is wrong with the file or the answer."""
+    """The fault of the file or the answer; empty if it is right."""
     said: str
     """The answer in words."""
     calls: int
@@ -61,7 +61,7 @@ class Ran:
 
     @property
     def right(self) -> bool:
-        """Whether it finished, and the file is what was asked for."""
+        """True if it finished, and the file is as requested."""
         return self.outcome == "finished" and not self.wrong
 
     @property
@@ -119,7 +119,7 @@ def run(task: OfficeTask, folder: Path, url: str, *, seed: int, temperature: flo
 
 
 def row(name: str, ran: list[Ran]) -> str:
-    """Sum a task's runs up in a line of the table."""
+    """Format a task's runs as a row of the table."""
     reasons = "; ".join(dict.fromkeys(one.reason for one in ran if not one.right))
     return f"| {name} | {sum(one.right for one in ran)} of {len(ran)} | {reasons.replace('|', '/')} |"
 

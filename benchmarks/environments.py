@@ -1,4 +1,4 @@
-"""The peers, and an environment for each, made on first use in a cache outside of the repository."""
+"""The peers, each with an environment in a cache outside the repository."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REQUIREMENTS = {
 
 @dataclass(frozen=True)
 class Peer:
-    """One way to do the job in another library."""
+    """One way to run the job in another library."""
 
     title: str
     environment: str
@@ -30,7 +30,7 @@ class Peer:
 
 PEERS = {
     "autogen-rpc": Peer("autogen-core, two RPCs", "autogen-core", ("autogen_agents", "rpc")),
-    "autogen-messages": Peer("autogen-core, a message a step", "autogen-core", ("autogen_agents", "messages")),
+    "autogen-messages": Peer("autogen-core, one message per step", "autogen-core", ("autogen_agents", "messages")),
     "agent-framework": Peer("agent-framework", "agent-framework", ("agent_framework_workflow", "plain")),
     "agent-framework-checkpoint": Peer(
         "agent-framework, checkpoints in memory", "agent-framework", ("agent_framework_workflow", "checkpoint")
@@ -43,27 +43,27 @@ PEERS = {
 
 
 def default_cache() -> Path:
-    """Say where environments are kept, unless told otherwise."""
+    """Give the default folder of the environments."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "callboard-benchmarks"
 
 
 def python_of(name: str, cache: Path) -> Path:
-    """Say which interpreter an environment has, made or not."""
+    """Give the path of an environment's interpreter, existing or not."""
     return cache / name / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
 def is_made(name: str, cache: Path) -> bool:
-    """Say whether an environment is there, with what it should hold."""
+    """Check whether an environment exists with its requirements."""
     mark = cache / name / "holds.txt"
     return mark.is_file() and mark.read_text("utf-8") == _holds(name)
 
 
 def make(name: str, cache: Path) -> Path:
-    """Make an environment, unless it is there. Returns its interpreter.
+    """Make an environment unless it exists, and return its interpreter.
 
     Raises:
-        OSError: If it can't be made.
-        subprocess.CalledProcessError: If something can't be installed; its ``stderr`` says why.
+        OSError: If the environment can't be made.
+        subprocess.CalledProcessError: If a package can't be installed; its ``stderr`` has the reason.
     """
     python = python_of(name, cache)
     if not is_made(name, cache):

@@ -1,4 +1,4 @@
-"""The goals that were set, and what came out."""
+"""The goals, and their comparison with measurements."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from benchmarks.contest import Answers, Number, Spread
 
 IDEAL = 0.08
-"""Seconds that 8 waits of 10 ms take, one after the other."""
+"""Seconds of 8 waits of 10 ms, one after the other."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A bound for one number, or for the ratio of two within their rounds."""
+    """A bound for one number, or for the ratio of two."""
 
     what: str
     sign: Literal["≤", "≥"]
@@ -28,30 +28,33 @@ class Goal:
     scale: float = 1.0
 
     def found(self, answers: Answers) -> Spread | None:
-        """Give what was measured, in the goal's unit; None if it was not."""
+        """Give the measurement in the goal's unit; None if there is none."""
         if self.below is None:
             return spread(answers, self.above, self.scale)
         return ratio(answers, self.above, self.below, self.scale)
 
     def met(self, found: Spread) -> bool:
-        """Say whether the median keeps the bound."""
+        """Check whether the median is within the bound."""
         return found.median <= self.bound if self.sign == "≤" else found.median >= self.bound
 
 
 def faster_than(peer: str, title: str, times: float, ours: str = "process") -> Goal:
-    """Make a goal for the tasks a second against a peer, by the clock."""
-    what = f"tasks a second{' with `full`' if ours == 'full' else ''} against {title}, at 100"
+    """Make a goal for the tasks per second against a peer."""
+    what = f"tasks per second{' with `full`' if ours == 'full' else ''} against {title}, at 100"
     return Goal(what, "≥", times, "times", (f"{peer}@100", "seconds"), (f"{ours}@100", "seconds"))
 
 
 def full_at(size: int, key: str = "cpu") -> Goal:
-    """Make a goal for what waiting for the disk costs."""
-    what = f"`full` against `process`{', by the clock' if key == 'seconds' else ''}, at {size}"
+    """Make a goal for the cost of waiting for the disk."""
+    what = f"`full` against `process`{', by wall clock' if key == 'seconds' else ''}, at {size}"
     return Goal(what, "≤", 1.5, "times", (f"full@{size}", key), (f"process@{size}", key))
 
 
 def in_jobs(what: str, name: str, size: int, bound: float) -> tuple[Goal, Goal]:
-    """Make a goal in raw jobs: by instructions, which hold still, and by CPU time, which any machine tells."""
+    """Make goals in raw jobs: by instructions, and by CPU time.
+
+    Instructions are stable; CPU time can be measured on any machine.
+    """
     keys = (("instructions", "instructions"), ("cpu", "CPU time"))
     by_instructions, by_cpu = (
         Goal(f"{what}, at {size}: {title}", "≤", bound, "J", (f"{name}@{size}", key), (f"J@{size}", key))
@@ -61,15 +64,15 @@ def in_jobs(what: str, name: str, size: int, bound: float) -> tuple[Goal, Goal]:
 
 
 GOALS = (
-    *in_jobs("the record of a task alone", "record", 100, 6),
-    *in_jobs("a task, all on", "process", 100, 16),
-    *in_jobs("a task, all on", "process", 1, 20),
-    *in_jobs("a task with actions that must not be repeated", "once", 100, 18),
-    *in_jobs("a task, no journal, no log", "off", 100, 12),
-    Goal("Python calls of a task, all on", "≤", 1600, "calls", ("calls-process", "calls")),
+    *in_jobs("the record only", "record", 100, 6),
+    *in_jobs("a task with journal and log", "process", 100, 16),
+    *in_jobs("a task with journal and log", "process", 1, 20),
+    *in_jobs("a task, actions with effect `once`", "once", 100, 18),
+    *in_jobs("a task without journal and log", "off", 100, 12),
+    Goal("Python calls of a task with journal and log", "≤", 1600, "calls", ("calls-process", "calls")),
     Goal("10,000 windows against 10", "≤", 1.2, "times", ("windows", "ratio")),
-    Goal("a step, all on", "≤", 20, "H", ("step-process", "cpu"), ("H", "cpu"), HOPS),
-    Goal("a step, no journal, no log", "≤", 8, "H", ("step-off", "cpu"), ("H", "cpu"), HOPS),
+    Goal("a step with journal and log", "≤", 20, "H", ("step-process", "cpu"), ("H", "cpu"), HOPS),
+    Goal("a step without journal and log", "≤", 8, "H", ("step-off", "cpu"), ("H", "cpu"), HOPS),
     full_at(100),
     full_at(1000),
     full_at(100, "seconds"),
@@ -77,8 +80,8 @@ GOALS = (
     Goal("a task at 1000 against one at 100", "≤", 1.3, "times", ("process@1000", "cpu"), ("process@100", "cpu")),
     Goal("8 waits of 10 ms, at 100", "≤", 1.5, "times ideal", ("waits@100", "seconds"), scale=100 / IDEAL),
     Goal("8 waits of 10 ms, at 1000", "≤", 30, "times ideal", ("waits@1000", "seconds"), scale=1000 / IDEAL),
-    faster_than("autogen-rpc", "autogen-core's two RPCs", 1.2),
-    faster_than("autogen-messages", "autogen-core's message a step", 1),
+    faster_than("autogen-rpc", "autogen-core, two RPCs", 1.2),
+    faster_than("autogen-messages", "autogen-core, one message per step", 1),
     faster_than("langgraph-sqlite", "LangGraph with SQLite", 10),
     faster_than("langgraph-sqlite", "LangGraph with SQLite", 10, "full"),
     Goal("a task that waits for its window", "≤", 60, "kB", ("queued", "resident"), scale=1e-3),

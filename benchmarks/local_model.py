@@ -1,12 +1,12 @@
-"""How far a small language model on this machine gets with the example: runs, answers, and what they left.
+"""Run the example with a small local model, and check the results.
 
-``python benchmarks/local_model.py`` runs ``callboard run examples/sales_report`` again and again with a local model
-behind all agents, each time with another seed, and prints a table in Markdown. The weights come from
-``tests/local_llm/fetch.py``, the server is ``xllamacpp`` (``pip install 'callboard[local-llm]'``); with ``--url`` it is
-any other server that speaks the OpenAI protocol.
+``python benchmarks/local_model.py`` runs ``callboard run examples/sales_report`` repeatedly with a local model behind
+all agents, each time with another seed, and prints a table in Markdown. The weights come from
+``tests/local_llm/fetch.py``, the server is ``xllamacpp`` (``pip install 'callboard[local-llm]'``); ``--url`` names any
+other server of the OpenAI protocol.
 
-A run counts as completed if it says that it finished, and as checked if the workbook is what was asked for: the table's
-header, all of its rows with numbers as numbers, and a chart over all of these numbers.
+A run is completed if it reports that it finished. It is checked if the workbook is correct: the table's header, all of
+its rows with numbers as numbers, and a chart over all of these numbers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "sales_report"
 sys.path.insert(0, str(ROOT / "tests" / "local_llm"))
 
-from server import serving  # noqa: E402 - the tests' own, and no package
+from server import serving  # noqa: E402 - a file of the tests, not a package
 from weights import WEIGHTS  # noqa: E402 - as above
 
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 
 
 def as_it_is(document: Any) -> None:
-    """Leave the example's document alone: a table of four rows."""
+    """Keep the example's document: a table of four rows."""
 
 
 def forty_rows(document: Any) -> None:
-    """Give its table forty rows."""
+    """Give the table forty rows."""
     numbers = random.Random(40)  # noqa: S311 - figures for a document
     (table,) = document.tables
     for number in range(len(table.rows), 41):
@@ -63,7 +63,7 @@ def forty_rows(document: Any) -> None:
 
 
 def several_tables(document: Any) -> None:
-    """Give it two tables more, which are about something else."""
+    """Add two tables on other subjects."""
     for title, rows in (
         ("Staff", [["Team", "Heads"], ["Warehouse", "14"], ["Service", "9"], ["Office", "6"]]),
         ("Offices", [["City", "Street", "Opened"], ["Lyon", "Rue Neuve 3", "2011"], ["Graz", "Am Anger 8", "2017"]]),
@@ -83,7 +83,7 @@ DOCUMENTS: dict[str, Callable[[Any], None]] = {
 
 
 def prepared(folder: Path, change: Callable[[Any], None]) -> Table:
-    """Copy the example, change its document, and give the texts of the table that is asked for."""
+    """Copy the example, change its document, and return the wanted table."""
     shutil.copytree(EXAMPLE, folder)
     path = folder / "workspace" / "sales.docx"
     document = docx.Document(str(path))
@@ -92,11 +92,11 @@ def prepared(folder: Path, change: Callable[[Any], None]) -> Table:
     return [[cell.text for cell in row.cells] for row in document.tables[0].rows]
 
 
-# What a run left
+# The results of a run
 
 
 def wrong(workspace: Path, table: Table) -> str:
-    """Say what is wrong with the workbook that a run left; empty if nothing is."""
+    """Describe the faults of a run's workbook; empty if there are none."""
     books = sorted(workspace.glob("*.xlsx"))
     if not books:
         return "no workbook"
@@ -137,9 +137,9 @@ class Ran:
     seed: int
     outcome: str
     wrong: str
-    """What is wrong with its workbook."""
+    """The faults of its workbook."""
     valid: int
-    """Answers that could be used as they were."""
+    """Answers that were valid as given."""
     invalid: int
     """Answers that were sent back."""
     calls: int
@@ -147,12 +147,12 @@ class Ran:
 
     @property
     def checked(self) -> bool:
-        """Whether it completed, and left what was asked for."""
+        """True if the run completed with a correct workbook."""
         return self.outcome == "finished" and not self.wrong
 
 
 _OUTCOMES = {0: "finished", 1: "failed", 3: "error", 4: "cancelled", 5: "timed_out", 6: "out_of_budget"}
-"""What the exit codes of ``callboard run`` say."""
+"""Outcomes by exit code of ``callboard run``."""
 
 
 def run(folder: Path, url: str, seed: int, temperature: float, change: Callable[[Any], None]) -> Ran:
@@ -193,7 +193,7 @@ def run(folder: Path, url: str, seed: int, temperature: float, change: Callable[
 
 
 def row(name: str, ran: list[Ran]) -> str:
-    """Sum runs up in a line of the table."""
+    """Summarize runs in a line of the table."""
     valid, calls = sum(one.valid for one in ran), sum(one.calls for one in ran)
     cells = [
         name,
@@ -215,7 +215,7 @@ HEAD = (
 
 @contextlib.contextmanager
 def server(url: str | None, model: str) -> Iterator[str]:
-    """Use a server that runs, or run one."""
+    """Use a running server, or start one."""
     if url is not None:
         yield url
         return

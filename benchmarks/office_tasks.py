@@ -1,4 +1,4 @@
-"""Short requests about one document each, with the document that they start from and a check of the file afterwards.
+"""Short requests about one document each, with checks of the file afterwards.
 
 Ten are there to work on. Twelve are held out (`OfficeTask.held`): they say how far a change reaches that was made for
 the ten. A check compares everything in the file, so that a row too many or a header that is gone is found.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Check = Callable[["Path", str], str]
-"""Say what is wrong with a file, or with the answer in words; empty if nothing is."""
+"""A function that describes the fault of a file, or of the answer in words; empty if there is none."""
 Grid = list[list[Any]]
 Blocks = list[tuple[str, Any]]
 
@@ -101,9 +101,10 @@ def _padded(grid: Grid, width: int, height: int) -> Grid:
 
 
 def _cells(grid: Grid, sheet: str, *sheets: str, **written: Any) -> Check:
-    """Expect these values on the first sheet, in some cells others (any of those in a set), and these further sheets.
+    """Expect these values on a sheet, others in some cells, and further empty sheets.
 
-    A formula counts as any of a set if it is the same without blanks and dollar signs, in capitals.
+    In the cells of `written`, any value of the set is right. Formulas are compared in capitals, without blanks and
+    dollar signs.
     """
 
     def wrong(path: Path, _: str) -> str:
@@ -133,7 +134,7 @@ def _plain(value: Any) -> Any:
 
 
 def _chart(grid: Grid, sheet: str, kind: str, cells: str, title: str | None = None) -> Check:
-    """Expect the values as they were, and one chart of a kind that draws these cells."""
+    """Expect unchanged values, and one chart that draws these cells."""
     same = _cells(grid, sheet)
 
     def wrong(path: Path, said: str) -> str:
@@ -155,7 +156,7 @@ def _chart(grid: Grid, sheet: str, kind: str, cells: str, title: str | None = No
 
 
 def _formatted(grid: Grid, sheet: str, cells: str, places: int) -> Check:
-    """Expect the values as they were, and these cells with so many decimals."""
+    """Expect unchanged values, and these cells with so many decimals."""
     same = _cells(grid, sheet)
 
     def wrong(path: Path, said: str) -> str:
@@ -170,7 +171,7 @@ def _formatted(grid: Grid, sheet: str, cells: str, places: int) -> Check:
 
 
 def _answered(number: float, others: set[float], check: Check) -> Check:
-    """Expect the file as it was, and an answer with this number and none of the others."""
+    """Expect an unchanged file, and an answer with this number alone."""
 
     def wrong(path: Path, said: str) -> str:
         found = {float(text) for text in re.findall(r"\d+(?:\.\d+)?", said)}
@@ -241,7 +242,7 @@ def _text(*blocks: tuple[str, Any]) -> Check:
 
 
 def _bold(blocks: Blocks, beginning: str) -> Check:
-    """Expect the text as it was, and all of one paragraph bold, and no other one."""
+    """Expect unchanged text, and one paragraph in bold."""
     same = _text(*blocks)
 
     def wrong(path: Path, said: str) -> str:

@@ -1,4 +1,4 @@
-"""What is measured: the questions of each part, and what the contenders are called."""
+"""The questions of each part, and the titles of the contenders."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
 
 JOB_VARIANTS = ("off", "process", "full", "once", "blocks", "own")
 FEW = 3
-"""In so many rounds everything is asked, however long it takes."""
+"""Rounds in which everything is asked, however long it takes."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is measured; a smoke test needs little."""
+    """Sizes of the measurements; a smoke test needs small ones."""
 
     tasks: tuple[int, ...] = (1, 10, 100, 1000)
     waits: tuple[int, ...] = (100, 1000)
     step_tasks: int = 10
     kept: int = 300
-    """Tasks that wait, and agents that are kept, of whose memory there is a mean."""
+    """Waiting tasks, or idle agents, whose memory is averaged."""
     traced: bool = True
-    """Whether it is measured in both ways."""
+    """Whether memory is measured in both ways."""
     history: int = 10_000
     history_tasks: int = 200
     load: int = 100
     calls: int = 50
     windows: tuple[int, int] = (10, 10_000)
     counted: int = 20
-    """Tasks at once of which the Python calls are counted."""
+    """Tasks at once whose Python calls are counted."""
 
 
 QUICK = Sizes(
@@ -54,7 +54,7 @@ QUICK = Sizes(
 
 
 def job(sizes: Sizes, interpreters: dict[str, Path]) -> Iterator[Question]:
-    """The job: raw, callboard's variants, and the peers whose environment there is."""
+    """The job: raw, callboard's variants, and the installed peers."""
     contenders = [Contender("J", "benchmarks.raw", ("job",)), Contender("record", "benchmarks.record")]
     contenders += [Contender(name, "benchmarks.board", (name,)) for name in JOB_VARIANTS]
     for name, python in interpreters.items():
@@ -66,7 +66,7 @@ def job(sizes: Sizes, interpreters: dict[str, Path]) -> Iterator[Question]:
 
 
 def steps(sizes: Sizes) -> Iterator[Question]:
-    """One step of an agent, beside one raw message that an actor tells itself."""
+    """One step of an agent, beside one raw message."""
     asked = {"tasks": sizes.step_tasks}
     yield Question(Contender("H", "benchmarks.raw", ("hop",)), asked)
     for name in ("process", "off"):
@@ -80,7 +80,7 @@ def waits(sizes: Sizes) -> Iterator[Question]:
 
 
 def memory(sizes: Sizes) -> Iterator[Question]:
-    """What it takes to wait, and to be idle."""
+    """Memory of waiting tasks and idle agents."""
     for what in ("queued", "asking", "idle"):
         for traced in (False, True) if sizes.traced else (False,):
             contender = Contender(f"{what}{'-traced' if traced else ''}", "benchmarks.figures.memory", fresh=True)
@@ -88,7 +88,7 @@ def memory(sizes: Sizes) -> Iterator[Question]:
 
 
 def history(sizes: Sizes) -> Iterator[Question]:
-    """A long history, and what a task adds to it."""
+    """The effect of a long history, and its growth per task."""
     asked = {"history": sizes.history, "tasks": sizes.history_tasks}
     yield Question(Contender("history", "benchmarks.figures.history"), asked)
 
@@ -133,7 +133,7 @@ def titles() -> dict[str, str]:
     """Name the contenders of the job, for people."""
     return {
         "J": "raw Pykka, 10 messages (J)",
-        "record": "the record of a task alone: `process`, log, no agents",
+        "record": "the record only: `process`, log, no agents",
         **{name: VARIANTS[name].title for name in JOB_VARIANTS},
         **{name: peer.title for name, peer in PEERS.items()},
     }

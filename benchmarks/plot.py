@@ -1,4 +1,7 @@
-"""A plot as SVG, without a library: milliseconds a task over tasks at once, both in powers of ten."""
+"""An SVG plot of milliseconds per task over tasks at once.
+
+Both axes are in powers of ten. No library is needed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 1140, 560
 LEFT, RIGHT, TOP, BOTTOM = 70, 560, 50, 500
 LINE = 17
-"""Pixels between two labels, at least."""
+"""Minimum of pixels between two labels."""
 RAW = ("#222222", "#888888")
 OURS = ("#2f8fd8", "#0b3f8f", "#7a3fb0", "#c0369f", "#1fa39a", "#6b7fd7")
 THEIRS = ("#d9822b", "#b55d0c", "#b7a12c", "#8a7a13", "#6a9a3b", "#3f7a2a", "#c0504d", "#8f5a5a")
@@ -29,7 +32,7 @@ class Series:
     title: str
     kind: Literal["raw", "ours", "theirs"]
     points: Mapping[int, Spread]
-    """By tasks at once, milliseconds a task."""
+    """Milliseconds per task, by tasks at once."""
 
 
 def drawn(series: Sequence[Series], heading: str) -> str:
@@ -48,7 +51,7 @@ def drawn(series: Sequence[Series], heading: str) -> str:
 
 @dataclass(frozen=True)
 class Scale:
-    """Where a value stands."""
+    """The place of a value."""
 
     sizes: Sequence[int]
     low: int
@@ -108,7 +111,7 @@ def _line(scale: Scale, line: Series, colour: str, end: float) -> Iterator[str]:
 
 
 def _apart(wanted: Sequence[float]) -> list[float]:
-    """Move labels apart, as little as is needed, and keep them within the frame."""
+    """Move labels apart as little as possible, within the frame."""
     order = sorted(range(len(wanted)), key=wanted.__getitem__)
     placed: list[float] = []
     for index in order:

@@ -1,7 +1,7 @@
-"""What a contender hears and says: one JSON object a line, so that each may run in an interpreter of its own.
+"""The protocol of a contender: one JSON object per line.
 
-Nothing is imported here but the standard library, and what imports nothing else: the peers' environments have nothing
-of ours.
+So each contender can run in an interpreter of its own. Only the standard library is imported, and modules that import
+nothing else: callboard is not installed in the peers' environments.
 """
 
 from __future__ import annotations
@@ -25,41 +25,41 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
     Go = Callable[[int], None]
-    """Runs so many batches of tasks, one after the other; the tasks of a batch run at once."""
+    """Function that runs a number of batches in sequence; the tasks of a batch run at once."""
     Prepare = Callable[[int], AbstractContextManager[Go]]
-    """Sets up for batches of a size, and tidies up; neither is measured."""
+    """Context that sets up for batches of a size, and cleans up; neither is measured."""
     Answer = Callable[[dict[str, Any]], dict[str, Any]]
 
 STEPS = 3
-"""What the application's agent takes: decide and act, each time."""
+"""Steps of the application's agent: decide and act."""
 LEAST = 0.3
-"""Seconds that are measured at least: batches are run again and again, until they take so long."""
+"""Minimum of measured seconds: batches are repeated until they take this long."""
 BEHIND = 0.1
-"""Seconds after a run in which what it left is written: rows and lines on which nothing depends wait for up to 0.05."""
+"""Seconds after a run for pending writes: rows and lines that nothing depends on wait for up to 0.05."""
 WARMED = 100
-"""Up to so many tasks at once a batch is run before the clock starts, on the very same objects: connections, tables
-and agents that are made on first use are there, for every contender."""
+"""Largest number of tasks at once with a warm-up batch. It runs on the same objects before the clock starts, so that
+every contender has made its connections, tables and agents."""
 
 
 def serve(answer: Answer) -> None:
-    """Answer each line of the standard input with one of the standard output, until it ends.
+    """Answer each line of standard input with a line of standard output.
 
-    What raises is answered with its ``error``. Whatever a library prints goes to the standard error stream.
+    An exception is answered with its ``error``. Output of libraries goes to the standard error stream.
     """
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     for line in sys.stdin:
         try:
             said = answer(json.loads(line))
-        except Exception as error:  # an edge: the contest goes on without this one
+        except Exception as error:  # an edge: the contest continues without this contender
             said = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(said), file=out, flush=True)
 
 
 def timed(prepare: Prepare) -> Answer:
-    """Make an answer to ``{"tasks": n}``: the seconds, and the CPU seconds, that one of n tasks at once takes.
+    """Answer ``{"tasks": n}`` with the cost of one task.
 
-    So are the instructions, where they can be counted.
+    The answer has seconds, CPU seconds, and instructions if they can be counted.
     """
     warm = False
 
@@ -84,12 +84,12 @@ def timed(prepare: Prepare) -> Answer:
 
 
 def spent(run: Callable[[], None]) -> tuple[float, float]:
-    """Measure a run: seconds, and CPU seconds, with those that threads of its own still take behind it."""
+    """Measure seconds and CPU seconds of a run, with its background threads."""
     return counted(run)[:2]
 
 
 def counted(run: Callable[[], None]) -> tuple[float, float, int | None]:
-    """Measure a run as `spent` does, and count its instructions; None where there is no counter."""
+    """Measure as `spent` does, with instructions; None without a counter."""
     gc.collect()
     wall, cpu, instructions = time.perf_counter(), cpu_seconds(), _instructions()
     run()
@@ -98,7 +98,7 @@ def counted(run: Callable[[], None]) -> tuple[float, float, int | None]:
     return wall, cpu_seconds() - cpu, None if _counter is None else _instructions() - instructions
 
 
-_counter = opened()  # before any other thread begins: of those that run already it would know nothing
+_counter = opened()  # before any other thread begins: it does not count threads that run already
 
 
 def _instructions() -> int:
@@ -106,13 +106,16 @@ def _instructions() -> int:
 
 
 def cpu_seconds() -> float:
-    """Give the CPU time of this process, all threads, and of its children that have ended."""
+    """Give the CPU time of this process and its ended children."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def on_a_loop(job: Callable[[], AbstractAsyncContextManager[Callable[[], Awaitable[None]]]]) -> Prepare:
-    """Make what prepares batches of a coroutine: ``job`` sets up once, and gives what runs one task."""
+    """Prepare batches of a coroutine.
+
+    ``job`` sets up once, and returns the function that runs one task.
+    """
 
     @contextmanager
     def prepare(size: int) -> Iterator[Go]:

@@ -1,4 +1,6 @@
-"""The measures: the job as ten messages between raw Pykka actors (J), and one message that an actor tells itself (H).
+"""The units: the job in raw Pykka (J), one message (H).
+
+J is ten messages between Pykka actors. H is a message from an actor to itself.
 
 ``python -m benchmarks.raw job`` and ``python -m benchmarks.raw hop`` are contenders.
 """
@@ -21,12 +23,12 @@ if TYPE_CHECKING:
     from benchmarks.protocol import Go
 
 HOPS = 200
-"""Messages that an actor tells itself for each "task" of the hop."""
+"""Messages from an actor to itself for each "task" of the hop."""
 PATIENCE = 60.0
 
 
 class Message(BaseModel):
-    """Ten of these make a task: frozen, and checked when they are made."""
+    """One of the ten messages of a task, frozen and validated."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -37,31 +39,31 @@ class Message(BaseModel):
 
 
 class Request(Message):
-    """1, from the caller to the root; 2, from the root to the host."""
+    """Message 1, from caller to root; message 2, from root to host."""
 
     kind: Literal["request"] = "request"
 
 
 class Step(Message):
-    """3 and 9, from the host to itself; 5 to 7, from the application to itself."""
+    """Messages from an agent to itself: 3 and 9, 5 to 7."""
 
     kind: Literal["step"] = "step"
 
 
 class Assign(Message):
-    """4, from the host to the application."""
+    """Message 4, from the host to the application."""
 
     kind: Literal["assign"] = "assign"
 
 
 class Finished(Message):
-    """8, from the application to the host; 10, from the host to the root."""
+    """Message 8, application to host; message 10, host to root."""
 
     kind: Literal["finished"] = "finished"
 
 
 class Root(pykka.ThreadingActor):
-    """Hands requests on, and gives their results to the caller. Never blocks."""
+    """Forward requests, and return their results to the caller. Never blocks."""
 
     use_daemon_thread = True
 
@@ -71,7 +73,7 @@ class Root(pykka.ThreadingActor):
         self._results = results
 
     def on_receive(self, message: Message) -> None:
-        """Hand on, or give back."""
+        """Forward a request, or return a result."""
         match message:
             case Request():
                 self._host.tell(Request(task_id=message.task_id, request=message.request))
@@ -80,7 +82,7 @@ class Root(pykka.ThreadingActor):
 
 
 class Host(pykka.ThreadingActor):
-    """Decides, assigns, finishes; for all tasks. Never blocks."""
+    """The host: decide, assign, finish, for all tasks. Never blocks."""
 
     use_daemon_thread = True
 
@@ -91,7 +93,7 @@ class Host(pykka.ThreadingActor):
         self._app_done: set[int] = set()
 
     def on_receive(self, message: Message | pykka.ActorRef[Root]) -> None:
-        """Take one message of a task."""
+        """Handle one message of a task."""
         match message:
             case Request():
                 self.actor_ref.tell(Step(task_id=message.task_id))
@@ -108,7 +110,7 @@ class Host(pykka.ThreadingActor):
 
 
 class App(pykka.ThreadingActor):
-    """Takes its three steps; for all tasks. Never blocks."""
+    """The application: three steps, for all tasks. Never blocks."""
 
     use_daemon_thread = True
 
@@ -118,7 +120,7 @@ class App(pykka.ThreadingActor):
         self.text = ""
 
     def on_receive(self, message: Message | pykka.ActorRef[Host]) -> None:
-        """Take one message of a task."""
+        """Handle one message of a task."""
         match message:
             case Assign():
                 self.actor_ref.tell(Step(task_id=message.task_id, step=1))
@@ -133,7 +135,7 @@ class App(pykka.ThreadingActor):
 
 
 class Hopper(pykka.ThreadingActor):
-    """Tells itself one number less, down to none. Never blocks."""
+    """An actor that counts down by messages to itself. Never blocks."""
 
     use_daemon_thread = True
 
@@ -173,7 +175,7 @@ def job(size: int) -> Iterator[Go]:
 
 @contextmanager
 def hop(size: int) -> Iterator[Go]:
-    """Prepare H: each "task" is `HOPS` messages."""
+    """Prepare H, where each "task" is `HOPS` messages."""
     results: queue.SimpleQueue[int] = queue.SimpleQueue()
     hopper = Hopper.start(results)
 

@@ -1,7 +1,7 @@
-"""The record alone: the rows, events and log lines of the job's tasks, written once more with no agent behind them.
+"""The record only: rows, events and log lines of tasks, without agents.
 
-It tells how much of a task's cost its record is, with this stream, journal and log. All tasks go on in step, so that
-they share commits better than tasks in earnest. ``python -m benchmarks.record`` is a contender.
+It measures the share of a task's cost that its record has, with this stream, journal and log. All tasks advance in
+step, so they share commits better than real tasks. ``python -m benchmarks.record`` is a contender.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Appended:
 
     rows: tuple[Row, ...]
     needed: bool
-    """Whether the task went on only when they were safe."""
+    """Whether the task continued only after the commit."""
     lazy: bool
 
 
@@ -56,7 +56,7 @@ Tape = list[Emitted | Appended]
 
 
 def taped(folder: Path) -> Tape:
-    """Run one task, and give what it told the stream and the journal, in that order, and nobody else did."""
+    """Run one task, and return its events and rows, in order."""
     tape: list[tuple[set[str], Emitted | Appended]] = []
     emit, append = EventStream.emit, FileJournal.append
 
@@ -84,7 +84,7 @@ def taped(folder: Path) -> Tape:
 
 
 class Player:
-    """Writes a tape for other tasks."""
+    """Writer of a tape for other tasks."""
 
     def __init__(self, tape: Tape, stream: EventStream, journal: Journal) -> None:
         self._tape = tape
@@ -93,7 +93,7 @@ class Player:
         self._safe: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
 
     def play(self, count: int) -> None:
-        """Write it for so many tasks at once; each goes on when all are safe of whom it is needed."""
+        """Write the tape for tasks at once, waiting for commits."""
         task_ids = [f"record-{next(_numbers)}" for _ in range(count)]
         for part in self._tape:
             for task_id in task_ids:
@@ -118,7 +118,7 @@ class Player:
 
 
 def _of(row: Row, task_id: str) -> Row:
-    """Make a row that of another task, in all by which the journal knows it."""
+    """Copy a row for another task, with that task's ids."""
     named = {Task: "id", TaskResult: "task_id"}.get(type(row.message))
     message = row.message if named is None else row.message.model_copy(update={named: task_id})
     return row._replace(task_id=task_id, message=message)
@@ -151,7 +151,7 @@ def prepare(size: int) -> Iterator[Go]:
 
 
 def broken(error: Exception) -> None:
-    """Tell that the journal can't be written."""
+    """Raise, because the journal can't be written."""
     print(f"the benchmark is broken: {error}", file=sys.stderr)
 
 

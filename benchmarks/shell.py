@@ -1,7 +1,7 @@
-"""Measure a command in a shell beside a plain one and one over `ssh`: ``python -m benchmarks.shell``.
+"""Measure a command in a shell beside plain ones: ``python -m benchmarks.shell``.
 
-It prints the medians as a table in Markdown. The machine over SSH is a server on loopback, which runs what it is asked
-here; `ssh` logs in to it with the same keys, for each command anew, as it does without a control socket.
+It prints the medians as a table in Markdown. The remote machine is an SSH server on loopback, which runs its commands
+here. `ssh` logs in to it with the same keys, once for each command, as it does without a control socket.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COMMAND = "true"
 
 
 def contenders(server: ShellServer, machine: SshServer) -> dict[str, Callable[[], object]]:
-    """Give the ways to run a command, by what they are called in the table."""
+    """Give the ways to run a command, by name in the table."""
     tool = next(entry.tool.fn for entry in server.tools() if entry.name == "run")
 
     def run(name: str) -> object:
@@ -51,7 +51,7 @@ def contenders(server: ShellServer, machine: SshServer) -> dict[str, Callable[[]
 
 
 def median(work: Callable[[], object]) -> float:
-    """Give the median of its time, in milliseconds."""
+    """Give the median time in milliseconds."""
     work()
     taken = []
     for _ in range(ROUNDS):

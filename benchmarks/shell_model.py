@@ -1,9 +1,9 @@
-"""Have a small language model on this machine count errors in a shell: ``python -m benchmarks.shell_model``.
+"""Have a small local model count errors in a shell.
 
-A LinuxAgent is asked how many lines with ERROR are in a folder of logs, and which file has most. Each run has other
-logs and another seed. A run counts as right if the agent's report has the count and the file's name; it prints one row
-for each run. The weights come from ``tests/local_llm/fetch.py``, the server is ``xllamacpp``
-(``pip install 'callboard[local-llm]'``).
+``python -m benchmarks.shell_model`` prints one row for each run. A LinuxAgent is asked how many lines with ERROR are in
+a folder of logs, and which file has most. Each run has other logs and another seed. A run is right if the agent's
+report has the count and the file's name. The weights come from ``tests/local_llm/fetch.py``, the server is
+``xllamacpp`` (``pip install 'callboard[local-llm]'``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from callboard import EventName, Settings, Supervisor, Task
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "local_llm"))
 
-from server import serving  # noqa: E402 - the tests' own, and no package
+from server import serving  # noqa: E402 - a file of the tests, not a package
 from weights import WEIGHTS  # noqa: E402 - as above
 
 REQUEST = "How many ERROR lines are in these logs, and which file has most?"
@@ -30,7 +30,7 @@ SECONDS = 600
 
 
 def write_logs(folder: Path, seed: int) -> tuple[int, str]:
-    """Write logs, and give how many lines with ERROR they have, and the file that has most."""
+    """Write logs, and count their ERROR lines and the worst file."""
     chance = random.Random(seed)  # noqa: S311 - no secret
     counts = dict(zip(FILES, chance.sample(range(3, 30), len(FILES)), strict=True))
     for name, errors in counts.items():
@@ -44,7 +44,7 @@ def write_logs(folder: Path, seed: int) -> tuple[int, str]:
 
 
 def run(folder: Path, url: str, seed: int, temperature: float, steps: int) -> str:
-    """Have the errors counted, and give the run's row."""
+    """Have the errors counted, and return the run's row."""
     total, most = write_logs(folder, seed)
     provider = {"url": url, "temperature": temperature, "seed": seed, "actions": 1, "short": True, "max_tokens": 600}
     settings = Settings.load(
@@ -69,7 +69,7 @@ def run(folder: Path, url: str, seed: int, temperature: float, steps: int) -> st
 
 
 def main() -> None:
-    """Run it as often as asked, and print the rows."""
+    """Run the given number of times, and print the rows."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.shell_model")
     parser.add_argument("--model", choices=WEIGHTS, default="1.5b")
     parser.add_argument("--runs", type=int, default=10)

@@ -1,4 +1,7 @@
-"""Messages to the host program's logging about failures in it or in Callboard."""
+"""Messages to the host program's logging about failures.
+
+They happen in the host program or in Callboard.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ HOST.addHandler(SILENT[0])  # otherwise an unconfigured `logging` prints warning
 
 
 class HostLog(logging.LoggerAdapter[logging.Logger]):
-    """A logger that never raises, so that the host program's handlers and filters can't end a thread."""
+    """A logger that never raises.
+
+    Handlers and filters of the host program can't end a thread.
+    """
 
     def __init__(self) -> None:
         """Log as ``callboard``."""

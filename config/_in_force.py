@@ -1,4 +1,7 @@
-"""The settings that determine a task's course, as a journal stores them for a replay."""
+"""The settings that a journal stores for a replay.
+
+They determine a task's course.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +35,10 @@ _FREE = ("agent", "application", "tool", "arguments", "resource", "reason")
 
 
 def in_force(settings: Settings) -> dict[str, JsonValue]:
-    """Return the settings that determine a task's course: limits, policy, budgets, whether people are asked.
+    """Return the settings that determine a task's course.
 
-    Defaults are included, since a later version may have others. Secrets in rules are masked.
+    They are the limits, the policy, the budgets, and whether people are asked. Defaults are included, since a later
+    version may have others. Secrets in rules are masked.
     """
     kept: dict[str, Any] = {name: getattr(settings, name).model_dump(mode="json") for name in _WHOLE}
     kept["journal"] = settings.journal.model_dump(mode="json", include=_IN_DOUBT)
@@ -45,7 +49,10 @@ def in_force(settings: Settings) -> dict[str, JsonValue]:
 
 
 def _with_patterns(sections: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Replace regular expressions that masking has made invalid with a glob of stars, which matches any text."""
+    """Replace regular expressions that masking has made invalid.
+
+    The replacement, a glob of stars, matches any text.
+    """
 
     def whole(value: Any) -> Any:
         if isinstance(value, str):
@@ -58,7 +65,9 @@ def _with_patterns(sections: dict[str, JsonValue]) -> dict[str, JsonValue]:
 
 
 def settings_in_force(sections: dict[str, JsonValue]) -> Settings:
-    """Build settings from the result of `in_force`, with defaults for the rest; the environment is ignored.
+    """Build settings from the result of `in_force`.
+
+    Other settings have their defaults; the environment is ignored.
 
     Raises:
         SettingsError: If this version can't read them.
@@ -71,6 +80,6 @@ def settings_in_force(sections: dict[str, JsonValue]) -> Settings:
         made["journal"] = JournalSettings.model_validate(sections.get("journal", {}))
     except ValidationError as error:
         wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-        msg = f"the settings in the journal are another version's ({wrong}): name a settings file in their place"
+        msg = f"the settings in the journal are from another version ({wrong}): name a settings file to use instead"
         raise SettingsError(msg) from error
     return Settings.model_construct(**made)

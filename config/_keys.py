@@ -1,4 +1,7 @@
-"""Secret values in the settings: named secrets, and those of providers and MCP servers."""
+"""Secret values in the settings.
+
+They are the named secrets, and those of providers and MCP servers.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +21,26 @@ _LONG = 8
 
 
 def output_redactor(settings: object) -> Redactor:
-    """Create the redactor of log and traces, for all secret values, including variables and headers of any name."""
+    """Create the redactor of log and traces.
+
+    It redacts all secret values, including variables and headers of any name.
+    """
     return Redactor(dict.fromkeys(secrets_of(settings), MASK))
 
 
 def secrets_of(settings: object) -> Iterator[str]:
-    """Find all secret values in settings, except very short ones, which would match ordinary text."""
+    """Find all secret values in settings.
+
+    Very short ones are left out, since they would match ordinary text.
+    """
     return (secret for secret in _secrets_in(settings, all_names=True) if len(secret) >= SHORTEST)
 
 
 def keys_of(settings: object) -> Iterator[str]:
-    """Find values that are secret in any context: keys and passwords, but not variables such as ``LANG``."""
+    """Find values that are secret in any context.
+
+    They are keys and passwords, but not variables such as ``LANG``.
+    """
     return (secret for secret in _secrets_in(settings, all_names=False) if len(secret) >= _LONG)
 
 

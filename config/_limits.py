@@ -76,7 +76,10 @@ class Budget(Section):
 
 
 class BudgetSettings(Section):
-    """Budgets of task, subtask and step; a call is made only if all three have enough left."""
+    """Budgets of task, subtask and step.
+
+    A call is made only if all three have enough left.
+    """
 
     task: Budget = Budget()
     """The budget of one task."""

@@ -1,4 +1,7 @@
-"""The log's file: private, rotated by size, and reopened when another program has moved it."""
+"""The log's file.
+
+It is private, rotated by size, and reopened when another program has moved it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class LogFile:
-    """A file of lines that is rotated when it would exceed its size. For one thread."""
+    """A file of lines, rotated when it would exceed its size.
+
+    It is for one thread.
+    """
 
     def __init__(self, path: Path, max_bytes: int | None, backups: int) -> None:
         """Open it for appending.
@@ -37,7 +43,9 @@ class LogFile:
             raise SettingsError(msg) from error
 
     def write(self, lines: Sequence[bytes]) -> int:
-        """Append as many lines as fit, without their line ends; rotate if the first does not fit.
+        """Append as many lines as fit, without their line ends.
+
+        The file is rotated if the first line does not fit.
 
         Returns:
             The number of lines appended, at least one.
@@ -61,7 +69,9 @@ class LogFile:
         return taken
 
     def flush(self) -> None:
-        """Flush to the operating system. A file that was moved or deleted is created again.
+        """Flush to the operating system.
+
+        A file that was moved or deleted is created again.
 
         Raises:
             OSError: If it can't be written.

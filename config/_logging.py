@@ -1,6 +1,7 @@
-"""The structured log: events as records of `logging`, and as lines in a file and on a stream.
+"""The structured log.
 
-A host program's own configuration of structlog and logging is not changed.
+Events become records of `logging`, and lines in a file and on a stream. A host program's own configuration of structlog
+and logging is not changed.
 """
 
 from __future__ import annotations
@@ -116,11 +117,17 @@ class EventLog:
 
     @property
     def lost(self) -> int:
-        """The number of lost lines: the disk is full, the stream is closed, or the queue was full."""
+        """The number of lost lines.
+
+        Lines are lost if the disk is full, the stream is closed, or the queue was full.
+        """
         return sum(writer.lost for writer in (*self._writers, *filter(None, [self._host])))
 
     def write(self, event: Fact) -> None:
-        """Queue one event without blocking. Lines that can't be written are counted in `lost`."""
+        """Queue one event without blocking.
+
+        Lines that can't be written are counted in `lost`.
+        """
         name, task_id, data = event.name, event.task_id, event.data
         if name in _BEGINS and data.get("labels"):
             self._labels[task_id] = data["labels"]
@@ -139,7 +146,7 @@ class EventLog:
             self._labels.pop(task_id, None)
 
     def _tell_host(self, said: Said) -> None:
-        """Queue an event for the host program's handlers, if one would get it."""
+        """Queue an event for handlers of the host program that take it."""
         if self._closed or not _is_heard(_LEVELS[said.event.name]):
             return
         with self._starting:
@@ -148,7 +155,9 @@ class EventLog:
         self._host.put(said)
 
     def close(self, timeout: float = 5.0) -> bool:
-        """Write the queued events, end the threads and close the file. Idempotent; raises nothing.
+        """Write the queued events, end the threads and close the file.
+
+        Idempotent; raises nothing.
 
         Args:
             timeout: Seconds to wait. A thread that is still blocked in a write is abandoned; the lines queued behind
@@ -167,10 +176,11 @@ class EventLog:
 
 
 def log_line(redactor: Redactor | None = None, *, pretty: bool = False, colors: bool = False) -> Callable[[Said], str]:
-    """Make a function that renders an event as a line: as JSON, or as text for people.
+    """Make a function that renders an event as a line.
 
-    Text is rendered by structlog's renderer, without its loggers: an event is not a call of a log method, and its level
-    has been checked. structlog's JSON renderer would only call the encoder that is called here.
+    The line is JSON, or text for people. Text is rendered by structlog's renderer, without its loggers: an event is not
+    a call of a log method, and its level has been checked. structlog's JSON renderer would only call the encoder that
+    is called here.
     """
     if not pretty:
         return _renderer(lambda fields: f"{to_json(fields).decode()}\n", redactor)
@@ -199,7 +209,10 @@ class _Message:
 
 
 class _Stream:
-    """A text stream as a destination; it takes one line at a time, since each write may block."""
+    """A text stream as a destination.
+
+    It takes one line at a time, since each write may block.
+    """
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -232,7 +245,7 @@ _BEGINS = {EventName.TASK_SUBMITTED, EventName.TASK_RECOVERED}
 
 
 def _is_heard(level: int) -> bool:
-    """Return whether a handler of the host program would get a record of a level."""
+    """Return whether the host program handles records of a level."""
     if not HOST.isEnabledFor(level):
         return False
     logger: logging.Logger | None = HOST
@@ -250,14 +263,17 @@ _NAMED = frozenset({"timestamp", "schema", "seq", *_OPTIONAL, "event", "level"})
 
 
 def _renderer(render: Callable[[dict[str, Any]], _Line], redactor: Redactor | None) -> Callable[[Said], _Line]:
-    """Make a function that redacts the fields of an event's line and renders them."""
+    """Make a function that redacts and renders an event's line."""
     return functools.partial(_rendered, render, redactor.redact if redactor else None)
 
 
 def _rendered(
     render: Callable[[dict[str, Any]], _Line], redact: Callable[[dict[str, Any]], dict[str, Any]] | None, said: Said
 ) -> _Line:
-    """Render the line of an event: the fields that apply, its data, its name and level."""
+    """Render the line of an event.
+
+    It has the fields that apply, the event's data, name and level.
+    """
     event, data = said.event, said.event.data
     seconds, milliseconds = divmod(int(event.at * 1000), 1000)
     fields: dict[str, Any] = {
@@ -290,7 +306,10 @@ def _rendered(
 
 
 def _renamed(event: Event | Fact) -> dict[str, Any]:
-    """Prefix the names of an event's data that clash with the line's fixed fields."""
+    """Prefix the names of an event's data that clash.
+
+    They clash with the line's fixed fields.
+    """
     return {
         f"data_{key}" if key in _NAMED else key: value
         for key, value in event.data.items()
@@ -304,9 +323,10 @@ def _second(seconds: int) -> str:
 
 
 def _tame(fields: dict[str, Any]) -> dict[str, Any]:
-    """Escape control characters, since text from models and documents must not control the terminal.
+    """Escape control characters.
 
-    The schema's version is left out, since only machines need it.
+    Text from models and documents must not control the terminal. The schema's version is left out, since only machines
+    need it.
     """
     return {key: _tamed(value) for key, value in fields.items() if key != "schema"}
 

@@ -6,7 +6,7 @@ from callboard.config._section import Section
 
 
 class ObserveSettings(Section):
-    """Traces and metrics for monitoring, in addition to the log; both are optional."""
+    """Optional traces and metrics for monitoring, in addition to the log."""
 
     traces: bool = False
     """Whether each task becomes an OpenTelemetry trace, sent to the host program's tracer provider;

@@ -71,7 +71,10 @@ def fitting_options(
 
 
 def parameters_of(factory: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
-    """Return the parameters of a function or class, with types that can be resolved at run time."""
+    """Return the parameters of a function or class.
+
+    Their types can be resolved at run time.
+    """
     try:
         return inspect.signature(factory, eval_str=True).parameters
     except (NameError, AttributeError, SyntaxError, TypeError):  # a type that is imported only for type checkers
@@ -79,7 +82,10 @@ def parameters_of(factory: Callable[..., Any]) -> Mapping[str, inspect.Parameter
 
 
 def _validated(parameters: Mapping[str, inspect.Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Validate options as pydantic fields, renamed since an option may have a name that pydantic uses."""
+    """Validate options as pydantic fields.
+
+    They are renamed, since an option may have a name that pydantic uses.
+    """
     names = {name: f"option_{place}" for place, name in enumerate(parameters)}
 
     def valid(type_of: Callable[[inspect.Parameter], Any]) -> BaseModel:
@@ -100,4 +106,4 @@ def _validated(parameters: Mapping[str, inspect.Parameter], given: Mapping[str, 
 
 def _hint(name: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}?" if near else f"known are: {', '.join(known) or 'none'}"
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known) or 'none'}"

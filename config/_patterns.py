@@ -14,7 +14,10 @@ EXPRESSION = "re:"
 
 
 def fits(pattern: str, text: str) -> bool:
-    """Return whether a pattern matches a whole text, in time linear in the text's length."""
+    """Return whether a pattern matches a whole text.
+
+    The time is linear in the text's length.
+    """
     if pattern.startswith(EXPRESSION):
         writable = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")  # lone surrogates are invalid
         return _expression(pattern.removeprefix(EXPRESSION)).isinstance_python(writable)
@@ -23,10 +26,10 @@ def fits(pattern: str, text: str) -> bool:
 
 @functools.lru_cache(maxsize=1024)
 def _expression(expression: str) -> SchemaValidator:
-    """Compile a regular expression that matches a whole text; a dot matches line ends too.
+    """Compile a regular expression that matches a whole text.
 
-    Python's engine backtracks, and takes hours for some expressions. The Rust engine that pydantic has takes linear
-    time; so it supports no look-around and no back-references.
+    A dot matches line ends too. Python's engine backtracks, and takes hours for some expressions. The Rust engine that
+    pydantic has takes linear time; so it supports no look-around and no back-references.
 
     Raises:
         ValueError: If it is invalid, or this engine does not support it; the message gives the reason.
@@ -36,7 +39,7 @@ def _expression(expression: str) -> SchemaValidator:
         return _compiled(rf"\A(?s:{expression})\z")
     except SchemaError as error:
         why = str(error).strip().splitlines()[-1].strip().removeprefix("error: ").removeprefix("SchemaError: ")
-        msg = f"is no regular expression: {why.rstrip('.')}"
+        msg = f"is not a regular expression: {why.rstrip('.')}"
         raise ValueError(msg) from None
 
 

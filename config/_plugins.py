@@ -1,4 +1,7 @@
-"""Plug-ins: entry points of installed distributions, loaded only if the settings name them."""
+"""Plug-ins: entry points of installed distributions.
+
+They are loaded only if the settings name them.
+"""
 
 from __future__ import annotations
 

@@ -63,7 +63,10 @@ DEFAULT_RULES = (
 
 
 class PolicySettings(Section):
-    """Rules for actions; the first match decides, and an action without a match is allowed."""
+    """Rules for actions.
+
+    The first match decides, and an action without a match is allowed.
+    """
 
     rules: tuple[PolicyRule, ...] = ()
     """The operator's rules, in order; they precede the default ones."""

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 
 def open_private(path: Path) -> TextIO:
-    """Open a text file for appending. A new file is readable by its owner only; an existing one keeps its mode.
+    """Open a text file for appending.
+
+    A new file is readable by its owner only; an existing one keeps its mode.
 
     Raises:
         OSError: If it can't be opened.
@@ -19,7 +21,9 @@ def open_private(path: Path) -> TextIO:
 
 
 def make_private(folder: Path, *, exist_ok: bool = False) -> None:
-    """Create a folder and its parents, accessible to the owner only; existing ones keep their mode.
+    """Create a folder and its parents, for the owner only.
+
+    Existing folders keep their mode.
 
     Raises:
         OSError: If it can't be created, or exists and `exist_ok` is false.

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def load_prompts(settings: Settings, texts: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Read the prompt of each kind of agent: the operator's file, the kind's own text, or the shipped file.
+    """Read the prompt of each kind of agent.
+
+    A prompt is the operator's file, the kind's own text, or the shipped file.
 
     Args:
         settings: Name the operator's files.
@@ -38,6 +40,6 @@ def _load(settings: Settings, kind: str, text: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        why = "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        why = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
         msg = f"prompts.{kind}: {path} can't be read: {why}"
         raise SettingsError(msg) from error

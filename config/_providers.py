@@ -20,7 +20,10 @@ COMPATIBLE = "openai-compatible"
 
 
 class Provider(Section):
-    """A provider of models. A model is named `PROVIDER:MODEL`, with the provider's own name for the model."""
+    """A provider of models.
+
+    A model is named `PROVIDER:MODEL`, with the provider's own name for the model.
+    """
 
     kind: str = ""
     """Its API: `openai`, `anthropic`, `google`, `ollama` …, or `openai-compatible`. By default its own name, if that is
@@ -80,14 +83,14 @@ class Provider(Section):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if (self.input_price is None) != (self.output_price is None):
-            msg = "needs both prices, or none"
+            msg = "needs both prices or neither"
             raise ValueError(msg)
         if self.plugin and self.model_fields_set - _OF_PLUGINS:
             others = ", ".join(sorted(self.model_fields_set - _OF_PLUGINS))
-            msg = f"a plug-in takes no {others}; what it takes stands in `options`"
+            msg = f"a plug-in takes no {others}; put its parameters in `options`"
             raise ValueError(msg)
         if self.options and not self.plugin:
-            msg = "`options` are those of a `plugin`, and none is named"
+            msg = "`options` needs a `plugin`"
             raise ValueError(msg)
         if self.kind == COMPATIBLE and self.url is None:
             msg = f"{COMPATIBLE} needs a `url`"

@@ -1,4 +1,7 @@
-"""Redaction of secrets in every text that is stored, logged, shown or sent."""
+"""Redaction of secrets.
+
+They are redacted in every text that is stored, logged, shown or sent.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,10 @@ class Redactor:
     """Replaces secrets. Immutable, hence thread-safe."""
 
     def __init__(self, secrets: Mapping[str, str], long: int = SHORTEST) -> None:
-        """Create it from a map of secrets to their replacements; `long` is the shortest secret for `self.long`."""
+        """Create it from a map of secrets to their replacements.
+
+        `long` is the shortest secret for `self.long`.
+        """
         known = {value: mark for value, mark in secrets.items() if len(value) >= SHORTEST}
         longer = {value: mark for value, mark in known.items() if len(value) >= long}
         self.long: Redactor = self if len(longer) == len(known) else Redactor(longer)
@@ -66,7 +72,10 @@ class Redactor:
         return bool(self.known)
 
     def text(self, text: str) -> str:
-        """Replace the secrets in a text, and the beginnings of secrets where it was truncated."""
+        """Replace the secrets in a text.
+
+        Beginnings of secrets are replaced where the text was truncated.
+        """
         if not self.known:
             return text
         return self._found.sub(self._mark, self._without_beginnings(text) if _CUT in text else text)
@@ -88,9 +97,9 @@ class Redactor:
         return _CUT.join(parts)
 
     def redact(self, value: _T) -> _T:
-        """Replace the secrets in all texts of a message, dataclass or JSON value, also in keys.
+        """Replace the secrets in a message, dataclass or JSON value.
 
-        Members in `STRUCTURE`, numbers and pictures are unchanged.
+        All texts are redacted, also keys. Members in `STRUCTURE`, numbers and pictures are unchanged.
         """
         redacted: _T = self._each(value) if self.known else value
         return redacted
@@ -106,9 +115,10 @@ class Redactor:
 
 
 def _spelled(letter: str) -> str:
-    """Build an expression for the spellings of a character: plain, and escaped in JSON, Python and URLs.
+    """Build an expression for the spellings of a character.
 
-    Each backslash may be repeated, since nested strings double it.
+    They are the plain one, and the escaped ones of JSON, Python and URLs. Each backslash may be repeated, since nested
+    strings double it.
     """
     if letter.isascii() and letter.isalnum():
         return letter

@@ -1,4 +1,7 @@
-"""Secrets within addresses and arguments of MCP servers, which are plain text in `mcpServers`."""
+"""Secrets within addresses and arguments of MCP servers.
+
+These are plain text in `mcpServers`.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +29,18 @@ _SCHEME = re.compile(r"(?:basic|bearer|token)\s+(?P<value>.+)", re.IGNORECASE)
 
 
 def like_a_key(name: str) -> bool:
-    """Return whether a variable, header or option has a name like a key's or a password's."""
+    """Return whether a name is like a key's or a password's.
+
+    It is the name of a variable, header or option.
+    """
     return re.fullmatch(_NAME, name, re.IGNORECASE) is not None
 
 
 def in_url(text: str) -> list[Span]:
-    """Find the secrets in each URL of a text: user, password and query values."""
+    """Find the secrets in each URL of a text.
+
+    They are the user, the password and query values.
+    """
     found = []
     for url in _URL.finditer(text):
         if url["user"]:
@@ -66,11 +75,11 @@ def masked(text: str, spans: Iterable[Span]) -> str:
 
 
 def secrets_in_url(text: str) -> Iterator[str]:
-    """Yield the parts of a text's URLs to redact anywhere, both encoded and decoded.
+    """Yield the parts of a text's URLs to redact anywhere.
 
-    A short query value without a name like a key's (``?version=2``) is secret only within its query, since on its own
-    it would match ordinary text. A user's name is secret only if it is the whole user part, since it may then be a
-    token.
+    Each is given both encoded and decoded. A short query value without a name like a key's (``?version=2``) is secret
+    only within its query, since on its own it would match ordinary text. A user's name is secret only if it is the
+    whole user part, since it may then be a token.
     """
     for url in _URL.finditer(text):
         if user := url["user"]:
@@ -95,14 +104,20 @@ def secrets_in_arguments(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def with_bare(secret: str) -> Iterator[str]:
-    """Yield a secret, and the part after its scheme: for ``Bearer X``, also ``X``."""
+    """Yield a secret, and the part after its scheme.
+
+    For ``Bearer X``, that is also ``X``.
+    """
     yield secret
     if scheme := _SCHEME.fullmatch(secret):
         yield scheme["value"]
 
 
 def _query(url: re.Match[str]) -> Iterator[tuple[int, int, bool]]:
-    """Find the values of a URL's query, and whether each is secret in any context."""
+    """Find the values of a URL's query.
+
+    Each comes with whether it is secret in any context.
+    """
     if not url["query"]:
         return
     for item in _ITEM.finditer(url.string, *url.span("query")):

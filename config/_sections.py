@@ -35,9 +35,10 @@ class SystemSettings(Section):
 
 
 class Models(Section):
-    """The model of each kind of agent: `openai:gpt-5`, `scripted:FILE` …; the host program's arguments take precedence.
+    """The model of each kind of agent.
 
-    Further keys are the host program's own kinds of agents.
+    A model is named as `openai:gpt-5`, `scripted:FILE` …; the host program's arguments take precedence. Further keys
+    are the host program's own kinds of agents.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -69,7 +70,10 @@ class Models(Section):
 
 
 class Prompts(Section):
-    """Prompt files that replace the shipped ones. Further keys are the host program's own kinds of agents."""
+    """Prompt files that replace the shipped ones.
+
+    Further keys are the host program's own kinds of agents.
+    """
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Path | None] = Field(init=False)
@@ -183,7 +187,10 @@ class ShellSettings(Section):
 
 
 class McpTool(Section):
-    """The operator's settings of one tool; they take precedence over the server's annotations."""
+    """The operator's settings of one tool.
+
+    They take precedence over the server's annotations.
+    """
 
     effect: Effect | None = None
     """Its effect; by default from its annotations, if the server is trusted."""
@@ -196,7 +203,7 @@ class McpTool(Section):
 
 
 def _named(name: str) -> str:
-    """Refuse a name that can't be part of an address, a folder's name, or named by rules."""
+    """Refuse a name that addresses, folders or rules can't contain."""
     odd = sorted({letter for letter in name if letter in "/\\*?[]" or not letter.isprintable()})
     if odd or not name.strip(" .") or len(name) > _LONGEST_NAME:
         empty = f"is empty, only dots, or longer than {_LONGEST_NAME} characters"
@@ -265,7 +272,10 @@ class McpServer(Section):
 
     @property
     def on_target(self) -> tuple[str, ...]:
-        """The kinds of agent that work on its target; empty if it is not a target."""
+        """The kinds of agent that work on its target.
+
+        Empty if it is not a target.
+        """
         named = (AgentKind.APP,) if self.agents is None else self.agents
         return tuple(kind for kind in named if self.surface and kind != AgentKind.HOST)
 
@@ -290,7 +300,10 @@ class McpServer(Section):
 
 
 def _apart(servers: dict[str, McpServer]) -> dict[str, McpServer]:
-    """Refuse a name that is another's followed by a dot: tools of both could share a name."""
+    """Refuse a name that is another's followed by a dot.
+
+    Tools of both could share a name.
+    """
     for name in servers:
         other = next((each for each in servers if each.startswith(f"{name}.")), None)
         if other is not None:
@@ -307,7 +320,10 @@ McpServers = Annotated[dict[ServerName, McpServer], AfterValidator(_apart)]
 
 
 class SurfacePlugin(Section):
-    """A surface of a plug-in. NAME is its server's name, in targets, `callboard tools` and errors."""
+    """A surface of a plug-in.
+
+    NAME is its server's name, in targets, `callboard tools` and errors.
+    """
 
     plugin: str = ""
     """The name of the plug-in's entry point, or `DISTRIBUTION:NAME`; by default the key, NAME."""
@@ -351,7 +367,10 @@ class EventSettings(Section):
 
 
 class JournalSettings(Section):
-    """The journal: tasks, messages, answers and results in one file, which survives the process."""
+    """The journal: tasks, messages, answers and results in one file.
+
+    It survives the process.
+    """
 
     path: Path | None = None
     """The file; its pictures are in a folder next to it. None: nothing survives the process."""

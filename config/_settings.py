@@ -1,4 +1,7 @@
-"""Settings from YAML and the environment; every field has a type, a default and a description."""
+"""Settings from YAML and the environment.
+
+Every field has a type, a default and a description.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ if TYPE_CHECKING:
 
 
 class _Environment(EnvSettingsSource):
-    """The environment as a source; a secret is used verbatim, even if it looks like JSON."""
+    """The environment as a source.
+
+    A secret is used verbatim, even if it looks like JSON.
+    """
 
     def explode_env_vars(self, field_name: str, field: FieldInfo, env_vars: Mapping[str, str | None]) -> dict[str, Any]:
         """Collect the variables of a section."""
@@ -59,9 +65,10 @@ class _Environment(EnvSettingsSource):
 
 
 class Settings(BaseSettings):
-    """All settings. `Settings()` has the defaults and the environment; `Settings.load` also reads a file.
+    """All settings.
 
-    A variable `CALLBOARD_LIMITS__STEPS=20` sets `limits.steps` and overrides the file.
+    `Settings()` has the defaults and the environment; `Settings.load` also reads a file. A variable
+    `CALLBOARD_LIMITS__STEPS=20` sets `limits.steps` and overrides the file.
     """
 
     model_config = SettingsConfigDict(
@@ -120,12 +127,18 @@ class Settings(BaseSettings):
 
     @property
     def base(self) -> Path:
-        """The base of relative paths: the settings file's folder, else the current one."""
+        """The base of relative paths.
+
+        It is the settings file's folder, else the current one.
+        """
         return self._base
 
     @property
     def plugin_kinds(self) -> tuple[str, ...]:
-        """The kinds of agents in `agents`; a kind has the name of its entry point."""
+        """The kinds of agents in `agents`.
+
+        A kind has the name of its entry point.
+        """
         return tuple(name.rpartition(":")[2] for name in self.agents)
 
     @model_validator(mode="before")
@@ -234,10 +247,10 @@ def _check_readable(file: Path) -> None:
     if content is None:
         return
     if not isinstance(content, dict):
-        msg = f"{file}: holds a {type(content).__name__}, not keys with values"
+        msg = f"{file}: holds a {type(content).__name__}, not a mapping of keys to values"
         raise SettingsError(msg)
     if {"request", "plan"} & content.keys():
-        msg = f"{file}: is a task, not settings: give it as the task, or its folder"
+        msg = f"{file}: is a task, not settings: pass it as the task, or pass its folder"
         raise SettingsError(msg)
     odd = [key for key in content if not isinstance(key, str)]
     if odd:
@@ -257,9 +270,7 @@ def _check_environment() -> None:
             )
             near = difflib.get_close_matches(section, [*known, *single], n=1, cutoff=0.5)
             hint = (
-                f"did you mean {prefix}{near[0]}{'__...' if nested else ''}?"
-                if near
-                else f"known are {', '.join(known)}"
+                f"did you mean {prefix}{near[0]}{'__...' if nested else ''}?" if near else f"known: {', '.join(known)}"
             )
             msg = f"the environment: {name}: unknown section {section.lower()!r}; {hint}"
             raise SettingsError(msg)
@@ -280,7 +291,7 @@ def _unknown(where: str, path: list[str], keys: Sequence[str]) -> str:
     """Describe an unknown key, with the nearest known one."""
     known = [_SHOWN.get(key, key) for key in dict.fromkeys(keys)]
     near = difflib.get_close_matches(path[-1], keys, n=1, cutoff=0.5)
-    hint = f"did you mean {_SHOWN.get(near[0], near[0])!r}?" if near else f"known are {', '.join(known)}"
+    hint = f"did you mean {_SHOWN.get(near[0], near[0])!r}?" if near else f"known: {', '.join(known)}"
     return f"{where}: {'.'.join(path)}: unknown key; {hint}"
 
 

@@ -73,7 +73,10 @@ class Writer(Generic[_Said, _Line]):
         self._thread.start()
 
     def put(self, event: _Said) -> None:
-        """Queue an event without blocking. Ignored after `finish`; past `WAITING` events it counts as lost."""
+        """Queue an event without blocking.
+
+        Ignored after `finish`; past `WAITING` events it counts as lost.
+        """
         if self._finishing:
             return
         if self._events.qsize() < WAITING:

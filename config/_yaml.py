@@ -1,4 +1,7 @@
-"""YAML files: settings, tasks and scripts are read in the same way, and duplicate keys are errors."""
+"""YAML files.
+
+Settings, tasks and scripts are read in the same way, and duplicate keys are errors.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,17 @@ if TYPE_CHECKING:
 
 
 class YamlError(Exception):
-    """A file is invalid. The message gives the position, but no value, since it may be a secret."""
+    """A file is invalid.
+
+    The message gives the position, but no value, since it may be a secret.
+    """
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader, which would silently use the last of two equal keys, with a check for them."""
+    """PyYAML's safe loader, with a check for duplicate keys.
+
+    Without it, the last of two equal keys would silently be used.
+    """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:  # noqa: FBT001, FBT002 - as PyYAML's
         """Build a mapping.
@@ -28,7 +37,7 @@ class _Loader(yaml.SafeLoader):
             if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
                 name, line = self.construct_object(key), key.start_mark.line + 1
                 if name in lines:
-                    msg = f"the key {name!r} stands twice, in line {lines[name]} and in line {line}: join the two"
+                    msg = f"the key {name!r} appears twice, in lines {lines[name]} and {line}: merge them"
                     raise YamlError(msg)
                 lines[name] = line
         return super().construct_mapping(node, deep)
@@ -46,16 +55,16 @@ def load_yaml(file: Path) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
-        msg = f"is no YAML: {error.problem or error.context}{place}"
+        msg = f"is not valid YAML: {error.problem or error.context}{place}"
         raise YamlError(msg) from None
     except UnicodeDecodeError as error:
-        msg = f"is no UTF-8 text (byte {error.start + 1}): save it as UTF-8"
+        msg = f"is not UTF-8 text (byte {error.start + 1}): save it as UTF-8"
         raise YamlError(msg) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         why = (
-            "it has a character that YAML does not take"
+            "it has a character that YAML does not allow"
             if isinstance(error, yaml.YAMLError)
-            else "it is nested too deep"
+            else "it is nested too deeply"
         )
-        msg = f"is no YAML: {why}"
+        msg = f"is not valid YAML: {why}"
         raise YamlError(msg) from None

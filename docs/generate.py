@@ -1,6 +1,7 @@
-"""Write the generated parts of the documents anew: ``python docs/generate.py`` prints the files that changed.
+"""Update the generated parts of the documents: ``python docs/generate.py``.
 
-A generated part stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``; all around it is written by hand.
+It prints the names of the files that changed.
+A generated part is between ``<!-- generated: NAME -->`` and ``<!-- end -->``; everything else is written by hand.
 """
 # ruff: noqa: INP001, T201 - a script that prints its report
 
@@ -59,6 +60,11 @@ def first_line(text: str | None) -> str:
     return " ".join(paragraph.split()).replace("``", "`")
 
 
+def description(text: str | None) -> str:
+    """Give a docstring as Markdown, one line per paragraph."""
+    return "\n\n".join(first_line(paragraph) for paragraph in inspect.cleandoc(text or "").split("\n\n"))
+
+
 def docstrings_of(members: type[enum.Enum]) -> dict[str, str]:
     """Read the docstring below each member of an enumeration from its source."""
     found = {}
@@ -78,7 +84,7 @@ def _body_of(named: type) -> list[ast.stmt]:
 
 
 def machine(kind: AgentKind) -> str:
-    """Draw one machine: its diagram, its states, its moves."""
+    """Describe one machine: its diagram, its states, its transitions."""
     manager = MACHINES[kind]
     states = [[f"`{name}`", first_line(type(manager.get_state(name)).__doc__)] for name in manager.transitions]
     moves = [
@@ -89,7 +95,7 @@ def machine(kind: AgentKind) -> str:
     causes = [str(cause) for cause in By]
     parts = [
         f"```mermaid\n{mermaid(manager)}```\n",
-        table(["state", "what it is"], states),
+        table(["state", "meaning"], states),
         table(["from", "to", *causes], moves),
     ]
     return "\n".join(parts)
@@ -99,7 +105,7 @@ def machine(kind: AgentKind) -> str:
 
 
 def emitted() -> dict[EventName, set[str]]:
-    """Find in the source which events are emitted, and the keys of their data."""
+    """Find the events that the source emits, and their data keys."""
     found: dict[EventName, set[str]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         place = path.relative_to(PACKAGE).parts
@@ -154,32 +160,32 @@ def _keys(keyword: ast.keyword, assigned: dict[str, ast.expr]) -> Iterator[str]:
 
 def events() -> str:
     """List all events."""
-    told, sent = docstrings_of(EventName), emitted()
+    meanings, keys = docstrings_of(EventName), emitted()
     rows = [
         [
             f"`{name.value}`",
             LEVELS.get(name, "info"),
-            told.get(name.name, ""),
-            ", ".join(f"`{key}`" for key in sorted(sent.get(name, ()))),
+            meanings.get(name.name, ""),
+            ", ".join(f"`{key}`" for key in sorted(keys.get(name, ()))),
         ]
         for name in EventName
     ]
-    return table(["event", "level", "what happened", "keys of its data"], rows)
+    return table(["event", "level", "meaning", "keys of its data"], rows)
 
 
 def event_fields() -> str:
-    """List the fields that all events have."""
-    told = {}
+    """List the fields of all events."""
+    meanings = {}
     for field, following in itertools.pairwise(_body_of(Event)):
         match field, following:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                told[name] = first_line(text)
+                meanings[name] = first_line(text)
     rows = [
-        [f"`{name}`", field_type(name, field), told.get(name, "")]
+        [f"`{name}`", field_type(name, field), meanings.get(name, "")]
         for name, field in Event.model_fields.items()
         if name not in {"kind", "schema_version"}
     ]
-    return table(["field", "type", "what"], rows)
+    return table(["field", "type", "meaning"], rows)
 
 
 # Settings
@@ -196,7 +202,7 @@ _TIMES = {"at", "duration"}
 
 
 def type_name(annotation: Any) -> str:  # noqa: PLR0911 - any annotation, a line a form
-    """Say a type in words."""
+    """Describe a type in words."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Literal:
         return " or ".join(f"`{value}`" if value else "empty" for value in arguments)
@@ -216,9 +222,9 @@ def type_name(annotation: Any) -> str:  # noqa: PLR0911 - any annotation, a line
 
 
 def field_type(name: str, field: FieldInfo) -> str:
-    """Say a field's type in words; a number is one of seconds where the field's name says so."""
-    said = type_name(field.annotation)
-    return said.replace("number", "seconds") if name.endswith("seconds") or name in _TIMES else said
+    """Describe a field's type in words; some names mean seconds."""
+    described = type_name(field.annotation)
+    return described.replace("number", "seconds") if name.endswith("seconds") or name in _TIMES else described
 
 
 def _bounds(field: FieldInfo) -> str:
@@ -248,7 +254,7 @@ def _default(field: FieldInfo) -> str:  # noqa: PLR0911 - a line a form
 
 
 def setting_sections() -> Iterator[tuple[str, type[BaseModel]]]:
-    """Give all sections, those within others too, with the key under which they stand, in the order of `Settings`."""
+    """Give all sections with their keys, nested ones too, in order."""
     yield from _sections_of(Settings, "")
 
 
@@ -269,7 +275,7 @@ def _models_in(annotation: Any) -> list[type[BaseModel]]:
 
 
 def settings() -> str:
-    """List all settings, a table a section."""
+    """List all settings, with a table for each section."""
     parts = []
     for key, model in setting_sections():
         rows = [
@@ -281,7 +287,8 @@ def settings() -> str:
             ]
             for name, field in model.model_fields.items()
         ]
-        parts.append(f"### `{key}`\n\n{first_line(model.__doc__)}\n\n{table(['key', 'type', 'default', 'what'], rows)}")
+        drawn = table(["key", "type", "default", "meaning"], rows)
+        parts.append(f"### `{key}`\n\n{description(model.__doc__)}\n\n{drawn}")
     return "\n".join(parts)
 
 
@@ -289,7 +296,7 @@ def settings() -> str:
 
 
 def _request() -> ModelRequest:
-    """Make the request that the example of a prompt is for."""
+    """Make the request behind the example of a prompt."""
     surface = MemoryServer(MemoryServer.window("today"), controls={"title": "Monday", "body": ""})
     target = surface.targets()[0]
     tools = Toolbox([surface], [], Lanes()).actions(AgentKind.APP, target)
@@ -324,7 +331,7 @@ def _request() -> ModelRequest:
 
 
 def prompt() -> str:
-    """Write one prompt as a model gets it."""
+    """Write one prompt as a model receives it."""
     request = _request()
     written = prompt_of(request)
     user = "\n\n".join(part for part in written.user if isinstance(part, str))
@@ -332,7 +339,7 @@ def prompt() -> str:
 
 
 def schema_of_an_answer() -> str:
-    """Write the JSON Schema of the answer to it."""
+    """Write the JSON Schema of the answer to that prompt."""
     return f"```json\n{json.dumps(answer_schema(_request()), indent=1, ensure_ascii=False)}\n```\n"
 
 
@@ -341,18 +348,19 @@ def schema_of_an_answer() -> str:
 
 def metrics() -> str:
     """List all metrics."""
-    kinds = {"counter": COUNTERS, "histogram": HISTOGRAMS, "gauge": {name: (what, ()) for name, what in GAUGES.items()}}
+    gauges = {name: (meaning, ()) for name, meaning in GAUGES.items()}
+    kinds = {"counter": COUNTERS, "histogram": HISTOGRAMS, "gauge": gauges}
     rows = [
         [
             f"`callboard_{name}{'_total' if kind == 'counter' else ''}`",
             kind,
             ", ".join(f"`{label}`" for label in labels),
-            what,
+            meaning,
         ]
         for kind, some in kinds.items()
-        for name, (what, labels) in some.items()
+        for name, (meaning, labels) in some.items()
     ]
-    return table(["name", "kind", "labels", "what"], rows)
+    return table(["name", "kind", "labels", "meaning"], rows)
 
 
 PARTS: dict[str, Callable[[], str]] = {
@@ -364,20 +372,20 @@ PARTS: dict[str, Callable[[], str]] = {
     "prompt": prompt,
     "answer_schema": schema_of_an_answer,
 }
-"""What is generated, by the name in its marker."""
+"""Functions that write the parts, by the name in the marker."""
 
 
 def regenerated(text: str) -> str:
-    """Give a document with all its generated parts made anew.
+    """Give a document with all its generated parts updated.
 
     Raises:
-        KeyError: If a marker names nothing that is generated.
+        KeyError: If a marker has an unknown name.
     """
     return _PART.sub(lambda match: f"{match[1]}\n{PARTS[match['name']]()}\n{match[3]}", text)
 
 
 def main() -> int:
-    """Write what changed, and print it."""
+    """Update the documents, and print the names of those that changed."""
     changed = []
     for path in sorted(DOCS.glob("*.md")):
         before = path.read_text(encoding="utf-8")

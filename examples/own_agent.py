@@ -1,4 +1,4 @@
-"""A kind of agent of one's own: it works in windows as an AppAgent does, and reviews its work before it is done."""
+"""A custom kind of agent: an editor that reviews its own work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from callboard.testing import MemoryServer
 
 
 class EditorStateManager(AppAgentStateManager):
-    """The AppAgent's machine with one state more. The states of all other rows are inherited."""
+    """The AppAgent's machine with one more state; the others are inherited."""
 
     initial = "CONTINUE"
     transitions: ClassVar[Table] = {

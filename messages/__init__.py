@@ -1,4 +1,7 @@
-"""Messages between actors and the host program: frozen pydantic models, and the errors."""
+"""Messages between actors and the host program, and the errors.
+
+Messages are frozen pydantic models.
+"""
 
 from callboard.messages._agent_status import (
     AgentStatus,

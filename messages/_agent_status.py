@@ -1,4 +1,7 @@
-"""The statuses of the shipped agents: one enumeration for each machine, and one for code that serves them all."""
+"""The statuses of the shipped agents.
+
+There is one enumeration for each machine, and one for code that serves them all.
+"""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def agent_kind(address: str) -> str:
     """
     kind, slash, _ = address.partition("/")
     if not slash or not _IS_KIND(kind):
-        msg = f"{address!r} is no address: it begins with no kind of agent"
+        msg = f"{address!r} is not an address: it does not begin with a kind of agent"
         raise ValueError(msg)
     return kind
 
@@ -94,7 +94,10 @@ class Value(BaseModel):
     model_config = _CONFIG
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Copy as pydantic does, but without `copy.copy`: each step copies dozens of values."""
+        """Copy as pydantic does, but without `copy.copy`.
+
+        Each step copies dozens of values.
+        """
         if deep or self.__pydantic_private__:
             return super().model_copy(update=update, deep=deep)
         new = object.__new__(type(self))
@@ -111,7 +114,10 @@ _set = object.__setattr__
 
 
 class Message(Value):
-    """A frozen, strict, tagged message. Subclasses set ``kind`` to a literal of their own."""
+    """A frozen, strict, tagged message.
+
+    Subclasses set ``kind`` to a literal of their own.
+    """
 
     schema_version: Literal[1] = 1
     """The version of the message's shape; a reader refuses one that it does not know."""
@@ -121,7 +127,10 @@ class Message(Value):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Register a class that has a tag; two classes with one tag are refused."""
+        """Register a class that has a tag.
+
+        Two classes with one tag are refused.
+        """
         super().__pydantic_init_subclass__(**kwargs)
         field = cls.model_fields.get("kind")
         if field is None:

@@ -1,4 +1,7 @@
-"""The blackboard: facts of a task, shared by its agents and the host program."""
+"""The blackboard: shared facts of a task.
+
+Its agents and the host program share them.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ class BlackboardEntry(Value):
 
 
 class Note(Message):
-    """A fact for all agents of a conversation, from a tool or the host program."""
+    """A fact for all agents of a conversation.
+
+    It comes from a tool or the host program.
+    """
 
     kind: Literal["note"] = "note"
     task_id: TaskId
@@ -57,7 +63,10 @@ def shown(text: str) -> str:
 
 
 class Shared(Value):
-    """An entry of the blackboard that agents see: a request, answered question or note."""
+    """An entry of the blackboard that agents see.
+
+    It is a request, an answered question or a note.
+    """
 
     board: Board
     author: str

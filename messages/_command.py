@@ -1,4 +1,4 @@
-"""Tool calls: the actions of an agent, the commands sent for them, and the results."""
+"""Tool calls: an agent's actions, their commands, and the results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from callboard.messages._target import ControlRef
 
 
 class Effect(Term):
-    """The effect of repeating a tool call, from MCP's annotations where the server is trusted."""
+    """The effect of repeating a tool call.
+
+    It comes from MCP's annotations where the server is trusted.
+    """
 
     READ = "read"
     """Changes nothing (``readOnlyHint``)."""
@@ -27,7 +30,7 @@ than intended, such as write at another place. For that reason prompts for small
 
 
 class Hazard(Term):
-    """A reason why a person may want to see an action before it runs."""
+    """A reason to show an action to a person before it runs."""
 
     DELETES = "deletes"
     """Something no longer exists afterwards."""
@@ -50,7 +53,7 @@ class Hazard(Term):
 
 
 class Coverage(Term):
-    """The share of a resource that the pattern of a policy's rule covers."""
+    """The share of a resource that a policy rule's pattern covers."""
 
     ALL = "all"
     """The whole resource: an `allow` may match."""
@@ -86,7 +89,10 @@ POINTING = frozenset({"click_at", "move_to", "drag_at", "scroll_at"})
 
 
 class Action(Value):
-    """One tool call as a model decided it; not yet checked, allowed or run."""
+    """One tool call as a model decided it.
+
+    It is not yet checked, allowed or run.
+    """
 
     tool: str = Field(min_length=1)
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
@@ -101,7 +107,10 @@ class Action(Value):
 
     @property
     def points(self) -> tuple[tuple[int, int], ...]:
-        """The points of the target's picture that the action is meant for, in pixels; empty unless its tool points."""
+        """The points of the target's picture that the action addresses.
+
+        In pixels; empty unless its tool points.
+        """
         if self.tool not in POINTING:
             return ()
         given = self.arguments
@@ -161,6 +170,9 @@ class CommandResult(Message):
 
     @property
     def changed(self) -> bool:
-        """True if it changed something, or may have: it wrote a file, or may have done more than read."""
+        """True if it changed something, or may have.
+
+        It wrote a file, or may have done more than read.
+        """
         acted = self.effect is not None and (self.status is ResultStatus.SUCCESS or self.broke)
         return bool(self.artifacts) or (self.effect is not Effect.READ and (acted or self.in_doubt))

@@ -79,7 +79,7 @@ class UnknownTargetError(TaskRefusedError):
         self.target = target
         self.known = known
         there = ", ".join(known) if known else "none"
-        super().__init__(f"no target is called {target!r}; there are: {there}")
+        super().__init__(f"there is no target {target!r}; there are: {there}")
 
 
 class NotAllTakenError(CallboardError):
@@ -98,7 +98,7 @@ class NotAllTakenError(CallboardError):
         task, first = self.errors[0]
         count, why = len(handles) + len(errors), str(first) or type(first).__name__
         more = f"; and {len(errors) - 1} more" if len(errors) > 1 else ""
-        super().__init__(f"{len(handles)} of {count} tasks were taken; {task.id}: {why}{more}")
+        super().__init__(f"{len(handles)} of {count} tasks were accepted; {task.id}: {why}{more}")
 
 
 class UnknownTaskError(CallboardError):
@@ -110,7 +110,7 @@ class UnknownTaskError(CallboardError):
 
     def __init__(self, task_id: str) -> None:
         self.task_id = task_id
-        super().__init__(f"no task is called {task_id!r}: it is over and not kept, or never was")
+        super().__init__(f"there is no task {task_id!r}: it has ended and was not kept, or never existed")
 
 
 class SupervisorStoppedError(CallboardError):
@@ -130,7 +130,10 @@ class AnswerRefusedError(CallboardError):
 
 
 class ScriptError(CallboardError):
-    """A scripted model's script ran dry, is malformed, or has an invalid reference."""
+    """A scripted model's script is invalid, or has no further answer.
+
+    Invalid is a malformed script, or one with an invalid reference.
+    """
 
 
 class ModelError(CallboardError):
@@ -183,9 +186,9 @@ class JournalError(CallboardError):
 
 
 class JournalInUseError(JournalError):
-    """The journal is open in another process, or another supervisor of this one.
+    """The journal is open in another process or supervisor.
 
-    It was not touched.
+    The supervisor may be another one of this process. It was not touched.
 
     Attributes:
         pid: The id of that process; 0 if it is not known.
@@ -199,15 +202,20 @@ class JournalInUseError(JournalError):
         self.since = since
         start = dt.datetime.fromtimestamp(since, dt.UTC)
         who = f"process {pid} on {host} since {start:%Y-%m-%d %H:%M:%S} UTC" if pid else "another process"
-        super().__init__(path, f"is in use by {who}: stop that one, or give this one a journal of its own")
+        super().__init__(path, f"is in use by {who}: stop that process, or use another journal")
 
 
 class JournalDamagedError(JournalError):
-    """The file is no journal, or an incomplete one. It was not changed."""
+    """The file is not a journal, or an incomplete one.
+
+    It was not changed.
+    """
 
 
 class JournalNewerError(JournalError):
-    """A newer version of this library wrote the journal. It was not changed.
+    """A newer version of this library wrote the journal.
+
+    It was not changed.
 
     Attributes:
         version: The version of its tables.
@@ -219,8 +227,8 @@ class JournalNewerError(JournalError):
         self.known = known
         super().__init__(
             path,
-            f"was written by a newer callboard (its tables have version {version}, this one knows {known}): "
-            "use that one, or give this one a journal of its own",
+            f"was written by a newer callboard (table version {version}; this one reads up to {known}): "
+            "use the newer one, or another journal",
         )
 
 
@@ -249,7 +257,10 @@ class StepTimeoutError(CallboardError):
 
 
 class DoubtError(CallboardError):
-    """An action is in doubt after a crash, and no person may be asked."""
+    """An action is in doubt after a crash.
+
+    No person may be asked about it.
+    """
 
 
 class BrokenMachineError(CallboardError, TypeError):

@@ -10,7 +10,10 @@ from callboard.messages._base import Message, RunId, Seconds, Term, Timestamp
 
 
 class EventName(Term):
-    """The names of all events. The docstring of each is its line in the catalogue."""
+    """The names of all events.
+
+    The docstring of each is its line in the catalogue.
+    """
 
     SUPERVISOR_STARTED = "supervisor.started"
     """The supervisor accepts tasks."""
@@ -126,7 +129,7 @@ class EventName(Term):
     JOURNAL_FAILED = "journal.failed"
     """The journal can't be written: no more tasks are accepted, and agents stop before their next action."""
     THREAD_BLOCKED = "thread.blocked"
-    """A thread that must not block is held up: the event loop's, where agents decide, the switchboard's, the journal's;
+    """A thread that must not block is held up: the event loop's, where agents decide, the root's, the journal's;
     `thread` names it, `stack` is the place where it hangs, `seconds` the time so far."""
     THREAD_FREED = "thread.freed"
     """The blocked thread runs again."""
@@ -137,7 +140,10 @@ class EventName(Term):
 
 
 class Event(Message):
-    """A fact about a task or the supervisor, in the order of ``seq``."""
+    """A fact about a task or the supervisor.
+
+    Events are in the order of ``seq``.
+    """
 
     kind: Literal["event"] = "event"
     seq: int = Field(ge=0)

@@ -1,4 +1,7 @@
-"""A recorded fact: a row of the journal, a line of the log, and an event."""
+"""A recorded fact.
+
+It is a row of the journal, a line of the log, and an event.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_field=
         except UnicodeEncodeError:  # half of a surrogate pair, deep in its data
             return ENCODED(msgspec.structs.replace(self, data=encodable(self.data))).decode()
         except TypeError as error:
-            msg = f"the event {self.name.value} holds what is no JSON: {error}"
+            msg = f"the event {self.name.value} holds a value that is not JSON: {error}"
             raise ValueError(msg) from error
 
 

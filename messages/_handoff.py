@@ -1,4 +1,4 @@
-"""Hand-offs: typed messages between agents, sent through the supervisor's switchboard."""
+"""Hand-offs: typed messages between agents, sent through the root."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from callboard.messages._task import PlanStep, SubtaskResult
 
 
 class Assign(Message):
-    """Work for one agent: a round for a HostAgent, a subtask for any other."""
+    """Work for one agent.
+
+    It is a round for a HostAgent, a subtask for any other.
+    """
 
     kind: Literal["assign"] = "assign"
     task_id: TaskId
     run_id: RunId
     address: Address
     token: Token = 0
-    """The fencing token of the lease on the target; the switchboard sets it when the target is free."""
+    """The fencing token of the lease on the target; the root sets it when the target is free."""
     request: str
     """The work of this agent."""
     task_request: str = ""
@@ -41,7 +44,7 @@ class Assign(Message):
     """Files that the task has made so far."""
 
     def lean(self) -> Assign:
-        """Leave out fields that the journal has in other rows of the conversation.
+        """Leave out fields that other rows of the conversation have.
 
         With them, each row would grow with all the earlier work. The HostAgent that waits for this subtask knows them,
         so the fold can put them back.
@@ -50,7 +53,10 @@ class Assign(Message):
 
 
 class SubtaskEnded(Message):
-    """The common fields of the three endings of a subtask. Sent last, from FINISH."""
+    """The common fields of the three endings of a subtask.
+
+    An ending is sent last, from FINISH.
+    """
 
     task_id: TaskId
     run_id: RunId
@@ -82,7 +88,10 @@ class SubtaskFailed(SubtaskEnded):
 
 
 class SubtaskErrored(SubtaskEnded):
-    """ERROR: an exception or crash ended the subtask, and with it the round."""
+    """ERROR: an exception or crash ended the subtask.
+
+    The round ends with it.
+    """
 
     kind: Literal["subtask_errored"] = "subtask_errored"
     outcomes: ClassVar[frozenset[Outcome]] = frozenset({Outcome.ERROR})
@@ -116,7 +125,10 @@ class RoundEnded(Message):
 
 
 class Cancel(Message):
-    """Stop a task's work in any state, for the host program, a deadline or a budget."""
+    """Stop a task's work in any state.
+
+    The host program, a deadline or a budget requires it.
+    """
 
     kind: Literal["cancel"] = "cancel"
     task_id: TaskId
@@ -127,7 +139,10 @@ class Cancel(Message):
 
 
 class Pause(Message):
-    """Stop a task before its next action; a running model call is finished."""
+    """Stop a task before its next action.
+
+    A running model call is finished.
+    """
 
     kind: Literal["pause"] = "pause"
     task_id: TaskId
@@ -143,9 +158,9 @@ class Resume(Message):
 
 
 class TaskForgotten(Message):
-    """End of a task or a conversation: agents drop their memory of it.
+    """End of a task or a conversation.
 
-    A conversation is named by its first task.
+    Agents drop their memory of it. A conversation is named by its first task.
     """
 
     kind: Literal["task_forgotten"] = "task_forgotten"

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 class Answered(Message):
-    """A model's unchecked answer. After a crash the model is not asked again."""
+    """A model's unchecked answer.
+
+    After a crash the model is not asked again.
+    """
 
     kind: Literal["answered"] = "answered"
     step: int = Field(ge=1)
@@ -51,7 +54,10 @@ class Answered(Message):
 
 
 class Decided(Message):
-    """The actions that a step is about to run, and the decision behind them."""
+    """The actions that a step is about to run.
+
+    The decision behind them is included.
+    """
 
     kind: Literal["decided"] = "decided"
     step: int = Field(ge=1)
@@ -67,7 +73,7 @@ class Decided(Message):
     """The fingerprint of the latest look before them, where the decision was based on another one."""
 
     def after(self, results: Collection[CommandResult]) -> tuple[Action, ...]:
-        """Return the actions that are still to be run after those with a result."""
+        """Return the actions still to run after those with a result."""
         ran = {result.call_id for result in results}
         return tuple(action for action in self.actions if action.call_id not in ran)
 
@@ -93,7 +99,10 @@ class Intent(Message):
 
 
 class Foreseen(Message):
-    """A file about to be replaced by an intended action: its bytes before and after."""
+    """A file about to be replaced by an intended action.
+
+    It has the file's bytes before and after.
+    """
 
     kind: Literal["foreseen"] = "foreseen"
     call_id: str
@@ -106,7 +115,7 @@ class Foreseen(Message):
 
 
 class Noted(Message):
-    """A note of a tool during its call, for its server after a crash.
+    """A tool's note during its call, for its server.
 
     It lets the server find out whether the call was done.
     """
@@ -117,7 +126,10 @@ class Noted(Message):
 
 
 class Probe(Term):
-    """The finding about an action that may have been done before a crash."""
+    """The finding about an action in doubt.
+
+    The action may have been done before a crash.
+    """
 
     DONE = "done"
     """It was done; the work continues after it."""
@@ -130,9 +142,9 @@ class Probe(Term):
 
 
 class InForce(Message):
-    """The settings that apply to all rows up to the next one of this kind.
+    """The settings that apply to the rows after it.
 
-    Each start of a supervisor writes it.
+    They apply up to the next row of this kind. Each start of a supervisor writes it.
     """
 
     kind: Literal["in_force"] = "in_force"

@@ -33,7 +33,7 @@ def maker(model: Callable[_P, _M]) -> Callable[_P, _M]:
             default that depends on other fields.
     """
     if not (isinstance(model, type) and issubclass(model, BaseModel)):
-        msg = f"{model!r} is no model class"
+        msg = f"{model!r} is not a model class"
         raise TypeError(msg)
     fields = model.model_fields
     unfit = sorted(
@@ -42,7 +42,7 @@ def maker(model: Callable[_P, _M]) -> Callable[_P, _M]:
         if field.alias is not None or field.validation_alias is not None or field.default_factory_takes_validated_data
     )
     if unfit:
-        msg = f"{model.__name__}: what its validator alone can fill: {', '.join(unfit)}"
+        msg = f"{model.__name__}: fields that only its validator can fill: {', '.join(unfit)}"
         raise TypeError(msg)
     required = frozenset(name for name, field in fields.items() if field.is_required())
     factories = {  # defaults that each value needs its own copy of: they come from a function, or are mutable

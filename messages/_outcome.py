@@ -34,7 +34,10 @@ class Outcome(Term):
 
 
 class Cause(Value):
-    """One link of the chain that explains an ending, the nearest cause first."""
+    """One link of the chain that explains an ending.
+
+    The nearest cause comes first.
+    """
 
     reason: str
     """One sentence about the event."""

@@ -64,7 +64,10 @@ class Question(Message):
 
 
 class Answer(Message):
-    """A person's answer to a question, one text for each of its parts."""
+    """A person's answer to a question.
+
+    It has one text for each part of the question.
+    """
 
     kind: Literal["answer"] = "answer"
     id: RequestId

@@ -1,4 +1,7 @@
-"""One step of an agent: its model's decision and its record in memory."""
+"""One step of an agent.
+
+It has the model's decision and the record in memory.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +80,10 @@ class Decision(Value):
 def paired(
     actions: Iterable[Action], results: Iterable[CommandResult]
 ) -> tuple[tuple[Action | None, CommandResult], ...]:
-    """Pair each result with its action by the call id; None where no action has that id."""
+    """Pair each result with its action by the call id.
+
+    None where no action has that id.
+    """
     known = {action.call_id: action for action in actions}
     return tuple((known.get(result.call_id), result) for result in results)
 
@@ -100,7 +106,10 @@ class StepRecord(Value):
 
     @property
     def calls(self) -> tuple[tuple[Action | None, CommandResult], ...]:
-        """Each result of this step with its action; None where no action of the answer has that call id."""
+        """Each result of this step with its action.
+
+        None where no action of the answer has that call id.
+        """
         return paired(self.decision.actions, self.results)
 
     @property
@@ -136,7 +145,10 @@ class Step(Message):
 
 
 class StepDone(Message):
-    """A step ran: all four phases, or the held actions after an approval."""
+    """A step ran.
+
+    It ran all four phases, or the held actions after an approval.
+    """
 
     kind: Literal["step_done"] = "step_done"
     record: StepRecord
@@ -171,7 +183,10 @@ class StepFailed(Message):
 
 
 class Captured(Message):
-    """A look at the surface outside a step: for cleanup after a failure."""
+    """A look at the surface outside a step.
+
+    It is for cleanup after a failure.
+    """
 
     kind: Literal["captured"] = "captured"
     observation: Observation | None

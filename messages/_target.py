@@ -30,9 +30,9 @@ class TargetKind(Term):
 
 
 class Target(Value):
-    """A unit of work for a subtask: a window, application, device or shell.
+    """A unit of work for a subtask.
 
-    Servers offer targets; a model never invents one.
+    It is a window, an application, a device or a shell. Servers offer targets; a model never invents one.
     """
 
     id: str = Field(min_length=1)
@@ -111,7 +111,10 @@ class Target(Value):
 
 
 class Box(Value):
-    """A rectangle of a target's picture, in pixels from its upper left corner."""
+    """A rectangle of a target's picture.
+
+    In pixels from the picture's upper left corner.
+    """
 
     x: int
     y: int
@@ -152,7 +155,10 @@ class Control(Value):
 
 
 class ControlRef(Value):
-    """A model's reference to a control; without a name the id alone decides."""
+    """A model's reference to a control.
+
+    Without a name the id alone decides.
+    """
 
     id: str
     name: str = ""
@@ -210,7 +216,10 @@ class Observation(Value):
 
     @property
     def picture_size(self) -> tuple[int, int] | None:
-        """The width and height of the picture in pixels; None without a valid PNG."""
+        """The width and height of the picture in pixels.
+
+        None without a valid PNG.
+        """
         head = (self.picture or b"")[:24]
         if len(head) < 24 or not head.startswith(_PNG):  # a PNG's width and height end there
             return None
@@ -218,7 +227,10 @@ class Observation(Value):
         return width, height
 
     def at(self, x: int, y: int) -> Control | None:
-        """Find the smallest visible control at a point of the picture, or None."""
+        """Find the smallest visible control at a point of the picture.
+
+        None if there is none.
+        """
         area, smallest = 0, None
         for control in self.controls:
             box = control.box
@@ -229,7 +241,10 @@ class Observation(Value):
         return smallest
 
     def control(self, ref: ControlRef) -> Control | None:
-        """Find a control by id, and by name if the reference has one."""
+        """Find a control by id.
+
+        Its name must match too, if the reference has one.
+        """
         for control in self.controls:
             if control.id == ref.id and ref.name in {"", control.name}:
                 return control

@@ -32,7 +32,7 @@ SecretName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,100}$"
 
 
 class Secret(Value):
-    """A secret, and the calls into which a language model may insert it.
+    """A secret, and the calls that a model may insert it into.
 
     A call must match all of the patterns, which are globs. A program, a script or a function, may insert the secret
     anywhere.
@@ -62,7 +62,10 @@ AnySecret = Annotated[Secret, BeforeValidator(_as_secret)]
 
 
 class PlanStep(Value):
-    """One step of a plan: a round of its own in follower mode."""
+    """One step of a plan.
+
+    It is a round of its own in follower mode.
+    """
 
     request: str
     target: str | None = None
@@ -72,7 +75,7 @@ class PlanStep(Value):
     @classmethod
     def _not_blank(cls, value: str) -> str:
         if not value.strip():
-            msg = "is empty: say in words what is to be done"
+            msg = "is empty: describe the work"
             raise ValueError(msg)
         return value
 
@@ -122,10 +125,10 @@ class Task(Message):
             msg = "a task has a plan or a target, not both: give each step of the plan its target"
             raise ValueError(msg)
         if self.session is not None and self.target is not None:
-            msg = "a follow-up goes on with a HostAgent, and has no target of its own"
+            msg = "a follow-up continues with a HostAgent, so it can't have a target"
             raise ValueError(msg)
         if not self.plan and not self.request.strip():
-            msg = "request is empty: say in words what is to be done"
+            msg = "request is empty: describe the work"
             raise ValueError(msg)
         return self
 

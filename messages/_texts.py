@@ -27,10 +27,10 @@ _UNSEEN = re.compile(
 
 
 def each_text(value: Any, change: Callable[[str], str], leave: Collection[str] = ()) -> Any:
-    """Apply a function to each text of a message, a dataclass or JSON.
+    """Apply a function to each text of a value.
 
-    This includes the keys of dictionaries. Fields of messages and dataclasses that `leave` names stay as they are; so
-    do numbers, bytes and members of enumerations.
+    The value is a message, a dataclass or JSON. This includes the keys of dictionaries. Fields of messages and
+    dataclasses that `leave` names stay as they are; so do numbers, bytes and members of enumerations.
     """
     if isinstance(value, str):
         return value if isinstance(value, Enum) else change(value)
@@ -100,7 +100,7 @@ def as_json(value: object) -> JsonValue:
     except (TypeError, RecursionError, OverflowError, msgspec.MsgspecError) as error:
         raise ValueError(str(error)) from error
     if read != value:
-        msg = "its JSON is read back as another value"
+        msg = "its JSON does not read back as an equal value"
         raise ValueError(msg)
     return read
 

@@ -8,10 +8,10 @@ from callboard.terminal._commands import (
     INTERRUPTED,
     USAGE,
     Commands,
+    existing_path,
     fail,
     mistakes,
     models_of,
-    there,
     warn,
 )
 from callboard.terminal._doctor import examine
@@ -19,9 +19,9 @@ from callboard.terminal._journals import SETTINGS_FILE, list_tasks, print_log, r
 from callboard.terminal._people import Attendance, attendance
 from callboard.terminal._place import keep_inside, prepare, started
 from callboard.terminal._results import print_head, print_result, print_verdicts, replay_task
-from callboard.terminal._run import Stage, go_on, play
+from callboard.terminal._run import Stage, play, resume_tasks
 from callboard.terminal._show import show_task
-from callboard.terminal._takeover import kept, take_over
+from callboard.terminal._takeover import take_over, with_resume_hint
 from callboard.terminal._text import terminal
 from callboard.terminal._tools import list_tools
 
@@ -36,10 +36,9 @@ __all__ = [
     "Stage",
     "attendance",
     "examine",
+    "existing_path",
     "fail",
-    "go_on",
     "keep_inside",
-    "kept",
     "list_tasks",
     "list_tools",
     "mistakes",
@@ -52,11 +51,12 @@ __all__ = [
     "print_verdicts",
     "replay_task",
     "resume_command",
+    "resume_tasks",
     "settings_at",
     "show_task",
     "started",
     "take_over",
     "terminal",
-    "there",
     "warn",
+    "with_resume_hint",
 ]

@@ -1,4 +1,7 @@
-"""The display of a task: a row for each piece of work, and the last lines; made from its events alone."""
+"""The display of a task, made from its events alone.
+
+It has a row for each piece of work, and the last lines.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ class Board:
     """The time of the latest event."""
 
     def see(self, event: Event) -> Text | None:
-        """Process an event; return its line for the terminal, if it has one."""
+        """Process an event.
+
+        Returns its line for the terminal, if it has one.
+        """
         self.started = event.at if self.started is None else self.started
         if event.name is EventName.TASK_RECOVERED:
             self._leave_out(event.at - self.last)
@@ -114,7 +120,7 @@ def _told(event: Event) -> str:  # noqa: C901, PLR0911 - one match, a case an ev
         case EventName.ROUND_STARTED | EventName.SUBTASK_ASSIGNED:
             return f"starts: {data['request']}"
         case EventName.SUBTASK_QUEUED:
-            return f"waits for its target, {data['ahead']} before it"
+            return f"waits for its target, {data['ahead']} ahead of it"
         case EventName.STATE_CHANGED if data["source"] not in {"", data["target"]}:
             return f"{data['source']} → {data['target']}"
         case EventName.COMMAND_ENDED:
@@ -128,7 +134,7 @@ def _told(event: Event) -> str:  # noqa: C901, PLR0911 - one match, a case an ev
         case EventName.ROUND_ENDED | EventName.SUBTASK_ENDED:
             return str(data["outcome"])
         case EventName.TASK_RECOVERED | EventName.RUN_RECOVERED:
-            return "goes on from the journal"
+            return "resumed from the journal"
         case EventName.COMMAND_IN_DOUBT:
             return f"{data['tool']} may have been done before a crash: {data['probe']}"
         case EventName.EVENTS_MISSED:

@@ -26,7 +26,10 @@ _Mistake: Any = typer.BadParameter.__mro__[2]
 
 
 class Commands(TyperGroup):
-    """The commands. They show the usage on request only, not after a mistyped argument."""
+    """The commands.
+
+    They show the usage on request only, not after a mistyped argument.
+    """
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *_: Any, **extra: Any) -> Any:
         """Run a command, and leave with its exit code."""
@@ -48,14 +51,14 @@ class Commands(TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def there(path: Path | None) -> Path | None:
+def existing_path(path: Path | None) -> Path | None:
     """Parse an existing path whose name can be printed and encoded."""
     if path is None:
         return None
     try:
         str(path).encode()
     except UnicodeEncodeError:
-        fail(f"{path}: its name is no UTF-8: rename it first")
+        fail(f"{path}: its name is not UTF-8: rename it first")
     if not os.path.lexists(path):
         fail(f"{path}: there is no such file or folder")
     return path
@@ -76,7 +79,10 @@ USAGE, INTERRUPTED = 2, 130
 
 @contextlib.contextmanager
 def mistakes() -> Iterator[None]:
-    """Turn errors that a user can correct into a message, without a traceback."""
+    """Turn errors that a user can correct into a message.
+
+    No traceback is printed.
+    """
     try:
         yield
     except SupervisorStoppedError as error:
@@ -120,7 +126,7 @@ def models_of(options: Sequence[str]) -> dict[str, str]:
     for part in (part for option in options for part in _NEXT.split(option)):
         kind, name = _read(part)
         if kind in given:
-            fail(f"--model {part.strip()}: there is another one for {kind or 'all kinds of agents'}: {given[kind]}")
+            fail(f"--model {part.strip()}: there is already a model for {kind or 'all kinds of agents'}: {given[kind]}")
         given[kind] = name
     rest = given.pop("", None)
     return ({} if rest is None else dict.fromkeys(map(str, AgentKind), rest)) | given
@@ -144,7 +150,7 @@ def _read(part: str) -> tuple[str, str]:
     form, _, rest = name.strip().partition(":")
     if not form or not rest:
         fail(
-            f"--model {part.strip()}: {name.strip()!r} is no known model; "
+            f"--model {part.strip()}: {name.strip()!r} is not a known model; "
             "known forms are: scripted:FILE, recorded:FILE, PROVIDER:MODEL"
         )
     return kind, f"{form}:{Path(rest).absolute()}" if form in _IN_FILES else name.strip()

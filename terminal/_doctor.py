@@ -153,7 +153,7 @@ def _journal(settings: Settings) -> Iterator[Finding]:
                 holder = reader.holder()
             told += [] if holder is None else [f"in use by process {holder.pid} on {holder.host}"]
         else:
-            told.append("new: it is made by the first start")
+            told.append("new: the first start creates it")
     except (JournalError, OSError) as error:
         told.append(str(error))
         works = False
@@ -164,7 +164,7 @@ def _journal(settings: Settings) -> Iterator[Finding]:
 
 
 def _not_writable(path: Path) -> Iterator[Path]:
-    """Return the parts of a file's path that this user may not write.
+    """Return the parts of a path that this user can't write.
 
     Missing folders would be created.
     """
@@ -202,7 +202,7 @@ def _surface(surface: NamedSurface, settings: Settings, *, named: bool) -> Findi
     if found.works and named and not lacking:
         found = _tried("surface", surface.name, lambda: surface.make(settings), owner)
     told = tuple(
-        f"{need.what} is missing{', but not needed by all of it' if need.optional else ''}" for need in missing
+        f"{need.what} is missing{', but only some features need it' if need.optional else ''}" for need in missing
     )
     return Finding(
         part="surface",
@@ -242,7 +242,7 @@ def _models(settings: Settings) -> Iterator[Finding]:
         name = settings.models.of(kind)
         if name is not None:
             made = partial(named_models, settings, [kind])
-            yield _tried("model", f"{kind}: {name}", made, ("can be made; it was not asked",))
+            yield _tried("model", f"{kind}: {name}", made, ("can be created; it was not called",))
 
 
 def _agents(settings: Settings) -> Iterator[Finding]:
@@ -283,7 +283,7 @@ def examine(console: Console, file: Path | None, *, online: bool, as_json: bool)
     if not as_json:
         one = f"{bad[0].part} {bad[0].name} does not work" if len(bad) == 1 else f"{len(bad)} things do not work"
         console.print()
-        print_hanging(console, Text(plain(one) if bad else "all that the settings name works here"), 0)
+        print_hanging(console, Text(plain(one) if bad else "everything that the settings name works here"), 0)
     return not bad
 
 

@@ -173,7 +173,10 @@ def _assigned(history: History, row: Row, assign: Assign) -> None:
 
 
 def _ended(history: History, row: Row, ended: SubtaskEnded | RoundEnded) -> None:
-    """Record an ending once: the journal has it from the agent and for its HostAgent."""
+    """Record an ending once.
+
+    The journal has it from the agent and for its HostAgent.
+    """
     history.broken_off.pop(ended.run_id, None)
     if not any(entry.message == ended for entry in history.entries):
         _enter(history, row, ended.run_id)

@@ -64,9 +64,9 @@ def journal_at(path: Path | None) -> Path:
 def journal_of(settings: Settings, file: Path | None) -> Path:
     """Return the journal that settings name; ``file`` is the settings' file."""
     if settings.journal.path is None and file is None:
-        fail("no journal is named: give its file, or a folder or settings file that names one")
+        fail("no journal is named: pass its file, or a settings file or folder that names one")
     if settings.journal.path is None:
-        fail(f"{file}: journal.path names no file, so nothing is kept")
+        fail(f"{file}: journal.path is not set, so there is no journal")
     return settings.path(settings.journal.path)
 
 
@@ -91,7 +91,7 @@ def list_tasks(console: Console, path: Path | None, *, as_json: bool) -> None:
     if as_json:
         print_json([dataclasses.asdict(task) for task in tasks])
     else:
-        _print_tasks(console, tasks, held or "nobody has the journal open")
+        _print_tasks(console, tasks, held or "no process has the journal open")
 
 
 def _print_tasks(console: Console, tasks: Sequence[TaskLine], held: str) -> None:
@@ -108,7 +108,7 @@ def _print_tasks(console: Console, tasks: Sequence[TaskLine], held: str) -> None
     console.print(table)
     over = sum(task.ended is not None for task in tasks)
     counted = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
-    console.print(Text(f"{counted}, {len(tasks) - over} not over; {held}", style="dim"))
+    console.print(Text(f"{counted}, {len(tasks) - over} unfinished; {held}", style="dim"))
 
 
 def print_json(content: object) -> None:
@@ -117,14 +117,14 @@ def print_json(content: object) -> None:
 
 
 def holder_told(reader: JournalReader) -> str:
-    """Describe the process that has a journal open; empty if there is none.
+    """Describe the process that has a journal open.
 
-    The text also covers the case that this can't be found out.
+    Empty if there is none. The text also covers the case that this can't be found out.
     """
     try:
         holder = reader.holder()
     except JournalError as error:  # the lock may be another user's, even if all users may read the journal
-        return f"whether somebody has it open can't be told: {plain(str(error))}"
+        return f"can't find out which process has it open: {plain(str(error))}"
     if holder is None:
         return ""
     who = f"process {holder.pid} on {plain(holder.host)}" if holder.pid else "another process"
@@ -155,7 +155,7 @@ def _unknown(journal: Path, task_id: str, known: Sequence[str], *, ambiguous: bo
 def ending(outcome: Outcome | None) -> Text:
     """Describe the end of a task."""
     if outcome is None:
-        return Text("not over", style="yellow")
+        return Text("unfinished", style="yellow")
     return Text(outcome.value.replace("_", " "), style=GOOD if outcome is Outcome.FINISHED else BAD)
 
 
@@ -196,4 +196,4 @@ def print_log(task_id: str, path: Path | None, *, follow: bool, as_json: bool) -
             left = reader.holder() is None  # rows that it wrote before it closed the journal are read once more
             time.sleep(_PAUSE)
     if follow and not over:
-        warn([f"nobody works on {task_id} now: `callboard resume` goes on with it"])
+        warn([f"no process works on {task_id}: resume it with `callboard resume`"])

@@ -43,14 +43,20 @@ class Attendance:
 
     @property
     def by(self) -> str:
-        """The name of the automatic answer, for the record; empty when a person answers."""
+        """The name of the automatic answer, for the record.
+
+        Empty when a person answers.
+        """
         return "--yes" if self.yes else self.absent
 
     @property
     def remark(self) -> str:
-        """The remark to print before the task starts; empty when a person is asked everything."""
-        approvals = "everything that asks for approval is approved (--yes)" if self.yes else ""
-        questions = f"nobody is asked, and the agents are told so ({self.absent})" if self.absent else ""
+        """The remark to print before the task starts.
+
+        Empty when a person is asked everything.
+        """
+        approvals = "all requests for approval are approved (--yes)" if self.yes else ""
+        questions = f"no person is asked, and the agents know it ({self.absent})" if self.absent else ""
         return "; ".join(filter(None, (approvals, questions)))
 
     def leaves(self, ask: ApprovalRequest | Question) -> bool:
@@ -100,9 +106,10 @@ class Keyboard:
         self._ended.set()
 
     def line(self) -> str | None:
-        """Return the next line with its line break, or None while there is none.
+        """Return the next line with its line break.
 
-        After the end of the input (Ctrl-D) it is always the empty text: no more input can come.
+        None while there is none. After the end of the input (Ctrl-D) it is always the empty text: no more input can
+        come.
         """
         ended = self._ended.is_set()  # checked first: the last line may come between the two
         try:
@@ -111,7 +118,10 @@ class Keyboard:
             return "" if ended else None
 
     def drop(self) -> None:
-        """Drop the lines typed before a question; the end of the input stays."""
+        """Drop the lines typed before a question.
+
+        The end of the input stays.
+        """
         while not self._lines.empty():
             self._lines.get()
 
@@ -125,7 +135,10 @@ _DAY = 86_400
 
 
 class People:
-    """Shows the requests of tasks to a person, one at a time, and submits the answers."""
+    """Shows the requests of tasks to a person, and submits answers.
+
+    Requests are shown one at a time.
+    """
 
     def __init__(self, handles: Sequence[TaskHandle], console: Console, attendance: Attendance) -> None:
         self._handles = {handle.task_id: handle for handle in handles}
@@ -139,7 +152,10 @@ class People:
 
     @property
     def asking(self) -> bool:
-        """True if a request is open, so that nothing else may be drawn."""
+        """True if a request is open.
+
+        Nothing else may be drawn then.
+        """
         return bool(self._open)
 
     def see(self, event: Event) -> None:
@@ -197,7 +213,7 @@ class People:
                 self._handles[ask.task_id].approve(ask.id, by=how)
             else:
                 how = self._attendance.absent
-                self._decline(ask, how, "nobody is here to approve it")
+                self._decline(ask, how, "no person is here to approve it")
         self._console.print(Text(f"answered by {how}", style="dim"))
 
     def _decline(self, ask: ApprovalRequest | Question, by: str, reason: str = "") -> None:
@@ -214,7 +230,7 @@ class People:
             self._console.print(Text(f"\n{plain(ask.address)} asks: {plain(asked(ask))}", style="bold yellow"))
             self._show_picture(ask)
             return
-        self._console.print(Text(f"\n{plain(ask.address)} wants an approval: {plain(ask.reason)}", style="bold yellow"))
+        self._console.print(Text(f"\n{plain(ask.address)} asks for approval: {plain(ask.reason)}", style="bold yellow"))
         for action in ask.actions:
             call = f"  {action.tool} {json.dumps(action.arguments, ensure_ascii=False)}"
             self._console.print(Text(plain(call)))
@@ -257,7 +273,7 @@ class People:
             self._prompt(ask)
             return
         except NotWaitingError:
-            self._console.print(Text("too late: it is not open any more", style="red"))
+            self._console.print(Text("too late: the request is no longer open", style="red"))
         self._open.pop(ask.id, None)
         self._shown, self._texts = "", []
 

@@ -1,4 +1,7 @@
-"""The place of a run: task and settings in a fresh copy of their folder."""
+"""The place of a run.
+
+Task and settings are in a fresh copy of their folder.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from callboard.actors.servers import check_needs, surface_needs
 from callboard.config import Settings, YamlError, load_prompts, load_yaml, make_private
 from callboard.messages import Task
 from callboard.supervisor import Supervisor
-from callboard.terminal._commands import fail, there
+from callboard.terminal._commands import existing_path, fail
 from callboard.terminal._journals import SETTINGS_FILE
 from callboard.terminal._takeover import known_ids
 
@@ -39,7 +42,7 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
     """
     if path.is_file():
         if output is not None:
-            fail("--output belongs to a folder; a task file runs where it is")
+            fail("--output needs a folder; a task file runs in place")
         task, placed = _read_task(path), Settings.load(settings, **changes)
         check_files(placed)
         return _named(task, path.stem, known_ids(placed)), placed
@@ -71,10 +74,10 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
 
 
 def _check_names(folder: Path) -> None:
-    """Refuse a folder that contains a name that can't be printed or encoded."""
+    """Refuse a folder with names that can't be printed or encoded."""
     for at, folders, files in os.walk(folder):
         for name in (*folders, *files):
-            there(Path(at, name))
+            existing_path(Path(at, name))
 
 
 def check_files(settings: Settings) -> None:
@@ -123,8 +126,8 @@ def keep_inside(settings: Settings) -> None:
         place = None if folder is None else Path(os.path.realpath(settings.path(folder)))
         if place is not None and not place.is_relative_to(settings.base.resolve()):
             fail(
-                f"{where}: {folder} leads to {place}, which is no part of the copy: "
-                "a trial run would change what is there itself"
+                f"{where}: {folder} leads to {place}, which is outside the copy: "
+                "a trial run would change the original files"
             )
 
 
@@ -133,7 +136,7 @@ def _place(path: Path, output: Path | None) -> Path:
     if output is not None:
         place = output.resolve()
         if os.path.lexists(place):
-            fail(f"{output}: is there already: choose another --output, or go on with it: callboard resume {output}")
+            fail(f"{output}: already exists: choose another --output, or resume it: callboard resume {output}")
         make_private(place)
         return place
     runs, name = Path("runs").resolve(), path.resolve().name
@@ -157,7 +160,7 @@ def _read_task(file: Path) -> Task:
     except YamlError as error:
         fail(f"{file}: {error}")
     if not isinstance(content, dict):
-        fail(f"{file}: holds no keys with values; a task needs at least: request: what is to be done")
+        fail(f"{file}: has no keys; a task needs at least: request: TEXT")
     if not {"request", "plan"} & content.keys() and content.keys() & _SETTINGS:
         fail(f"{file}: holds settings, not a task: give the folder that it is in, or a file that has a request")
     try:
@@ -167,7 +170,10 @@ def _read_task(file: Path) -> Task:
 
 
 def _named(task: Task, name: str, known: Container[str]) -> Task:
-    """Give a task without an id the name of its run, for readable addresses."""
+    """Give a task without an id the name of its run.
+
+    Addresses are then readable.
+    """
     name = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-._")[:90]
     if "id" in task.model_fields_set or not name:
         return task
@@ -181,8 +187,6 @@ def _problem(problem: Any) -> str:
     if problem["type"] == "extra_forbidden":
         near = difflib.get_close_matches(str(problem["loc"][-1]), Task.model_fields, n=1, cutoff=0.5)
         what = (
-            f"unknown key; did you mean {near[0]!r}?"
-            if near
-            else f"unknown key; known are {', '.join(Task.model_fields)}"
+            f"unknown key; did you mean {near[0]!r}?" if near else f"unknown key; known: {', '.join(Task.model_fields)}"
         )
     return f"{where}: {what}" if where else what

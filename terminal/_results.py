@@ -31,7 +31,10 @@ _MEMBERS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
 def print_head(console: Console, task: Task, copy: Path | None, remark: str) -> None:
-    """Print the task, the copy that it works on, and the source of answers."""
+    """Print the task, its copy, and the source of answers.
+
+    The task works on the copy.
+    """
     console.print(Text(cut(plain(task.request)) or f"a plan of {len(task.plan)} steps", style="bold"))
     if copy is not None:
         console.print(Text(f"on a copy in {plain(short(copy))}", style="dim"), soft_wrap=True)
@@ -134,7 +137,7 @@ def _print(console: Console, done: Replay) -> None:
         for line in str(done.difference).splitlines():
             console.print(Text(plain(line)))
         return
-    ended = "it was not over" if done.outcome is None else f"it ended as {done.outcome.value.replace('_', ' ')}"
+    ended = "it was unfinished" if done.outcome is None else f"it ended as {done.outcome.value.replace('_', ' ')}"
     taken = f", {done.taken} failed steps taken as recorded" if done.taken else ""
     counted = f"{done.jobs} jobs, {len(done.transitions)} transitions{taken}"
     console.print(Text("the same as recorded", style=GOOD), Text(f"{counted}; {ended}"), sep=": ")

@@ -77,7 +77,7 @@ def play(supervisor: Supervisor, task: Task, stage: Stage) -> TaskResult:
     return _shown(supervisor, [Board(task.id, shown.request)], submitted, stage, after=None)[0]
 
 
-def go_on(supervisor: Supervisor, left: Sequence[History], stage: Stage) -> list[TaskResult]:
+def resume_tasks(supervisor: Supervisor, left: Sequence[History], stage: Stage) -> list[TaskResult]:
     """Show resumed tasks to their ends, each from its recorded progress."""
     boards = [Board(history.task.id, history.task.request) for history in left]
     seen = 0
@@ -101,7 +101,10 @@ def _shown(
     *,
     after: int | None,
 ) -> list[TaskResult]:
-    """Subscribe to the events of tasks, then get their handles, and show all to the end."""
+    """Subscribe to the events of tasks, and show them.
+
+    The tasks' handles are got after that; all is shown to the end.
+    """
     with Interrupts() as interrupts:
         try:
             events: queue.SimpleQueue[Event] = queue.SimpleQueue()
@@ -188,7 +191,10 @@ class Picture:
 
 
 def _events(events: queue.SimpleQueue[Event], handles: Sequence[TaskHandle]) -> Iterator[Event | None]:
-    """Yield the events of tasks up to their ends, and None after each idle moment."""
+    """Yield the events of tasks up to their ends.
+
+    Yields None after each idle moment.
+    """
     left = {handle.task_id: handle for handle in handles}
     while left:
         try:

@@ -63,7 +63,10 @@ Line = tuple[str, str]
 
 
 def show_task(console: Console, task_id: str, path: Path | None, *, as_json: bool) -> None:
-    """Print the history of a task, found by the beginning of its id."""
+    """Print the history of a task.
+
+    The task is found by the beginning of its id.
+    """
     journal = journal_at(path)
     with JournalReader.open(journal) as reader:
         found = find_task(reader, task_id)
@@ -99,7 +102,7 @@ def _print_history(console: Console, history: History, held: str) -> None:
         return
     for ask in history.waiting:
         console.print(Text(plain(f"{ask.address} waits for a person"), style="yellow"))
-    state = held or "nobody works on it; callboard resume goes on with it"
+    state = held or "no process works on it; resume it with callboard resume"
     console.print(ending(None).append(f": {state}", style="default"))
 
 
@@ -149,7 +152,7 @@ def _told(message: Message) -> Iterator[Line]:  # noqa: C901, PLR0912 - one matc
             yield f"asks a person{doubt}", "yellow"
             yield asked(message), ""
         case ApprovalRequest():
-            yield f"wants an approval: {message.reason}", "yellow"
+            yield f"asks for approval: {message.reason}", "yellow"
             yield from ((_call(action), "") for action in message.actions)
         case Cancel():
             yield f"is stopped: {message.reason}", BAD
@@ -160,11 +163,11 @@ def _told(message: Message) -> Iterator[Line]:  # noqa: C901, PLR0912 - one matc
         case Note(author=author, text=text):
             yield f"{author} notes: {_short(text)}", ""
         case Recovered():
-            yield "goes on in another process", "yellow"
+            yield "resumed in another process", "yellow"
         case Event(name=EventName.COMMAND_IN_DOUBT, data=data):
             yield f"{data['tool']} may have been done before a crash: {data['probe']}", "yellow"
         case Event():
-            yield "goes on from the journal", "yellow"
+            yield "resumed from the journal", "yellow"
         case _:
             yield type(message).__name__, ""
 
@@ -172,7 +175,7 @@ def _told(message: Message) -> Iterator[Line]:  # noqa: C901, PLR0912 - one matc
 def _moved(record: StepRecord) -> str:
     decision = record.decision
     moved = record.status if record.status == decision.status else f"{record.status} → {decision.status}"
-    resumed = ", with what was held" if record.resumed else ""
+    resumed = ", with the held actions" if record.resumed else ""
     return f"{moved} {decision.target.name}{resumed}" if decision.target is not None else f"{moved}{resumed}"
 
 
@@ -215,7 +218,7 @@ def _causes(causes: tuple[Cause, ...]) -> Iterator[Line]:
 def _replied(message: Message, reply: Reply | None) -> Iterator[Line]:
     match reply:
         case Answer(nobody=True):
-            yield "nobody will answer", "yellow"
+            yield "no person will answer", "yellow"
         case Answer():
             yield f"answered{_by(reply.by)}: {' / '.join(reply.texts)}", GOOD
         case ApprovalAnswer(approved=True):
@@ -225,7 +228,7 @@ def _replied(message: Message, reply: Reply | None) -> Iterator[Line]:
         case ApprovalAnswer():
             yield f"rejected{_by(reply.by)}{f': {reply.reason}' if reply.reason else ''}", BAD
         case RequestExpired():
-            yield f"nobody answered in time: {reply.at_deadline.value}", BAD
+            yield f"no answer in time: {reply.at_deadline.value}", BAD
         case None if isinstance(message, Question | ApprovalRequest):
             yield "not answered", "yellow"
 
@@ -239,13 +242,13 @@ def _print_broken_off(console: Console, agent: str, left: Unfinished) -> None:
     if decided is None:
         return
     title = Text(plain(agent), style="cyan")
-    _print_beside(console, " " * _INDENT, title.append(f"  step {decided.step}, on its way", style="yellow"))
+    _print_beside(console, " " * _INDENT, title.append(f"  step {decided.step}, in progress", style="yellow"))
     lines = [line for action, result in paired(decided.actions, left.results) for line in _result(action, result)]
     for number, action in enumerate(decided.after(left.results)):
         begun = number == 0 and left.intent is not None
         lines.append(
             (
-                f"{_call(action)}: {'begun, and no outcome yet' if begun else 'not run yet'}",
+                f"{_call(action)}: {'started, no outcome yet' if begun else 'not run yet'}",
                 "yellow" if begun else "dim",
             )
         )

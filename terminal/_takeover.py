@@ -35,7 +35,7 @@ def take_over(path: Path | None, who: Attendance, changes: dict[str, Any]) -> tu
         JournalError: If it does not exist, or can't be read.
     """
     if path is not None and path.is_file() and path.suffix.lower() not in SETTINGS_SUFFIXES:
-        fail(f"{path}: is no settings file: give that, or the run's folder; a journal alone names no models")
+        fail(f"{path}: is not a settings file: pass one, or the run's folder; a journal alone names no models")
     file = settings_at(path)
     settings = Settings.load(file, **changes)
     journal = journal_of(settings, file)
@@ -67,7 +67,7 @@ def _check_can_go_on(history: History, settings: Settings, who: Attendance) -> N
         if who.gives_up(ask):
             what = asked(ask) if isinstance(ask, Question) else ask.reason
             fail(
-                f"{task_id} waits for a person ({plain(what)}), and nobody is asked ({who.absent}): "
+                f"{task_id} waits for a person ({plain(what)}), and no person is asked ({who.absent}): "
                 "resume it in a terminal, or say --no-input to give it up"
             )
 
@@ -92,8 +92,8 @@ def known_ids(settings: Settings) -> frozenset[str]:
     left = [task.id for task in tasks if task.ended is None]
     if left:
         fail(
-            f"the journal {journal} has tasks that are not over: {', '.join(left)}; "
-            "go on with them first (callboard resume), or give this one a journal of its own (--journal FILE)"
+            f"the journal {journal} has unfinished tasks: {', '.join(left)}; "
+            "resume them first (callboard resume), or use another journal (--journal FILE)"
         )
     return frozenset(task.id for task in tasks)
 
@@ -105,7 +105,7 @@ def _check_free(reader: JournalReader) -> None:
 
 
 @contextlib.contextmanager
-def kept(command: str) -> Iterator[None]:
+def with_resume_hint(command: str) -> Iterator[None]:
     """Describe how to resume the journal's tasks after leaving at once.
 
     Empty without a command or a journal.
@@ -114,5 +114,8 @@ def kept(command: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if command:
-            typer.echo(f"\ncallboard: left at once; the journal keeps what is not over: {command}", err=True)
+            typer.echo(
+                f"\ncallboard: interrupted; the journal keeps the unfinished tasks; resume them with: {command}",
+                err=True,
+            )
         raise

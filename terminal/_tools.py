@@ -1,4 +1,7 @@
-"""The command `tools`: the tools that agents have, with arguments, effects and hazards."""
+"""The command `tools`: agents' tools.
+
+It prints their arguments, effects and hazards.
+"""
 
 from __future__ import annotations
 
@@ -221,7 +224,9 @@ _STYLES = {"read": "green", "idempotent": "yellow", "once": "magenta"}
 
 
 def list_tools(console: Console, settings: Settings, name: str | None, *, as_json: bool) -> bool:
-    """Print the tools of all servers in the settings, of one, or one tool.
+    """Print the tools of all servers, of one, or one tool.
+
+    The servers are those in the settings.
 
     Returns:
         Whether all requested servers answered, except for optional ones.
@@ -277,7 +282,7 @@ def _print_tool(console: Console, tool: ToolTold) -> None:
     facts += [f"in {', '.join(tool.applications)}"] if tool.applications else []
     facts += [f"on {', '.join(tool.controls)}"] if tool.controls else []
     facts += [f"up to {tool.seconds:g} s"]
-    facts += [] if tool.offered else ["models are not told of it"]
+    facts += [] if tool.offered else ["not offered to models"]
     print_hanging(console, head, 2)
     print_hanging(console, Text(plain("; ".join(facts)), style="dim"), 4)
     if tool.description.strip():

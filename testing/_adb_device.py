@@ -1,4 +1,7 @@
-"""The device's side of adb: a real adb server connects to it over TCP."""
+"""The device's side of adb.
+
+A real adb server connects to it over TCP.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,9 @@ _TOKEN, _SIGNATURE = 1, 2
 
 
 class AdbDevice:
-    """A device on loopback for an adb server: ``adb shell``, ``exec-out``, ``push``, ``pull``.
+    """A device on loopback for an adb server.
+
+    It serves ``adb shell``, ``exec-out``, ``push`` and ``pull``.
 
     Args:
         run: Runs a command of the device's shell: it gets the command and its input, and returns the exit code and
@@ -45,7 +50,10 @@ class AdbDevice:
 
     @property
     def serial(self) -> str:
-        """The serial in an adb server's list, which is the address to connect to."""
+        """The serial in an adb server's list.
+
+        It is the address to connect to.
+        """
         return f"127.0.0.1:{self.port}"
 
     async def start(self) -> None:
@@ -54,7 +62,10 @@ class AdbDevice:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Cut all connections and accept no more, like a device whose cable is pulled."""
+        """Cut all connections and accept no more.
+
+        This is like a device whose cable is pulled.
+        """
         if self._server is not None:
             self._server.close()
             await self._server.wait_closed()

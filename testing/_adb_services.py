@@ -165,7 +165,10 @@ class Files:
         yield b"DONE" + bytes(4)
 
     async def _send(self, stream: Stream, path: str, mode: str = "644") -> None:
-        """Receive a file; read all its data, even if it can't be written."""
+        """Receive a file.
+
+        Read all its data, even if it can't be written.
+        """
         failed, parts = "", list[bytes]()
         while (head := struct.unpack("<4sI", await stream.read(8)))[0] == b"DATA":
             parts.append(await stream.read(head[1]))

@@ -26,7 +26,10 @@ _FROM, _TO = "decided", "command_result"
 
 
 class Crashes:
-    """One call, interrupted at every row of the journal, on a new surface each time."""
+    """One call, interrupted at every row of the journal.
+
+    Each interruption is on a new surface.
+    """
 
     def __init__(
         self, make: Callable[[Path], SurfaceCase], once: SurfaceCall, done: Callable[[SurfaceCase], int]
@@ -84,7 +87,7 @@ class Crashes:
             truth = Probe.DONE if was else Probe.NOT_DONE
             assert said[0] is truth, (
                 f"{where} it was {truth.value}, and `probe` said {said[0].value}: "
-                "`probe` and `expected` must look, and not guess; what can't be told is `unknown`"
+                "`probe` and `expected` must check, not guess; an outcome that they can't determine is `unknown`"
             )
         done = self._done(case)
         assert done == 1, f"{where} it was done {done} times: mark what must not be repeated as `Effect.ONCE`"

@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 
 class Faults:
-    """Calls functions at chosen places of a task: to fail, wait, or end the process.
+    """Calls functions at chosen places of a task.
 
-    A place is before or after a row of a journal file, named by the tag of its message (``intent``, ``step_done``,
-    ``task_result``, ``event`` …), or before or after an ``effect``: the moment in which a tool's change takes effect::
+    They may fail, wait, or end the process. A place is before or after a row of a journal file, named by the tag of its
+    message (``intent``, ``step_done``, ``task_result``, ``event`` …), or before or after an ``effect``: the moment in
+    which a tool's change takes effect::
 
         with Faults() as faults:
             faults.after("effect", kill_process, nth=2)
@@ -54,10 +55,10 @@ class Faults:
         self._what["before", kind, nth] = do
 
     def after(self, kind: str, do: Callable[[], object], *, nth: int = 1) -> None:
-        """Call a function after the nth row is durable, or the nth effect done.
+        """Call a function after the nth row or effect.
 
-        An exception after a row ends the journal as a crash does: the row is stored, and no further row. After an
-        effect it must not raise.
+        The row is durable, or the effect done. An exception after a row ends the journal as a crash does: the row is
+        stored, and no further row. After an effect it must not raise.
         """
         self._what["after", kind, nth] = do
 

@@ -27,7 +27,10 @@ class Left:
     """
 
     def __init__(self, temporary: Path) -> None:
-        """Store `temporary`, a folder that is made for temporary files of the block."""
+        """Store `temporary`.
+
+        It is a folder that is made for temporary files of the block.
+        """
         self._temporary = temporary
 
     def __enter__(self) -> Self:
@@ -48,7 +51,10 @@ class Left:
         self._places.close()
 
     def found(self) -> list[str]:
-        """Return the names of the leaks, after some seconds for them to end."""
+        """Return the names of the leaks.
+
+        They have some seconds to end.
+        """
         end = time.monotonic() + _SECONDS
         while (found := self._found()) and time.monotonic() < end:
             time.sleep(0.02)

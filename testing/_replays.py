@@ -23,7 +23,7 @@ def assert_replays(
     *,
     agents: Sequence[AgentSpec] = (),
 ) -> tuple[Replay, ...]:
-    """Replay the tasks of a journal, and check that they match the recording.
+    """Replay a journal's tasks, and check that they match the recording.
 
     It needs no model and no surface.
 

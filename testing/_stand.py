@@ -123,7 +123,10 @@ class Alone:
 
     @contextlib.contextmanager
     def pictured(self) -> Iterator[list[Look]]:
-        """Return a list that records the looks for which the server takes a picture."""
+        """Return a list that records the looks with a picture.
+
+        The server takes a picture for these.
+        """
         observe: Callable[..., Any] = self.server.observe
         takes_look = "look" in inspect.signature(observe).parameters
         found: list[Look] = []

@@ -74,12 +74,15 @@ class SurfaceSuite:
         with opened(case) as alone:
             later = {(target.id, target.address) for target in alone.targets()}
         assert later == {(target.id, target.address) for target in first}, (
-            "a server that is made anew lists other targets, though nothing happened: "
-            "make ids and addresses of what the targets are"
+            "a new instance of the server lists other targets, though nothing changed: "
+            "derive ids and addresses from the targets"
         )
 
     def test_an_observation_is_bounded(self, tmp_path: Path) -> None:
-        """It is within the budget of its look, with a picture only on request."""
+        """It is within the budget of its look.
+
+        It has a picture only on request.
+        """
         case = self.make(tmp_path)
         with opened(case) as alone:
             target, budget = alone.target(case.target), LookBudget()
@@ -104,12 +107,12 @@ class SurfaceSuite:
                 assert seen.picture is None, "it has pictures: say `pictures = True`"
             small = alone.look(target, Look(picture=False, shown=False, budget=LookBudget(controls=1, text=1)))
             cut = len(small.controls) < len(without.controls) or len(small.text) < len(without.text)
-            assert small.notes or not cut, "what `look.budget` has no room for is left out without a note"
+            assert small.notes or not cut, "content beyond `look.budget` is left out without a note"
 
     def test_the_fingerprint_is_equal_while_nothing_changes(self, tmp_path: Path) -> None:
-        """It equals that of an observation at the same moment, until a change.
+        """It equals that of an observation at the same moment.
 
-        It is cheap, so it takes no picture; its time is printed beside that of a look.
+        It stays equal until a change. It is cheap, so it takes no picture; its time is printed beside that of a look.
         """
         case = self.make(tmp_path)
         with opened(case) as alone:
@@ -132,7 +135,10 @@ class SurfaceSuite:
             assert _mark(alone, case) != marks[0], "`fingerprint` is the same after a change that is to be seen"
 
     def test_another_control_is_not_taken_for_the_same(self, tmp_path: Path) -> None:
-        """`resolve` finds a control in a later look, and refuses another one in its place."""
+        """`resolve` finds a control in a later look.
+
+        Another control in its place is refused.
+        """
         case = self.make(tmp_path)
         replace = _needs(case.replace, "replace")
         with opened(case) as alone:
@@ -147,7 +153,10 @@ class SurfaceSuite:
             assert taken is None, f"`resolve` takes another control for {control.id!r}: {taken}"
 
     def test_a_cancel_returns_at_once_and_nothing_happens_later(self, tmp_path: Path) -> None:
-        """A call of an hour delays no cancel, and has no effect later."""
+        """A call of an hour delays no cancel.
+
+        It has no effect later.
+        """
         with self._slow(tmp_path, limits={"command_seconds": 2 * _HOUR}) as (_, handle):
             begin = time.perf_counter()
             handle.cancel("the suite")
@@ -156,23 +165,23 @@ class SurfaceSuite:
             assert result.outcome is Outcome.CANCELLED, f"a task that was cancelled ended as {result.outcome}"
 
     def test_a_call_that_takes_too_long_is_in_doubt(self, tmp_path: Path) -> None:
-        """A call's time limit ends the wait, and leaves the call in doubt.
+        """A call's time limit ends the wait.
 
-        It has no effect later.
+        The call is left in doubt. It has no effect later.
         """
         clock = VirtualClock()
         with self._slow(tmp_path, clock=clock, limits={"step_seconds": 2 * _LONGEST}) as (limit, handle):
             clock.advance(limit)
             handle.result(SECONDS)
             ended = [event.data for event in handle.events() if event.name is EventName.COMMAND_ENDED]
-            assert ended[0]["status"] == ResultStatus.FAILURE.value, "a call that took too long is told as a success"
-            assert "in doubt" in str(ended[0]["error"]), f"its error does not tell the doubt: {ended[0]['error']}"
+            assert ended[0]["status"] == ResultStatus.FAILURE.value, "a call that timed out is reported as a success"
+            assert "in doubt" in str(ended[0]["error"]), f"its error does not mention the doubt: {ended[0]['error']}"
 
     @contextlib.contextmanager
     def _slow(self, folder: Path, **given: Any) -> Iterator[tuple[float, TaskHandle]]:
-        """Start the call of an hour, return its time limit, and check its stop.
+        """Start the call of an hour, and check its stop.
 
-        After the stop it must have no effect.
+        Returns the call's time limit. After the stop it must have no effect.
         """
         case = self.make(folder)
         slow, started, done = (_needs(getattr(case, name), name) for name in ("slow", "started", "done"))
@@ -180,7 +189,7 @@ class SurfaceSuite:
         with Left(folder / "temporary") as left, supervised(case, slow, **given) as worker:
             try:
                 handle = worker.submit()
-                _wait(lambda: started() or handle.done(), "`started` never says that `slow` runs")
+                _wait(lambda: started() or handle.done(), "`started` never reports that `slow` runs")
                 assert started(), f"`slow` does not run: {handle.result(SECONDS).causes}"
                 yield _limit(worker, slow), handle
                 if case.stopped is not None:
@@ -193,7 +202,7 @@ class SurfaceSuite:
                 f"{slow.tool} goes on after it was stopped: make it a coroutine or a program that ends with its call, "
                 "or tell with `release` how the hour of one that blocks a thread is ended"
             )
-        assert done() == 0, "what was stopped took effect later: change things inside of `committing()`"
+        assert done() == 0, "a stopped call took effect later: make changes inside `committing()`"
         running = [each for each in left.found() if each.startswith("the process")]
         assert not running, f"{', '.join(running)} runs on after its call was stopped"
 
@@ -211,16 +220,17 @@ class SurfaceSuite:
         print(f"{len(places)} crashes: a person had to be asked {asked} times")  # noqa: T201 - a test's report
 
     def test_a_secret_is_shown_nowhere(self, tmp_path: Path) -> None:
-        """A control's secret is in no later text, picture or file of the journal.
+        """A control's secret is in no later output.
 
-        The test uses two secrets of one length. The visible results must be the same for both, so that a box in the
-        wrong place, or a text that is computed from the secret, is noticed too.
+        It is in no text, picture or file of the journal. The test uses two secrets of one length. The visible results
+        must be the same for both, so that a box in the wrong place, or a text that is computed from the secret, is
+        noticed too.
         """
         one, other = (self._secret_put_in(tmp_path / str(number), secret) for number, secret in enumerate(PASSWORDS))
         differ = sorted(name for name in one if one[name] != other[name])
         assert not differ, (
-            f"what is shown tells which secret was put in: {', '.join(differ)}. Give the control a `box` around all "
-            "that is drawn of it, and compute nothing that is shown from its text"
+            f"the output reveals which secret was inserted: {', '.join(differ)}. Give the control a `box` around all "
+            "that is drawn of it, and compute no output from its text"
         )
 
     def _secret_put_in(self, folder: Path, secret: str) -> dict[str, str]:
@@ -231,17 +241,17 @@ class SurfaceSuite:
         granted = Secret.model_validate({"value": secret, "parameters": list(call.arguments)})
         with supervised(case, call, journal=journal) as worker:
             result = worker.submit(secrets={"password": granted}).result(SECONDS)
-            assert len(worker.seen) > 1, f"the secret could not be put in: {result.causes}"
+            assert len(worker.seen) > 1, f"the secret could not be inserted: {result.causes}"
             shown = worker.seen[1]  # the second step sees the results of the first one
         control = next((each for each in shown.controls if each.id == case.control), None)
         if worker.seen[0].picture is not None:
-            assert shown.picture is not None, f"no picture could be shown any more: {'; '.join(shown.notes)}"
+            assert shown.picture is not None, f"no picture is shown with a secret: {'; '.join(shown.notes)}"
             assert control is not None, f"the case names the control {case.control!r}, which is not observed"
             assert control.box is not None, f"{case.control!r} has no `box`"
             assert _is_black(shown.picture, control.box), f"the picture shows {case.control!r}, which holds a secret"
         files = [path for path in journal.parent.rglob("*") if path.is_file()]
         holding = [path.name for path in files if secret.encode() in path.read_bytes()]
-        assert not holding, f"the secret stands in {holding[0]}"
+        assert not holding, f"the secret appears in {holding[0]}"
         parts = shown.model_dump(include={"annotated", "controls", "picture", "text"})  # `window` includes the time
         return {name: repr(part).replace(str(folder), "") for name, part in parts.items()}
 
@@ -268,7 +278,7 @@ class SurfaceSuite:
         assert all(each == named[0] for each in named), f"one thing has several names for rules: {named}"
         unknown = {each.partition(":")[0] for each in named[0]} - kinds
         assert not unknown, f"`resource_kinds` lacks some of {sorted(unknown)}"
-        assert case.done is None or case.done() == before, "asking what a call would touch has done something"
+        assert case.done is None or case.done() == before, "asking for a call's resources had a side effect"
 
     def test_close_leaves_nothing(self, tmp_path: Path) -> None:
         """No process, thread, file or port is left after `close`.
@@ -309,7 +319,10 @@ def _needs(given: _T | None, name: str) -> _T:
 
 
 def _worked(worker: Worker) -> None:
-    """Run the work, and check that it had an effect: otherwise the test proves nothing."""
+    """Run the work, and check that it had an effect.
+
+    Otherwise the test proves nothing.
+    """
     handle = worker.submit()
     result = handle.result(SECONDS)
     ended = [event.data for event in handle.events() if event.name is EventName.COMMAND_ENDED]
@@ -336,7 +349,10 @@ def _wait(until: Callable[[], bool], otherwise: str) -> None:
 
 
 def _limit(worker: Worker, slow: SurfaceCall) -> float:
-    """Return the time limit of a call: the settings', or its tool's own."""
+    """Return the time limit of a call.
+
+    It is the settings', or its tool's own.
+    """
     limits = [tool.seconds for tool in worker.server.tools() if tool.name == slow.tool and tool.seconds is not None]
     limit = max([worker.supervisor.settings.limits.command_seconds, *limits])
     assert limit <= _LONGEST, f"{slow.tool} may take {limit:g} s, which is more than a day: no time-out at all"

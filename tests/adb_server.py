@@ -1,4 +1,4 @@
-"""An adb server on a port and with a home of its own."""
+"""An adb server on its own port, with its own home."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def adb_at_home(program: Path, home: Path) -> Adb:
-    """Make an adb server; emulators of others are not looked for."""
+    """Make an adb server that does not look for emulators."""
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
     quiet = {"ADB_LOCAL_TRANSPORT_MAX_PORT": "0", "ADB_MDNS_AUTO_CONNECT": "0"}

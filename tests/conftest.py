@@ -1,4 +1,4 @@
-"""Supervisors that are always stopped, with models and surfaces in memory."""
+"""Fixtures of supervisors, models and surfaces in memory."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from local_provider import LocalProvider
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 settings.register_profile("random", UNHURRIED)
 settings.register_profile("gate", UNHURRIED, derandomize=True, database=None)
-settings.load_profile("random")  # `--hypothesis-profile=gate` beats it: the same examples in each run
+settings.load_profile("random")  # `--hypothesis-profile=gate` overrides it: the same examples in each run
 
 Answers = Model | Callable[[ModelRequest], Any] | Sequence[Mapping[str, Any]]
-"""A model, a function that is one, or the answers to its calls of one task, in order."""
+"""A model, a function in its place, or its answers within one task, in order."""
 
 
 def model_of(answers: Answers) -> Model:
-    """Make a model of what a test says shortly."""
+    """Make a model from its short form."""
     if isinstance(answers, Model):
         return answers
     if callable(answers):
@@ -47,9 +47,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., Supervisor]]:
-    """Start supervisors on one window in memory, ``memo:one``, with nothing else and no log; all are stopped.
+    """Start supervisors on one window in memory, ``memo:one``, without a log.
 
-    ``host``, ``app``, ``mobile`` and ``linux`` are models (`Answers`); what else is given is a section of the settings.
+    All of them are stopped after the test.
+
+    ``host``, ``app``, ``mobile`` and ``linux`` are models (`Answers`); other keywords are sections of the settings.
     """
     with ExitStack() as running:
 
@@ -66,7 +68,7 @@ def start() -> Iterator[Callable[..., Supervisor]]:
 
 @pytest.fixture
 def begin(start: Callable[..., Supervisor], tmp_path: Path) -> Callable[..., Supervisor]:
-    """Start supervisors on one journal, by default with one window in memory that outlives each of them."""
+    """Start supervisors on one journal, by default with a shared window."""
     surface = MemoryServer(MemoryServer.window())
 
     def on_journal(**given: Any) -> Supervisor:
@@ -78,7 +80,7 @@ def begin(start: Callable[..., Supervisor], tmp_path: Path) -> Callable[..., Sup
 
 @pytest.fixture
 def until() -> Callable[..., Event]:
-    """Wait for a task's first event of a name, and with certain data: ``until(handle, EventName.STATE_CHANGED)``."""
+    """Wait for an event of a task: ``until(handle, EventName.STATE_CHANGED)``."""
 
     def wait(handle: TaskHandle, name: EventName, **data: Any) -> Event:
         for event in handle.events():
@@ -92,7 +94,7 @@ def until() -> Callable[..., Event]:
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
-    """Install distributions, each in a folder of its own, that are gone after the test.
+    """Install distributions, each in its own folder, for one test.
 
     ``install("acme", "surfaces", {"lamps": "acme_lamps:Lamps"}, acme_lamps="class Lamps: ...")``
     """
@@ -119,7 +121,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
 @pytest.fixture
 def make_provider() -> Iterator[Callable[[], LocalProvider]]:
-    """Start providers; all are stopped."""
+    """Start providers, which are stopped after the test."""
     with ExitStack() as running:
 
         def make() -> LocalProvider:
@@ -143,7 +145,7 @@ def provider(make_provider: Callable[[], LocalProvider]) -> LocalProvider:
 
 @pytest.fixture(scope="session")
 def adb_program() -> Path:
-    """Give the program adb; skip where it is missing. With ``REQUIRE_ADB`` that fails."""
+    """Give the program adb; skip without it, or fail with ``REQUIRE_ADB``."""
     program = find_adb()
     if program is None and os.environ.get("REQUIRE_ADB"):
         pytest.fail("adb is missing")

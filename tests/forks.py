@@ -1,4 +1,6 @@
-"""Run Python programs in forks of a process that has imported callboard: an import takes a second, a fork nothing.
+"""Run Python programs in forks of a process that has imported callboard.
+
+An import takes a second; a fork takes almost no time.
 
 `Program` and `run` stand in for `subprocess.Popen` and `subprocess.run` where the command begins with `sys.executable`.
 Tests of how an interpreter starts (its flags, its encodings) keep to `subprocess`.
@@ -33,7 +35,10 @@ LONGEST_ORDER = 1 << 18
 
 
 class Program(subprocess.Popen):
-    """A Python program in a fork; in a new session, a terminal that is its input controls it."""
+    """A Python program in a fork.
+
+    In a new session, a terminal that is its input is its controlling terminal.
+    """
 
     def _execute_child(self, args, _executable, _preexec_fn, _close_fds, _pass_fds, cwd, env, *rest):
         pipes, new_session = rest[3:9], rest[14]
@@ -68,7 +73,7 @@ class Program(subprocess.Popen):
 
 
 def run(command: list[Any], *, timeout: float, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Run a program to its end, and give its texts and its exit status."""
+    """Run a program, and return its output and exit status."""
     with Program(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", **options) as program:
         try:
             out, errors = program.communicate(timeout=timeout)
@@ -79,7 +84,7 @@ def run(command: list[Any], *, timeout: float, **options: Any) -> subprocess.Com
 
 @functools.cache
 def _forking() -> socket.socket:
-    """Start the process that forks, once; it ends with this one."""
+    """Start the forking process once; it ends with this process."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
     command = [sys.executable, __file__, str(theirs.fileno())]
@@ -91,8 +96,11 @@ def _forking() -> socket.socket:
 
 
 def serve(orders: socket.socket) -> dict[str, Any] | None:
-    """Fork for each order; gives the order in the fork, and nothing once there are no more."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the keepers need no one to wait for them
+    """Fork for each order.
+
+    The fork gets the order; the parent returns None after the last one.
+    """
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the keepers are never waited for
     gc.collect()
     gc.freeze()
     while True:
@@ -111,7 +119,7 @@ def serve(orders: socket.socket) -> dict[str, Any] | None:
 
 
 def keep(status: int) -> None:
-    """Fork the program, and return there; the keeper waits for its end and says how it ended."""
+    """Fork the program, and return in it; the keeper reports its exit."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     program = os.fork()
     if not program:
@@ -125,7 +133,7 @@ def keep(status: int) -> None:
 
 
 def become(order: dict[str, Any]) -> None:
-    """Run what was ordered, in this process, as the interpreter would."""
+    """Run the order in this process, as the interpreter would."""
     if order["session"]:
         os.setsid()
         if os.isatty(0):

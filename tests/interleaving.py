@@ -1,4 +1,6 @@
-"""Two threads in every order: a test of what a lock guards fails without it in every run.
+"""Run two threads in every order, to test a lock.
+
+Without the lock, such a test fails in every run.
 
 CPython 3.11 switches threads at calls and loops alone: a lost update of ``self.count += 1`` may never show there,
 however many threads try, and does elsewhere. So the first of two functions is preempted on purpose, at each of its
@@ -20,16 +22,17 @@ from unittest import mock
 from support import PATIENCE
 
 Scenario = Callable[[], Iterator[tuple[Callable[[], object], Callable[[], object]]]]
-"""A generator that makes things, yields two functions, and checks what has become of the things."""
+"""A generator that sets up, yields two functions, and checks the result."""
 
 _running: list[_Preemption] = []
 
 
 def in_every_order(scenario: Scenario) -> None:
-    """Run a scenario once for each bytecode of our own code in its first function, preempted there by the second.
+    """Run a scenario once for each bytecode of its first function.
 
-    The second one has ended then, or waits for a lock that was made by the scenario. In the last round it runs after
-    the first. Before all that they run one after the other, so that a tool that traces sees what they reach.
+    The second function preempts the first one there, in our own code only. It runs until it ends, or waits for a lock
+    that the scenario made. In the last round it runs after the first.
+    Before the rounds both run once in sequence, so that a coverage tool sees their lines.
     """
     with contextmanager(scenario)() as (first, second):
         first()
@@ -53,7 +56,7 @@ def in_every_order(scenario: Scenario) -> None:
 
 
 def preempted_here() -> None:
-    """Have this thread preempted from here on, as the first function is, with the callers of this function."""
+    """Preempt this thread from here on, with its callers."""
     for preemption in _running[-1:]:
         preemption.watch()
 
@@ -67,7 +70,7 @@ class _Preemption:
 
     @contextmanager
     def noticing_locks(self) -> Iterator[None]:
-        """Make locks that tell when a thread waits for them."""
+        """Make locks that report when a thread waits for them."""
         with (
             mock.patch.object(threading, "Lock", functools.partial(_made, threading.Lock, self._settled)),
             mock.patch.object(threading, "RLock", functools.partial(_made, threading.RLock, self._settled)),
@@ -75,7 +78,7 @@ class _Preemption:
             yield
 
     def run(self, first: Callable[[], object], second: Callable[[], object]) -> bool:
-        """Run both; give whether the first one was preempted, and did not end before its place."""
+        """Run both; return True if the first was preempted at its place."""
         self._second = threading.Thread(target=self._guarded, args=(second, self._settled.set), daemon=True)
         traced = threading.Thread(target=self._guarded, args=(lambda: (self.watch(), first()), None), daemon=True)
         _running.append(self)
@@ -134,7 +137,7 @@ def _made(lock: Callable[[], Any], waits: threading.Event) -> _Lock:
 
 
 class _Lock:
-    """A lock that tells when a thread waits for it."""
+    """A lock that reports when a thread waits for it."""
 
     def __init__(self, lock: Any, waits: threading.Event) -> None:
         self._lock = lock
@@ -143,7 +146,7 @@ class _Lock:
     def acquire(self, *how: Any, **named: Any) -> bool:
         if self._lock.acquire(blocking=False):
             return True
-        if (*how, *named.values())[:1] != (False,):  # a condition asks so whether it holds its lock
+        if (*how, *named.values())[:1] != (False,):  # a condition checks in this way that it holds its lock
             self._waits.set()
         return self._lock.acquire(*how, **named)
 

@@ -1,4 +1,4 @@
-"""A model provider on this machine that answers, fails and misbehaves on order."""
+"""A local model provider that answers, fails and misbehaves on order."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 
 
 class LocalProvider:
-    """Speaks the OpenAI protocol on the loopback device, and answers each call as it was told, in order.
+    """A provider with prepared answers, by the OpenAI protocol.
 
-    What was sent is in `requests`; of calls past the orders, the last order holds.
+    `requests` has the received requests. After the last order, that order is repeated.
     """
 
     def __init__(self) -> None:
@@ -24,9 +24,9 @@ class LocalProvider:
         self.asked = threading.Event()
         """Whether a call is hanging."""
         self.left = threading.Event()
-        """Whether the caller of a call that hung has closed its connection."""
+        """Whether the caller of a hanging call has closed its connection."""
         self.release = threading.Event()
-        """Lets calls that hang go on."""
+        """Releases hanging calls."""
         provider = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -39,27 +39,27 @@ class LocalProvider:
                 provider.orders[number](self)
 
             def log_message(self, *_: object) -> None:
-                """Say nothing."""
+                """Write no log."""
 
         self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.http.server_port}/v1"
 
     def says(self, content: Any, **more: Any) -> None:
-        """Answer with a text, or an object as JSON; `more` beats fields of the message."""
+        """Answer with a text, or JSON; `more` overrides fields of the message."""
         text = content if isinstance(content, str) else json.dumps(content)
         self._message({"role": "assistant", "content": text, **more})
 
     def stops_short(self, content: str, **more: Any) -> None:
-        """Answer with what there was when `max_tokens` were used up."""
+        """Answer with the text up to `max_tokens`."""
         self._message({"role": "assistant", "content": content, **more}, "length")
 
     def calls(self, name: str, arguments: Any) -> None:
-        """Answer with the call of a tool."""
+        """Answer with a tool call."""
         call = {"id": "1", "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
         self._message({"role": "assistant", "content": None, "tool_calls": [call]})
 
     def refuses(self, why: str) -> None:
-        """Refuse, as a model does."""
+        """Answer with a model's refusal."""
         self._message({"role": "assistant", "content": None, "refusal": why})
 
     def fails(self, status: int, message: str = "no", **headers: str) -> None:
@@ -68,7 +68,7 @@ class LocalProvider:
         self.orders.append(lambda handler: _send(handler, status, body, headers))
 
     def speaks(self, text: str) -> None:
-        """Answer with something that is no completion."""
+        """Answer with an object that is not a completion."""
         self.orders.append(lambda handler: _send(handler, 200, text, {}))
 
     def cuts(self) -> None:
@@ -85,7 +85,7 @@ class LocalProvider:
         self.orders.append(cut)
 
     def hangs(self) -> None:
-        """Say nothing until the caller closes the connection, or `release` is set."""
+        """Hang until the caller closes the connection, or `release` is set."""
 
         def hang(handler: http.server.BaseHTTPRequestHandler) -> None:
             self.asked.set()

@@ -1,8 +1,10 @@
-"""Android's own adbd, with the programs of a phone for tests: in namespaces of its own, since it listens everywhere.
+"""Android's own adbd, with the programs of the simulated phone.
 
-As a program it is what runs in the namespaces: it starts adbd, and passes connections on. A socket belongs to the
-network namespace in which it was made, so the program is given one that listens outside, and gives back one that
-listens inside. adbd listens on vsock too, which has no namespaces: the kernel is told to make no such sockets for it.
+It runs in its own namespaces, since it listens on all addresses.
+
+This file is also the program that runs in the namespaces: it starts adbd, and forwards connections. A socket belongs to
+its network namespace, so the program gets a socket that listens outside, and returns one that listens inside. adbd
+listens on vsock too, which has no namespaces: a filter keeps adbd from making such sockets.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from callboard.testing import Phone
 
 ADBD_PORT = 5555
-"""Where adbd listens; nobody can choose."""
+"""The port of adbd, which is fixed."""
 _HIDDEN = {"data", "dev", "proc", "sdcard", "sys"}
 """The folders of this machine that adbd does not see."""
 _CHUNK = 1 << 16
@@ -42,11 +44,11 @@ _NO_VSOCK = (
     (0x06, 0, 0, 0x00050000 | errno.EAFNOSUPPORT),
     (0x06, 0, 0, 0x7FFF0000),
 )
-"""A filter of system calls, as instructions of BPF: all are allowed, but that for such a socket fails."""
+"""A filter of system calls, as BPF instructions: only such a socket is refused."""
 
 
 def find_missing() -> str:
-    """Find out why namespaces can't be made here; empty if they can."""
+    """Give the reason why namespaces can't be made; empty if they can."""
     try:
         command = [*_namespaces(), "true"]
         subprocess.run(command, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
@@ -58,7 +60,7 @@ def find_missing() -> str:
 
 
 def find_adbd() -> Path | None:
-    """Find adbd: of Debian's package, or where ``.ci/adbd`` has unpacked it."""
+    """Find adbd, from Debian's package or unpacked by ``.ci/adbd``."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "callboard", "adbd")
     places = (root / "usr/lib/android-sdk/platform-tools/adbd" for root in (Path("/"), cache))
     return next((each for each in places if os.access(each, os.X_OK)), None)
@@ -66,7 +68,7 @@ def find_adbd() -> Path | None:
 
 @contextlib.contextmanager
 def adbd(program: Path, phone: Phone) -> Iterator[str]:
-    """Run adbd for a phone that is open, and give the serial to connect to."""
+    """Run adbd for an open phone, and give its serial."""
     programs = phone.programs
     port = int((programs / "wm").read_text(encoding="ascii").split("/dev/tcp/127.0.0.1/")[1].split()[0])
     ours, theirs = socket.socketpair()
@@ -93,12 +95,12 @@ def adbd(program: Path, phone: Phone) -> Iterator[str]:
                 yield f"127.0.0.1:{outside.getsockname()[1]}"
                 listener.shutdown(socket.SHUT_RDWR)
         finally:
-            process.kill()  # and with it all that is in the namespaces
+            process.kill()  # this ends all processes in the namespaces
             process.wait()
 
 
 def _namespaces(*more: str) -> list[str]:
-    """Give the command that runs another one in namespaces, with this machine's files."""
+    """Give the command that runs another command in namespaces."""
     words = ["bwrap", "--unshare-net", "--unshare-pid", "--die-with-parent", "--dev", "/dev", "--proc", "/proc"]
     for entry in sorted(Path("/").iterdir()):
         if entry.is_symlink():
@@ -109,7 +111,7 @@ def _namespaces(*more: str) -> list[str]:
 
 
 def _pass_on(listener: socket.socket, port: int) -> None:
-    """Pass each connection on to a port, until the listener is shut down."""
+    """Forward connections to a port until the listener is shut down."""
     with contextlib.suppress(OSError):
         while True:
             taken, _ = listener.accept()
@@ -132,7 +134,7 @@ def _start(work: Callable[..., None], *arguments: object) -> None:
 
 
 def main(outside: str, answer: str, port: str, program: str) -> None:
-    """Start adbd, and pass on what comes from outside and what goes there."""
+    """Start adbd, and forward connections in both directions."""
     libraries = Path(program).parents[2]
     found = map(str, (*libraries.glob("*-linux-gnu/android"), *libraries.glob("*-linux-gnu")))
     environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(found)}

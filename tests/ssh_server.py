@@ -1,4 +1,4 @@
-"""A machine that is reached over SSH: a server on loopback, whose commands run here with a home of their own."""
+"""A remote machine: an SSH server on loopback, with its own home."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ class SshServer:
 
     @property
     def section(self) -> dict[str, Any]:
-        """What a shell's settings need to reach it."""
+        """The settings of a shell on this machine."""
         return {"ssh": f"{USER}@127.0.0.1:{self.port}", "known_hosts": self.known_hosts, "key": self.key}
 
     def start(self) -> None:
-        """Begin to take connections, again on the same port."""
+        """Start to accept connections, again on the same port."""
         self._do(self._start())
 
     def stop(self) -> None:
-        """Cut all connections, and take none any more; what runs on the machine goes on."""
+        """Cut all connections and accept no more; commands keep running."""
         self._do(self._stop())
 
     def close(self) -> None:
-        """End the server."""
+        """Stop the server."""
         self.stop()
         self._do(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -136,7 +136,7 @@ def ssh_server(folder: Path) -> Iterator[SshServer]:
 
 
 def alive(mark: str) -> list[int]:
-    """Give the processes of this machine that have a mark in their command line."""
+    """Give the local processes with a mark in their command line."""
     found = []
     for place in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""Names that tests in several folders share: waits, models' answers, tasks, the command line."""
+"""Helpers for tests of several folders: waits, answers, tasks, the command line."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from callboard.__main__ import app
 from callboard.testing import MemoryServer
 
 PATIENCE = 60
-"""Seconds to wait for something that must happen; a wait ends as soon as it does, so more costs nothing."""
+"""Seconds to wait for an expected event; the wait ends with the event, so a long limit costs nothing."""
 
 HELD = 3 * PATIENCE
-"""Seconds for which a double blocks its caller unless a test releases it: longer than any test waits for the caller."""
+"""Seconds for which a double blocks its caller unless released: longer than any test waits for the caller."""
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -28,13 +28,13 @@ ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "wo
 
 
 class Unread(MemoryServer):
-    """A surface whose fields can't be read by a tool: then a live model need not read before it may FINISH."""
+    """A surface without a read tool, where a model may FINISH immediately."""
 
     read = None
 
 
 def lone(target: str = "memo:one", *, request: str = "x", **fields: Any) -> Task:
-    """Make a task for one agent alone, by default on the window of a `MemoryServer`."""
+    """Make a task for one agent, by default on ``memo:one``."""
     return Task(request=request, target=target, **fields)
 
 
@@ -49,7 +49,7 @@ def actions(*given: dict[str, Any], status: str = "CONTINUE") -> dict[str, Any]:
 
 
 def told(answers: Sequence[dict[str, Any]], notes: list[tuple[str, ...]]) -> Callable[[ModelRequest], dict[str, Any]]:
-    """Make a model that gives answers, one after the other, and keeps the notes that it is told."""
+    """Make a model that gives answers in order, and keeps its notes."""
 
     def model(request: ModelRequest) -> dict[str, Any]:
         notes.append(request.observation.notes)
@@ -74,9 +74,9 @@ def write(text: str = "hello", status: str = "CONTINUE", function: str = "write"
 
 
 def full_answer(status: str = "FINISH", *actions: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """Make an answer with all keys, as providers with strict output give it.
+    """Make an answer with all keys, as from strict output.
 
-    FINISH comes with an action unless others are given: a live model that did nothing is asked once more.
+    FINISH has an action by default: a live model that did nothing is asked once more.
     """
     if status == "FINISH" and not actions:
         actions = (action("write", "field-1", text="hello"),)
@@ -95,5 +95,5 @@ def full_answer(status: str = "FINISH", *actions: dict[str, Any], **more: Any) -
 
 
 def command_line(*arguments: object) -> Result:
-    """Call the command line in this process, in a terminal of 100 columns."""
+    """Call the command line in this process, with 100 columns."""
     return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "100"})

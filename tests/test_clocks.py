@@ -66,7 +66,7 @@ class Slow(MemoryServer):
 
 
 class Sudden(VirtualClock):
-    """A clock that moves on by a minute in the very moment in which the switchboard puts a question on the desk."""
+    """A clock that advances by a minute at the moment when the root registers a question."""
 
     def after(self, seconds, callback):
         alarm = super().after(seconds, callback)
@@ -94,7 +94,7 @@ class Noting(VirtualClock):
 
 
 def late(supervisor):
-    """Say which tasks are being stopped, once the switchboard has heard of every deadline so far."""
+    """List the tasks that are being stopped, after the root has handled every deadline so far."""
     return [task.task_id for task in supervisor.status().tasks if task.cancelling]
 
 
@@ -308,7 +308,7 @@ def test_a_question_stops_the_clocks_of_its_own_task_only(start, until):
 
 
 def test_a_deadline_beats_a_question_on_its_way_and_takes_it_away(start):
-    """The switchboard has the question in its hands when the clock strikes."""
+    """The deadline passes while the root handles the question."""
     model = Endless()
 
     async def host(request):

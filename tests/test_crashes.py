@@ -272,7 +272,7 @@ def crashed(start, monkeypatch):
 
         def wait():
             assert dead.wait(PATIENCE)
-            supervisor.status()  # behind the crash in the switchboard's inbox
+            supervisor.status()  # behind the crash in the root's mailbox
 
         return clock, supervisor.submit(lone()), wait
 

@@ -625,7 +625,7 @@ def test_row_18_an_unknown_target_makes_no_agent_and_names_the_valid_ones(start)
     requests, host = recorded([{**ASSIGN, "ControlText": "excel"}, FINISH])
     handle = start(host=host).submit(Task(request="write"))
     result = handle.result(PATIENCE)
-    assert requests[1].reasons == ("no target is called 'excel'; there are: memo:one (memo:one)",)
+    assert requests[1].reasons == ("there is no target 'excel'; there are: memo:one (memo:one)",)
     assert (result.usage.repairs, result.subtasks) == (1, ())
     assert host_moves(handle) == [("CONTINUE", "FINISH", "model")]
 

@@ -219,7 +219,7 @@ def test_without_a_picture_nothing_can_be_pointed_at(start):
         return FINISH if request.reasons else does(click(ON_SEND))
 
     assert start(operator=model, servers=[Blind()]).submit(lone("operator:pad")).result(PATIENCE).ok
-    assert "no PNG, or damaged" in told[0][0][0]
+    assert "not a PNG, or is damaged" in told[0][0][0]
     assert told[1][1] == ("click_at: there is no picture now, so that nothing can be pointed at",)
 
 

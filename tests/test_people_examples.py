@@ -48,7 +48,7 @@ def test_the_page_shows_every_example_as_it_is(path):
 def test_the_callback_answers_and_approves():
     assert run("callback.py") == [
         "app/memo/one asks: Which greeting? hello or goodbye? I say hello.",
-        "app/memo/one wants to append {'control_id': 'field-1', 'text': 'hello'}: what is appended stays. I agree.",
+        "app/memo/one wants to append {'control_id': 'field-1', 'text': 'hello'}: appended text stays. I agree.",
         "The task finished.",
     ]
 
@@ -57,7 +57,7 @@ def test_the_queue_brings_what_waits_one_by_one():
     assert run("inbox.py") == [
         "sweep the kitchen: finished",
         "sweep the cellar: finished",
-        "sweep the attic: rejected rejected by ada: nobody goes up there",
+        "sweep the attic: rejected rejected by ada: the attic is locked",
     ]
 
 

@@ -233,7 +233,7 @@ def test_what_one_subtask_filled_with_a_secret_is_black_for_the_next(start):
         ({}, {"text": f"it is {PASSWORD}"}, "the surface shows a secret, and where is not known"),
         ({}, {"window": {"title": PASSWORD}}, "the surface shows a secret, and where is not known"),
         ({}, {"picture": None, "annotated": b"x"}, "labels of its own"),
-        ({}, {"picture": b"GIF89a"}, "no PNG, or damaged"),
+        ({}, {"picture": b"GIF89a"}, "not a PNG, or is damaged"),
         ({}, {"picture": bytes(30_000_000)}, "30,000,000 bytes; at most 20,000,000"),
     ],
     ids=["no box", "an empty box", "text", "title", "the server's own labels", "a GIF", "too large"],

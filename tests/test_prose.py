@@ -1,4 +1,4 @@
-"""The language of docstrings and comments: plain, and the field's own."""
+"""The language of docstrings, comments and pages: plain, with the field's own terms."""
 
 from __future__ import annotations
 
@@ -16,43 +16,35 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 OPENINGS = ("What", "How", "Whether", "Who", "That", "Which", "Where")
-"""Words that a first line does not open with; a field's description may open with Whether."""
+"""Words that do not open a first line; a field's description may open with Whether."""
 LONGEST = 12
 """Words in a first line."""
 MOST_WHAT = 2
-"""How often "what" may stand in 1,000 words."""
+"""Most uses of "what" in 1,000 words."""
 FORBIDDEN = ("nobody", "somebody", "whoever", "anew", "all the same", "of which", "deed", "veil")
 WORD = re.compile(r"[A-Za-z']+")
 
 SHORT = (
-    "actors/*.py",
-    "actors/client/*.py",
-    "actors/journal/*.py",
-    "actors/root/*.py",
-    "actors/runtime/*.py",
-    "actors/states/*.py",
-    "supervisor.py",
-    "surface.py",
-)
-"""Where all first lines are short."""
-PLAIN = (
-    *SHORT,
-    "actors/commands/*.py",
-    "actors/models/**/*.py",
-    "actors/observe/*.py",
-    "actors/pictures/*.py",
-    "actors/processing/*.py",
-    "actors/replay/*.py",
+    "*.py",
+    "actors/**/*.py",
+    "benchmarks/**/*.py",
     "config/*.py",
+    "docs/*.py",
+    "examples/**/*.py",
     "messages/*.py",
     "terminal/*.py",
     "testing/**/*.py",
+    "tests/*/conftest.py",
+    "tests/[!t]*.py",
 )
-"""Where the prose is plain."""
+"""Files whose docstrings and comments are checked."""
+
+PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "docs/*.md")
+"""Pages with plain prose."""
 
 
 def docstrings(path: Path) -> Iterator[tuple[int, str, bool]]:
-    """Give the docstrings of a file, each with its line, and whether it describes a field."""
+    """Give the docstrings of a file as (line, text, describes a field)."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         body = getattr(node, "body", None)
         for place, statement in enumerate(body if isinstance(body, list) else ()):
@@ -62,10 +54,20 @@ def docstrings(path: Path) -> Iterator[tuple[int, str, bool]]:
 
 
 def comments(path: Path) -> Iterator[tuple[int, str]]:
-    """Give the comments of a file, but for marks of tools, each with its line."""
+    """Give the comments of a file with their lines, except marks of tools."""
     for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
         if token.type == tokenize.COMMENT and not re.search(r"noqa|type: ignore", token.string):
             yield token.start[0], token.string
+
+
+def prose(page: Path) -> Iterator[tuple[int, str]]:
+    """Give the lines of a Markdown page outside of code, each with its number."""
+    fenced = False
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if line.startswith("```"):
+            fenced = not fenced
+        elif not fenced and not line.startswith("    "):
+            yield number, re.sub(r"`[^`]*`", "", line)
 
 
 def files(part: str) -> list[Path]:
@@ -74,7 +76,7 @@ def files(part: str) -> list[Path]:
     return found
 
 
-@pytest.mark.parametrize("part", PLAIN)
+@pytest.mark.parametrize("part", SHORT)
 def test_a_first_line_names_the_thing(part):
     against = []
     for path in files(part):
@@ -96,7 +98,7 @@ def test_a_first_line_has_at_most_twelve_words(part):
     assert against == []
 
 
-@pytest.mark.parametrize("part", PLAIN)
+@pytest.mark.parametrize("part", SHORT)
 def test_prose_has_no_private_language(part):
     words, what, against = 0, 0, []
     for path in files(part):
@@ -107,5 +109,17 @@ def test_prose_has_no_private_language(part):
             against += [
                 f"{path.relative_to(ROOT)}:{line}: {word!r}" for word in FORBIDDEN if re.search(rf"\b{word}s?\b", lower)
             ]
+    assert against == []
+    assert 1000 * what <= MOST_WHAT * words
+
+
+@pytest.mark.parametrize("page", [path for part in PAGES for path in files(part)], ids=lambda path: path.name)
+def test_a_page_has_no_private_language(page):
+    words, what, against = 0, 0, []
+    for number, line in prose(page):
+        lower = line.lower()
+        words += len(WORD.findall(lower))
+        what += len(re.findall(r"\bwhat\b", lower))
+        against += [f"{number}: {word!r}" for word in FORBIDDEN if re.search(rf"\b{word}s?\b", lower)]
     assert against == []
     assert 1000 * what <= MOST_WHAT * words

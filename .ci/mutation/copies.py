@@ -1,4 +1,4 @@
-"""Copies of the last commit, each with an environment of its own, in which one mutant at a time is tried."""
+"""Copies of the last commit with environments, to try mutants in."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PYTEST = ["-p", "no:cacheprovider", "--hypothesis-profile=gate", "-q", "--tb=sho
 NOT_RUN = ("tests/benchmarks/", "tests/local_llm/", "tests/mcp_servers/")
 
 NOTHING_COLLECTED = 5
-"""Pytest's exit status if no test was left."""
+"""Pytest's exit status if no test was selected."""
 
 GRACE = 60.0
 """The seconds that pytest may take beyond a test's limit, before its processes are killed."""
@@ -57,7 +57,10 @@ def git(*arguments: str) -> str:
 
 
 def environment() -> Path:
-    """Give the folder of the shared packages, and make it if needed: one for each list of them and Python."""
+    """Give the folder of shared packages, made if needed.
+
+    There is one for each list of packages and each Python.
+    """
     project = tomllib.loads(git("show", "HEAD:pyproject.toml"))["project"]
     wanted = [sys.version, project["dependencies"], project["optional-dependencies"]]
     key = hashlib.sha256(json.dumps(wanted).encode()).hexdigest()[:16]
@@ -88,10 +91,10 @@ class Ran:
 
 
 class Copy:
-    """A clone of its own with an environment of its own, in which one mutant at a time is tried."""
+    """A clone with its own environment, for one mutant at a time."""
 
     stopping = threading.Event()
-    """Set when the trial is interrupted: no copy goes on."""
+    """Set when the trial is interrupted: all copies stop."""
 
     def __init__(self, number: int, work: Path, environment: Path) -> None:
         self.folder = work / f"c{number}"
@@ -110,7 +113,7 @@ class Copy:
             *(pip, "--python", str(self._python), "install", "--quiet", "--disable-pip-version-check"),
             *("--no-deps", "--no-build-isolation", "-e", str(self.folder)),
         )
-        # A mutant may have the size and the second of its original: bytecode is valid by the hash of its source only.
+        # A mutant may have the size and the second of its original, so bytecode is validated by the hash of its source.
         check(
             *(str(self._python), "-m", "compileall", "-q", "--invalidation-mode", "checked-hash"),
             *sorted(str(path) for path in self.folder.iterdir() if not path.name.startswith(".")),
@@ -122,7 +125,7 @@ class Copy:
 
     @contextlib.contextmanager
     def changed(self, mutant: Mutant) -> Iterator[None]:
-        """Apply a mutant, and take it back."""
+        """Apply a mutant, and revert it."""
         path = self.folder / mutant.file
         source = self.source(mutant.file)
         path.write_text(mutant.applied(source), encoding="utf-8")
@@ -190,7 +193,7 @@ class Copy:
         raise TrialError(msg)
 
     def tail(self, characters: int = 2000) -> str:
-        """Give the end of what the last run printed."""
+        """Give the end of the last run's output."""
         return (self._home / "output").read_text(encoding="utf-8", errors="replace")[-characters:]
 
     def _start(self, arguments: list[str], out: IO[str]) -> subprocess.Popen[bytes]:
@@ -213,10 +216,10 @@ class Copy:
         )
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
-        """Kill the group of a run, and what left the group: its environment has this copy's mark."""
+        """Kill a run's process group, and processes with this copy's mark."""
         if process.poll() is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(5)  # after a failure it tears down and ends by itself, as a rule
+                process.wait(5)  # after a failure it usually tears down and exits
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -1,4 +1,4 @@
-"""Run pytest inside the environment of a trial, and record which test took how long and reached which line.
+"""Run pytest in a trial's environment, and record times and coverage.
 
 measure.py map MAP PYTEST_ARGUMENT...              run all, with coverage, and write the map
 measure.py run REPORTS SELECTION PYTEST_ARGUMENT...    run the selected tests, in their order
@@ -29,7 +29,7 @@ class Reports:
         self._file.write(json.dumps(row) + "\n")
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Write a file that can't be collected: a mutant may break its import."""
+        """Report a file that can't be collected: a mutant may break its import."""
         if report.failed:
             row = {"test": report.nodeid, "when": "collect", "outcome": "failed", "seconds": 0}
             row["error"] = report.longreprtext[-2000:]
@@ -50,7 +50,7 @@ class Selection:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Drop and sort what was collected."""
+        """Drop and sort the collected tests."""
         kept = [item for item in items if item.nodeid not in self._left_out]
         for item in kept:
             item.add_marker(pytest.mark.timeout(self._limits.get(item.nodeid, max(self._limits.values()))))
@@ -73,7 +73,7 @@ def write_map(path: Path, arguments: list[str]) -> None:
     """Run all tests with coverage and write, for each line, the tests that reach it (as bits of a number)."""
     reports, data_file = path.with_suffix(".reports"), path.with_suffix(".coverage")
     os.environ["COVERAGE_FILE"] = str(data_file)
-    os.environ["COVERAGE_CORE"] = "ctrace"  # the one that has contexts and sees all threads
+    os.environ["COVERAGE_CORE"] = "ctrace"  # it has contexts and sees all threads
     pytest.main(["--cov", "--cov-report=", "--cov-context=test", *arguments], plugins=[Reports(reports)])
     seconds, failed = read_reports(reports)
     tests = sorted(seconds)
@@ -93,7 +93,7 @@ def write_map(path: Path, arguments: list[str]) -> None:
 
 
 def main() -> int:
-    """Do what the first argument says."""
+    """Run the command that the first argument names."""
     what, *rest = sys.argv[1:]
     if what == "map":
         write_map(Path(rest[0]), rest[1:])

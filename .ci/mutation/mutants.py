@@ -37,7 +37,7 @@ SWAPS: dict[type[ast.AST], tuple[str, str]] = {
     ast.BitOr: ("|", "&"),
     ast.BitAnd: ("&", "|"),
 }
-"""An operator's text, and what it becomes."""
+"""Replacements of operators."""
 
 LOCK = re.compile(r"lock|mutex|condition|semaphore", re.IGNORECASE)
 LOCK_MADE = re.compile(r"(\w+)\b[^=\n]*=\s*(?:threading|asyncio)\.(?:R?Lock|Condition|Semaphore)\(")
@@ -72,7 +72,7 @@ class Mutant:
         return "\n".join(lines)
 
     def compiles(self, source: str) -> bool:
-        """Say whether the changed source is still Python, and another program."""
+        """Check that the changed source is valid and a different program."""
         try:
             return ast.dump(ast.parse(self.applied(source))) != ast.dump(ast.parse(source))
         except SyntaxError:
@@ -141,7 +141,7 @@ class _Finder(ast.NodeVisitor):
         self._add(kind, *self._span(node), new, (node.lineno, node.end_lineno or node.lineno))
 
     def _swap(self, kind: str, left: ast.expr, right: ast.expr, operator: ast.AST) -> None:
-        """Swap the operator that stands between two expressions."""
+        """Swap the operator between two expressions."""
         if type(operator) not in SWAPS:
             return
         old, new = SWAPS[type(operator)]
@@ -156,7 +156,7 @@ class _Finder(ast.NodeVisitor):
     # -- statements
 
     def visit(self, node: ast.AST) -> None:
-        """Remember the statement, and its header alone if it has a body."""
+        """Keep the statement, or only its header if it has a body."""
         if not isinstance(node, ast.stmt) or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             super().visit(node)
             return
@@ -181,17 +181,17 @@ class _Finder(ast.NodeVisitor):
     visit_FunctionDef = visit_AsyncFunctionDef = _visit_function  # noqa: N815  as ast names them
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
-        """Look at its defaults and its body."""
+        """Visit its defaults and its body."""
         for default in (*node.args.defaults, *filter(None, node.args.kw_defaults), node.body):
             self.visit(default)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        """Leave out bases, keywords and decorators: they declare a shape."""
+        """Skip bases, keywords and decorators: they declare a shape."""
         for statement in node.body:
             self.visit(statement)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
-        """Leave out the annotation."""
+        """Skip the annotation."""
         if node.value is not None:
             if not isinstance(node.target, ast.Name):
                 self._replace("statement removed", node, "pass")
@@ -208,7 +208,7 @@ class _Finder(ast.NodeVisitor):
             self.visit(node.value)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
-        """Remove it, and swap its operator."""
+        """Remove the statement, and swap its operator."""
         self._replace("statement removed", node, "pass")
         if type(node.op) in SWAPS and not _is_text(node.value):
             old, new = SWAPS[type(node.op)]
@@ -228,11 +228,11 @@ class _Finder(ast.NodeVisitor):
         self.visit(node.value)
 
     def visit_Raise(self, node: ast.Raise) -> None:
-        """Remove it; what the error says is left alone."""
+        """Remove the statement; the error's text is not mutated."""
         self._replace("raise removed", node, "pass")
 
     def visit_Return(self, node: ast.Return) -> None:
-        """Return nothing; False and None are as good to most callers."""
+        """Return None; most callers treat it like False."""
         if node.value is None:
             return
         if not (isinstance(node.value, ast.Constant) and node.value.value in {None, False}):
@@ -240,11 +240,11 @@ class _Finder(ast.NodeVisitor):
         self.visit(node.value)
 
     def visit_Break(self, node: ast.Break) -> None:
-        """Go on instead."""
+        """Replace it with `continue`."""
         self._replace("break becomes continue", node, "continue")
 
     def visit_Continue(self, node: ast.Continue) -> None:
-        """Stop instead."""
+        """Replace it with `break`."""
         self._replace("continue becomes break", node, "break")
 
     def _force(self, test: ast.expr, *values: str) -> None:
@@ -263,7 +263,7 @@ class _Finder(ast.NodeVisitor):
             self.visit(statement)
 
     def visit_While(self, node: ast.While) -> None:
-        """Never enter the loop; a loop without end would only take time."""
+        """Never enter the loop; an endless loop would only take time."""
         self._force(node.test, "False")
         for statement in (*node.body, *node.orelse):
             self.visit(statement)
@@ -275,7 +275,7 @@ class _Finder(ast.NodeVisitor):
         self.visit(node.orelse)
 
     def visit_comprehension(self, node: ast.comprehension) -> None:
-        """Take all."""
+        """Force the conditions."""
         self.visit(node.iter)
         for test in node.ifs:
             self._force(test, "True")
@@ -334,7 +334,7 @@ class _Finder(ast.NodeVisitor):
             self._replace(f"constant: {node.value} becomes {node.value + 1}", node, str(node.value + 1))
 
     def visit_Call(self, node: ast.Call) -> None:
-        """Leave out a log call's arguments, and the types of ``isinstance`` and ``cast``."""
+        """Skip a log call's arguments, and the types of ``isinstance`` and ``cast``."""
         name = self._text(node.func)
         if LOG_CALL.search(name):
             return
@@ -344,7 +344,7 @@ class _Finder(ast.NodeVisitor):
             self.visit(argument)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
-        """Leave out texts."""
+        """Skip texts."""
 
 
 def _is_text(node: ast.expr) -> bool:

@@ -1,4 +1,7 @@
-"""The tests that may notice a mutant: those that reach its line, then those of its area and those with processes."""
+"""The tests that may kill a mutant.
+
+First come those that reach its line, then those of its area and those that start processes.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
 WITH_PROCESSES = ("subprocess", "forks", "os.fork", "multiprocessing")
 
 LATE_SECONDS = 100.0
-"""The usual seconds of the tests that are a survivor's last chance."""
+"""Usual seconds of the tests that are a survivor's last chance."""
 
 PATIENCE = 120.0
 """The seconds that a test may take beyond ten times its usual time; the tests' own patience is 60 s."""
@@ -29,12 +32,12 @@ PATIENCE = 120.0
 
 @dataclass
 class Coverage:
-    """Which test reaches which line, and how long each takes."""
+    """The lines that each test reaches, and its duration."""
 
     tests: list[str]
     seconds: dict[str, float]
     broken: set[str]
-    """Tests that fail without a mutant; they are not used."""
+    """Tests that fail without a mutant, and are not used."""
     lines: dict[str, dict[int, int]]
     """The tests that reach a line, as bits of a number, by file and line."""
     sound: set[str] = field(default_factory=set)
@@ -51,7 +54,10 @@ class Coverage:
         return cls(tests, dict(raw["tests"]), set(raw["failed"]), lines)
 
     def reaching(self, mutant: Mutant) -> list[str]:
-        """Name the tests that reach a mutant, the fastest first; if it is made at import, those of the file."""
+        """Name the tests that reach a mutant, the fastest first.
+
+        For a mutant in code that runs at import, these are the tests of the file.
+        """
         lines = self.lines.get(mutant.file, {})
         for first, last in mutant.reached_by:
             if bits := _union(lines.get(line, 0) for line in range(first, last + 1)):
@@ -68,7 +74,7 @@ class Coverage:
         return (test for place, test in enumerate(self.tests) if bits >> place & 1)
 
     def fastest_first(self, tests: Iterable[str]) -> list[str]:
-        """Sort by usual time, without those that are broken."""
+        """Sort by usual time, without broken tests."""
         return sorted(set(tests) - self.broken, key=lambda test: (self.seconds[test], test))
 
 
@@ -80,7 +86,10 @@ def _union(bits: Iterable[int]) -> int:
 
 
 def coverage_of(copy: Copy, jobs: int) -> Coverage:
-    """Give the map of the last commit, and make it if needed: what changes only documents needs no new one."""
+    """Give the map of the last commit, made if needed.
+
+    A commit that changes only documents needs no new map.
+    """
     entries = [line for line in git("ls-tree", "HEAD").splitlines() if not line.endswith((".md", "\t.ci", "\tdocs"))]
     key = hashlib.sha256("\n".join(entries).encode()).hexdigest()[:16]
     path = CACHE / f"map-{key}.json"
@@ -104,7 +113,9 @@ def coverage_of(copy: Copy, jobs: int) -> Coverage:
 
 
 def last_chance(file: str, copy: Copy, coverage: Coverage) -> list[str]:
-    """Name fault tests, and tests of a file's area that start processes: coverage does not see all that they reach.
+    """Name fault tests, and tests of a file's area that start processes.
+
+    Coverage does not see all lines that they reach.
 
     Of each test file the same number, the fastest, for as many seconds as a survivor may take.
     """

@@ -35,7 +35,10 @@ class Approved:
     def has(
         self, task_id: str, agent: Address, target: Target | None, action: Action, seen: Observation | None = None
     ) -> bool:
-        """Return whether an action on the current observation is approved for the task."""
+        """Return whether an action is approved for the task.
+
+        Its approval holds for the current observation.
+        """
         with self._lock:
             return _key(agent, target, action, seen) in self._tasks.get(task_id, ())
 

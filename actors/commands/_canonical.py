@@ -1,4 +1,7 @@
-"""Canonical form of arguments: equal values have equal texts, however a model wrote them."""
+"""Canonical form of arguments.
+
+Equal values have equal texts, however a model wrote them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ _TEXT = frozenset({"string", "null"})
 
 
 def canonical(value: JsonValue) -> JsonValue:
-    """Convert whole floats to integers, also in lists and objects: ``1e3`` becomes ``1000``."""
+    """Convert whole floats to integers, also in lists and objects.
+
+    ``1e3`` becomes ``1000``.
+    """
     if isinstance(value, float) and value.is_integer() and abs(value) <= EXACT_FLOATS:
         return int(value)
     if isinstance(value, dict):
@@ -35,7 +41,10 @@ def canonical(value: JsonValue) -> JsonValue:
 
 
 def settled(value: Any) -> Any:
-    """Normalize Python values that have several notations: decimals, and times in other time zones."""
+    """Normalize Python values that have several notations.
+
+    They are decimals, and times in other time zones.
+    """
     if isinstance(value, BaseModel):
         value = value.model_dump()
     if isinstance(value, dict):
@@ -51,7 +60,10 @@ def settled(value: Any) -> Any:
 
 
 def text_of(value: JsonValue) -> str:
-    """Return the text that rules match: a string unchanged, any other value as JSON."""
+    """Return the text that rules match.
+
+    A string is unchanged, any other value is written as JSON.
+    """
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
@@ -79,7 +91,10 @@ def by_schema(
 
 
 def _merged(schema: Any, root: Mapping[str, Any], left: int) -> dict[str, Any]:
-    """Merge a schema with the schemas in its `$ref` and `allOf`; its own keywords win."""
+    """Merge a schema with the schemas in its `$ref` and `allOf`.
+
+    Its own keywords win.
+    """
     if not isinstance(schema, dict) or left == 0:
         return {}
     merged: dict[str, Any] = {}
@@ -92,7 +107,10 @@ def _merged(schema: Any, root: Mapping[str, Any], left: int) -> dict[str, Any]:
 
 
 def _value(schema: Any, value: JsonValue, root: Mapping[str, Any], left: int) -> tuple[JsonValue, bool]:
-    """Return a value in canonical form, and whether the schema declares the type of each part."""
+    """Return a value in canonical form.
+
+    The second result tells whether the schema declares the type of each part.
+    """
     if not isinstance(schema, dict) or left == 0:
         return canonical(value), False
     if "$ref" in schema:
@@ -129,7 +147,10 @@ def _of_branches(
 
 
 def _pointed_at(reference: str, root: Mapping[str, Any]) -> Any:
-    """Resolve a reference within the root; None if it points outside or nowhere."""
+    """Resolve a reference within the root.
+
+    None if it points outside or nowhere.
+    """
     if not reference.startswith("#/"):
         return root if reference == "#" else None
     place: Any = root

@@ -126,7 +126,10 @@ class Dispatcher:
         )
 
     def report(self, command: Command, lease: Lease, result: CommandResult) -> None:
-        """Emit the event for a command's outcome, also if it was not run."""
+        """Emit the event for a command's outcome.
+
+        It is emitted also if the command was not run.
+        """
         self._stream.emit(
             EventName.COMMAND_ENDED,
             task_id=command.task_id,
@@ -145,7 +148,9 @@ class Dispatcher:
 
 
 def _mended(value: object) -> JsonValue:
-    """Repair an answer that does not survive a JSON round trip, such as lone surrogates.
+    """Repair an answer that does not survive a JSON round trip.
+
+    An example is one with lone surrogates.
 
     Raises:
         ValueError: If it can't be serialized at all; the message gives the reason.
@@ -155,10 +160,10 @@ def _mended(value: object) -> JsonValue:
         _JSON.validate_json(_JSON.dump_json(answer))
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]["msg"]
-        msg = f"it answered with what can't be written down: {problem}"
+        msg = f"its answer can't be serialized: {problem}"
         raise ValueError(msg) from error
     except ValueError as error:
-        msg = f"it answered with what can't be written down: {error}"
+        msg = f"its answer can't be serialized: {error}"
         raise ValueError(msg) from error
     return answer
 

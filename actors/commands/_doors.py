@@ -1,4 +1,7 @@
-"""Tools that let HostAgents open and close targets, for servers with `start` and `stop`."""
+"""Tools that let HostAgents open and close targets.
+
+They exist for servers with `start` and `stop`.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,10 @@ def doors(server: Server) -> tuple[ServerTool, ...]:
 
 
 def _has(server: Server, method: str) -> bool:
-    """Return whether a server overrides a method; a tool of the same name does not count."""
+    """Return whether a server overrides a method.
+
+    A tool of the same name does not count.
+    """
     own, inherited = getattr(type(server), method), getattr(Server, method)
     return own is not inherited and not any(entry.tool.fn == getattr(server, method) for entry in server.tools())
 
@@ -63,9 +69,10 @@ def _door(name: str, function: Any, description: str) -> ServerTool:
 
 
 class Door(LocalTool):
-    """Opens or closes a target on its group's lane, once no agent holds the group's lease.
+    """Opens or closes a target on its group's lane.
 
-    A new window takes the focus. Between two calls of another agent, that would send its keys to the wrong window.
+    It waits until no agent holds the group's lease. A new window takes the focus. Between two calls of another agent,
+    that would send its keys to the wrong window.
     """
 
     async def call(self, arguments: Mapping[str, JsonValue], guard: EffectGuard) -> JsonValue:
@@ -101,7 +108,10 @@ class Door(LocalTool):
         return None
 
     async def _target_called(self, name: str, guard: EffectGuard) -> Target:
-        """Find a target by id among those that the call's task may see."""
+        """Find a target by id.
+
+        The call's task must be allowed to see the target.
+        """
         task_id = "" if guard.command is None else guard.command.task_id
         session = None if guard.keeper is None else guard.keeper.session
         listed: tuple[Target, ...] = await self._ask(self._server.targets)

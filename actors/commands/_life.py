@@ -24,7 +24,10 @@ _PILLOW = functools.partial(Need.package, "PIL", "pip install 'callboard[picture
 
 
 class ServerLife:
-    """Opens and closes the servers of one supervisor. Blocks; for the host program's threads."""
+    """Opens and closes the servers of one supervisor.
+
+    Blocks; for the host program's threads.
+    """
 
     def __init__(
         self,
@@ -34,7 +37,10 @@ class ServerLife:
         journal: Path | None,
         elapsed: Callable[[], Seconds] = time.monotonic,
     ) -> None:
-        """Create it; `journal` is the journal's file, if there is one, and `elapsed` reads the supervisor's clock."""
+        """Create it.
+
+        `journal` is the journal's file, if there is one, and `elapsed` reads the supervisor's clock.
+        """
         self._servers = tuple(servers)
         self._stages = {server.name: Stage(server.name, journal, elapsed) for server in servers}
         self._lanes = lanes
@@ -65,7 +71,10 @@ class ServerLife:
             raise SettingsError(msg) from next(iter(failed.values()))
 
     def close(self, seconds: Seconds) -> tuple[str, ...]:
-        """Close all servers in reverse order. Returns the names of those that timed out or failed."""
+        """Close all servers in reverse order.
+
+        Returns the names of those that timed out or failed.
+        """
         left = []
         for server in reversed(self._servers):
             if type(server).close is not Server.close:
@@ -82,7 +91,10 @@ class ServerLife:
         return tuple(server for server in self._servers if server.closes_after is not None)
 
     def tell_owners(self, server: Server, tell: Callable[[str], None]) -> None:
-        """Report conversations with open targets to `tell`, on the event loop's thread. Does not wait."""
+        """Report conversations with open targets to `tell`.
+
+        `tell` runs on the event loop's thread. Does not wait.
+        """
 
         async def look() -> None:
             for owner in {target.owner for target in await self._listed(server)} - {""}:
@@ -104,7 +116,7 @@ class ServerLife:
         try:
             return await self._lanes.run(server.lane(None), server.targets)
         except Exception as error:  # third-party code boundary: the server's own code
-            _log.warning("what %s has open could not be listed: %s", server.name, reason_of(error))
+            _log.warning("the open targets of %s could not be listed: %s", server.name, reason_of(error))
             return ()
 
     async def _stopped(self, server: Server, target: Target) -> None:

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 
 
 class TargetLookup:
-    """Lists the targets of all servers, each on its lane. Blocks; for the host program's threads."""
+    """Lists the targets of all servers, each on its lane.
+
+    Blocks; for the host program's threads.
+    """
 
     def __init__(
         self,
@@ -36,7 +39,10 @@ class TargetLookup:
         seconds: Seconds,
         kinds: Collection[str] = tuple(AgentKind),
     ) -> None:
-        """Create it; `seconds` limits each server, `kinds` are the agents that targets are offered to."""
+        """Create it.
+
+        `seconds` limits each server, `kinds` are the agents that targets are offered to.
+        """
         self._kinds = kinds
         self._servers = servers
         self._lanes = lanes
@@ -78,7 +84,10 @@ class TargetLookup:
                 raise SettingsError(msg)
 
     def _listed(self) -> tuple[tuple[Target, ...], BaseException | None]:
-        """List all servers' targets, each within a time limit; failed servers do not hide the others."""
+        """List all servers' targets, each within a time limit.
+
+        Failed servers do not hide the others.
+        """
         refuse_own_thread("looking for targets")
         asked = [
             (server, self._lanes.submit(server.lane(None) or server.name, server.targets)) for server in self._servers

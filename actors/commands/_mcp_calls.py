@@ -1,4 +1,7 @@
-"""Running calls of an MCP server, and the forms that it asks a person to fill in."""
+"""Calls of an MCP server, and its forms.
+
+The server asks a person to fill in the forms.
+"""
 
 from __future__ import annotations
 
@@ -62,7 +65,10 @@ class RunningCalls:
                 asking.cancel()
 
     async def elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        """Ask a person to fill in the server's form, or decline it with an event."""
+        """Ask a person to fill in the server's form.
+
+        A declined form is reported by an event.
+        """
         call = _current.get() or (self._running[0] if len(self._running) == 1 else None)
         try:
             return await self._asked(call, params)
@@ -75,7 +81,7 @@ class RunningCalls:
 
     async def _asked(self, call: _Running | None, params: ElicitRequestParams) -> ElicitResult:
         if not self._asks:
-            msg = "system.ask_question is off: nobody will answer"
+            msg = "system.ask_question is off: no person will answer"
             raise DeclinedError(msg)
         if call is None:
             msg = f"{len(self._running) or 'no'} calls are running, and nothing tells which one it belongs to"

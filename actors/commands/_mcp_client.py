@@ -88,7 +88,7 @@ class McpSession:
         self._starting: asyncio.Future[McpConnection] | None = None
         """Restarts the server for callers that list its target."""
         self._starting_since = 0.0
-        self._anew: deque[float] = deque()
+        self._restarts: deque[float] = deque()
         """Times of its restarts within the period."""
         self._answers: dict[bytes, bytes] = {}
         """The digest of the latest answer, by the digest of the call."""
@@ -137,13 +137,18 @@ class McpSession:
         )
 
     def unknown_tools(self) -> Iterator[str]:
-        """Report tools in the settings that the server lacks, each with the nearest name."""
+        """Report tools in the settings that the server lacks.
+
+        Each comes with the nearest name.
+        """
         names = [tool.name for tool in self._tools]
         for name in self._server.tools.keys() - set(names):
             yield f"mcpServers.{self.name}.tools: the server has no tool {name!r}{nearest(name, names)}"
 
     async def call(self, tool: str, arguments: Mapping[str, JsonValue], guard: EffectGuard | None = None) -> JsonValue:
-        """Call a tool over the protocol; `guard` receives the answer's pictures and the progress.
+        """Call a tool over the protocol.
+
+        `guard` receives the answer's pictures and the progress.
 
         Raises:
             ToolFailure: If the tool answered with an error.
@@ -163,7 +168,10 @@ class McpSession:
         return answer.value
 
     def _compare(self, call: object, answer: Answer) -> None:
-        """Count an answer that differs from the same call's last one: the server's state changed."""
+        """Count an answer that differs from the same call's last one.
+
+        The server's state has then changed.
+        """
         key, answered = (hashlib.sha256(repr(each).encode()) for each in (call, answer.value))
         for picture in answer.pictures:
             answered.update(picture)
@@ -174,9 +182,10 @@ class McpSession:
             del self._answers[next(iter(self._answers))]
 
     async def check(self) -> None:
-        """Check the connection; restart a lost server, even if the caller stops waiting.
+        """Check the connection.
 
-        A caller that lists targets may not need this server, so it must not wait for it as long as a call may.
+        A lost server is restarted, even if the caller stops waiting. A caller that lists targets may not need this
+        server, so it must not wait for it as long as a call may.
 
         Raises:
             ConnectionError: If the server is not connected, or still restarting.
@@ -212,7 +221,7 @@ class McpSession:
                 try:
                     await self._connection.open()
                 except Exception as error:
-                    msg = f"the MCP server {self.name} went away, and there is no connection again: {reason_of(error)}"
+                    msg = f"the MCP server {self.name} went away, and reconnecting failed: {reason_of(error)}"
                     raise ConnectionError(msg) from error
             return self._connection
 
@@ -223,17 +232,20 @@ class McpSession:
             ConnectionError: If there were too many within the period.
         """
         supervision, now = self._settings.supervision, time.monotonic()
-        while self._anew and self._anew[0] <= now - supervision.period:
-            self._anew.popleft()
-        if len(self._anew) >= supervision.intensity:
-            tried = f"{len(self._anew)} times within {supervision.period:g} s" if self._anew else "never"
-            msg = f"the MCP server {self.name} went away; it was started anew {tried}, and is not once more for now"
+        while self._restarts and self._restarts[0] <= now - supervision.period:
+            self._restarts.popleft()
+        if len(self._restarts) >= supervision.intensity:
+            tried = f"{len(self._restarts)} times within {supervision.period:g} s" if self._restarts else "never"
+            msg = f"the MCP server {self.name} went away; it was restarted {tried}, and is not restarted again for now"
             raise ConnectionError(msg)
-        self._anew.append(now)
+        self._restarts.append(now)
 
 
 def _progress_of(guard: EffectGuard | None) -> ProgressFnT | None:
-    """Make a callback that reports a server's progress as the call's; None without a keeper."""
+    """Make a callback that reports a server's progress as the call's.
+
+    None without a keeper.
+    """
     if guard is None or guard.keeper is None:
         return None
     with guard.active():
@@ -274,10 +286,10 @@ _BRANCHES = ("allOf", "anyOf", "oneOf")
 
 
 def _offered_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Make the schema for models: without nulls, and open if branches declare parameters.
+    """Make the schema for models.
 
-    Most servers omit `additionalProperties` and accept no further parameters. Their schemas are left without it, so
-    that all arguments have types.
+    It is without nulls, and open if branches declare parameters. Most servers omit `additionalProperties` and accept no
+    further parameters. Their schemas are left without it, so that all arguments have types.
     """
     kept = {key: part for key, part in schema.items() if part is not None}
     try:
@@ -288,7 +300,10 @@ def _offered_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _declares_elsewhere(schema: Mapping[str, Any]) -> bool:
-    """Return whether a reference or a branch may declare parameters beyond the schema's own."""
+    """Return whether other parts of a schema may declare parameters.
+
+    The parts are references and branches.
+    """
     own = schema.get("properties", {})
     branches = [branch for name in _BRANCHES for branch in schema.get(name, ())]
     branches += [schema[name] for name in ("then", "else") if name in schema]
@@ -303,7 +318,10 @@ def _declares_elsewhere(schema: Mapping[str, Any]) -> bool:
 
 
 class RemoteTool(BoundTool):
-    """A tool of a third-party server. It has no surface, so nothing can be bound or rechecked."""
+    """A tool of a third-party server.
+
+    It has no surface, so nothing can be bound or rechecked.
+    """
 
     def __init__(self, session: McpSession, tool: Tool, given: McpTool = _PLAIN) -> None:
         self._session = session
@@ -348,7 +366,10 @@ class RemoteTool(BoundTool):
         return frozenset() if given is not None and given.destructive_hint is False else frozenset({Hazard.DELETES})
 
     def check(self, arguments: Mapping[str, JsonValue]) -> str | None:
-        """Describe the error in arguments; unknown ones are accepted unless the schema forbids them."""
+        """Describe the error in arguments.
+
+        Unknown ones are accepted unless the schema forbids them.
+        """
         silent = "additionalProperties" not in self.info.schema
         return self._check(arguments) if silent else super().check(arguments)
 

@@ -42,7 +42,10 @@ CHECK_SECONDS = 5.0
 
 
 class ConnectionLostError(ToolFailure):
-    """The connection ended during a call, or the answer is unreadable: the call's outcome is unknown."""
+    """The outcome of a call is unknown.
+
+    The connection ended during the call, or the answer is unreadable.
+    """
 
 
 class About(NamedTuple):
@@ -54,7 +57,10 @@ class About(NamedTuple):
 
 
 class McpConnection:
-    """A client of one server. Its own task opens and closes it; any task on the loop may call tools."""
+    """A client of one server.
+
+    Its own task opens and closes it; any task on the loop may call tools.
+    """
 
     def __init__(self, name: str, server: McpServer, settings: Settings, tell: Tell, elicit: ElicitationFnT) -> None:
         self.tools: tuple[Tool, ...] = ()
@@ -142,7 +148,10 @@ class McpConnection:
             not_sent.reset(before)
 
     def _failure(self, error: MCPError, failed: list[Exception]) -> Exception | None:
-        """Translate an error that the client raised itself; None for a server's own error."""
+        """Translate an error that the client raised itself.
+
+        None for a server's own error.
+        """
         server = f"the MCP server {self._name}"
         if failed:
             self._lose()
@@ -161,7 +170,10 @@ class McpConnection:
         return ConnectionLostError(f"{server} {how}")
 
     async def check(self) -> None:
-        """Check the connection after a timed-out call; without an answer it counts as lost."""
+        """Check the connection after a timed-out call.
+
+        Without an answer it counts as lost.
+        """
         if self._client is None or not self.connected:
             return
         try:
@@ -224,7 +236,10 @@ class McpConnection:
 async def _listened(
     transport: AbstractAsyncContextManager[TransportStreams], ended: Callable[[], None]
 ) -> AsyncIterator[TransportStreams]:
-    """Wrap a transport to call `ended` when its other side closes; a client reports it only on the next call."""
+    """Wrap a transport to call `ended` when its other side closes.
+
+    A client reports it only on the next call.
+    """
     async with transport as (read, write):
         yield _Ears(read, ended), write
 

@@ -1,4 +1,7 @@
-"""Bounded content of third-party tools' answers: pictures are kept, all else becomes JSON or text."""
+"""Bounded content of third-party tools' answers.
+
+Pictures are kept; all else becomes JSON or text.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,10 @@ def answer_of(result: CallToolResult) -> Answer:
 
 
 def _words(block: ContentBlock, pictures: list[bytes]) -> str:
-    """Describe a part of an answer as text; a valid picture is added to `pictures`."""
+    """Describe a part of an answer as text.
+
+    A valid picture is added to `pictures`.
+    """
     match block:
         case TextContent():
             return block.text
@@ -108,7 +114,7 @@ def _short(text: str) -> str:
 
 
 def _cut(text: str) -> str:
-    """Truncate a text that is too long, with a note at its end."""
+    """Truncate a text that is too long, with a final note."""
     if len(text) <= MOST_CHARACTERS:
         return text
     return f"{text[:MOST_CHARACTERS]}… [cut: {len(text) - MOST_CHARACTERS} of {len(text)} characters are left out]"

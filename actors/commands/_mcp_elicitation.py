@@ -1,4 +1,4 @@
-"""Forms that an MCP server asks a person to fill in during a call."""
+"""Forms of MCP servers for a person, during a call."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ _LONGEST = 1_000
 
 
 class DeclinedError(Exception):
-    """The form is not shown, or its answer not sent; the message gives the reason."""
+    """The form is not shown, or its answer not sent.
+
+    The message gives the reason.
+    """
 
 
 @dataclass(frozen=True)
@@ -78,21 +81,22 @@ class _Field:
 
 
 async def fill_in(server: str, tool: str, params: ElicitRequestParams, ask: Ask) -> ElicitResult:
-    """Ask a person whether to fill in a form, and then for its fields.
+    """Ask a person whether to fill in a form.
 
-    The fields are asked for at most `TRIES` times in all; if the answers still do not fit, the form is cancelled.
+    If the person agrees, ask for its fields. The fields are asked for at most `TRIES` times in all; if the answers
+    still do not fit, the form is cancelled.
 
     Raises:
         DeclinedError: If the form must not or can't be shown.
         ValueError: If an answer contains a secret, which must not reach the server.
     """
     if not isinstance(params, ElicitRequestFormParams):
-        msg = "it wants a person to open an address, which no agent passes on"
+        msg = "it asks a person to open an address, and agents do not pass addresses on"
         raise DeclinedError(msg)
     fields = _fields(params.requested_schema)
     first = (
-        f"The MCP server {server!r} asks while it runs {tool}: {_short(params.message)!r}. "
-        "What you answer goes to that server: give no password and no key."
+        f"The MCP server {server!r} asks during the call of {tool}: {_short(params.message)!r}. "
+        "Your answer goes to that server: enter no password and no key."
     )
     answers = await ask((AskedQuestion(text=encodable(first), choices=(ANSWER, DECLINE, CANCEL)),))
     if answers is None or answers[0] != ANSWER:
@@ -134,7 +138,7 @@ def _fields(schema: Mapping[str, Any]) -> list[_Field]:
         for field in fields:
             field.question("")
     except (AttributeError, TypeError, ValueError) as error:
-        msg = "its form has not the form that the protocol says"
+        msg = "its form does not follow the protocol"
         raise DeclinedError(msg) from error
     for field in fields:
         words = (field.name, str(field.schema.get("title", "")))

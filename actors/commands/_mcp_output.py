@@ -1,4 +1,7 @@
-"""Log the standard error, stray output and exit code of a program that serves MCP."""
+"""Log the output and the exit code of an MCP program.
+
+The output is its standard error, and stray lines of its standard output.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,16 @@ _CHUNK = 65_536
 
 
 class ProgramLog:
-    """The output of one run of a program. Runs on the event loop."""
+    """The output of one run of a program.
+
+    Runs on the event loop.
+    """
 
     def __init__(self, tell: Callable[[str, int], None]) -> None:
-        """Create it; `tell` receives each line of standard error, and the number of lines dropped before it."""
+        """Create it.
+
+        `tell` receives each line of standard error, and the number of lines dropped before it.
+        """
         self._tell = tell
         self._line = bytearray()
         self._second = -1.0
@@ -38,7 +47,10 @@ class ProgramLog:
         """The exit code, negative for a signal; None if the program did not end by itself."""
 
     async def read(self, stream: asyncio.StreamReader) -> None:
-        """Read standard error to its end, so that the program never blocks on a full pipe."""
+        """Read standard error to its end.
+
+        The program then never blocks on a full pipe.
+        """
         while chunk := await stream.read(_CHUNK):
             *lines, rest = chunk.split(b"\n")
             for line in lines:

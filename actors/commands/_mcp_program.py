@@ -1,4 +1,7 @@
-"""The program that starts a third-party MCP server, and the command that installs it."""
+"""The program that starts a third-party MCP server.
+
+It comes with the command that installs it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ _BROUGHT_BY = {
 
 
 def program_needed(server: McpServer) -> tuple[Need, ...]:
-    """Return the program that a server needs; none for HTTP or a relative path."""
+    """Return the program that a server needs.
+
+    None for HTTP or a relative path.
+    """
     command = server.command
     if command is None or (os.path.dirname(command) and not Path(command).is_absolute()):  # noqa: PTH120 - ./server
         return ()

@@ -1,4 +1,7 @@
-"""A third-party MCP server as a target, whose tools are for the agent that works on it."""
+"""A third-party MCP server as a target.
+
+Its tools are for the agent that works on it.
+"""
 
 from __future__ import annotations
 
@@ -64,9 +67,15 @@ class McpSurface(Server):
         return self._observation.model_copy(update={"fingerprint": self.fingerprint(target)})
 
     def fingerprint(self, target: Target) -> str:
-        """Combine the digest of the server's description with the count of changed answers."""
+        """Combine the description's digest with the count of changed answers.
+
+        The description is the server's.
+        """
         return f"{self._said}-{self._session.changes}"
 
     def busy(self, target: Target) -> bool:
-        """Return False: nothing of the server's work is visible, so no observation has to wait."""
+        """Return False.
+
+        Nothing of the server's work is visible, so no observation has to wait.
+        """
         return False

@@ -1,4 +1,7 @@
-"""Transports for MCP servers, with bounded messages; long ones are parsed on another thread."""
+"""Transports for MCP servers, with bounded messages.
+
+Long messages are parsed on another thread.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,10 @@ async def over_stdio(program: Program, max_bytes: int, log: ProgramLog) -> Async
 
 
 async def _ended(ending: Any) -> None:
-    """Finish `ending` even if this task is cancelled, so that no program is left running."""
+    """Finish `ending` even if this task is cancelled.
+
+    Then no program is left running.
+    """
     work = asyncio.ensure_future(ending)
     cancelled = None
     while not work.done():
@@ -100,7 +106,10 @@ async def _ended(ending: Any) -> None:
 async def _hear(
     process: asyncio.subprocess.Process, heard: MemoryObjectSendStream[SessionMessage | Exception], log: ProgramLog
 ) -> None:
-    """Forward a program's messages until its output ends or a line is too long."""
+    """Forward a program's messages.
+
+    Ends with its output, or at a line that is too long.
+    """
     if process.stdout is None:
         return
     async with heard:
@@ -113,7 +122,10 @@ async def _hear(
 
 
 async def _line_of(stream: asyncio.StreamReader, log: ProgramLog) -> bytes:
-    """Read a line; one that is too long is recorded and treated as the end."""
+    """Read a line.
+
+    One that is too long is recorded and treated as the end.
+    """
     try:
         return await stream.readline()
     except ValueError:
@@ -133,7 +145,10 @@ async def _tell(
     told: MemoryObjectReceiveStream[SessionMessage],
     heard: MemoryObjectSendStream[SessionMessage | Exception],
 ) -> None:
-    """Write messages to the program; if it no longer reads, the connection is closed."""
+    """Write messages to the program.
+
+    If it no longer reads, the connection is closed.
+    """
     if process.stdin is None:
         return
     try:
@@ -150,7 +165,10 @@ async def _end(
     noise: Sequence[asyncio.Task[None]],
     log: ProgramLog,
 ) -> None:
-    """Close a program's input and wait for its exit; then terminate it with its children, then kill."""
+    """Close a program's input and wait for its exit.
+
+    Then terminate it with its children, then kill them.
+    """
     if process.stdin is not None:
         process.stdin.close()
     for ask in (None, signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
@@ -172,7 +190,10 @@ async def _end(
 
 
 async def _left(process: asyncio.subprocess.Process) -> None:
-    """Wait for the process only; `wait` also waits for its output, which a child may hold open."""
+    """Wait for the process only.
+
+    `wait` also waits for its output, which a child may hold open.
+    """
     while process.returncode is None:  # noqa: ASYNC110 - nothing tells
         await asyncio.sleep(0.01)
 
@@ -190,7 +211,10 @@ not_sent: contextvars.ContextVar[list[Exception] | None] = contextvars.ContextVa
 
 
 class BoundedTransport(httpx2.AsyncBaseTransport):
-    """HTTP with bounded bodies, which reports requests that could not be sent in `not_sent`."""
+    """HTTP with bounded bodies.
+
+    It reports requests that could not be sent in `not_sent`.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         self._inner = httpx2.AsyncHTTPTransport()

@@ -54,18 +54,21 @@ def _refused(error: MCPError, request: str, program: ProgramLog | None) -> str:
     unknown = f"it does not know the request `{request}`"
     known = {
         METHOD_NOT_FOUND: f"{unknown}: it has no tools" if request == LISTING else f"{unknown}, {_OTHER}",
-        UNSUPPORTED_PROTOCOL_VERSION: "it speaks no version of the protocol that this client does",
+        UNSUPPORTED_PROTOCOL_VERSION: "it supports no version of the protocol that this client supports",
     }
     return known.get(error.code) or f"it answered `{request}` with an error: {error.message}"
 
 
 def foreign(error: MCPError) -> str:
-    """Describe an HTTP answer that is not a message of the protocol; else empty."""
+    """Describe an HTTP answer that is not a protocol message.
+
+    Empty for any other answer.
+    """
     what, _, kind = error.message.partition(": ")
     if what == "Unexpected content type":
-        return f"is no message of the protocol, but {kind or 'nothing'}"
+        return f"is not a message of the protocol, but {kind or 'nothing'}"
     return (
-        "is no message of the protocol"
+        "is not a message of the protocol"
         if what in {"Failed to parse JSON response", "Failed to parse SSE message"}
         else ""
     )

@@ -63,7 +63,10 @@ _ALLOWED = Ruling(Verdict.ALLOW, "no rule matches")
 
 
 class Policy:
-    """Ordered rules: the first match decides; a call without a match is allowed."""
+    """Ordered rules.
+
+    The first match decides; a call without a match is allowed.
+    """
 
     def __init__(self, rules: tuple[PolicyRule, ...], *, explain: bool = False) -> None:
         self.rules = rules
@@ -82,7 +85,10 @@ class Policy:
     def _find(
         self, agent: Address, tool: str, effect: Effect, hazards: frozenset[Hazard]
     ) -> tuple[tuple[PolicyRule, Ruling], ...]:
-        """Return the rules that match some calls of a tool, up to the first that matches all."""
+        """Return the rules that match some calls of a tool.
+
+        They end with the first that matches all calls.
+        """
         found = []
         for number, rule in enumerate(self.rules, 1):
             if _may_match(rule, agent, tool, effect, hazards):
@@ -100,7 +106,10 @@ def matches(rule: PolicyRule, agent: Address, tool: ToolInfo, facts: Facts) -> b
 
 
 def _may_match(rule: PolicyRule, agent: Address, tool: str, effect: Effect, hazards: frozenset[Hazard]) -> bool:
-    """Return whether a rule matches calls of a tool, apart from arguments and resources."""
+    """Return whether a rule may match a tool's calls.
+
+    Arguments and resources are not considered.
+    """
     kind, _, rest = agent.partition("/")
     application = rest.partition("/")[0] if kind == "app" else ""
     return (
@@ -135,7 +144,10 @@ def _has(rule: PolicyRule, facts: Facts, name: str, pattern: str) -> bool:
 
 
 def _touches(rule: PolicyRule, facts: Facts) -> bool:
-    """Return whether a rule matches a call's resources: all of them for `allow`, else any."""
+    """Return whether a rule matches a call's resources.
+
+    All of them must match for `allow`, else any.
+    """
     found = [
         {_coverage(pattern, resource, known) for pattern in rule.resource}
         for resource, known in facts.resources.items()

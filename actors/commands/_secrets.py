@@ -1,4 +1,7 @@
-"""Secret values: models, people and records see only their names, tools receive the values."""
+"""Secret values.
+
+Models, people and records see only their names; tools receive the values.
+"""
 
 from __future__ import annotations
 
@@ -36,17 +39,23 @@ _T = TypeVar("_T")
 
 
 class UnknownSecretError(Exception):
-    """A tool's argument names a secret that does not exist, or that was lost with a restart."""
+    """A tool's argument names an unknown secret.
+
+    It does not exist, or was lost with a restart.
+    """
 
 
 class SecretRefusedError(ToolError):
-    """A model's answer names a secret where it is not granted; the message is for the model."""
+    """A model's answer names a secret where it is not granted.
+
+    The message is for the model.
+    """
 
     def __init__(self, name: str, tool: str, parameter: str) -> None:
         self.name, self.parameter = name, parameter
         super().__init__(
-            f"the secret {name!r} is not granted to {tool}, argument {parameter!r}, here: it was not put in. "
-            "Who gave it has to grant it for that; leave it out, or say what is missing"
+            f"the secret {name!r} is not granted to {tool}, argument {parameter!r}, here: it was not inserted. "
+            "Its owner has to grant it for that; leave it out, or report what is missing"
         )
 
 
@@ -79,14 +88,17 @@ def _fits(patterns: tuple[str, ...], *names: str) -> bool:
 
 
 class Secrets:
-    """The secrets of the operator and of the tasks that are not over. Thread-safe.
+    """The secrets of the operator and of the unfinished tasks.
 
-    The reference ``${secret:NAME}`` in a tool's argument stands for a value: anywhere if a program wrote it, and where
-    it is granted in a model's answer. In tools' answers and observations, references replace the values.
+    Thread-safe. The reference ``${secret:NAME}`` in a tool's argument stands for a value: anywhere if a program wrote
+    it, and where it is granted in a model's answer. In tools' answers and observations, references replace the values.
     """
 
     def __init__(self, operators: Mapping[str, Secret], keys: Iterable[str] = ()) -> None:
-        """Create them; all tasks may use the operator's, none may use `keys`. A task's own take precedence."""
+        """Create them.
+
+        All tasks may use the operator's, none may use `keys`. A task's own take precedence.
+        """
         self._operators = dict(operators)
         self._keys = dict.fromkeys(keys, MASK)
         self._tasks: dict[str, dict[str, Secret]] = {}
@@ -114,7 +126,10 @@ class Secrets:
             self.known = bool(self._operators or self._shared or self._redactors)
 
     def cover(self, task_id: str, target: str, control: str) -> None:
-        """Record a control that a task puts a secret into; pictures hide it while the task runs."""
+        """Record a control that a task puts a secret into.
+
+        Pictures hide it while the task runs.
+        """
         with self._lock:
             self._covered.setdefault(task_id, set()).add((target, control))
 
@@ -136,7 +151,10 @@ class Secrets:
     def granted(
         self, task_id: str, places: Sequence[tuple[Place, Iterable[str]]]
     ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """List the secrets granted to some calls, each with its places: ``tool, argument``."""
+        """List the secrets granted to some calls.
+
+        Each comes with its places: ``tool, argument``.
+        """
         found = (
             (
                 name,
@@ -173,8 +191,8 @@ class Secrets:
             if mark[1] not in known:
                 there = ", ".join(known) or "none"
                 msg = (
-                    f"there is no secret {mark[1]!r}; there are: {there}. A task's own secrets are not written down, "
-                    "and are lost with the process; those of the settings are there again"
+                    f"there is no secret {mark[1]!r}; there are: {there}. A task's own secrets are not stored, "
+                    "and are lost with the process; those of the settings are available again"
                 )
                 raise UnknownSecretError(msg)
             return known[mark[1]].value.get_secret_value()
@@ -191,10 +209,11 @@ class Secrets:
         return _redacted(redactor, message) if redactor.known else message
 
     def decided(self, task_id: str, decision: Decision, *, program: bool) -> Decision:
-        """Redact a decision. `fill` puts the values back where references may stand for them.
+        """Redact a decision.
 
-        A model may have read a value from a picture. Once replaced by a reference, it is used only where it is
-        granted. Short values in a model's arguments are left, since a model may write them by chance.
+        `fill` puts the values back where references may stand for them. A model may have read a value from a picture.
+        Once replaced by a reference, it is used only where it is granted. Short values in a model's arguments are left,
+        since a model may write them by chance.
         """
         redacted = self.redact(task_id, decision)
         if redacted.actions == decision.actions:
@@ -204,7 +223,10 @@ class Secrets:
         return redacted.model_copy(update={"actions": actions})
 
     def redactor(self, task_id: str) -> Redactor:
-        """Return the redactor of a task. Takes no lock, since `dict.get` is atomic."""
+        """Return the redactor of a task.
+
+        Takes no lock, since `dict.get` is atomic.
+        """
         return self._redactors.get(task_id, self._shared)
 
     def in_target(self, task_id: str, target: Target) -> bool:
@@ -228,13 +250,16 @@ class Secrets:
             held = _holder(secrets, names)
             if held is not None:
                 msg = (
-                    f"this task can't be taken: its {what} holds the secret {held!r}, and names stand in journal, log "
+                    f"this task is refused: its {what} contains the secret {held!r}, and names appear in journal, log "
                     "and events: choose another one"
                 )
                 raise ValueError(msg)
 
     def as_kept(self, task: Task, of: Task | None = None) -> Task:
-        """Redact a task's own secrets and the operator's in the task, or in `of`, a possible duplicate."""
+        """Redact a task's own secrets and the operator's.
+
+        They are redacted in the task, or in `of`, a possible duplicate.
+        """
         return _redacted(self._redactor(_own(task)), of if of is not None else task)
 
     def _redactor(self, own: Mapping[str, Secret]) -> Redactor:
@@ -258,7 +283,10 @@ def _names_of(target: Target) -> list[str]:
 
 
 def _holder(secrets: Mapping[str, Secret], names: Iterable[str]) -> str | None:
-    """Find a secret whose value is contained in one of some names; None if there is none."""
+    """Find a secret whose value is contained in a name.
+
+    None if no name contains one.
+    """
     for name, secret in secrets.items():
         value = secret.value.get_secret_value()
         if len(value) >= SHORTEST_IN_NAME and any(value in each for each in names):
@@ -279,7 +307,10 @@ def _redacted(redactor: Redactor, message: _T) -> _T:
 
 @functools.lru_cache(maxsize=64)
 def _digest(key: str, salt: str) -> str:
-    """Hash a key slowly; cached, as the submitter computes it before the switchboard needs it."""
+    """Hash a key slowly.
+
+    Cached, as the submitter computes it before the root needs it.
+    """
     return f"secret:{hashlib.pbkdf2_hmac('sha256', key.encode(), salt.encode(), KEY_ROUNDS).hex()}"
 
 

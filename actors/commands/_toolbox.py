@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 
 class Tools(dict[str, BoundTool]):
-    """Tools by name; built once for all steps on a target, and not modified later."""
+    """Tools by name.
+
+    Built once for all steps on a target, and not modified later.
+    """
 
     @functools.cached_property
     def offered(self) -> tuple[ToolInfo, ...]:
@@ -35,7 +38,10 @@ KEPT = 1000
 
 
 class Toolbox:
-    """Finds a target's server and an agent's tools on it. Thread-safe once built."""
+    """Finds a target's server and an agent's tools on it.
+
+    Thread-safe once built.
+    """
 
     def __init__(
         self,
@@ -83,9 +89,10 @@ class Toolbox:
     def unmatched(
         self, rules: Sequence[PolicyRule], targets: Callable[[], Sequence[Target]]
     ) -> Iterator[tuple[int, str]]:
-        """Find the rules that match none of the existing tools, applications, arguments and resources.
+        """Find the rules that match nothing.
 
-        `targets` lists the targets; it is called only for a rule whose application no tool names.
+        They match none of the existing tools, applications, arguments and resources. `targets` lists the targets; it is
+        called only for a rule whose application no tool names.
         """
         known = [
             KnownTool(tool.name, tool.roots, frozenset(tool.tool.parameters.get("properties", ())))
@@ -113,7 +120,10 @@ class Toolbox:
         return self._servers[target.server]
 
     def start_of(self, target: Target) -> Action | None:
-        """Return the call that starts a subtask's application; None if it can't be started."""
+        """Return the call that starts a subtask's application.
+
+        None if it can't be started.
+        """
         if target.start is not None:
             return Action(tool=target.start, arguments={"name": target.native.id})
         tool = opener(target.server)
@@ -121,10 +131,11 @@ class Toolbox:
         return Action(tool=tool, arguments={"application": target.native.id}) if found else None
 
     def offered(self, targets: Sequence[Target]) -> Observation:
-        """Build an observation of the targets of all servers, for the event loop's thread.
+        """Build an observation of the targets of all servers.
 
-        While the targets are unchanged, all observations share one tuple of them. Otherwise, with hundreds of windows
-        and tasks, the garbage collector would have to traverse millions of references.
+        For the event loop's thread. While the targets are unchanged, all observations share one tuple of them.
+        Otherwise, with hundreds of windows and tasks, the garbage collector would have to traverse millions of
+        references.
         """
         found = tuple(targets)
         if found is not self._offered.targets and found != self._offered.targets:
@@ -132,7 +143,10 @@ class Toolbox:
         return self._offered
 
     def tools(self, kind: str, target: Target | None) -> Tools:
-        """Return the tools of a kind of agent on a target (None: a HostAgent's), by name."""
+        """Return an agent kind's tools on a target, by name.
+
+        Without a target (None), they are a HostAgent's.
+        """
         servers = self.servers if target is None else (self.server(target),)
         native = target.native if target is not None else None
         root = target.address.split("/")[1] if target is not None else ""
@@ -148,7 +162,10 @@ class Toolbox:
         return tools
 
     def actions(self, kind: str, target: Target | None) -> Tools:
-        """Return the tools that a model may call; cached, since each step needs them several times."""
+        """Return the tools that a model may call.
+
+        Cached, since each step needs them several times.
+        """
         named: tuple[str, ...] = (kind,)  # the fields that tools are bound by; JSON would be slower than the rest
         if target is not None:
             named = kind, target.server, target.id, target.address, target.group, repr(target.binds)
@@ -160,7 +177,10 @@ class Toolbox:
         return found
 
     def missing(self, kind: str, target: Target | None, name: str) -> str:
-        """Describe a missing tool: the tools that the agent has, or the target that has this tool."""
+        """Describe a missing tool.
+
+        The text names the tools that the agent has, or the target that has this tool.
+        """
         wanted = name.strip().casefold()
         for session in self._sessions:
             for tool in session.tools() if not session.everywhere else ():
@@ -180,7 +200,10 @@ def actions_of(tools: Tools) -> Tools:
 
 
 def find_target(targets: Sequence[Target], wanted: str) -> Target | None:
-    """Find a target by id, else by address, else by name if only one has it."""
+    """Find a target by id, else by address, else by name.
+
+    A name must be unique.
+    """
     for target in targets:
         if target.id == wanted:
             return target

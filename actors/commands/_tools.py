@@ -1,4 +1,7 @@
-"""Tools bound to a target; arguments are checked first, and blocking calls run on lanes."""
+"""Tools bound to a target.
+
+Arguments are checked first, and blocking calls run on lanes.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,10 @@ class BoundTool(ABC):
         return parameter in self.parameters
 
     def check(self, arguments: Mapping[str, JsonValue]) -> str | None:
-        """Describe the error in arguments, for the model; None if they are valid."""
+        """Describe the error in arguments, for the model.
+
+        None if they are valid.
+        """
         known = self.info.schema.get("properties", {})
         unknown = sorted(arguments.keys() - known.keys())
         if unknown and self.info.schema.get("additionalProperties", False) is False:
@@ -68,27 +74,36 @@ class BoundTool(ABC):
         return self._check(arguments)
 
     def same_facts(self, asked: Asked) -> Facts | None:
-        """Return the facts for the policy's rules if all calls share them; None: use `facts`."""
+        """Return facts for the policy's rules that all calls share.
+
+        None if they differ by call; `facts` gives those.
+        """
         return None
 
     @abstractmethod
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
-        """Return a call's facts for the policy's rules; `made` has the task's files as absolute paths."""
+        """Return a call's facts for the policy's rules.
+
+        `made` has the task's files as absolute paths.
+        """
 
     async def expected(self, arguments: Mapping[str, JsonValue]) -> str:
         """Return the surface's expected fingerprint after a call; empty if unknown."""
         return ""
 
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:
-        """Return whether a call was done before a crash; unknown without a surface.
+        """Return whether a call was done before a crash.
 
-        `fingerprint` is the surface's current one.
+        Unknown without a surface. `fingerprint` is the surface's current one.
         """
         return Probe.UNKNOWN
 
     @abstractmethod
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
-        """Describe the error in arguments, together with the bound ones; None if they are valid."""
+        """Describe the error in arguments, together with the bound ones.
+
+        None if they are valid.
+        """
 
     @abstractmethod
     async def call(self, arguments: Mapping[str, JsonValue], guard: EffectGuard) -> JsonValue:
@@ -107,7 +122,10 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 class LocalTool(BoundTool):
-    """A tool of an in-process server: the same schema as over MCP, without the protocol."""
+    """A tool of an in-process server.
+
+    It has the same schema as over MCP, without the protocol.
+    """
 
     def __init__(self, server: Server, tool: ServerTool, target: Target | None, lanes: Lanes) -> None:
         self._server = server
@@ -166,7 +184,10 @@ class LocalTool(BoundTool):
         return {**metadata.arg_model.model_validate(arguments).__dict__}
 
     def same_facts(self, asked: Asked) -> Facts | None:
-        """Return the tool's own hazards, if neither the server nor the rules inspect calls."""
+        """Return the tool's own hazards.
+
+        None if the server or the rules inspect calls.
+        """
         looks = (
             (self._asks and self._target is not None)
             or self._asks_effect
@@ -181,7 +202,10 @@ class LocalTool(BoundTool):
         return await self._lanes.run(self._lane, functools.partial(method, *arguments))
 
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
-        """Combine the tool's hazards with the server's facts; the server may inspect its surface."""
+        """Combine the tool's hazards with the server's facts.
+
+        The server may inspect its surface.
+        """
         server, target, name = self._server, self._target, self.info.name
         hazards = self._hazards
         if self._asks and target is not None:
@@ -230,7 +254,10 @@ class LocalTool(BoundTool):
         return found
 
     async def call(self, arguments: Mapping[str, JsonValue], guard: EffectGuard) -> JsonValue:
-        """Call it on its lane, or on the event loop if it is a coroutine function."""
+        """Call it on its lane.
+
+        A coroutine function is called on the event loop.
+        """
         whole, checked = {**arguments, **self.binds}, self._valid.pop(id(arguments), None)
         same = checked is not None and checked[0] == whole
         given = checked[1] if checked is not None and same else self._validated(whole)
@@ -252,7 +279,10 @@ class LocalTool(BoundTool):
 
 
 def _plain_answer(metadata: FuncMetadata) -> type | None:
-    """Return a tool's answer type if exactly this type needs no conversion; else None."""
+    """Return the type of answers that need no conversion.
+
+    None if answers of the tool's type need one.
+    """
     field = getattr(metadata.output_model, "model_fields", {}).get("result") if metadata.wrap_output else None
     return field.annotation if field and field.annotation in _PLAIN and not field.metadata else None
 
@@ -261,7 +291,10 @@ _PLAIN = (str, int, bool)
 
 
 def declared_secret(schema: Mapping[str, Any]) -> frozenset[str]:
-    """List the parameters that a schema declares as secret, as pydantic does for `SecretStr`."""
+    """List the parameters that a schema declares as secret.
+
+    The form is pydantic's for `SecretStr`.
+    """
     parts = schema.get("properties", {})
     return frozenset(name for name, part in parts.items() if _is_secret(part))
 
@@ -297,7 +330,10 @@ def value_of(result: CallToolResult, *, wrapped: bool) -> JsonValue:
 
 
 def _parsed(text: str) -> JsonValue:
-    """Parse a text as JSON, which many servers answer with; None if it is not JSON."""
+    """Parse a text as JSON, which many servers answer with.
+
+    None if it is not JSON.
+    """
     try:
         value: JsonValue = json.loads(text)
     except ValueError:
@@ -319,7 +355,10 @@ def schema_problem(schema: dict[str, Any], arguments: Mapping[str, JsonValue]) -
 
 
 def effect_of(annotations: Any, *, trusted: bool) -> Effect:
-    """Read a tool's effect from MCP's annotations; those of an untrusted server are ignored."""
+    """Read a tool's effect from MCP's annotations.
+
+    Those of an untrusted server are ignored.
+    """
     if not trusted or annotations is None:
         return Effect.ONCE
     if annotations.read_only_hint:

@@ -1,4 +1,7 @@
-"""Detection of rules that can't match: a mistyped name would allow an action meant to be denied."""
+"""Detection of rules that can't match.
+
+A mistyped name would allow an action meant to be denied.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,9 @@ def unmatched(
     kinds: Collection[str],
     applications: Callable[[], Collection[str]],
 ) -> Iterator[tuple[int, str]]:
-    """Find the rules that can't match, each with its number and the reason.
+    """Find the rules that can't match.
+
+    Each comes with its number and the reason.
 
     Args:
         rules: The operator's rules.
@@ -50,7 +55,7 @@ def unmatched(
         if not any(fits(rule.application, each) for each in known):
             known |= set(applications())
             if not any(fits(rule.application, each) for each in known):
-                yield number, f"no application is called {rule.application!r}{nearest(rule.application, known)}"
+                yield number, f"there is no application {rule.application!r}{nearest(rule.application, known)}"
         for argument in rule.arguments:
             taken = [tool.arguments for tool in fitting]
             if fitting and not any(each is None or argument in each for each in taken):
@@ -64,6 +69,9 @@ def unmatched(
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """Suggest the nearest known name, as the end of a sentence; empty if none is near."""
+    """Suggest the nearest known name, as the end of a sentence.
+
+    Empty if none is near.
+    """
     found = difflib.get_close_matches(name.removeprefix(EXPRESSION).strip("*"), sorted(known), n=1)
     return f"; the nearest is {found[0]!r}" if found else ""

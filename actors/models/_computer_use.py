@@ -1,4 +1,7 @@
-"""The actions of an operator: click, move, drag, scroll, type, press, wait, and one more look."""
+"""The actions of an operator.
+
+They are click, move, drag, scroll, type, press, wait, and one more look.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,10 @@ class DragAt(_AtPoint):
 
 
 class ScrollAt(_AtPoint):
-    """Turn the wheel at a point, in steps; down and right are positive."""
+    """Turn the wheel at a point, in steps.
+
+    Down and right are positive.
+    """
 
     action: Literal["scroll_at"]
     dx: int = 0
@@ -115,7 +121,10 @@ def argument_forms(tool: str) -> dict[str, Any] | None:
 
 
 def as_function(said: object) -> object:
-    """Convert an action such as ``{"action": "click_at", "x": 1, "y": 2}`` to a tool call."""
+    """Convert an action to a tool call.
+
+    An action is such as ``{"action": "click_at", "x": 1, "y": 2}``.
+    """
     if not isinstance(said, dict):
         return said
     named = [key for key in said if str(key).casefold() == "action"]

@@ -106,7 +106,10 @@ class ModelRequest:
 
     @property
     def is_operator(self) -> bool:
-        """True if an operator asks: it sees only a picture, without controls or text."""
+        """True if an operator asks.
+
+        It sees only a picture, without controls or text.
+        """
         return by_picture(self.kind, self.response)
 
 
@@ -152,7 +155,10 @@ class ModelAnswer(Value):
 
 
 class Expected(Value):
-    """An upper bound of a call's usage, reserved from the budgets before the call."""
+    """An upper bound of a call's usage.
+
+    It is reserved from the budgets before the call.
+    """
 
     tokens: int = 0
     cost: float | None = None
@@ -184,11 +190,17 @@ class Model(ABC):
         return _UNKNOWN
 
     def turn(self) -> AbstractAsyncContextManager[None]:
-        """Wait for this model's turn if calls are limited; `limits.model_seconds` starts after it."""
+        """Wait for this model's turn if calls are limited.
+
+        `limits.model_seconds` starts after it.
+        """
         return _AT_ONCE
 
     async def close(self) -> None:  # noqa: B027 - most models have nothing to close
-        """Close the model's connections; runs on the event loop after the last answer."""
+        """Close the model's connections.
+
+        Runs on the event loop after the last answer.
+        """
 
 
 @dataclass
@@ -234,7 +246,10 @@ class FunctionModel(Model):
 
 
 class _Thread(threading.Thread):
-    """A thread that runs one function for a coroutine of an event loop."""
+    """A thread that runs one function for a coroutine.
+
+    The coroutine belongs to an event loop.
+    """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, main: Callable[[], None], name: str) -> None:
         super().__init__(target=main, name=name, daemon=True)

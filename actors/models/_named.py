@@ -40,7 +40,7 @@ def _make(settings: Settings, providers: Providers, kind: str, name: str) -> Mod
     form, _, rest = name.partition(":")
     if not form or not rest:
         known = "scripted:FILE, recorded:FILE, PROVIDER:MODEL"
-        msg = f"models.{kind}: {name!r} is no known model; known forms are: {known}"
+        msg = f"models.{kind}: {name!r} is not a known model; known forms are: {known}"
         raise SettingsError(msg)
     try:
         if form == "recorded":
@@ -54,7 +54,9 @@ def _make(settings: Settings, providers: Providers, kind: str, name: str) -> Mod
 def given_models(
     models: Mapping[str, Model | Callable[..., Any]], kinds: Collection[str] = tuple(AgentKind)
 ) -> dict[str, Model]:
-    """Return the models that a program passes in, with functions wrapped in a `FunctionModel`.
+    """Return the models that a program passes in.
+
+    Functions are wrapped in a `FunctionModel`.
 
     Raises:
         SettingsError: If a kind of agent does not exist.

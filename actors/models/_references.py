@@ -1,8 +1,9 @@
-"""References to earlier results, so that an answer can pass on a value without copying it.
+"""References to earlier results.
 
-``${subtasks.1.output.rows}`` stands for the member ``rows`` of the first subtask's output, and
-``${steps.2.results.0.value}`` for the value returned by the first action of the agent's second step. A reference must
-be a whole argument or result. It is replaced by the value, of any type; references inside the value are not replaced.
+An answer can pass on a value without copying it. ``${subtasks.1.output.rows}`` stands for the member ``rows`` of the
+first subtask's output, and ``${steps.2.results.0.value}`` for the value returned by the first action of the agent's
+second step. A reference must be a whole argument or result. It is replaced by the value, of any type; references inside
+the value are not replaced.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ class References:
     def __init__(
         self, memory: Sequence[StepRecord], subtasks: Sequence[SubtaskResult], seen: Observation | None = None
     ) -> None:
-        """Collect the results, and the observations up to `seen`, on which the answer is based."""
+        """Collect the results, and the observations up to `seen`.
+
+        The answer is based on `seen`.
+        """
         self._seen = [*(record.observation for record in memory), *([] if seen is None else [seen])]
         self._tree: dict[str, Any] = {
             "subtasks": {str(done.number): {"output": done.output} for done in subtasks if done.output is not None},
@@ -129,7 +133,10 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _left(record: StepRecord) -> dict[str, Any]:
-    """Return a step's results; the only result is also available as `output`, as in subtasks."""
+    """Return a step's results.
+
+    The only result is also available as `output`, as in subtasks.
+    """
     results: list[dict[str, JsonValue]] = [
         {"value": result.value} if result.status is ResultStatus.SUCCESS and result.value is not None else {}
         for result in record.results

@@ -1,4 +1,7 @@
-"""Response schemas of agents' models, with the common keys of the field and their aliases."""
+"""Response schemas of agents' models.
+
+They have the common keys of the field and their aliases.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,10 @@ def _names(*names: str) -> AliasChoices:
 
 
 def _list_of(value: object) -> list[object]:
-    """Convert a single object to a list, and null or an empty value to an empty list."""
+    """Convert a value to a list.
+
+    A single object becomes a list; null or an empty value becomes an empty list.
+    """
     if value is None or value in ({}, ""):
         return []
     return value if isinstance(value, list) else [value]
@@ -174,7 +180,10 @@ def _question(value: object) -> object:
 
 
 class AgentResponse(_Response):
-    """An answer of an agent's model; its class variables describe the form in prompts."""
+    """An answer of an agent's model.
+
+    Its class variables describe the form in prompts.
+    """
 
     examples: ClassVar[tuple[_examples.Example, ...]] = _examples.APP
     """Example answers, each with the situation in which it is right."""
@@ -206,7 +215,10 @@ class AgentResponse(_Response):
     text: Words = Field(default="", validation_alias=_names("ControlText", "control_text"))
 
     def decided_status(self) -> str:
-        """Return the normalised status of the answer, else of its last action, else empty."""
+        """Return the normalised status of the answer.
+
+        Without one it is that of the last action, else empty.
+        """
         said = self.status or next((a.status for a in reversed(self.actions) if a.status), "")
         word = said.strip().upper().replace(" ", "_").replace("-", "_")
         return str.__str__(STATUS_ALIASES.get(word, word))  # no member of an enumeration: it is kept and told
@@ -226,7 +238,10 @@ class AgentResponse(_Response):
 
 
 class HostResponse(AgentResponse):
-    """A HostAgent's answer. Its control label and text name the target of an ASSIGN."""
+    """A HostAgent's answer.
+
+    Its control label and text name the target of an ASSIGN.
+    """
 
     examples = _examples.HOST
     result_meaning = "what the request asked to be told, in words; null if it asked for something to be done."
@@ -288,7 +303,10 @@ class OperatorResponse(AgentResponse):
 
 
 def by_picture(kind: str, response: type[AgentResponse]) -> bool:
-    """Return whether agents of a kind see only their target's picture, by its name or its class of answers."""
+    """Return whether agents of a kind see only their target's picture.
+
+    It depends on the kind's name or its class of answers.
+    """
     return kind == AgentKind.OPERATOR or issubclass(response, OperatorResponse)
 
 
@@ -310,7 +328,10 @@ def read_response(schema: type[AgentResponse], content: object) -> AgentResponse
 
 
 def _flat(content: dict[str, Any], inside: str) -> dict[str, Any]:
-    """Merge the decision's keys into the answer; the flat form is valid, too."""
+    """Merge the decision's keys into the answer.
+
+    The flat form is valid, too.
+    """
     if not isinstance(content[inside], dict):
         given = type(content[inside]).__name__
         msg = f"Decision: must be one JSON object with the Status in it, not a {given}"
@@ -318,13 +339,16 @@ def _flat(content: dict[str, Any], inside: str) -> dict[str, Any]:
     beside = {key: value for key, value in content.items() if key != inside}
     twice = beside.keys() & content[inside].keys()
     if twice:
-        msg = f"{', '.join(sorted(twice))}: stands both in the decision and beside it"
+        msg = f"{', '.join(sorted(twice))}: appears both in the decision and beside it"
         raise InvalidAnswerError(msg)
     return {**beside, **content[inside]}
 
 
 def _parsed(content: object) -> object:
-    """Parse JSON and reject values that can't be serialised: NaN, lone surrogates, deep nesting."""
+    """Parse JSON and reject values that can't be serialised.
+
+    They are NaN, lone surrogates and deep nesting.
+    """
     try:
         if isinstance(content, str):
             content = _read(content)
@@ -333,7 +357,7 @@ def _parsed(content: object) -> object:
         except ValueError:  # `json` accepts more, or names the problem
             json.dumps(content, allow_nan=False, ensure_ascii=False).encode("utf-8")
     except (ValueError, TypeError, RecursionError) as error:
-        msg = f"the answer is no JSON: {error}"
+        msg = f"the answer is not JSON: {error}"
         raise InvalidAnswerError(msg) from error
     return content
 
@@ -346,7 +370,7 @@ def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(members)
     if len(made) != len(members):
         often = Counter(key for key, _ in members)
-        msg = f"the key {next(key for key in often if often[key] > 1)!r} stands twice in one object"
+        msg = f"the key {next(key for key in often if often[key] > 1)!r} appears twice in one object"
         raise _TwiceError(msg)
     return made
 
@@ -367,7 +391,7 @@ def _read(text: str) -> object:
         raise
     except ValueError:
         if only_thought(text):
-            msg = "its thoughts have no end"
+            msg = "its thoughts are not closed"
             raise ValueError(msg) from None
         found = list(_objects(text))
         if not found:
@@ -400,7 +424,7 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         except ValueError as error:
             if not some:
                 return  # broken JSON is not repaired
-            msg = f"what begins at character {start} after an object is none: {error}; one whole object is asked for"
+            msg = f"the text at character {start}, after an object, is not an object: {error}; answer with one object"
             raise ValueError(msg) from error
         if value:
             some = True

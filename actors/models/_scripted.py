@@ -1,7 +1,8 @@
-"""A model that plays a script: address → list of answers, in the response schema.
+"""A model that plays a script.
 
-A string in an answer may contain references: ``${subtasks.1.output.rows}`` is replaced by that value, which keeps its
-type if it is the whole string. ``$${`` escapes ``${``. References can start with:
+It maps an address to a list of answers, in the response schema. A string in an answer may contain references:
+``${subtasks.1.output.rows}`` is replaced by that value, which keeps its type if it is the whole string. ``$${`` escapes
+``${``. References can start with:
 
 - ``request``, ``task.id``, ``task.request``, ``target.id`` …
 - ``subtasks.N.output``, ``.outcome``, ``.artifacts`` … of the task's N-th subtask
@@ -29,9 +30,10 @@ _ANY_HOST = "host"
 
 
 class ScriptedModel(Model):
-    """A model that plays answers by address; the request's call number selects the answer.
+    """A model that plays answers by address.
 
-    An answer that is sent back fails the step, because a script can't correct it.
+    The request's call number selects the answer. An answer that is sent back fails the step, because a script can't
+    correct it.
 
     The key ``host`` serves every HostAgent, since their addresses contain the task's id. An application's address, such
     as ``app/mousepad/*``, serves the agents of all its processes. All other keys are complete addresses.
@@ -79,7 +81,7 @@ class ScriptedModel(Model):
         if request.reasons:
             msg = (
                 f"{who}: answer {request.call - 1} of {self._source} can't be used: {request.reasons[-1]}; "
-                "a script has no second thoughts"
+                "a script can't correct an answer"
             )
             raise ScriptError(msg)
         if request.call > len(answers):

@@ -13,23 +13,23 @@ if TYPE_CHECKING:
 
 COUNTERS: Table = {
     "tasks_submitted": ("Tasks that were accepted.", ()),
-    "tasks_recovered": ("Tasks of another process that went on from the journal.", ()),
+    "tasks_recovered": ("Tasks of another process that were resumed from the journal.", ()),
     "tasks": ("Tasks that are over.", ("outcome",)),
     "subtasks": ("Subtasks that are over.", ("agent", "outcome")),
     "steps": ("Steps that ran.", ("agent",)),
     "steps_failed": ("Steps that failed.", ("agent",)),
     "model_calls": ("Calls of models.", ("agent", "model", "result")),
-    "model_tokens": ("Tokens that models were given and gave.", ("agent", "model", "direction")),
-    "model_cost": ("What model calls cost, as far as their price is known.", ("agent", "model")),
-    "model_calls_unpriced": ("Answers of which nobody knows the price.", ("agent", "model")),
+    "model_tokens": ("Input and output tokens of models.", ("agent", "model", "direction")),
+    "model_cost": ("Cost of the model calls with a known price.", ("agent", "model")),
+    "model_calls_unpriced": ("Answers with an unknown price.", ("agent", "model")),
     "tool_calls": ("Tool calls.", ("tool", "status")),
-    "policy_verdicts": ("What the policy said of actions.", ("verdict",)),
-    "approvals": ("Approvals that are settled.", ("answer",)),
+    "policy_verdicts": ("Verdicts of the policy on actions.", ("verdict",)),
+    "approvals": ("Approvals that were settled.", ("answer",)),
     "agent_crashes": ("Agents that crashed or hung.", ("agent",)),
     "moves_refused": ("Illegal moves of a state machine.", ("agent",)),
     "messages_stale": ("Messages that came too late, and were dropped.", ()),
-    "journal_failures": ("Times that the journal could not be written.", ()),
-    "thread_blocked": ("Times that a thread on which nothing may block was held up.", ()),
+    "journal_failures": ("Failures to write the journal.", ()),
+    "thread_blocked": ("Times that a thread that must not block was blocked.", ()),
 }
 """The counters, and their labels."""
 

@@ -61,7 +61,10 @@ class _Open:
 
 @dataclass(frozen=True)
 class _Call:
-    """A model call or a tool call; its span waits for that of its phase."""
+    """A model call or a tool call.
+
+    Its span waits for that of its phase.
+    """
 
     name: str
     start: float
@@ -91,9 +94,10 @@ class _Task:
 
 
 class Traces:
-    """Makes a trace of each task. A subscriber: the tracer provider exports its spans.
+    """Makes a trace of each task.
 
-    ``supervisor.subscribe(Traces(provider))`` uses a provider of one's own.
+    A subscriber: the tracer provider exports its spans. ``supervisor.subscribe(Traces(provider))`` uses a provider of
+    one's own.
     """
 
     def __init__(self, provider: TracerProvider | None = None, settings: Settings | None = None) -> None:
@@ -139,7 +143,10 @@ class Traces:
         self.see(event)
 
     def see(self, event: Event) -> None:  # noqa: C901, PLR0912 - one match, the catalogue
-        """Begin or end the spans of an event, or add it to one."""
+        """Begin or end an event's spans, or add the event.
+
+        Some events are added to a span.
+        """
         match event.name:
             case EventName.TASK_SUBMITTED | EventName.TASK_RECOVERED:
                 self._task(event)
@@ -171,7 +178,10 @@ class Traces:
     # Tasks
 
     def _task(self, event: Event) -> _Task:
-        """Return a task's spans, which begin with the first event of the task."""
+        """Return a task's spans.
+
+        They begin with the first event of the task.
+        """
         known = self._tasks.get(event.task_id)
         if known is not None:
             return known

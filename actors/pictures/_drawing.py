@@ -77,7 +77,10 @@ def require_pillow(what: str) -> None:
 
 
 def fitting_size(size: tuple[int, int]) -> tuple[int, int]:
-    """Return the size to which a picture is scaled down, so that no provider scales it."""
+    """Return the size to which a picture is scaled down.
+
+    At this size, no provider scales it.
+    """
     width, height = size
     factor = min(1.0, _SEEN / max(width, height, 1), (_MOST_SEEN / max(width * height, 1)) ** 0.5)
     return max(1, int(width * factor)), max(1, int(height * factor))
@@ -155,7 +158,7 @@ def only_pixels(picture: bytes) -> bytes:
             break
         at = end
     if not picture.startswith(_PNG) or name != b"IEND" or at > len(picture):
-        msg = "the picture is no PNG, or damaged"
+        msg = "the picture is not a PNG, or is damaged"
         raise PictureError(msg)
     width, height = _SIZE.unpack_from(picture, len(_PNG) + _CHUNK.size)  # before Pillow, which would only warn
     if width * height > LARGEST:
@@ -171,7 +174,7 @@ def _opened(picture: bytes) -> Image:
         with Image.open(io.BytesIO(picture), formats=("PNG",)) as image:
             return image.convert("RGB")
     except (OSError, SyntaxError, ValueError) as error:  # Pillow's errors for damaged files
-        msg = f"the picture is no PNG, or damaged: {error}"
+        msg = f"the picture is not a PNG, or is damaged: {error}"
         raise PictureError(msg) from error
 
 
@@ -206,12 +209,18 @@ def _label(canvas: ImageDraw, boxes: Mapping[str, Box], size: tuple[int, int]) -
 
 
 def _scale(size: tuple[int, int]) -> float:
-    """Return the factor for drawing into a picture that models see scaled down."""
+    """Return the factor for drawing into a picture.
+
+    Models see the picture scaled down.
+    """
     return max(1.0, max(size) / _SEEN)
 
 
 def _shown(label: str) -> str:
-    """Format a label as one short line: an id may hold any text."""
+    """Format a label as one short line.
+
+    An id may hold any text.
+    """
     text = "".join(letter if letter.isprintable() else "?" for letter in label)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
@@ -222,12 +231,15 @@ def _grown(box: Box) -> Box:
 
 
 def _within(box: Box, size: tuple[int, int]) -> Box | None:
-    """Return the part of a box that lies within a picture, or None."""
+    """Return the part of a box within a picture, or None."""
     left, top = max(0, box.x), max(0, box.y)
     width, height = min(size[0], box.x + box.width) - left, min(size[1], box.y + box.height) - top
     return Box(x=left, y=top, width=width, height=height) if width > 0 and height > 0 else None
 
 
 def _corners(box: Box) -> tuple[int, int, int, int]:
-    """Return the first and the last pixel of a box, as Pillow draws them."""
+    """Return the first and the last pixel of a box.
+
+    Pillow draws boxes so.
+    """
     return box.x, box.y, box.x + box.width - 1, box.y + box.height - 1

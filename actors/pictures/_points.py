@@ -23,7 +23,9 @@ _INK, _PAPER = (200, 0, 60), "white"
 
 
 def mark_points(canvas: ImageDraw, strokes: Iterable[Sequence[Point]], scale: float) -> None:
-    """Draw a mark at each point, and a line between the points of a stroke.
+    """Draw a mark at each point, with lines between them.
+
+    A line connects the points of a stroke.
 
     Args:
         canvas: The picture.

@@ -1,4 +1,7 @@
-"""Level 2: the four phases of a step, their middleware, and each agent's strategies."""
+"""Level 2: the four phases of a step.
+
+Their middleware and each agent's strategies are here, too.
+"""
 
 from callboard.actors.processing._action_list import SOMEBODY
 from callboard.actors.processing._agents import AGENTS, MACHINES, ON_PICTURE, ON_TARGET, pipeline

@@ -1,4 +1,7 @@
-"""ACTION_EXECUTION: run the decided actions that the policy, a pause and the surface allow."""
+"""ACTION_EXECUTION: run the decided actions.
+
+Actions run if the policy, a pause and the surface allow them.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,10 @@ if TYPE_CHECKING:
 
 
 async def act(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
-    """Run the actions of an answer in order until one is denied, held or outdated.
+    """Run the actions of an answer in order.
 
-    With CONFIRM the model itself requests approval, and no action runs yet. An approval never overrides a denial.
+    Stops at one that is denied, held or outdated. With CONFIRM the model itself requests approval, and no action runs
+    yet. An approval never overrides a denial.
     """
     if not decision.actions and decision.status != AgentStatus.CONFIRM:
         return Acted(decision)
@@ -61,7 +65,10 @@ def _given_before(context: Context, run: Run, observation: Observation, decision
 
 
 async def act_as_host(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
-    """Run a HostAgent's actions; start an assigned application and give its window the subtask."""
+    """Run a HostAgent's actions.
+
+    An assigned application is started, and its window gets the subtask.
+    """
     target = decision.target
     if target is None or target.kind is not TargetKind.APPLICATION:
         return await act(context, run, observation, decision)
@@ -73,7 +80,10 @@ async def act_as_host(context: Context, run: Run, observation: Observation, deci
 
 
 def in_window(context: Context, acted: Acted) -> Acted:
-    """Assign the subtask to the started window, once the whole list has run."""
+    """Assign the subtask to the started window.
+
+    This happens once the whole list has run.
+    """
     target = acted.decision.target
     if target is None or target.kind is not TargetKind.APPLICATION or acted.held or not acted.results:
         return acted

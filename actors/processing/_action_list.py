@@ -87,7 +87,10 @@ class ActionList:
         self._tools = self.context.services.toolbox.actions(self.context.kind, self.run.assign.target)
 
     async def play(self) -> Acted:
-        """Run the actions in order until one is held, denied, outdated, or fails."""
+        """Run the actions in order.
+
+        Stops at one that is held, denied or outdated, or fails.
+        """
         if self.actions:
             decided = _decided(
                 step=self.run.steps + 1,
@@ -154,7 +157,10 @@ class ActionList:
         return ""
 
     def give_up(self, why: str, first: ResultStatus, later: str = AFTER_FAILURE) -> Acted:
-        """Report the remaining actions: the first with the reason, the others as skipped."""
+        """Report the remaining actions.
+
+        The first has the reason, the others are skipped.
+        """
         self._skip(self.actions[len(self.results) :], why, first, later)
         return self._acted()
 
@@ -220,7 +226,10 @@ class ActionList:
         return result
 
     async def _cover(self, action: Action) -> None:
-        """Register the controls that get a secret, so that pictures mask them from now on."""
+        """Register the controls that get a secret.
+
+        Pictures mask them from now on.
+        """
         context, run, target = self.context, self.run, self.run.assign.target
         if target is None:
             return

@@ -87,15 +87,19 @@ _decision = maker(Decision)
 
 
 def _filled(action: Action, references: References) -> Action:
-    """Replace references in arguments by values, so that policy, people and tool see the values."""
+    """Replace references in arguments by values.
+
+    The policy, people and the tool then see the values.
+    """
     arguments = {name: references.put_in(value) for name, value in action.arguments.items()}
     return action.model_copy(update={"arguments": arguments})
 
 
 def _status(response: AgentResponse, context: Context, run: Run, offered: tuple[str, ...]) -> str:
-    """Return an answer's status if it is one of those offered to the model.
+    """Return an answer's status.
 
-    In SCREENSHOT any status of the state machine is accepted; one that was not offered leads to CONTINUE.
+    It must be one of those offered to the model. In SCREENSHOT any status of the state machine is accepted; one that
+    was not offered leads to CONTINUE.
     """
     offered, status = offered or context.manager.offered(run.status), response.decided_status()
     if not status:
@@ -135,7 +139,10 @@ def _check_points(actions: Sequence[Action], seen: Observation) -> None:
 
 
 def _reannotated(response: AppResponse, labels: Labels) -> tuple[str, ...]:
-    """Return the ids of the controls that an answer names; keep unknown names."""
+    """Return the ids of the controls that an answer names.
+
+    Unknown names are kept.
+    """
     found = ((name, chosen(labels, name)) for name in response.reannotate)
     return tuple(name if control is None else control.id for name, control in found)
 
@@ -155,9 +162,7 @@ def _target(response: HostResponse, observation: Observation) -> Target:
     known = ", ".join(f"{target.id} ({target.name})" for target in targets) or "none"
     wanted = response.text or response.label
     msg = (
-        f"no target is called {wanted!r}; there are: {known}"
-        if wanted
-        else f"ASSIGN needs a target; there are: {known}"
+        f"there is no target {wanted!r}; there are: {known}" if wanted else f"ASSIGN needs a target; there are: {known}"
     )
     raise InvalidAnswerError(msg)
 

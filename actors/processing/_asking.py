@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CallAsks:
-    """Message to the switchboard: a running call asks a person."""
+    """Message to the root: a running call asks a person."""
 
     question: Question
     reply: Callable[[Answer | None], None]
@@ -24,19 +24,22 @@ class CallAsks:
 
 @dataclass(frozen=True)
 class CallAsksNoMore:
-    """Message to the switchboard: the call that asked is over."""
+    """Message to the root: the call that asked is over."""
 
     question: Question
 
 
 class PeopleLine:
-    """Pass questions of running calls to the desk; the switchboard sets `post`."""
+    """Pass questions of running calls to the desk; the root sets `post`."""
 
     def __init__(self) -> None:
         self.post: Callable[[object], None] | None = None
 
     async def ask(self, question: Question) -> Answer | None:
-        """Ask and wait for the answer; None if the deadline passes or the run or supervisor ends."""
+        """Ask and wait for the answer.
+
+        None if the deadline passes or the run or supervisor ends.
+        """
         if self.post is None:
             return None
         loop = asyncio.get_running_loop()

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class CallRecord:
-    """The record of one call: a `CallKeeper` whose methods block the tool's thread."""
+    """The record of one call.
+
+    It is a `CallKeeper` whose methods block the tool's thread.
+    """
 
     def __init__(self, context: Context, run: Run, command: Command) -> None:
         self._context = context
@@ -30,7 +33,10 @@ class CallRecord:
         self._asked = 0
 
     def foresee(self, path: str, before: str, after: str, answer: JsonValue) -> None:
-        """Record a file write ahead, so that its outcome is known after a crash."""
+        """Record a file write ahead.
+
+        Its outcome is then known after a crash.
+        """
         note = Foreseen(call_id=self._command.call_id, path=path, before=before, after=after, answer=answer)
         self._context.keep_now(self._run, note)
 
@@ -42,7 +48,10 @@ class CallRecord:
         services.journal.keep_now(Row(services.clock.steady(), command.task_id, "", redacted))
 
     def note(self, text: str) -> None:
-        """Record a note that helps to decide after a crash whether the call ran."""
+        """Record a note about a call.
+
+        After a crash it helps to decide whether the call ran.
+        """
         self._context.keep_now(self._run, Noted(call_id=self._command.call_id, text=text))
 
     def progress(self, text: str, share: float | None) -> None:
@@ -94,6 +103,6 @@ class CallRecord:
         if answer is None:
             return None
         if any(redactor.text(text) != text for text in answer.texts):
-            msg = "what was answered holds a secret of the task or the settings"
+            msg = "the answer contains a secret of the task or the settings"
             raise ValueError(msg)
         return answer.texts

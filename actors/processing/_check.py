@@ -1,4 +1,7 @@
-"""Check before an action that its control or point is still there and unchanged."""
+"""Check before an action that its control is unchanged.
+
+A control or point must still be there.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ class Recheck:
     """Check of the surface, with at most one look per action."""
 
     def __init__(self, context: Context, run: Run, observation: Observation) -> None:
-        """Initialise the check; `observation` is the one that the decision is based on."""
+        """Initialise the check.
+
+        `observation` is the one that the decision is based on.
+        """
         self._context = context
         self._run = run
         self._observation = observation

@@ -56,7 +56,10 @@ async def collect_controls(context: Context, run: Run) -> Observation:
 
 
 async def look_to_show(context: Context, run: Run) -> Observation:
-    """Observe a run's target once, for a decision of the agent or a person."""
+    """Observe a run's target once.
+
+    The look is for a decision of the agent or a person.
+    """
     return await look(context, run, purpose_of(context, run))
 
 
@@ -182,9 +185,9 @@ async def quiet(context: Context, run: Run, fingerprint: Callable[[], Awaitable[
 
 
 async def on_lane(context: Context, server: Server, target: Target | None, look: Callable[[], _T]) -> _T:
-    """Call a server, on its lane if it may block, with a timeout.
+    """Call a server with a timeout.
 
-    The limit is that of a tool call.
+    It runs on its lane if it may block. The limit is that of a tool call.
 
     Raises:
         ToolTimeoutError: If the call exceeds the limit.

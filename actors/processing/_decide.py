@@ -42,10 +42,10 @@ UNPRICED = "a call of unknown price counts as all that was left: see budget.unkn
 
 
 async def ask_model(context: Context, run: Run, observation: Observation) -> Decision:
-    """Ask the agent's model until its answer is valid, with at most ``limits.repairs`` retries.
+    """Ask the agent's model until its answer is valid.
 
-    Each call is reserved from the budgets of step, subtask and task before it is made. After a crash the answers in the
-    journal are used first, without a new call.
+    There are at most ``limits.repairs`` retries. Each call is reserved from the budgets of step, subtask and task
+    before it is made. After a crash the answers in the journal are used first, without a new call.
 
     Raises:
         InvalidAnswerError: If the last answer is invalid, too.
@@ -106,14 +106,20 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
 
 
 def _finishes_undone(run: Run, decision: Decision) -> bool:
-    """Return whether a FINISH comes before any action, and none was sent back before."""
+    """Return whether a FINISH comes before any action.
+
+    False if one was sent back before.
+    """
     if decision.status != AgentStatus.FINISH or decision.actions or run.sent_back:
         return False
     return not any(record.acted or record.decision.sent_back for record in run.records)
 
 
 async def _ask(context: Context, run: Run, model: Model, request: ModelRequest) -> tuple[ModelAnswer, Usage, float]:
-    """Ask once, on the model's turn; return the answer, its usage and its start time."""
+    """Ask once, on the model's turn.
+
+    Returns the answer, its usage and its start time.
+    """
     if getattr(model.turn, "__func__", None) is Model.turn:  # not overridden: the model takes no turns
         return await _ask_now(context, run, model, request)
     async with model.turn():
@@ -166,7 +172,10 @@ def _settle(context: Context, reserved: Mapping[str, float], usage: Usage | None
 
 
 async def _in_time(context: Context, run: Run, model: Model, request: ModelRequest) -> ModelAnswer:
-    """Wait for an answer; emit an event if the call fails or is cancelled."""
+    """Wait for an answer.
+
+    Emits an event if the call fails or is cancelled.
+    """
     seconds = context.services.settings.limits.model_seconds
     start = time.perf_counter()
     limit = context.services.clock.timeout(seconds)
@@ -202,7 +211,10 @@ def _unpriced(context: Context) -> None:
 
 
 def book(context: Context, known: Iterable[Answered]) -> None:
-    """Book answers from before a crash in the budgets, because they are paid for."""
+    """Book answers from before a crash in the budgets.
+
+    They are paid for.
+    """
     for answer in known:
         if context.budget is not None:
             context.budget.settle_again(answer.call, **answer.used)
@@ -266,7 +278,10 @@ def _request(
 
 
 def _with_names(context: Context, request: ModelRequest, tools: Tools) -> ModelRequest:
-    """Replace secret values by their names, and list the secrets and their grants."""
+    """Replace secret values by their names.
+
+    Also lists the secrets and their grants.
+    """
     secrets, task_id = context.services.secrets, request.task_id
     redactor = secrets.redactor(task_id)
     places = [(tool.place, tool.parameters) for tool in tools.values()]
@@ -285,10 +300,10 @@ def _described(tool: ToolInfo, redactor: Redactor) -> ToolInfo:
 
 
 async def follow_plan(context: Context, run: Run, observation: Observation) -> Decision:
-    """Decide by the plan if its step names a target; otherwise ask the model.
+    """Decide by the plan if its step names a target.
 
-    This is a HostAgent's follower mode. The plan's decision is validated like a model's answer: an unknown target is an
-    invalid answer.
+    Otherwise ask the model. This is a HostAgent's follower mode. The plan's decision is validated like a model's
+    answer: an unknown target is an invalid answer.
     """
     step = run.assign.plan_step
     if step is None or step.target is None:

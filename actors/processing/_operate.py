@@ -69,7 +69,10 @@ async def ask_by_picture(context: Context, run: Run, observation: Observation) -
 
 
 def _told(run: Run, scale: _Scale | None) -> Run:
-    """Return the run for the model's request: earlier steps, too, are reduced to their pictures."""
+    """Return the run for the model's request.
+
+    Earlier steps, too, are reduced to their pictures.
+    """
     return evolve(run, memory=tuple(_record(record, scale) for record in run.memory))
 
 
@@ -83,7 +86,10 @@ def _picture_alone(seen: Observation) -> Observation:
 
 
 async def _scaled(context: Context, run: Run, observation: Observation, size: Size) -> bytes | None:
-    """Scale a picture on the run's own thread; None if the picture can't be read."""
+    """Scale a picture on the run's own thread.
+
+    None if the picture can't be read.
+    """
     scaling = functools.partial(scaled, observation.picture or b"", size)
     try:
         return await context.services.lanes.run(f"pictures/{run.assign.address}", scaling)

@@ -1,4 +1,7 @@
-"""Apply the policy to an action: allow it, deny it, or require a person's approval."""
+"""Apply the policy to an action.
+
+Allow it, deny it, or require a person's approval.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +39,10 @@ async def ruling(
     approved: str,
     results: Iterable[CommandResult],
 ) -> tuple[Ruling, Facts]:
-    """Return the policy's ruling on an action and the facts it is based on.
+    """Return the policy's ruling on an action.
 
-    A required approval that was given before, or that the settings waive, becomes ALLOW.
+    The facts that it is based on come with it. A required approval that was given before, or that the settings waive,
+    becomes ALLOW.
 
     Args:
         context: The context of the step.
@@ -91,7 +95,10 @@ async def ruling(
 
 
 def _filled(context: Context, run: Run, action: Action, tool: BoundTool) -> dict[str, JsonValue]:
-    """Return an action's arguments with secrets filled in, or unchanged if one is unknown."""
+    """Return an action's arguments with secrets filled in.
+
+    They are unchanged if a secret is unknown.
+    """
     place = None if action.program else tool.place
     try:
         return context.services.secrets.fill(run.assign.task_id, action.arguments, place)

@@ -1,4 +1,7 @@
-"""Types of the four phases; a phase gets the results of earlier phases as arguments."""
+"""Types of the four phases.
+
+A phase gets the results of earlier phases as arguments.
+"""
 
 from __future__ import annotations
 
@@ -148,11 +151,17 @@ class Context:
 
     @property
     def is_operator(self) -> bool:
-        """True for an operator: its model sees the target's picture and no list of controls."""
+        """True for an operator.
+
+        Its model sees the target's picture and no list of controls.
+        """
         return self.kind in self.services.picture_kinds
 
     def tell(self, name: EventName, run: Run, **data: Any) -> None:
-        """Emit an event with the task, run, agent, state and step it belongs to."""
+        """Emit an event with its context.
+
+        The context is the task, run, agent, state and step.
+        """
         self.services.stream.emit(
             name,
             task_id=run.assign.task_id,
@@ -164,7 +173,10 @@ class Context:
         )
 
     def tell_phases(self, run: Run) -> None:
-        """Emit an event for each ended phase that the end of no step will report."""
+        """Emit an event for each ended phase outside a step.
+
+        The end of no step will report these phases.
+        """
         tell_phases(self.services.stream.emit, run, self.meter.phases)
         self.meter.phases.clear()
 
@@ -189,7 +201,9 @@ class Context:
         await self.services.journal.keep(self._row(run, note))
 
     def keep_now(self, run: Run, note: OnTheWay) -> None:
-        """Append a note from a tool's thread and block until it is durable.
+        """Append a note and block until it is durable.
+
+        For a tool's thread.
 
         Raises:
             JournalError: If the note can't be written.
@@ -203,7 +217,10 @@ class Context:
 
 
 def tell_phases(emit: Callable[..., None], run: Run, phases: Iterable[Mapping[str, Any]]) -> None:
-    """Emit an event for each phase that the end of no step reports."""
+    """Emit an event for each phase outside a reported step.
+
+    The end of no step reports these phases.
+    """
     for ended in phases:
         emit(
             EventName.PHASE_ENDED,

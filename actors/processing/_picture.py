@@ -1,4 +1,7 @@
-"""Redact observations, label the controls in their pictures, and keep them within the budget."""
+"""Redact observations, label their pictures, and cut them.
+
+Labels mark controls; the cut is to the look's budget.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,10 @@ PASSWORD = "password"  # noqa: S105 - a control's state
 
 
 def purpose_of(context: Context, run: Run) -> Look:
-    """Return the purpose of a look that the agent or a person decides on.
+    """Return the purpose of a look.
 
-    All controls get labels. In SCREENSHOT only the controls that the model named get them, and when a person is asked
-    only the controls of the actions in question.
+    The agent or a person decides on the look. All controls get labels. In SCREENSHOT only the controls that the model
+    named get them, and when a person is asked only the controls of the actions in question.
     """
     if run.assign.target is None or not context.services.toolbox.server(run.assign.target).pictures:
         return SHOWN
@@ -45,10 +48,10 @@ def puts_secret(action: Action, tool: BoundTool | None) -> bool:
 
 
 def secret_controls(actions: Sequence[Action], tools: Tools, seen: Observation) -> set[str]:
-    """Return the ids of the controls that get secrets from a list of actions.
+    """Return the ids of the controls that get secrets.
 
-    They are the controls that the action names. If it names none, as typed keys do, they are the focused controls and
-    the controls of earlier actions, because a click moves the focus.
+    The secrets are those of a list of actions. They are the controls that the action names. If it names none, as typed
+    keys do, they are the focused controls and the controls of earlier actions, because a click moves the focus.
     """
     found: set[str] = set()
     for place, action in enumerate(actions):
@@ -60,7 +63,10 @@ def secret_controls(actions: Sequence[Action], tools: Tools, seen: Observation) 
 
 
 def _controls_named(action: Action, seen: Observation) -> set[str]:
-    """Return the ids of the controls that an action names, including in its arguments."""
+    """Return the ids of the controls that an action names.
+
+    Its arguments count, too.
+    """
     ids, found = {control.id for control in seen.controls}, set()
 
     def look(text: str) -> str:
@@ -72,7 +78,10 @@ def _controls_named(action: Action, seen: Observation) -> set[str]:
 
 
 async def presentable(context: Context, run: Run, look: Look, seen: Observation) -> Observation:
-    """Redact an observation, label its picture, and cut it to the look's budget."""
+    """Redact an observation, label its picture, and cut it.
+
+    The cut is to the look's budget.
+    """
     secrets, redacted = context.services.secrets, seen
     if secrets.known:
         redactor = secrets.redactor(run.assign.task_id)
@@ -87,7 +96,10 @@ async def presentable(context: Context, run: Run, look: Look, seen: Observation)
 
 
 async def _pictured(context: Context, run: Run, look: Look, seen: Observation, redacted: Observation) -> Observation:
-    """Mask and label an observation's picture; remove a picture that may show a secret."""
+    """Mask and label an observation's picture.
+
+    A picture that may show a secret is removed.
+    """
     shown = {control.id: control for control in redacted.controls}
     private = {*look.masked, *_with_secrets(context, run)}
     private |= {control.id for control in seen.controls if shown.get(control.id) != control}
@@ -108,7 +120,10 @@ async def _pictured(context: Context, run: Run, look: Look, seen: Observation, r
 
 
 def _off_loop(context: Context, run: Run, drawing: Callable[[], Drawn]) -> Awaitable[Drawn]:
-    """Draw on the run's own thread, because drawing takes some tenths of a second."""
+    """Draw on the run's own thread.
+
+    Drawing takes some tenths of a second.
+    """
     return context.services.lanes.run(f"pictures/{run.assign.address}", drawing)
 
 
@@ -149,7 +164,10 @@ def _coverable(seen: Observation, redacted: Observation, masked: list[Control], 
 
 
 def _bounded(seen: Observation, look: Look) -> Observation:
-    """Cut an observation to the look's budget and add a note about each cut."""
+    """Cut an observation to the look's budget.
+
+    A note about each cut is added.
+    """
     budget, notes = look.budget, list(seen.notes)
     changes: dict[str, object] = {}
     if len(seen.controls) > budget.controls:
@@ -193,9 +211,9 @@ def _meant(run: Run) -> tuple[Action, ...]:
 
 
 async def picture_before(context: Context, run: Run, now: Observation) -> bytes | None:
-    """Draw the picture that the agent decided on, labelling the controls in question.
+    """Draw the picture that the agent decided on.
 
-    Returns None if the decision had no picture or the picture is unchanged.
+    The controls in question are labelled. Returns None if the decision had no picture or the picture is unchanged.
     """
     left = run.unfinished
     decided = left.decided.observation if left is not None and left.decided is not None else None
@@ -213,9 +231,10 @@ async def picture_before(context: Context, run: Run, now: Observation) -> bytes 
 
 
 def _with_secrets(context: Context, run: Run) -> Iterator[str]:
-    """Yield the ids of the controls that hold secrets of this or another open task.
+    """Yield the ids of the controls that hold secrets.
 
-    The controls of the run itself come from its journalled steps, so that they survive a crash.
+    The secrets are those of this or another open task. The controls of the run itself come from its journalled steps,
+    so that they survive a crash.
     """
     target = run.assign.target
     yield from context.services.secrets.covered("" if target is None else target.native.id)

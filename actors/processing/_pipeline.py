@@ -1,4 +1,7 @@
-"""The pipeline that states call at level 2: four phases in order, wrapped by middleware."""
+"""The pipeline that states call at level 2.
+
+It runs four phases in order, wrapped by middleware.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +62,10 @@ _step_done = maker(StepDone)
 
 @dataclass(frozen=True)
 class Pipeline:
-    """Level 2 of one kind of agent. Stateless; its methods run in jobs."""
+    """Level 2 of one kind of agent.
+
+    Stateless; its methods run in jobs.
+    """
 
     context: Context
     strategies: Strategies
@@ -70,11 +76,17 @@ class Pipeline:
         return evolve(self, context=evolve(self.context, lease=lease))
 
     def process(self, run: Run) -> Coroutine[Any, Any, Message]:
-        """Run the four phases; if one raises, the step fails and names that phase."""
+        """Run the four phases.
+
+        If one raises, the step fails and names that phase.
+        """
         return self._step(self._four_phases, run)
 
     def process_resume(self, run: Run) -> Coroutine[Any, Any, Message]:
-        """Observe again, then run exactly the held actions; their step is already in the budget."""
+        """Observe again, then run exactly the held actions.
+
+        Their step is already in the budget.
+        """
         return self._step(self._held_actions, run, steps=0)
 
     async def _step(
@@ -199,7 +211,10 @@ class Pipeline:
         return _resumed(done) if decided.resumed else done
 
     async def process_confirmation(self, run: Run) -> Message:
-        """Ask for approval with a new observation; approve at once if no approval is needed."""
+        """Ask for approval with a new observation.
+
+        If no approval is needed, approve at once.
+        """
         assign = run.assign
         request_id = _request_id(run)
         services = self.context.services
@@ -229,7 +244,10 @@ class Pipeline:
         )
 
     def _at_deadline(self, run: Run) -> AtDeadline:
-        """Return the configured outcome; a deadline never allows an action that must not run twice."""
+        """Return the outcome that the settings set for a deadline.
+
+        A deadline never allows an action that must not run twice.
+        """
         said = run.limits.at_approval_deadline
         tools = self.context.services.toolbox.actions(self.context.kind, run.assign.target)
         known = [tools[action.tool].info.effect for action in run.held if action.tool in tools]
@@ -237,7 +255,10 @@ class Pipeline:
         return AtDeadline.DENY if said is AtDeadline.ALLOW and once else said
 
     async def process_asker(self, run: Run) -> Message:
-        """Ask the model's questions, or answer at once that no person is there to ask."""
+        """Ask the model's questions.
+
+        If no person is there, they are answered at once.
+        """
         assign = run.assign
         request_id = _request_id(run)
         if not self.context.services.settings.system.ask_question:
@@ -268,7 +289,10 @@ class Pipeline:
         )
 
     async def capture(self, run: Run) -> Message:
-        """Take a last observation for the record; None if the target can't be observed."""
+        """Take a last observation for the record.
+
+        None if the target can't be observed.
+        """
         start = time.perf_counter()
         try:
             observation = await self._look(run)

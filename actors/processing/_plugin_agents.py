@@ -24,7 +24,7 @@ def named_agents(settings: Settings) -> list[AgentSpec]:
     specs = []
     for entry, place in found:
         spec = import_plugin(entry, f"agents.{place}")
-        problem = "" if isinstance(spec, AgentSpec) else f"is a {type(spec).__name__}, no AgentSpec"
+        problem = "" if isinstance(spec, AgentSpec) else f"is a {type(spec).__name__}, not an AgentSpec"
         if not problem and spec.name != entry.name:
             problem = f"is the kind {spec.name!r}: it has to have the name of its entry point"
         if problem:

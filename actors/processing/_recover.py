@@ -43,9 +43,10 @@ class Doubt:
 
 
 async def resume_step(context: Context, run: Run, seen: Observation) -> Acted | Doubt:
-    """Resolve an action of unknown outcome, then run the actions that have no result yet.
+    """Resolve an action of unknown outcome.
 
-    At most one action is in doubt: its intent is in the journal, and its result is not.
+    Then run the actions that have no result yet. At most one action is in doubt: its intent is in the journal, and its
+    result is not.
 
     Raises:
         DoubtError: If the outcome stays unknown and the settings let the run fail in that case.
@@ -85,10 +86,11 @@ async def resume_step(context: Context, run: Run, seen: Observation) -> Acted | 
 
 
 async def _is_other(context: Context, run: Run, seen: Observation, left: Unfinished) -> bool:
-    """Return whether the surface changed unexpectedly, and the remaining actions may have side effects.
+    """Return whether the surface changed unexpectedly.
 
-    This concerns surfaces that only calls change. If the server foresaw no result of the last action, its change can't
-    be told from a change by another program: then the model observes the surface and decides again.
+    It counts only if the remaining actions may have side effects. This concerns surfaces that only calls change. If the
+    server foresaw no result of the last action, its change can't be told from a change by another program: then the
+    model observes the surface and decides again.
     """
     target, decided = run.assign.target, acted_on(run)
     if target is None or context.services.toolbox.server(target).settles:
@@ -130,7 +132,10 @@ def acted_on(run: Run) -> Decided:
 
 
 async def _probe(context: Context, run: Run, seen: Observation, left: Unfinished, intent: Intent) -> Probe:
-    """Wait until the surface is quiet, then probe; UNKNOWN for a missing or third-party tool."""
+    """Wait until the surface is quiet, then probe.
+
+    UNKNOWN for a missing or third-party tool.
+    """
     tool = context.services.toolbox.actions(context.kind, run.assign.target).get(intent.tool)
     if tool is None:
         return Probe.UNKNOWN
@@ -158,7 +163,7 @@ def _was_done(left: Unfinished, intent: Intent) -> CommandResult:
         tool=intent.tool,
         status=ResultStatus.SUCCESS,
         effect=Effect.ONCE,  # other effects leave no intent, unless a file was foreseen
-        value=foreseen if foreseen is not None else "it was done before a crash, and what it answered is lost",
+        value=foreseen if foreseen is not None else "it was done before a crash, and its answer is lost",
         artifacts=tuple(note.path for note in left.foreseen),
         made=tuple(note.path for note in left.foreseen if not note.before),
     )

@@ -23,7 +23,10 @@ TRIES, SECONDS = 3, 10.0
 
 
 class SharedNotes:
-    """Access of steps to the blackboard's actor; the starter of the actor sets `ask`."""
+    """Access of steps to the blackboard's actor.
+
+    The starter of the actor sets `ask`.
+    """
 
     def __init__(self) -> None:
         self.ask: Callable[[SharedQuery, Answered], bool] | None = None
@@ -57,7 +60,10 @@ class SharedNotes:
 
 
 async def with_shared(context: Context, run: Run, collect: Collect) -> Observation:
-    """Observe the target and add the shared entries, except the agent's own requests."""
+    """Observe the target and add the shared entries.
+
+    The agent's own requests are left out.
+    """
     seen = await collect(context, run)
     notes, assign = context.services.shared, run.assign
     entries = await notes.read(run) if notes.pages is None else notes.pages.get(memory_key(assign))

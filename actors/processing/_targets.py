@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class ListedTargets:
-    """Cache of all servers' targets as agents see them; recomputed if a server's list changes."""
+    """Cache of all servers' targets as agents see them.
+
+    It is recomputed if a server's list changes.
+    """
 
     lists: Sequence[Sequence[Target]] = ()
     offered: tuple[Target, ...] = ()
@@ -32,7 +35,10 @@ class ListedTargets:
     """A digest of the ids."""
 
     def update(self, lists: Sequence[Sequence[Target]], offers: Callable[[Target], tuple[Target, ...]]) -> None:
-        """Update the cache; `offers` returns the targets that agents see for one of a server."""
+        """Update the cache.
+
+        `offers` returns the targets that agents see for one of a server.
+        """
         if len(lists) == len(self.lists) and all(map(operator.is_, lists, self.lists)):
             return
         self.offered = tuple(each for targets in lists for target in targets for each in offers(target))
@@ -75,9 +81,10 @@ async def collect_targets(context: Context, run: Run) -> Observation:
 
 
 def _offers(context: Context, target: Target) -> tuple[Target, ...]:
-    """Return a target's variants for the kinds of agents that have a model.
+    """Return a target's variants.
 
-    If none has a model, return all variants: the error at the assignment then names the missing setting.
+    They are for the kinds of agents that have a model. If none has a model, return all variants: the error at the
+    assignment then names the missing setting.
     """
     found = target.offers(context.services.agents)
     return tuple(each for each in found if agent_kind(each.address) in context.services.models) or found
@@ -86,7 +93,10 @@ def _offers(context: Context, target: Target) -> tuple[Target, ...]:
 async def _with_desktops(
     context: Context, run: Run, look: Look, seen: Observation, servers: Sequence[Server]
 ) -> Observation:
-    """Add the desktops' observations: text and facts of all, and the first picture."""
+    """Add the desktops' observations.
+
+    Text and facts of all are added, and the first picture.
+    """
     for server in servers:
         try:
             found = await on_lane(context, server, None, functools.partial(server.desktop, look))

@@ -1,4 +1,7 @@
-"""Replay of a journaled task on recorded data, without a model or surface."""
+"""Replay of a journaled task on recorded data.
+
+It needs no model and no surface.
+"""
 
 from callboard.actors.replay._compare import Difference, Replay, Transition
 from callboard.actors.replay._recording import Recording

@@ -106,7 +106,9 @@ LONG = 300
 
 
 def compare(tape: Tape, result: Message) -> None:
-    """Compare a job's result, and the verdicts on its way, with the recording.
+    """Compare a job's result with the recording.
+
+    The verdicts on its way are compared, too.
 
     Raises:
         Differs: If they are not the same, with the first difference.
@@ -178,10 +180,10 @@ def facts(message: Message) -> dict[str, JsonValue]:
                 "the questions": [question.text for question in decision.questions],
                 "the controls to annotate": list(decision.reannotate),
                 "the results": [f"{result.tool}: {result.status.value}" for result in record.results],
-                "what is held": [_shown(action) for action in message.held],
-                "who holds it": message.held_by.value,
+                "the held actions": [_shown(action) for action in message.held],
+                "the reason for holding them": message.held_by.value,
                 "the value": decision.result,
-                "going on with what was held": record.resumed,
+                "resumed with the held actions": record.resumed,
             }
         case StepFailed():
             named |= {"the outcome": message.outcome.value}
@@ -195,10 +197,10 @@ def facts(message: Message) -> dict[str, JsonValue]:
         case ApprovalRequest():
             named |= {
                 "the actions to approve": [_shown(action) for action in message.actions],
-                "what happens at the deadline": message.at_deadline.value,
+                "the outcome at the deadline": message.at_deadline.value,
             }
         case Answer():
-            named |= {"whether somebody answers": not message.nobody}
+            named |= {"whether a person answers": not message.nobody}
         case ApprovalAnswer():
             named |= {"whether it is approved": message.approved}
         case Assign():

@@ -56,7 +56,10 @@ _T = TypeVar("_T")
 
 
 class _Seen(BaseModel):
-    """The facts that the rules saw, from an event; earlier versions recorded fewer."""
+    """The facts that the rules saw, from an event.
+
+    Earlier versions recorded fewer.
+    """
 
     hazards: frozenset[Hazard]
     canonical: dict[str, JsonValue] = {}
@@ -228,7 +231,10 @@ class RecordedToolbox(Toolbox):
         return Tools(self._made)
 
     def actions(self, kind: str, target: Target | None) -> Tools:
-        """Return the tools that a model may call; the replay adds more as it finds them."""
+        """Return the tools that a model may call.
+
+        The replay adds more as it finds them.
+        """
         return actions_of(self.tools(kind, target))
 
 

@@ -107,7 +107,10 @@ class Recording:
 
     @property
     def events(self) -> bool:
-        """True if events were stored; without them only the jobs' results can be compared."""
+        """True if events were stored.
+
+        Without them only the jobs' results can be compared.
+        """
         return any(isinstance(row.message, Event) for row in self.rows)
 
 
@@ -124,7 +127,10 @@ def _waived(message: Message) -> bool:
 
 @dataclass
 class Moves:
-    """The moves between one hand-over of a run and the next, or its end."""
+    """The moves between two hand-overs of a run.
+
+    The last ones end at the run's end.
+    """
 
     left: list[str] = field(default_factory=list)
     """The moves that were not replayed yet, in reverse order: the next one is last."""
@@ -176,7 +182,10 @@ class KnownTools:
             self._add(row)
 
     def of(self, kind: str, target: Target | None) -> Known:
-        """Return the tools of a kind of agent on a target, with parameters and effects."""
+        """Return the tools of a kind of agent on a target.
+
+        Each has its parameters and its effect.
+        """
         return self._tools.get((kind, target.id if target is not None else ""), {})
 
     def _add(self, row: Row) -> None:

@@ -1,7 +1,8 @@
-"""The replay: folds a task's history, and reruns its jobs on recorded data.
+"""The replay.
 
-The result of a job is not taken from the history. The state's `handle` computes it again, with the present phases,
-policy, budgets and machines. Messages from outside (answers, cancels, pauses) are taken as recorded.
+It folds a task's history, and reruns its jobs on recorded data. The result of a job is not taken from the history. The
+state's `handle` computes it again, with the present phases, policy, budgets and machines. Messages from outside
+(answers, cancels, pauses) are taken as recorded.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ STOP_SECONDS = 10.0
 def replay_journal(
     journal: Path, task_id: str, settings: Settings | None = None, *, agents: Sequence[AgentSpec] = ()
 ) -> Replay:
-    """Replay a task of a journal, even of one in use, like `replay`.
+    """Replay a task of a journal, like `replay`.
+
+    The journal may be in use.
 
     Raises:
         UnknownTaskError: If the journal has no task of this id.
@@ -98,7 +101,10 @@ def replay(
 
 
 class _Player:
-    """One replay; keeps a scene for each address. Runs on the event loop."""
+    """One replay.
+
+    It keeps a scene for each address. Runs on the event loop.
+    """
 
     def __init__(
         self,
@@ -107,7 +113,10 @@ class _Player:
         lives: Iterable[Settings | None],
         agents: Mapping[str, AgentSpec],
     ) -> None:
-        """Store the settings of each process, in order, and those for processes without any."""
+        """Store the settings of each process, in order.
+
+        `settings` are for processes without any.
+        """
         self._recording = recording
         self._settings = settings
         self._lives = iter(lives)
@@ -142,7 +151,10 @@ class _Player:
         )
 
     async def _hear(self, row: Row, *, again: bool = True) -> None:
-        """Pass a row to its scene; `again`: whether to recompute the results of jobs."""
+        """Pass a row to its scene.
+
+        `again` tells whether to recompute the results of jobs.
+        """
         message = row.message
         if isinstance(message, Event):
             if row.run_id in self._runs:
@@ -165,7 +177,10 @@ class _Player:
             self._rows.append(made)
 
     def _whole(self, row: Row, assign: Assign) -> Row:
-        """Restore the fields of a subtask that the journal leaves out, from its HostAgent."""
+        """Restore the fields of a subtask that the journal leaves out.
+
+        They come from its HostAgent.
+        """
         host = self._scenes[assign.host].run if assign.host in self._scenes else None
         if host is None:
             return row
@@ -211,7 +226,10 @@ def _known_agents(recording: Recording, agents: Sequence[AgentSpec]) -> Mapping[
 
 
 def _services(settings: Settings, agents: Mapping[str, AgentSpec]) -> Services:
-    """Make the services that all jobs share; none of them reaches out of this process."""
+    """Make the services that all jobs share.
+
+    None of them reaches out of this process.
+    """
     clock, lanes = VirtualClock(), NoLanes()
     stream, secrets = EventStream(clock, kept=1, queue=1), Secrets({})
     return Services(
@@ -233,7 +251,9 @@ def _services(settings: Settings, agents: Mapping[str, AgentSpec]) -> Services:
 
 
 def compare_outcome(recorded: TaskResult | None, rows: Sequence[Row]) -> Outcome | None:
-    """Compare the task's outcome with the recording; None if it was not over.
+    """Compare the task's outcome with the recording.
+
+    None if the recorded task did not end.
 
     Args:
         recorded: The recorded end of the task.

@@ -85,7 +85,10 @@ class Stage:
 
 
 class Scene:
-    """One address. Its run is the result of `fold` over the same rows."""
+    """One address.
+
+    Its run is the result of `fold` over the same rows.
+    """
 
     def __init__(self, stage: Stage, address: str) -> None:
         self._stage = stage
@@ -147,7 +150,9 @@ class Scene:
         self.fold(row)
 
     async def again(self, row: Row) -> Row:
-        """Recompute a job's result, compare it with the recorded one, and fold it.
+        """Recompute a job's result, and fold it.
+
+        The result is first compared with the recorded one.
 
         Raises:
             Differs: If it is another one.

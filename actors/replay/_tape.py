@@ -1,4 +1,7 @@
-"""A tape: the recorded data of one job, in the order of its requests."""
+"""A tape: the recorded data of one job.
+
+The data is in the order of the job's requests.
+"""
 
 from __future__ import annotations
 
@@ -106,7 +109,10 @@ class Tape:
 
     @property
     def paused(self) -> bool:
-        """True if the task was paused after as many actions as have a result now."""
+        """True if the task was paused at this place.
+
+        The place is after as many actions as have a result now.
+        """
         result = self.word
         return isinstance(result, StepDone) and result.held_by is Held.PAUSE and self.done >= len(result.record.results)
 
@@ -148,7 +154,10 @@ class Tape:
     # Answers of the model
 
     def sent_back(self) -> str:
-        """Return why the current answer was sent back; empty if it was accepted."""
+        """Return why the current answer was sent back.
+
+        Empty if it was accepted.
+        """
         number = sum(event.name is EventName.MODEL_REPAIRED for event in self.told)
         if number < len(self._reasons):
             return self._reasons[number]
@@ -167,12 +176,15 @@ class Tape:
                 return OutOfBudgetError(limit.node, limit.kind, 0, "as recorded")
             case StepFailed(phase=Phase.LLM_INTERACTION | None) if not self._invalid:
                 return self.failure()
-        return self.miss("the model is asked once more than it was")
+        return self.miss("the model is asked more often than recorded")
 
     # Actions
 
     def verdict(self, tool: str, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue] | None:
-        """Return the recorded verdict on an action, the next one if there are several."""
+        """Return the recorded verdict on an action.
+
+        If there are several, return the next one.
+        """
         text = json.dumps(dict(arguments), ensure_ascii=False)
         of_tool = [verdict for verdict in self._verdicts if verdict["tool"] == tool]
         same = [verdict for verdict in of_tool if text.startswith(str(verdict["arguments"]))]
@@ -182,7 +194,10 @@ class Tape:
         return found
 
     def refused(self) -> str:
-        """Return the error of the next action if its server was too slow to run it, or an empty text."""
+        """Return the error of the next action.
+
+        It has one if its server was too slow to run it; else the text is empty.
+        """
         if not isinstance(self.word, StepDone) or self.done >= len(self.word.record.results):
             return ""
         result = self.word.record.results[self.done]
@@ -231,9 +246,10 @@ class Tape:
         return Probe.UNKNOWN if unknown else Probe.DONE
 
     def probed(self, intent: Intent) -> Probe:
-        """Return the finding about the action in doubt, or whether the surface was unchanged.
+        """Return the finding about the action in doubt.
 
-        Unchanged means equal to the state in which an earlier action had left it.
+        Without one, return whether the surface was unchanged. Unchanged means equal to the state in which an earlier
+        action had left it.
         """
         left = self.run.unfinished
         doubt = left.doubt if left is not None and left.said is None else None

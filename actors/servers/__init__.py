@@ -1,4 +1,4 @@
-"""Surfaces and their tools, as MCP servers."""
+"""Surfaces and their tools as MCP servers."""
 
 from callboard.actors.servers._need import Need, check_needs
 from callboard.actors.servers._server import UNKNOWN, InDoubtError, Server, ServerTool, ToolError, observed, tool

@@ -1,4 +1,4 @@
-"""The things that a surface needs on a machine, each with the command that brings it."""
+"""Requirements of surfaces on a machine, with the commands that install them."""
 
 from __future__ import annotations
 
@@ -15,45 +15,45 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Need:
-    """One thing that is needed here: a package, a program, a display, a folder."""
+    """One requirement: a package, a program, a display, a folder."""
 
     what: str
-    """What it is, as in "the program 'adb'"."""
+    """The name of the requirement, such as "the program 'adb'"."""
     met: bool
-    """Whether it is there."""
+    """Whether it is available."""
     command: str = ""
-    """The command that brings it; empty if there is none."""
+    """The command that installs it; empty if there is none."""
     optional: bool = False
-    """Whether the surface works without it, with less."""
+    """Whether the surface works without it, with fewer features."""
 
     @classmethod
     def package(cls, module: str, command: str, *, optional: bool = False) -> Self:
-        """Need a Python module, which is looked for without an import of it."""
+        """Require a Python module. It is looked up, but not imported."""
         try:
             met = importlib.util.find_spec(module) is not None
-        except ImportError:  # a module within a package that is not there
+        except ImportError:  # a module within a missing package
             met = False
         return cls(what=f"the package {module!r}", met=met, command=command, optional=optional)
 
     @classmethod
     def program(cls, name: str, command: str = "", *, optional: bool = False) -> Self:
-        """Need a program that can be started by its name."""
+        """Require a program that can be started by its name."""
         return cls(what=f"the program {name!r}", met=shutil.which(name) is not None, command=command, optional=optional)
 
     @property
     def told(self) -> str:
-        """Say that it is missing, with the command that brings it."""
+        """The error message for a missing requirement, with its install command."""
         return f"{self.what} is missing{f': {self.command}' if self.command else ''}"
 
 
 def check_needs(needs: Iterable[tuple[str, Need]]) -> None:
-    """Refuse to go on without what is needed.
+    """Check that all requirements are met.
 
     Args:
-        needs: What is needed, each with the place in the settings that needs it.
+        needs: The requirements, each with the place in the settings that has it.
 
     Raises:
-        SettingsError: If something is missing that is not optional; it names all of that, with the commands.
+        SettingsError: If a requirement that is not optional is missing. It names all of these, with the commands.
     """
     missing = [(where, need) for where, need in needs if not need.met and not need.optional]
     if missing:

@@ -1,4 +1,4 @@
-"""Numbers in the text of tables: which texts are numbers beyond doubt, and what they are worth."""
+"""Parser for numbers in the text of tables; ambiguous texts stay texts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Separator = Literal[".", ","]
-"""What stands before the decimals."""
+"""The decimal separator."""
 
 _MAX_DIGITS = 15
-"""What a spreadsheet's number holds exactly."""
+"""The most digits that a spreadsheet's number stores exactly."""
 _MINUS = "\u2212"
 _CURRENCY = "[€$£¥]|EUR|USD|GBP|CHF|JPY"
 _SPACE = "[ \u00a0\u202f]"
@@ -37,28 +37,28 @@ _SIMPLE = re.compile(r"(?P<whole>0|[1-9][0-9]*)(?P<separator>[.,])(?P<decimals>[
 
 @dataclass(frozen=True)
 class Number:
-    """A text that is a number."""
+    """A number that was read from a text."""
 
     value: int | float
     unit: str = ""
-    """``%`` or a currency, as it is written; a percentage's value is its hundredth, as in a spreadsheet."""
+    """``%`` or a currency, as written in the text. A percentage's value is divided by 100, as in a spreadsheet."""
 
 
 def parse_number(text: str, separator: Separator | None = None) -> Number | None:
-    """Read a number, or None for all that is not one beyond doubt.
+    """Parse a number; None if the text is ambiguous or no number.
 
-    Read are, with the digits 0 to 9 only: whole numbers (``1200``); decimals after a point or a comma (``12.75``,
-    ``12,75``); groups of three between commas, points, apostrophes or no-break spaces (``1,234.50``, ``1.234,50``,
-    ``1'234.50``, ``1 234,50``); before it a minus; before or after it one of ``€ $ £ ¥ EUR USD GBP CHF JPY``; after
-    it ``%`` (``12 %`` is 0.12).
+    These forms are parsed, with the digits 0 to 9 only: whole numbers (``1200``); decimals after a point or a comma
+    (``12.75``, ``12,75``); groups of three between commas, points, apostrophes or no-break spaces (``1,234.50``,
+    ``1.234,50``, ``1'234.50``, ``1 234,50``); a leading minus; a leading or trailing currency, one of
+    ``€ $ £ ¥ EUR USD GBP CHF JPY``; a trailing ``%`` (``12 %`` is 0.12).
 
-    Text stays what could be read in two ways while it is open what separates the decimals (``1,234``, ``1.234``),
+    These forms stay texts: those with two readings while the decimal separator is unknown (``1,234``, ``1.234``),
     points between groups without decimals (``192.168.100.200``), leading zeros (``007``), more than 15 digits, a plus
     before a whole number (telephones), dates, times, ranges, parentheses, exponents.
 
     Args:
-        text: A cell's text; space around it does not count.
-        separator: What separates the decimals, where that is known.
+        text: A cell's text. Surrounding space is ignored.
+        separator: The decimal separator, where it is known.
     """
     shape = _SHAPE.fullmatch(text.strip())
     if shape is None or (shape["before"] and shape["after"]) or (shape["sign"] and shape["inner"]):
@@ -80,12 +80,12 @@ def parse_number(text: str, separator: Separator | None = None) -> Number | None
 
 
 def is_ambiguous(text: str) -> bool:
-    """Tell whether a text is a number as soon as it is known what separates the decimals."""
+    """Return whether a text is ambiguous until the decimal separator is known."""
     return parse_number(text) is None and any(parse_number(text, known) for known in (".", ","))
 
 
 def separator_of(texts: Iterable[str]) -> Separator | None:
-    """Learn from unmistakable numbers what separates the decimals; None without evidence, or with mixed."""
+    """Infer the decimal separator from unambiguous numbers; None without clear evidence."""
     found: set[Separator] = set()
     for text in filter(parse_number, texts):
         point, comma = parse_number(text, "."), parse_number(text, ",")
@@ -108,7 +108,7 @@ def _amount(digits: str, separator: Separator | None) -> Decimal | None:
 
 
 def _pointed(digits: str, separator: Separator | None) -> Decimal | None:
-    """Read digits with points and commas, if there is only one way to."""
+    """Parse digits with points and commas, if there is only one reading."""
     if separator is None and _DOTTED.fullmatch(digits):
         return None
     marks: tuple[Separator, ...] = (separator,) if separator else (".", ",")

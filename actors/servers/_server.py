@@ -1,4 +1,4 @@
-"""What a server is: a surface that agents see and touch, and the MCP tools to do it with."""
+"""Base class of servers: a surface and its MCP tools."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = ["UNKNOWN", "InDoubtError", "Server", "ServerTool", "ToolError", "obse
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _MARK = "__callboard_tool__"
 UNKNOWN = "unknown"
-"""A resource that can't be named; no rule allows it, unless it asks for no resource."""
+"""A resource that can't be named. No rule allows it, except a rule without a resource pattern."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class _Mark:
 
 @dataclass(frozen=True)
 class ServerTool:
-    """One MCP tool of a server that ships with us, and who may use it for what."""
+    """One MCP tool of a server, with its effect and agents."""
 
     tool: Tool
     type: CommandType
@@ -70,11 +70,11 @@ class ServerTool:
     roots: frozenset[str]
     """The application roots it works in (``word``, ``excel``); empty for any."""
     hazards: frozenset[Hazard] = frozenset()
-    """What every call of it does that a person may want to see first."""
+    """The hazards of every call, for which a person may want to give an approval."""
     controls: frozenset[str] = frozenset()
     """The kinds of control that it acts on; empty for any."""
     offered: bool = True
-    """Whether models are told of it."""
+    """Whether models are offered it."""
     seconds: Seconds | None = None
     """The longest that a call may take; None: `limits.command_seconds`."""
 
@@ -97,21 +97,21 @@ def tool(
 ) -> Callable[[_F], _F]:
     """Mark a method of a server as an MCP tool.
 
-    The docstring's first paragraph is what a model reads; the signature gives the schema. A synchronous method runs
-    on its target's lane, an ``async`` one on the event loop. It raises `ToolError` with a text for the model.
+    Models read the first paragraph of the docstring. The signature gives the schema. A synchronous method runs on its
+    target's lane, an ``async`` method on the event loop. It raises `ToolError` with a text for the model.
 
     Args:
-        effect: What repeating a call does; becomes MCP's ``readOnlyHint`` and ``idempotentHint``.
+        effect: The effect of a repeated call; becomes MCP's ``readOnlyHint`` and ``idempotentHint``.
         agents: The kinds of agent that are offered it.
         roots: The application roots in which it works; empty for any.
-        type: Whether the system uses it to see, or a model to act.
-        hazards: What every call does that a person may want to see first, by default with an approval. Deleting and
-            overwriting become MCP's ``destructiveHint``.
-        controls: The kinds of control that it acts on; empty for any. A model may choose from those alone, and
-            call it only where there is one.
-        offered: Whether models are told of it. One that gives what an agent has anyway only leads small models astray;
-            scripts, programs and other MCP clients have it all the same.
-        seconds: The longest that a call may take; None: `limits.command_seconds`. Past it the call is in doubt.
+        type: Whether the system uses it to observe, or a model to act.
+        hazards: The hazards of every call, which need an approval by default. Deleting and overwriting become MCP's
+            ``destructiveHint``.
+        controls: The kinds of control that it acts on; empty for any. A model may choose only from these controls, and
+            may call the tool only where there is one.
+        offered: Whether models are offered it. A tool that only returns information which an agent has anyway misleads
+            small models. Scripts, programs and other MCP clients can call it in any case.
+        seconds: The longest that a call may take; None: `limits.command_seconds`. After that the call is in doubt.
     """
     kinds, hazardous = frozenset(controls), frozenset(hazards)
     mark = _Mark(type, effect, frozenset(agents), frozenset(roots), hazardous, kinds, offered, seconds)
@@ -124,121 +124,134 @@ def tool(
 
 
 class InDoubtError(ToolError):
-    """A tool can't tell whether it has done what it was called for. The text says why; the model is told."""
+    """A tool can't tell whether its action was done.
+
+    The model gets the text of the error, which gives the reason.
+    """
 
 
 class Server(ABC):
     """A surface and its tools.
 
-    All methods but `tools` and `coverage` may block and are called on a lane (`lane`), never on an actor's thread.
-    Those of a server that says that it never `blocks` are called on the event loop: no thread has to wake up for them.
-    Each of them may be a coroutine function, which runs on the event loop.
+    All methods except `tools` and `coverage` may block. They are called on a lane (`lane`), never on an actor's thread.
+    The methods of a server whose `blocks` is false are called on the event loop, which saves waking a thread. Each of
+    them may be a coroutine function, which runs on the event loop.
     """
 
     name: str
     """Unique within one supervisor."""
     settles: bool = True
-    """Whether the surface may go on changing after an action, so that an observation has to wait for it to be quiet."""
+    """Whether the surface may keep changing after an action, so that an observation has to wait until it is quiet."""
     blocks: bool = True
-    """Whether its methods, and its tools that are no coroutine functions, may block or take a while."""
+    """Whether its methods, and its tools that are not coroutine functions, may block or take a while."""
     pictures: bool = False
-    """Whether its observations have pictures: then a target that settles is looked at without one until it is quiet,
+    """Whether its observations have pictures. A target that settles is then observed without one until it is quiet,
     and once more with it."""
     affine: bool = False
-    """Whether all its methods and blocking tools are bound to the thread that opened it: then it has one thread for its
+    """Whether all its methods and blocking tools are bound to the thread that opened it. It then has one thread for its
     whole life, and its targets take turns on it."""
     closes_after: float | None = None
-    """The seconds after which what was opened for a conversation is closed by `stop`, counted from the end of its last
-    task, unless a follow-up begins before; None: never."""
+    """The seconds after which `stop` closes the targets that were opened for a conversation, counted from the end of
+    its last task, unless a follow-up begins before; None: never."""
     resource_kinds: tuple[str, ...] = ()
-    """The kinds of resource that `resources` names, so that a rule with a mistyped one is noticed."""
+    """The kinds of resource that `resources` names, so that a mistyped kind in a rule is detected."""
 
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
-        """Say what the surface needs on this machine, and whether it is there. Must be quick, and start nothing.
+        """List the surface's requirements on this machine, and whether each is met.
 
-        A supervisor whose settings name the surface does not start without what is not optional, and
-        `callboard doctor` prints all of it. So the module of a server must be importable without what it needs.
+        It must be quick, and start nothing. A supervisor whose settings name the surface does not start while a
+        requirement that is not optional is missing. `callboard doctor` prints all of them. So the module of a server
+        must be importable while its requirements are missing.
 
         Args:
-            options: The validated options that the settings give; empty where they do not name the surface.
+            options: The validated options from the settings; empty where the settings do not name the surface.
         """
         return ()
 
     def open(self, stage: Stage) -> Any:  # noqa: B027 - None, or a coroutine; most servers need none
-        """Start what the server needs; called once, before any other method, side by side with other servers' `open`.
+        """Start the server's resources.
+
+        Called once, before any other method, concurrently with the `open` of other servers.
 
         Raises:
-            Exception: If it can't work here; the supervisor does not start then, and tells the reason.
+            Exception: If the server can't work here. The supervisor then reports the reason, and does not start.
         """
 
     def close(self) -> Any:  # noqa: B027 - as `open`
-        """End what `open` started: no process, thread, file or port may be left.
+        """Release everything that `open` started: processes, threads, files and ports.
 
         Called once, after the last call of any other method, also after an `open` that failed.
         """
 
     @abstractmethod
     def targets(self) -> tuple[Target, ...]:
-        """List what can be assigned now: windows, startable applications, devices, shells."""
+        """List the targets that can be assigned now.
+
+        They are windows, startable applications, devices or shells.
+        """
 
     @abstractmethod
     def observe(self, target: Target, look: Look) -> Observation:
-        """Look at one target. A surface that looks the same way for every purpose may leave out `look`.
+        """Observe one target.
+
+        A surface that observes in the same way for every purpose may omit the parameter `look`.
 
         Args:
             target: The target.
-            look: What the observation is for.
+            look: The purpose of the observation.
 
         Raises:
-            ToolError: If the target can't be read; the text says why. The subtask fails with it, and the HostAgent may
-                go another way. Any other exception is an error, and ends the round.
+            ToolError: If the target can't be read; the text gives the reason. The subtask fails with it, and the
+                HostAgent may try another way. Any other exception is an error, and ends the round.
         """
 
     def desktop(self, look: Look) -> Observation | Awaitable[Observation | None] | None:
-        """Look at the whole of what the server's targets stand on, for HostAgents; None where there is no such thing.
+        """Observe the whole screen behind the targets, for HostAgents; None without one.
 
-        Its controls are the windows that it shows, each with a target's id and its `box`: they get labels in the
-        picture, and one into which a task has put a secret is black. Its text and its facts about the window are told
-        to the HostAgent's model.
+        Its controls are the visible windows, each with a target's id and its `box`. They get labels in the picture. A
+        window into which a task has put a secret is black. The HostAgent's model gets the text, and the facts about
+        the window.
 
         Raises:
-            ToolError: If it can't be seen; the text says why, and HostAgents are told.
+            ToolError: If the screen can't be observed; HostAgents get the text, which gives the reason.
         """
         return None
 
     def start(self, target: Target, arguments: Mapping[str, JsonValue]) -> Target | Awaitable[Target]:
-        """Open an application, and give the window to work in.
+        """Open an application, and return its window.
 
-        A server that has this gives HostAgents the tool ``open_in_<name>``. It is also called when a subtask is
+        A server that overrides this gives HostAgents the tool ``open_in_<name>``. It is also called when a subtask is
         assigned to an application that names no tool of its own in `Target.start`. It runs on the lane of the
-        application's group. The window belongs to the task if its `owner` is the session that `current_call` tells.
+        application's group. The window belongs to the task if its `owner` is the session of `current_call`.
 
         Args:
             target: The application, one of `targets`.
-            arguments: What it opens, such as a file or an address: checked by the target's `takes`.
+            arguments: The thing to open, such as a file or an address, validated against the target's `takes`.
 
         Raises:
-            ToolError: If it can't be opened; the text says why.
+            ToolError: If it can't be opened; the text gives the reason.
         """
-        msg = f"{self.name} opens nothing"
+        msg = f"{self.name} can't open targets"
         raise ToolError(msg)
 
     def stop(self, target: Target) -> Awaitable[None] | None:
-        """Close a window. A server that has this gives HostAgents the tool ``close_in_<name>``.
+        """Close a window.
 
-        HostAgents close only what their task has opened, as `Target.owner` says. It runs on the lane of the window.
+        A server that overrides this gives HostAgents the tool ``close_in_<name>``. HostAgents close only windows that
+        their task has opened, according to `Target.owner`. It runs on the lane of the window.
 
         Raises:
-            ToolError: If it can't be closed; the text says why.
+            ToolError: If it can't be closed; the text gives the reason.
         """
-        msg = f"{self.name} closes nothing"
+        msg = f"{self.name} can't close targets"
         raise ToolError(msg)
 
     def fingerprint(self, target: Target) -> str:
-        """Give the fingerprint that an observation of the target would have now, without making one where possible.
+        """Return the fingerprint that an observation of the target would have now.
 
-        It is asked for before each action and until the surface is quiet, so a server that can tell cheaply should.
+        It is computed before each action, and repeatedly until the surface is quiet. A server should avoid making an
+        observation for it where it can.
 
         Raises:
             ToolError: As `observe`.
@@ -246,16 +259,17 @@ class Server(ABC):
         return observed(self, target, Look(picture=False, shown=False)).fingerprint
 
     def busy(self, target: Target) -> bool | None:
-        """Say whether the target is about to change by itself: it loads, or works on what was asked of it.
+        """Return whether the target is about to change by itself.
 
-        None where the server can't tell: then two equal fingerprints count as quiet.
+        It is, for example, while it loads or works on a request. None where the server can't tell: then two equal
+        fingerprints count as quiet.
         """
         return None
 
     def resolve(self, seen: Observation, control: Control) -> Control | None:
-        """Find a control that was observed earlier in a later observation, if it is still the same.
+        """Find a control again in a later observation; None if changed.
 
-        By default it is the same if id, name and kind are.
+        By default it is the same if its id, name and kind are equal.
         """
         wanted = (control.id, control.name, control.kind)
         return next((each for each in seen.controls if (each.id, each.name, each.kind) == wanted), None)
@@ -267,13 +281,13 @@ class Server(ABC):
         arguments: Mapping[str, JsonValue],
         made: Collection[str],
     ) -> set[Hazard]:
-        """Say what one call would do that a person may want to see first, beyond what the tool's mark says.
+        """Return a call's hazards, in addition to those declared on the tool.
 
         Args:
             target: The target that it is called on.
             tool: The tool's name.
-            arguments: Its checked arguments, without what is bound.
-            made: Files that the task has made itself, as absolute paths.
+            arguments: Its validated arguments, without the bound ones.
+            made: Files that the task has created itself, as absolute paths.
         """
         return set()
 
@@ -283,15 +297,16 @@ class Server(ABC):
         tool: str,
         arguments: Mapping[str, JsonValue],
     ) -> Effect | None:
-        """Say what repeating one call would do, where that depends on its arguments; None: what the tool's mark says.
+        """Return one call's effect; None for the effect declared on the tool.
 
-        One command line only reads, another must not be repeated. An effect that is milder than the mark's has to be
-        computed from the parsed arguments: a model, or a text that it read, may have written them to look harmless.
+        It is for tools whose effect depends on the arguments: one command line only reads, another must not be
+        repeated. An effect milder than the declared one has to be computed from the parsed arguments: a model, or a
+        text that it read, may have written them to look harmless.
 
         Args:
             target: The target that it is called on.
             tool: The tool's name.
-            arguments: Its checked arguments, without what is bound.
+            arguments: Its validated arguments, without the bound ones.
         """
         return None
 
@@ -301,18 +316,18 @@ class Server(ABC):
         tool: str,
         arguments: Mapping[str, JsonValue],
     ) -> Mapping[str, JsonValue]:
-        """Write the arguments of a call in the one form that the policy's rules see, where there are several.
+        """Return a call's arguments in the canonical form for the policy's rules.
 
-        A server whose tools take a thing under several names, or without a name, says here which one it is: rules would
-        have to list all of them otherwise, and a model could choose the one that was forgotten.
+        It is for tools that accept one thing under several names, or without a name. Otherwise rules would have to list
+        all the names, and a model could choose a name that is not in the list.
 
         Args:
             target: The target that it is called on; None for a HostAgent's call.
             tool: The tool's name.
-            arguments: All its arguments: checked, with defaults, and with what is bound.
+            arguments: All its arguments: validated, with defaults and bound ones.
 
         Raises:
-            ToolError: If the tool would refuse them; the rules see them as they are.
+            ToolError: If the tool would refuse them. The rules then see them unchanged.
         """
         return arguments
 
@@ -322,10 +337,10 @@ class Server(ABC):
         tool: str,
         arguments: Mapping[str, JsonValue],
     ) -> Collection[str]:
-        """Name what a call touches, reading or writing, each as ``<kind>:<name>``: ``file:/home/me/a.txt``.
+        """Name the resources that a call reads or writes, as ``<kind>:<name>``: ``file:/home/me/a.txt``.
 
-        A whole is named in place of its parts. What can't be told is `UNKNOWN`; nothing is named by a call that touches
-        nothing. The arguments are those of `canonical`.
+        A container stands for its parts. A resource that can't be determined is `UNKNOWN`. A call that touches nothing
+        has an empty result. The arguments are those of `canonical`.
 
         Raises:
             ToolError: If the tool would refuse the call; counts as `UNKNOWN`.
@@ -333,7 +348,9 @@ class Server(ABC):
         return (UNKNOWN,)
 
     def coverage(self, target: Target | None, pattern: str, resource: str) -> Coverage:
-        """Say how much of a resource the pattern of a rule stands for; by default all, if it fits its text.
+        """Return how much of a resource a rule's pattern covers.
+
+        By default it covers all of it if it matches, else none.
 
         Args:
             target: The target of the call.
@@ -343,7 +360,10 @@ class Server(ABC):
         return Coverage.ALL if fits(pattern, resource) else Coverage.NONE
 
     def expected(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:
-        """Give the fingerprint that a target will have after a call that must not be repeated; empty if unknown."""
+        """Predict the fingerprint after a call of a tool; empty if unknown.
+
+        It is used for calls that must not be repeated.
+        """
         return ""
 
     def probe(
@@ -353,16 +373,16 @@ class Server(ABC):
         foreseen: Sequence[Foreseen],
         fingerprint: str,
     ) -> Probe:
-        """Say whether an action was done whose outcome a crash has lost. Must look, and must not guess.
+        """Find out whether an action was done before a crash.
 
-        Unless a server says more, only an action whose effect was `expected` can be told from the surface: that
-        nothing is to be seen of any other proves nothing.
+        It has to look at the surface, and must not guess. By default, only an action with an `expected` fingerprint can
+        be verified on the surface. For any other action, no visible change is not proof.
 
         Args:
-            target: The target that it was meant for; None for a HostAgent's.
-            intent: The action, with the fingerprints of the surface before it and, where `expected` told, after it.
-            foreseen: What it noted right before it wrote files, with `foresee`.
-            fingerprint: What the surface has now, when it is quiet; empty if it can't be seen.
+            target: The target of the action; None for a HostAgent's.
+            intent: The action, with the fingerprints of the surface before it and, where `expected` gave one, after it.
+            foreseen: The notes that it made with `foresee` right before it wrote files.
+            fingerprint: The current fingerprint of the quiet surface; empty if it can't be observed.
         """
         if not (fingerprint and intent.expected):
             return Probe.UNKNOWN
@@ -370,10 +390,10 @@ class Server(ABC):
         return known.get(fingerprint, Probe.UNKNOWN)
 
     def lane(self, target: Target | None) -> str:
-        """Name the lane on which calls for a target run one after the other; None for the server's own.
+        """Name the lane that serializes the calls for a target.
 
-        The targets of a group share one, as they share a lease. Empty for a server that never blocks: its calls need no
-        lane.
+        Without a target it is the server's own lane. The targets of a group share one lane, as they share a lease. The
+        name is empty for a server that never blocks: its calls need no lane.
         """
         if not self.blocks and not self.affine:
             return ""
@@ -386,12 +406,15 @@ class Server(ABC):
         return collect(self)
 
     def mcp_server(self) -> MCPServer:
-        """Make a stand-alone MCP server of the same tools, for stdio or HTTP."""
+        """Build a stand-alone MCP server with the tools.
+
+        It can be served over stdio or HTTP.
+        """
         return MCPServer(self.name, tools=[entry.tool for entry in self.tools()])
 
 
 def observed(server: Server, target: Target, look: Look) -> Observation:
-    """Have a server look at a target, whether or not its `observe` takes the purpose of the look."""
+    """Observe a target, whether or not the server's `observe` takes a `look`."""
     observe: Callable[..., Observation] = server.observe
     return observe(target, look) if _takes_look(getattr(observe, "__func__", observe)) else observe(target)
 
@@ -402,7 +425,7 @@ def _takes_look(observe: Callable[..., Observation]) -> bool:
 
 
 def collect(owner: object) -> tuple[ServerTool, ...]:
-    """Build tools from the marked methods of a server or of a part of one, sorted by name."""
+    """Build tools from the marked methods of an object, sorted by name."""
     found: list[ServerTool] = []
     for attribute in sorted(dir(type(owner))):
         function = getattr(type(owner), attribute)
@@ -410,14 +433,14 @@ def collect(owner: object) -> tuple[ServerTool, ...]:
         if isinstance(mark, _Mark):
             method = getattr(owner, attribute)
             entry = _BUILT.get(function) or _built(method, mark)
-            if function.__doc__:  # else it is that of a class that it is inherited from
+            if function.__doc__:  # otherwise `getdoc` finds that of a base class
                 _BUILT[function] = replace(entry, tool=entry.tool.model_copy(update={"fn": None}))
             found.append(replace(entry, tool=entry.tool.model_copy(update={"fn": method})))
     return tuple(found)
 
 
 _BUILT: weakref.WeakKeyDictionary[Callable[..., Any], ServerTool] = weakref.WeakKeyDictionary()
-"""Tools by the functions that they are made of, bound to no server: a schema takes some milliseconds to make."""
+"""Tools by function, not bound to a server: building a schema takes some milliseconds."""
 
 
 def _built(method: Callable[..., Any], mark: _Mark) -> ServerTool:

@@ -1,4 +1,4 @@
-"""The place that a server gets for what it keeps on the disk while it is open."""
+"""Storage folder for a server while it is open."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 class Stage:
-    """Handed to `Server.open`: a folder of the server's own, made when it is first asked for."""
+    """The argument of `Server.open`: a private folder, created on first use."""
 
     def __init__(
         self, server: str, journal: Path | None = None, elapsed: Callable[[], Seconds] = time.monotonic
     ) -> None:
-        """Make it for a server.
+        """Create the stage of a server.
 
         Args:
             server: The server's name.
             journal: The file of the supervisor's journal, if it has one.
-            elapsed: Gives seconds on the supervisor's clock, which never jumps.
+            elapsed: Returns seconds on the supervisor's monotonic clock.
         """
         self.elapsed = elapsed
         self._server = server
@@ -34,12 +34,15 @@ class Stage:
 
     @property
     def lasting(self) -> bool:
-        """Whether the next supervisor on the same journal gets the same folder, with all that is in it."""
+        """True if the next supervisor on the journal gets the folder."""
         return self._journal is not None
 
     @property
     def folder(self) -> Path:
-        """The folder, readable by its user alone. Without a journal it is removed when the server is closed."""
+        """The folder, readable only by its user.
+
+        Without a journal, `close` removes it.
+        """
         if self._folder is None:
             if self._journal is None:
                 self._folder = Path(tempfile.mkdtemp(prefix=f"callboard-{self._server}-"))
@@ -51,6 +54,6 @@ class Stage:
         return self._folder
 
     def close(self) -> None:
-        """Remove the folder, unless it lasts."""
+        """Remove the folder, unless it is `lasting`."""
         if self._folder is not None and not self.lasting:
             shutil.rmtree(self._folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The surfaces that the settings name: those that ship, and those of plug-ins, made in one way."""
+"""Surfaces from the settings: the built-in ones, and those of plug-ins."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ SHIPPED: Mapping[str, str] = {
     "android": "callboard.actors.servers.android:AndroidServer",
     "shells": "callboard.actors.servers.shell:ShellServer",
 }
-"""The surfaces that ship: the section of the settings that has their options, and their class, imported on use."""
+"""The built-in surfaces: the settings section with their options, and their class, imported on use."""
 
 
 @dataclass(frozen=True)
 class NamedSurface:
-    """A surface that the settings name. Nothing of it is imported yet."""
+    """A surface that the settings name. Its code is not imported yet."""
 
     name: str
-    """What its server is called."""
+    """The name of its server."""
     where: str
-    """Where the settings name it."""
+    """The place in the settings that names it."""
     entry: EntryPoint
     options: Mapping[str, Any]
 
     def needs(self, settings: Settings) -> tuple[Need, ...]:
-        """Ask its class what it needs here; a function that makes a server says nothing of that.
+        """List the requirements that its class declares; none for a factory function.
 
         Raises:
-            SettingsError: If it can't be imported or asked, or its options do not fit.
+            SettingsError: If it can't be imported, its `needs` fails, or its options are invalid.
         """
         factory = import_plugin(self.entry, self.where)
         if not (isinstance(factory, type) and issubclass(factory, Server)):
@@ -56,15 +56,15 @@ class NamedSurface:
         return tuple(needs)
 
     def make(self, settings: Settings) -> Server:
-        """Make its server; nothing is opened.
+        """Create its server, without opening it.
 
         Raises:
-            SettingsError: If it can't be imported or made, or is no `Server`.
+            SettingsError: If it can't be imported or created, or is not a `Server`.
         """
         factory = import_plugin(self.entry, self.where)
         made: object = make_plugin(self.entry, factory, settings, self.options, self.where)
         if not isinstance(made, Server):
-            msg = f"{self.where}: {told_plugin(self.entry)} gave a {type(made).__name__}, no Server"
+            msg = f"{self.where}: {told_plugin(self.entry)} returned a {type(made).__name__}, not a Server"
             raise SettingsError(msg)
         if getattr(made, "name", None) != self.name:
             made.name = self.name
@@ -75,23 +75,25 @@ class NamedSurface:
 
 
 def shipped_surface(name: str, options: Mapping[str, Any] | None = None) -> NamedSurface:
-    """Give a surface that ships, as the section of its name has it."""
+    """Return a built-in surface, with the options of its section."""
     return NamedSurface(name, name, EntryPoint(name, SHIPPED[name], PluginGroup.SURFACES), options or {})
 
 
 def surface_of(name: str, settings: Settings) -> NamedSurface | None:
-    """Find the surface of a name in the settings; None if it ships, and they do not ask for it. Imports nothing.
+    """Find a surface by name; None for an unwanted built-in one.
+
+    It imports nothing.
 
     Raises:
-        SettingsError: If there is no such plug-in, or it has the name of a surface that ships.
+        SettingsError: If there is no such plug-in, or it has the name of a built-in surface.
     """
     where, given = f"surfaces.{name}", settings.surfaces.get(name)
     if name in SHIPPED and given is not None:
-        msg = f"{where}: {name!r} ships with callboard, and is set by the section {name!r}: choose another name"
+        msg = f"{where}: {name!r} is built into callboard, and is set by the section {name!r}: choose another name"
         raise SettingsError(msg)
     if given is None:
         section = getattr(settings, name)
-        if isinstance(section, dict):  # a surface with several targets, each with a section of its own
+        if isinstance(section, dict):  # a surface with several targets, each with its own section
             return shipped_surface(name, {name: _placed(section, settings)}) if section else None
         options = {key: getattr(section, key) for key in type(section).model_fields}
         return shipped_surface(name, options) if section.wanted else None
@@ -99,10 +101,10 @@ def surface_of(name: str, settings: Settings) -> NamedSurface | None:
 
 
 def _placed(sections: Mapping[str, BaseModel], settings: Settings) -> dict[str, BaseModel]:
-    """Have relative paths in sections start from the settings file's folder."""
+    """Resolve relative paths in sections against the settings file's folder."""
     placed = {}
     for name, section in sections.items():
-        elsewhere = {"cwd"} if getattr(section, "ssh", None) else set()  # a path of another machine
+        elsewhere = {"cwd"} if getattr(section, "ssh", None) else set()  # a path on another machine
         paths = {
             key: settings.path(each.expanduser())
             for key, each in section
@@ -113,7 +115,9 @@ def _placed(sections: Mapping[str, BaseModel], settings: Settings) -> dict[str, 
 
 
 def named_surfaces(settings: Settings) -> Iterator[NamedSurface]:
-    """Find the surfaces that the settings name, those that ship first. Imports nothing.
+    """Find the surfaces that the settings name, built-in ones first.
+
+    It imports nothing.
 
     Raises:
         SettingsError: As `surface_of`.
@@ -125,10 +129,10 @@ def named_surfaces(settings: Settings) -> Iterator[NamedSurface]:
 
 
 def surface_needs(settings: Settings) -> Iterator[tuple[str, Need]]:
-    """Ask all surfaces that the settings name what they need here; each need with the place that names its surface.
+    """List the requirements of all surfaces, each with its settings place.
 
     Raises:
-        SettingsError: As `NamedSurface.needs`, and as `named_surfaces`, which comes first.
+        SettingsError: As `NamedSurface.needs`, and as `named_surfaces`, which is called first.
     """
     for surface in list(named_surfaces(settings)):
         for need in surface.needs(settings):
@@ -136,10 +140,10 @@ def surface_needs(settings: Settings) -> Iterator[tuple[str, Need]]:
 
 
 def named_servers(settings: Settings) -> list[Server]:
-    """Make the servers of all surfaces that the settings name.
+    """Create the servers of all surfaces that the settings name.
 
     Raises:
-        SettingsError: If something that one needs is missing, or one can't be made.
+        SettingsError: If a requirement is missing, or a server can't be created.
     """
     check_needs(surface_needs(settings))
     return [surface.make(settings) for surface in named_surfaces(settings)]

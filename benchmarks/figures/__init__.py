@@ -1,1 +1,1 @@
-"""What else is measured of callboard, beside the job: each file is a contender of its own."""
+"""Further measurements of callboard; each file is a contender."""

@@ -1,7 +1,7 @@
-"""Python calls of a task, all threads: what can be compared where times are noisy and instructions are not counted.
+"""Python calls of a task, on all threads.
 
-Beside them, as a measure of what has to be read to follow a task: how many functions and files of callboard it runs
-through.
+They can be compared where times are noisy and instructions are not counted. The functions and files of callboard that a
+task calls are counted too: a measure of the code to read to follow a task.
 
 ``python -m benchmarks.figures.calls process`` answers to ``{"tasks": n}``.
 """
@@ -27,7 +27,10 @@ PACKAGE = Path(callboard.__file__).parent
 
 
 class Calls:
-    """Counts the calls of functions written in Python, while it is `on`, on all threads that begin after it."""
+    """A counter of Python calls on all threads that begin after it.
+
+    It counts while it is `on`.
+    """
 
     def __init__(self) -> None:
         self.on = False
@@ -43,7 +46,7 @@ class Calls:
             self.seen.add(frame.f_code)
 
     def close(self) -> None:
-        """Count no more."""
+        """Stop counting."""
         threading.setprofile(None)
         sys.setprofile(None)
 

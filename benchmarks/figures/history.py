@@ -1,8 +1,8 @@
-"""What a long history changes, and how much a task adds to it.
+"""The effect of a long history, and its growth per task.
 
-Answers to ``{"history": n, "tasks": m}``: CPU seconds a task ``without`` and ``with`` n tasks in the journal before,
-those of the m ``first_…`` after a start, and ``start_without`` and ``start_with`` in seconds. Of each task: the
-``growth`` of the journal and of the ``log``, in bytes, the log's ``lines``, and its ``events``.
+The answer to ``{"history": n, "tasks": m}`` has CPU seconds per task ``without`` and ``with`` n earlier tasks in the
+journal, those of the m ``first_…`` tasks after a start, and ``start_without`` and ``start_with`` in seconds. For each
+task it has the ``growth`` of the journal and of the ``log``, in bytes, the log's ``lines``, and its ``events``.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 AT_ONCE = 500
 EVENTFUL = 10
-"""Of so many tasks the events are counted."""
+"""Number of tasks whose events are counted."""
 
 
 async def work(request: ModelRequest) -> dict[str, Any]:
-    """Decide for an AppAgent of the history: nothing; for one of the job: as ever."""
+    """Decide for an AppAgent: work in the job only."""
     return {"Status": "FINISH"} if request.task_request == "nothing" else await Stub().work(request)
 
 
 def supervisor(folder: Path) -> Supervisor:
-    """Start on a folder's journal."""
+    """Start on the journal of a folder."""
     models = {"host": FunctionModel(Stub().plan), "app": FunctionModel(work)}
     return Supervisor.start(VARIANTS["process"].settings(folder), models=models, servers=[Memo(POOL)])
 
 
 def write_history(folder: Path, count: int) -> None:
-    """Run short tasks, until a journal has so many."""
+    """Run short tasks until a journal has a number of them."""
     with supervisor(folder) as running:
         for begin in range(0, count, AT_ONCE):
             numbers = range(begin, min(count, begin + AT_ONCE))
@@ -46,12 +46,12 @@ def write_history(folder: Path, count: int) -> None:
 
 
 def size_of(folder: Path) -> int:
-    """Give the bytes of a journal that is closed, pictures included."""
+    """Give the bytes of a closed journal, pictures included."""
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file() and file.suffix != ".log")
 
 
 class History:
-    """Keeps a journal with its tasks, so that it is written once."""
+    """A journal with its tasks that is written once and copied."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -59,7 +59,7 @@ class History:
         self._order = ("with", "without")
 
     def measure(self, asked: dict[str, Any]) -> dict[str, float]:
-        """Run the job on a copy of the history, and on nothing."""
+        """Run the job on a copied history, and on an empty journal."""
         if self._count != asked["history"]:
             shutil.rmtree(self._folder / "kept", ignore_errors=True)
             (self._folder / "kept").mkdir()
@@ -80,17 +80,17 @@ class History:
 
 
 class Times(NamedTuple):
-    """In seconds."""
+    """Seconds of the start."""
 
     start: float
     first: float
-    """Of CPU, for each of the first tasks: SQLite reads what it needs of a large file, and keeps it."""
+    """CPU seconds for each of the first tasks, while SQLite fills its cache."""
     cpu: float
-    """For each of as many more."""
+    """CPU seconds for each of as many later tasks."""
 
 
 def job(folder: Path, count: int) -> tuple[dict[str, float], Times]:
-    """Run the job's tasks on a folder's journal: what each adds, and how long they took."""
+    """Run the job's tasks on a folder's journal, and measure them."""
     with supervisor(folder) as running:
         finish(running.submit_all(tasks(POOL, POOL)))
     log = folder / "events.log"

@@ -1,11 +1,12 @@
-"""What it takes in memory to wait, and to be idle. Each figure needs a process of its own.
+"""Memory of waiting tasks and idle agents; one process per figure.
 
-Answers to ``{"what": …, "count": n}`` with bytes for each: ``resident`` of the process, by the system's account, or,
-asked with ``"traced": true``, ``traced`` by `tracemalloc`, which sees what Python allocates and no stacks of threads.
+The answer to ``{"what": …, "count": n}`` has bytes for each: ``resident`` memory of the process, as the system counts
+it. With ``"traced": true`` it is ``traced``, counted by `tracemalloc`: allocations by Python, without the stacks of
+threads.
 
 - ``queued``: a task whose HostAgent has assigned its subtask, which waits for its window.
 - ``asking``: a task whose AppAgent, on a window of its own, waits for a person's answer.
-- ``idle``: an application's agent that is kept with nothing to do.
+- ``idle``: an application's agent that is kept without work.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 STATM = Path("/proc/self/statm")
 PAGE = 4096
 KEPT = 100
-"""Events that stay in memory: a ring of a fixed size, which a task's own come into, but do not make larger."""
+"""Events kept in memory, in a ring of fixed size."""
 
 
 async def ask(_request: ModelRequest) -> dict[str, Any]:
@@ -39,12 +40,12 @@ async def ask(_request: ModelRequest) -> dict[str, Any]:
 
 
 async def done(_request: ModelRequest) -> dict[str, Any]:
-    """Decide for an AppAgent: there is nothing to do."""
+    """Decide for an AppAgent: finish at once."""
     return {"Status": "FINISH"}
 
 
 class Ruler:
-    """Measures what was added since the last time, in one of two ways."""
+    """A meter of the memory added since the last reading."""
 
     def __init__(self, *, traced: bool) -> None:
         self.name = "traced" if traced else "resident"
@@ -55,7 +56,7 @@ class Ruler:
         self.grown()
 
     def grown(self) -> int:
-        """Give the bytes more than at the last time."""
+        """Give the bytes added since the last reading."""
         gc.collect()
         now = tracemalloc.get_traced_memory()[0] if self._traced else int(STATM.read_text("ascii").split()[1]) * PAGE
         grown, self._last = now - self._last, now
@@ -82,7 +83,7 @@ def measure(asked: dict[str, Any]) -> dict[str, float]:
 
 
 def of_waiting(supervisor: Supervisor, windows: int, count: int, ruler: Ruler) -> float:
-    """Measure tasks that wait: in one window's queue, or each for an answer."""
+    """Measure waiting tasks: in one window's queue, or each for an answer."""
     waits = EventName.SUBTASK_QUEUED if windows == 1 else EventName.QUESTION_ASKED
     first, rest = (1, count) if windows == 1 else (0, count)
     if first:
@@ -93,7 +94,10 @@ def of_waiting(supervisor: Supervisor, windows: int, count: int, ruler: Ruler) -
 
 
 def of_idle(supervisor: Supervisor, windows: int, count: int, ruler: Ruler) -> float:
-    """Measure agents that are kept: what the first tasks leave on new windows, but not the second on the same."""
+    """Measure idle agents.
+
+    The first tasks on new windows leave agents in memory; the second tasks on the same windows leave none.
+    """
     grown = []
     for _ in range(3):
         ruler.grown()
@@ -104,13 +108,13 @@ def of_idle(supervisor: Supervisor, windows: int, count: int, ruler: Ruler) -> f
 
 
 def submit(supervisor: Supervisor, count: int, windows: int) -> None:
-    """Submit tasks, each for a window, in turn."""
+    """Submit tasks for the windows, in turn."""
     for number in range(count):
         supervisor.submit(Task(request=f"memo:{number % windows}"))
 
 
 def with_events(supervisor: Supervisor, name: EventName, count: int, do: Callable[[], None]) -> None:
-    """Do something, and wait until so many events of a name were told."""
+    """Run a function, and wait for events of one name."""
     reached = threading.Event()
     seen = 0
 

@@ -1,4 +1,6 @@
-"""One more step of an agent, decide and act: what a longer task costs more than a shorter one, for each step.
+"""The cost of one more step of an agent: decide and act.
+
+It is the difference between a longer and a shorter task, per step.
 
 ``python -m benchmarks.figures.steps process`` answers to ``{"tasks": n}``.
 """
@@ -20,11 +22,11 @@ if TYPE_CHECKING:
 
 SHORT, LONG = 5, 40
 PAIRS = 3
-"""Pairs of a short and a long run, of which the median counts."""
+"""Pairs of a short and a long run; the median counts."""
 
 
 async def work(request: ModelRequest) -> dict[str, Any]:
-    """Write as often as the task says."""
+    """Write as often as the task requests."""
     status = "CONTINUE" if request.step < int(request.task_request) else "FINISH"
     return {"Status": status, "Function": "write", "Args": {"text": str(request.step)}}
 

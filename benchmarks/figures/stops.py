@@ -1,7 +1,7 @@
-"""Start, cancel and stop, while nothing happens and while other tasks keep the machine busy.
+"""Start, cancel and stop, on an idle and on a busy machine.
 
-Answers to ``{"tasks": n}`` in seconds: ``start`` and ``stop_idle``; then under load ``start_busy``; ``cancel``, from
-the call to the result, and ``cancel_longest``; ``stop``.
+The answer to ``{"tasks": n}`` is in seconds: ``start`` and ``stop_idle``; then under load ``start_busy``; ``cancel``,
+from the call to the result, and ``cancel_longest``; ``stop``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ MANY = 1_000_000
 
 
 class Busy:
-    """A model that always wants one more step, after a wait of 10 ms; but for the tasks that wait for their cancel."""
+    """A model that asks for one more step every 10 ms.
+
+    For the tasks that wait for their cancel, it never answers.
+    """
 
     def __init__(self) -> None:
         self.waiting = threading.Semaphore(0)
@@ -60,7 +63,7 @@ def measure(asked: dict[str, Any]) -> dict[str, float]:
 
 
 def start(folder: Path, count: int, model: Busy) -> tuple[Supervisor, float]:
-    """Start a supervisor with one window more than there are tasks."""
+    """Start a supervisor with one more window than tasks."""
     folder.mkdir()
     log = {"file": folder / "events.log"}
     journal = {"path": folder / "journal.db", "durability": "process"}
@@ -86,7 +89,7 @@ def seconds_to_cancel(supervisor: Supervisor, model: Busy, count: int) -> float:
 
 
 def seconds_to_stop(supervisor: Supervisor) -> float:
-    """Stop; nothing may be left."""
+    """Stop, and check that nothing is left."""
     begun = time.perf_counter()
     left = supervisor.stop(PATIENCE)
     if left:

@@ -1,7 +1,8 @@
-"""A tool call in process, over stdio and over HTTP: the same tool, which takes no time, on a server of each kind.
+"""A tool call in process, over stdio and over HTTP.
 
-Answers to ``{"calls": n}``: for each kind the median seconds of a call, as its event has it. ``serve-stdio`` and
-``serve-http`` run the server alone.
+The same tool, which takes no time, runs on a server of each kind. The answer to ``{"calls": n}`` has for each kind the
+median seconds of a call, as in its event. ``serve-stdio`` and ``serve-http`` run the
+server alone.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def measure(asked: dict[str, Any]) -> dict[str, float]:
 
 
 def median_call(name: str, mcp_servers: dict[str, Any], calls: int) -> float:
-    """Run a task of so many steps with one call each."""
+    """Run a task with a number of steps, one call each."""
 
     async def work(request: ModelRequest) -> dict[str, Any]:
         status = "CONTINUE" if request.step < calls else "FINISH"
@@ -72,7 +73,7 @@ def median_call(name: str, mcp_servers: dict[str, Any], calls: int) -> float:
 
 @contextmanager
 def over_http() -> Iterator[str]:
-    """Run the server in a process of its own; give its address."""
+    """Run the server in a separate process, and give its address."""
     command = [sys.executable, "-m", MODULE, "serve-http"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:  # ourselves
         try:
@@ -85,18 +86,18 @@ def over_http() -> Iterator[str]:
 
 
 async def serve_http() -> None:
-    """Serve on a free port, and say its address."""
+    """Serve on a free port, and print the address."""
     server = uvicorn.Server(uvicorn.Config(remote.streamable_http_app(), log_level="error"))
-    # of any other protocol number asyncio would leave Nagle's algorithm on, and each answer would wait for 40 ms
+    # with any other protocol number asyncio leaves Nagle's algorithm on, and each answer waits for 40 ms
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
-        listening.listen()  # who connects before it serves waits until it does
+        listening.listen()  # an early client waits until the server serves
         print(f"http://127.0.0.1:{listening.getsockname()[1]}/mcp", flush=True)
         await server.serve(sockets=[listening])
 
 
 def main() -> None:
-    """Measure, or be the server."""
+    """Measure, or run the server."""
     match sys.argv[1:]:
         case ["serve-stdio"]:
             remote.run()

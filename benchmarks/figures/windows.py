@@ -1,4 +1,4 @@
-"""Many windows: what a task costs on a surface that lists ten thousand, beside one that lists ten.
+"""The cost of a task on ten thousand windows, beside ten.
 
 ``python -m benchmarks.figures.windows`` answers to ``{"windows": [few, many], "tasks": n}``.
 """
@@ -18,7 +18,7 @@ ROUNDS = 3
 
 
 def measure(asked: dict[str, Any]) -> dict[str, float]:
-    """Run the same tasks on both."""
+    """Run the same tasks on both surfaces."""
     few, many = (_cpu(windows, int(asked["tasks"])) for windows in asked["windows"])
     return {"few": few, "many": many, "ratio": many / few}
 

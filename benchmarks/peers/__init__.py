@@ -1,1 +1,1 @@
-"""The same job in other libraries, each run by the interpreter of an environment of its own."""
+"""The same job in other libraries, each in its own environment."""

@@ -1,6 +1,7 @@
-"""agent-framework: a workflow of two executors; ``plain``, or ``checkpoint`` with its storage in memory.
+"""agent-framework: a workflow of two executors.
 
-A workflow runs one task at a time, so that each task builds its own.
+``plain`` has no checkpoints, ``checkpoint`` stores them in memory. A workflow runs one task at a time, so each task
+builds its own.
 """
 # mypy: disable-error-code="import-not-found,misc,untyped-decorator"
 
@@ -39,7 +40,7 @@ class Done:
 
 
 class Host(Executor):
-    """Decides, assigns, finishes."""
+    """The host: decide, assign, finish."""
 
     @handler
     async def on_request(self, message: str, ctx: WorkflowContext[Assign]) -> None:
@@ -48,12 +49,12 @@ class Host(Executor):
 
     @handler
     async def on_done(self, message: Done, ctx: WorkflowContext[Never, str]) -> None:
-        """Decide on what came of it."""
+        """Decide on the subtask's result."""
         await ctx.yield_output(message.text)
 
 
 class App(Executor):
-    """Takes its steps."""
+    """The application: take steps."""
 
     @handler
     async def on_assign(self, _message: Assign, ctx: WorkflowContext[Step]) -> None:
@@ -69,7 +70,7 @@ class App(Executor):
 
 @asynccontextmanager
 async def job(*, durable: bool) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """Give what runs one task."""
+    """Give the function that runs one task."""
 
     async def task() -> None:
         host, app = Host(id="host"), App(id="app")
@@ -87,5 +88,5 @@ async def job(*, durable: bool) -> AsyncIterator[Callable[[], Awaitable[None]]]:
 
 
 if __name__ == "__main__":
-    logging.disable(logging.WARNING)  # it warns of each workflow whose executor tells itself something
+    logging.disable(logging.WARNING)  # it warns about each executor that sends itself messages
     serve(timed(on_a_loop(partial(job, durable=sys.argv[1] == "checkpoint"))))

@@ -1,4 +1,4 @@
-"""autogen-core: ``rpc``, where the application's agent loops within one call, and ``messages``, one for each step."""
+"""autogen-core: ``rpc`` loops within one call, ``messages`` has one per step."""
 # mypy: disable-error-code="import-not-found,misc,untyped-decorator"
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Step:
 
 @dataclass
 class Done:
-    """An ending; it is over only if nothing is left to do."""
+    """A result; the work is over if nothing is left to do."""
 
     task_id: int
     over: bool = True
@@ -58,12 +58,12 @@ async def plan(done: Done | None) -> str:
 
 
 async def work(number: int) -> tuple[str, str]:
-    """Stand in for the application's model: what to write, and whether to go on."""
+    """Stand in for the application's model: the text, and whether to continue."""
     return str(number), "CONTINUE" if number < STEPS else "FINISH"
 
 
 class Host(RoutedAgent):
-    """Decides, assigns, finishes. With a message a step it tells itself what to decide."""
+    """The host: decide, assign, finish; in `messages`, by messages to itself."""
 
     def __init__(self, *, stepwise: bool) -> None:
         super().__init__("host")
@@ -91,7 +91,7 @@ class Host(RoutedAgent):
 
 
 class App(RoutedAgent):
-    """Takes its steps."""
+    """The application: take steps."""
 
     def __init__(self, *, stepwise: bool) -> None:
         super().__init__("app")
@@ -121,13 +121,13 @@ class App(RoutedAgent):
         return status == "FINISH"
 
     async def _write(self, text: str) -> None:
-        """Be the tool."""
+        """Run the tool."""
         self.text = text
 
 
 @asynccontextmanager
 async def job(*, stepwise: bool) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """Start a runtime; give what sends it one task."""
+    """Start a runtime, and give the function that sends it one task."""
     runtime = SingleThreadedAgentRuntime()
     await Host.register(runtime, "host", lambda: Host(stepwise=stepwise))
     await App.register(runtime, "app", lambda: App(stepwise=stepwise))

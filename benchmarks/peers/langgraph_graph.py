@@ -1,4 +1,7 @@
-"""LangGraph: a graph of a host, an application's agent and its tool; checkpoints in ``memory``, or in ``sqlite``."""
+"""LangGraph: a graph of a host, an application's agent and its tool.
+
+Checkpoints are in ``memory``, or in ``sqlite``.
+"""
 # mypy: disable-error-code="import-not-found,misc,untyped-decorator"
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class State(TypedDict):
-    """What a task knows."""
+    """The state of a task."""
 
     request: str
     subtask: str
@@ -63,7 +66,7 @@ def build() -> StateGraph:
 
 @asynccontextmanager
 async def job(*, durable: bool) -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """Open the checkpointer; give what runs one task, as a thread of its own."""
+    """Open the checkpointer, and give the function that runs one task."""
     numbers = count()
     with tempfile.TemporaryDirectory() as folder:
         async with _saver(Path(folder), durable=durable) as saver:

@@ -1,4 +1,7 @@
-"""openai-agents: the application's agent is a tool of the host's; the model is a stub of its `Model` interface."""
+"""openai-agents: the application's agent is a tool of the host's.
+
+The model is a stub of its `Model` interface.
+"""
 # mypy: disable-error-code="import-not-found,misc,untyped-decorator"
 
 from __future__ import annotations
@@ -47,12 +50,12 @@ def text(content: str) -> ModelResponse:
 
 
 def results_in(history: Any) -> int:
-    """Count the tool results that a model is shown."""
+    """Count the tool results in a model's input."""
     return 0 if isinstance(history, str) else sum(item.get("type") == "function_call_output" for item in history)
 
 
 class Stub(Model):
-    """A model that is a function of how many tool results it is shown."""
+    """A model that decides by the number of tool results."""
 
     def __init__(self, decide: Callable[[int], ModelResponse]) -> None:
         self._decide = decide
@@ -62,7 +65,7 @@ class Stub(Model):
         return self._decide(results_in(options["input"]))
 
     def stream_response(self, *_arguments: Any, **_options: Any) -> Any:
-        """Refuse: nothing is streamed here."""
+        """Refuse: this job has no streaming."""
         raise NotImplementedError
 
 
@@ -73,14 +76,17 @@ async def write(text: str) -> str:
 
 
 async def until_written(_context: object, results: list[Any]) -> ToolsToFinalOutputResult:
-    """End with the last step's tool call, as the other libraries do, without one more decision."""
+    """End with the last step's tool call, without one more decision.
+
+    The other libraries do the same.
+    """
     last = results[-1].output
     return ToolsToFinalOutputResult(is_final_output=last == str(STEPS), final_output=last)
 
 
 @asynccontextmanager
 async def job() -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """Make the agents; give what runs one task."""
+    """Make the agents, and give the function that runs one task."""
     set_tracing_disabled(disabled=True)
     app: Agent[None] = Agent(
         name="app",

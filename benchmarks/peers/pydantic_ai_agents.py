@@ -1,4 +1,7 @@
-"""pydantic-ai: the host's tool runs the application's agent; the models are its `FunctionModel`."""
+"""pydantic-ai: the host's tool runs the application's agent.
+
+The models are its `FunctionModel`.
+"""
 # mypy: disable-error-code="import-not-found,misc,untyped-decorator"
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def shown(messages: list[ModelMessage]) -> int:
-    """Count the tool results that a model is shown."""
+    """Count the tool results in a model's input."""
     return sum(isinstance(part, ToolReturnPart) for message in messages for part in message.parts)
 
 
@@ -30,7 +33,7 @@ async def plan(messages: list[ModelMessage], _info: AgentInfo) -> ModelResponse:
 
 
 async def work(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-    """Decide for the application: write, and finish with the last."""
+    """Decide for the application: write, finish with the last step."""
     step = shown(messages) + 1
     parts = [ToolCallPart("write", {"text": str(step)})]
     if step == STEPS:
@@ -40,7 +43,7 @@ async def work(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
 
 @asynccontextmanager
 async def job() -> AsyncIterator[Callable[[], Awaitable[None]]]:
-    """Make the agents; give what runs one task."""
+    """Make the agents, and give the function that runs one task."""
     app = Agent(FunctionModel(work), output_type=ToolOutput(str), instructions="fill the field")
     host = Agent(FunctionModel(plan), instructions="assign, then finish")
 
@@ -51,7 +54,7 @@ async def job() -> AsyncIterator[Callable[[], Awaitable[None]]]:
 
     @host.tool_plain
     async def assign(subtask: str) -> str:
-        """Have the application do something."""
+        """Have the application perform a subtask."""
         return (await app.run(subtask)).output
 
     async def task() -> None:

@@ -1,4 +1,7 @@
-"""A person in the loop, by callback: a function gets every event of a task, on a thread of its own, and decides."""
+"""A person in the loop, by callback.
+
+A function receives every event of a task on its own thread, and answers questions and approvals.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ SCRIPT = {
         {"Status": "FINISH"},
     ]
 }
-POLICY = [{"verdict": "approve", "tool": "append", "reason": "what is appended stays"}]
+POLICY = [{"verdict": "approve", "tool": "append", "reason": "appended text stays"}]
 
 
 def main() -> None:

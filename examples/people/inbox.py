@@ -1,4 +1,4 @@
-"""People in the loop, by queue: what waits goes into one, and whoever is free takes the next."""
+"""People in the loop, by queue: people take the next event."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import queue
 from callboard import Event, EventName, FunctionModel, ModelRequest, Settings, Supervisor, Task
 from callboard.testing import MemoryServer
 
-POLICY = [{"verdict": "approve", "tool": "append", "reason": "what is appended stays"}]
+POLICY = [{"verdict": "approve", "tool": "append", "reason": "appended text stays"}]
 ROOMS = ("kitchen", "cellar", "attic")
 
 
@@ -19,7 +19,7 @@ def work(request: ModelRequest) -> dict[str, object]:
 
 
 def main() -> None:
-    """Decide on what three tasks want, one after the other: yes, yes, and no to the attic."""
+    """Decide on three requests: approve two, and reject the attic."""
     windows = [MemoryServer.window(room) for room in ROOMS]
     settings = Settings.load(policy=POLICY)
     inbox: queue.SimpleQueue[Event] = queue.SimpleQueue()
@@ -37,7 +37,7 @@ def main() -> None:
                 handle = handles[event.task_id]
                 (request,) = handle.approvals()
                 if "attic" in str(request.actions[0].arguments["text"]):
-                    handle.reject(request.id, "nobody goes up there", by="ada")
+                    handle.reject(request.id, "the attic is locked", by="ada")
                 else:
                     handle.approve(request.id, by="ada")
             elif event.name is EventName.TASK_ENDED:

@@ -1,4 +1,7 @@
-"""People in the loop, by HTTP: a task is sent, what waits is listed, and answered from any browser or program."""
+"""People in the loop, by HTTP.
+
+Any browser or program submits tasks, lists the open requests and answers them.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from callboard import FunctionModel, ModelRequest, Settings, Supervisor, Task, T
 from callboard.messages import AnswerRefusedError, NotWaitingError
 from callboard.testing import MemoryServer
 
-POLICY = [{"verdict": "approve", "tool": "append", "reason": "what is appended stays"}]
+POLICY = [{"verdict": "approve", "tool": "append", "reason": "appended text stays"}]
 
 
 def work(request: ModelRequest) -> dict[str, object]:
@@ -29,7 +32,10 @@ def work(request: ModelRequest) -> dict[str, object]:
 
 
 class Counter:
-    """Where people look at what waits, and say what they want. A supervisor's calls get a thread, and no loop waits."""
+    """List open requests, and pass on the answers.
+
+    The supervisor's methods may block, so they are called on threads.
+    """
 
     def __init__(self, supervisor: Supervisor, target: str) -> None:
         self.supervisor = supervisor
@@ -48,7 +54,7 @@ class Counter:
         )
 
     async def submit(self, request: Request) -> JSONResponse:
-        """Send a task: ``{"request": ...}``."""
+        """Submit a task: ``{"request": ...}``."""
         task = Task(request=(await request.json())["request"], target=self.target)
         self.handles[task.id] = await asyncio.to_thread(self.supervisor.submit, task)
         return JSONResponse({"task": task.id}, 201)
@@ -59,24 +65,27 @@ class Counter:
         return JSONResponse(result.model_dump(mode="json"))
 
     async def waiting(self, _request: Request) -> JSONResponse:
-        """List what waits for a person, with what the agents see."""
+        """List open questions and approvals, with the agents' observations."""
         status = await asyncio.to_thread(self.supervisor.status)
         return JSONResponse([ask.model_dump(mode="json") for ask in (*status.questions, *status.approvals)])
 
     async def decide(self, request: Request) -> JSONResponse:
-        """Answer: ``{"task", "id", "by"}`` with ``"answers": [...]``, or with ``"approve": true`` or ``false``."""
-        said = await request.json()
-        handle, wanted, by = self.handles[said["task"]], said["id"], said["by"]
+        """Settle a request.
+
+        The body is ``{"task", "id", "by"}`` with ``"answers": [...]``, or with ``"approve": true`` or ``false``.
+        """
+        body = await request.json()
+        handle, wanted, by = self.handles[body["task"]], body["id"], body["by"]
         try:
-            if "answers" in said:
-                await asyncio.to_thread(handle.answer, wanted, *said["answers"], by=by)
-            elif said["approve"]:
-                await asyncio.to_thread(handle.approve, wanted, by=by, remember=said.get("remember", False))
+            if "answers" in body:
+                await asyncio.to_thread(handle.answer, wanted, *body["answers"], by=by)
+            elif body["approve"]:
+                await asyncio.to_thread(handle.approve, wanted, by=by, remember=body.get("remember", False))
             else:
-                await asyncio.to_thread(handle.reject, wanted, said.get("reason", ""), by=by)
-        except NotWaitingError as error:  # somebody was faster, its time is over, or the task was cancelled
+                await asyncio.to_thread(handle.reject, wanted, body.get("reason", ""), by=by)
+        except NotWaitingError as error:  # answered already, past its deadline, or cancelled
             return JSONResponse({"error": str(error)}, 409)
-        except AnswerRefusedError as error:  # it still waits
+        except AnswerRefusedError as error:  # the request is still open
             return JSONResponse({"error": str(error)}, 422)
         return JSONResponse({})
 

@@ -1,7 +1,7 @@
 """Type the contacts of a Word table into a phone: ``python examples/phone_contacts/run.py``.
 
-Two agents work under a HostAgent: one reads the table, the other one works on the phone. Without ``--device`` that is a
-phone which stands in for a real one, behind a real adb server. Functions decide in place of language models.
+A HostAgent plans for two agents: one reads the table, the other works on the phone. Without ``--device`` the phone is
+`callboard.testing.Phone`, behind a real adb server. Functions replace the language models.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def write_document(file: Path, people: list[tuple[str, ...]]) -> None:
 
 
 def host(request: ModelRequest) -> dict[str, Any]:
-    """Have the table read, then have it typed."""
+    """Assign the reading of the table, then the typing."""
     done = request.subtasks
     if done and done[-1].outcome is not Outcome.FINISHED:
         return {"Status": "FAIL", "Comment": "; ".join(cause.reason for cause in done[-1].causes)}
@@ -55,7 +55,7 @@ def host(request: ModelRequest) -> dict[str, Any]:
 
 
 def app(request: ModelRequest) -> dict[str, Any]:
-    """Read the table, and hand it over."""
+    """Read the table, and return it as the result."""
     if not request.memory:
         (table,) = [each.id for each in request.observation.controls if each.kind == "table"]
         return {"Status": "CONTINUE", "Function": "read_table", "Args": {"control_id": table, "numbers": False}}
@@ -63,7 +63,7 @@ def app(request: ModelRequest) -> dict[str, Any]:
 
 
 def mobile(request: ModelRequest) -> dict[str, Any]:
-    """Decide the next action on the phone, by what is on its screen and what was typed so far."""
+    """Choose the next action from the screen and the typed fields."""
     people: Any = request.subtasks[0].output["rows"]  # type: ignore[call-overload,index]
     called = [action.tool for record in request.memory for action in record.decision.actions]
     seen = {(each.name, each.kind): each.id for each in request.observation.controls}
@@ -82,12 +82,12 @@ def mobile(request: ModelRequest) -> dict[str, Any]:
 
 
 def call(tool: str, **arguments: str) -> dict[str, Any]:
-    """Make an answer with one action."""
+    """Build an answer with one action."""
     return {"Status": "CONTINUE", "Function": tool, "Args": arguments}
 
 
 def add_contacts(folder: Path, serial: str, port: int) -> TaskResult:
-    """Run the task: the table is in a document in the folder."""
+    """Run the task on a folder that has the document."""
     settings = Settings.load(
         documents={"workspace": folder},
         android={"devices": [serial], "port": port},
@@ -100,10 +100,12 @@ def add_contacts(folder: Path, serial: str, port: int) -> TaskResult:
 
 
 def main() -> int:
-    """Run it on a device, or on the phone that stands in for one, whose screen is written into ``phone.png`` then."""
+    """Run the task on a device, or on a `Phone`."""
     parser = argparse.ArgumentParser(description="Type the contacts of a Word table into a phone.")
     parser.add_argument("--device", help="the serial of a real device, as `adb devices` lists it")
-    parser.add_argument("--output", type=Path, default=Path("phone.png"), help="the picture of the stand-in's screen")
+    parser.add_argument(
+        "--output", type=Path, default=Path("phone.png"), help="file for the picture of the simulated screen"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -113,7 +115,7 @@ def main() -> int:
         else:
             phone = Phone()
             with plugged_in(phone) as device, contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
-                port = free.getsockname()[1]  # an adb server of its own, which ends with the task
+                port = free.getsockname()[1]  # a separate adb server, which ends with the task
                 free.close()
                 result = add_contacts(folder, device.serial, port)
             contacts = phone.contacts

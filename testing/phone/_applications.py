@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 class Application:
-    """One application. A page is a method of the name ``_page_<name>`` that makes it.
+    """One application.
+
+    A page is a method of the name ``_page_<name>`` that makes it.
 
     Args:
         phone: The phone.

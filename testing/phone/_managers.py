@@ -67,7 +67,10 @@ class Intent:
         return given
 
     def take(self, word: str) -> None:
-        """Take an argument without an option: an address, a component or a package."""
+        """Take an argument without an option.
+
+        It is an address, a component or a package.
+        """
         if ":" in word:
             self.data = word
         elif "/" in word:
@@ -119,7 +122,10 @@ class Managers:
         return fail(out=f"Unknown command: {what}")
 
     def _start(self, intent: Intent) -> str:
-        """Start an activity. Without `-W`, warnings and errors go to the error output."""
+        """Start an activity.
+
+        Without `-W`, warnings and errors go to the error output.
+        """
         phone = self._phone
         if not intent.component and not intent.action and not intent.data and not intent.package:
             thrown("start", "java.lang.IllegalArgumentException: No intent supplied")
@@ -152,7 +158,10 @@ class Managers:
         return "".join(f"{line}\n" for line in lines)
 
     def _brought(self, package: str, intent: Intent) -> tuple[str, str]:
-        """Bring an application to the front, and return the printed warning and state."""
+        """Bring an application to the front.
+
+        Returns the printed warning and state.
+        """
         phone = self._phone
         if phone.app.package == package and not intent.data:
             told = "intent has been delivered to currently running top-most instance."

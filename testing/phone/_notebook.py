@@ -29,7 +29,10 @@ class Note:
 
 
 class Notes(Application):
-    """Texts of several lines; a long touch deletes one, and a drag moves one."""
+    """Texts of several lines.
+
+    A long touch deletes one, and a drag moves one.
+    """
 
     package, label = "org.callboard.notes", "Notes"
     activities: ClassVar[Mapping[str, str]] = {"note": ".EditActivity"}

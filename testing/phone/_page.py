@@ -40,9 +40,9 @@ class Field:
 
 
 class Page:
-    """A page under construction: a bar with a title and buttons, and rows below.
+    """A page under construction.
 
-    Rows that do not fit can be scrolled.
+    It has a bar with a title and buttons, and rows below. Rows that do not fit can be scrolled.
 
     Args:
         phone: The phone.

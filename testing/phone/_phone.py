@@ -31,9 +31,10 @@ _LONG = 500
 
 
 class Phone:
-    """A phone for tests: home, contacts, notes, settings, a form, a browser and a dialler.
+    """A phone for tests.
 
-    Its screen does not depend on the time: it has no clock, and moves only on commands.
+    It has home, contacts, notes, settings, a form, a browser and a dialler. Its screen does not depend on the time: it
+    has no clock, and moves only on commands.
 
     Args:
         model: The name of its model.
@@ -114,7 +115,10 @@ class Phone:
 
     @property
     def running(self) -> list[Application]:
-        """The applications that were started, without home; the last one is in front, or was."""
+        """The applications that were started, without home.
+
+        The last one is in front, or was.
+        """
         return [self.apps[each] for each in self._stack if each != Home.package]
 
     @property
@@ -156,7 +160,10 @@ class Phone:
 
     @property
     def keyboard_height(self) -> int:
-        """The height of its keyboard, in pixels; 0 if it is not shown."""
+        """The height of its keyboard, in pixels.
+
+        0 if it is not shown.
+        """
         return (480 if self.rotation % 2 else 800) if self.keyboard else 0
 
     # Display
@@ -180,9 +187,9 @@ class Phone:
     # Input
 
     def tap(self, x: int, y: int, *, long: bool = False) -> None:
-        """Touch a point; no effect on a screen that is off or locked.
+        """Touch a point.
 
-        The keyboard does not react to touches.
+        No effect on a screen that is off or locked. The keyboard does not react to touches.
         """
         if not self._reached(x, y):
             return
@@ -248,9 +255,9 @@ class Phone:
             self.field.text, self.cursor = now[:start] + now[self.cursor + after :], start
 
     def next_field(self) -> bool:
-        """Move the focus to the next field of the page, or to none after the last.
+        """Move the focus to the page's next field.
 
-        False if no field had it.
+        After the last, no field has it. False if no field had it.
         """
         if self.field is None:
             return False
@@ -321,7 +328,9 @@ class Phone:
 
     @property
     def programs(self) -> Path:
-        """The folder of its shell's programs, while it is open: put it first on a path.
+        """The folder of its shell's programs, while it is open.
+
+        Put it first on a path.
 
         Raises:
             RuntimeError: If it is not open.
@@ -339,10 +348,10 @@ class Phone:
         return self._shell.place(path)
 
     async def run(self, command: str, data: bytes | asyncio.StreamReader = b"") -> tuple[int, bytes, bytes]:
-        """Run a command in its shell: `sh` of this machine, with the phone's programs first.
+        """Run a command in its shell.
 
-        ``/data/local/tmp`` and ``/sdcard`` in it stand for folders of the phone's own. This is no sandbox: a client
-        that sends commands has the rights of this user.
+        It is `sh` of this machine, with the phone's programs first. ``/data/local/tmp`` and ``/sdcard`` in it stand for
+        folders of the phone's own. This is no sandbox: a client that sends commands has the rights of this user.
 
         Args:
             command: One line, or several.
@@ -368,5 +377,8 @@ class Phone:
 
 
 def _share(x: int, left: int, right: int) -> float:
-    """Return the place of a touch on a slider's line, from 0 to 1."""
+    """Return the place of a touch on a slider.
+
+    It is from 0 to 1.
+    """
     return max(0.0, min(1.0, (x - left - MARGIN) / (right - left - 2 * MARGIN)))

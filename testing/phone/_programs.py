@@ -1,4 +1,7 @@
-"""The programs of the phone's shell, with the answers of Android 13 to 16."""
+"""The programs of the phone's shell.
+
+Their answers are those of Android 13 to 16.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +89,10 @@ class Programs:
         return b""
 
     def _uiautomator(self, words: list[str]) -> str:
-        """List the views on the screen: ``DumpCommand``, whose faults have exit code 0."""
+        """List the views on the screen.
+
+        This is ``DumpCommand``, whose faults have exit code 0.
+        """
         if words[:1] != ["dump"]:
             fail(f"Error: unsupported command: {words[0] if words else ''}", 1)
         files = [each for each in words[1:] if not each.startswith("--")]

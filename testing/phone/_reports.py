@@ -100,7 +100,10 @@ class Reports:
         return f"POWER MANAGER (dumpsys power)\n\nPower Manager State:\n  mWakefulness={state}\n"
 
     def _window(self, words: list[str]) -> str:
-        """Print windows: all, or of the policy, the displays or the windows alone."""
+        """Print windows.
+
+        All are printed, or those of the policy, the displays or the windows alone.
+        """
         phone = self._phone
         focus = "NotificationShade" if phone.locked or not phone.awake else self._front()
         windows = f"  mCurrentFocus=Window{{1a2b3c u0 {focus}}}\n  mFocusedApp={self._record()}\n"

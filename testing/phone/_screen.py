@@ -1,4 +1,7 @@
-"""One screen of the phone: a tree of views, and its `uiautomator` hierarchy."""
+"""One screen of the phone.
+
+It is a tree of views, and its `uiautomator` hierarchy.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ class Scroll:
 
 @dataclass(eq=False)
 class View:
-    """A view on the screen. The part of its box outside of its container is hidden."""
+    """A view on the screen.
+
+    The part of its box outside of its container is hidden.
+    """
 
     kind: str
     box: Box = (0, 0, 0, 0)
@@ -102,7 +108,10 @@ class Screen:
     """True if touches beside a dialog have no effect; otherwise they close it."""
 
     def at(self, x: int, y: int, wanted: Callable[[View], object]) -> tuple[View, Box] | None:
-        """Return the last drawn view at a point for which `wanted` is true."""
+        """Return the last drawn view at a point.
+
+        `wanted` must be true for it.
+        """
         found = None
         for top in self.views:
             for view, (left, above, right, below) in top.shown(top.box):

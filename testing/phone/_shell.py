@@ -1,4 +1,7 @@
-"""The shell of a phone: a real one, whose programs ask the phone."""
+"""The shell of a phone.
+
+It is a real one, whose programs ask the phone.
+"""
 
 from __future__ import annotations
 
@@ -151,9 +154,9 @@ class Shell:
         await asyncio.gather(*self._running, return_exceptions=True)
 
     def _kill(self) -> bool:
-        """Kill the processes of commands, found by the phone's folder in their environment.
+        """Kill the processes of commands.
 
-        Returns whether there was one.
+        They are found by the phone's folder in their environment. Returns whether there was one.
         """
         known = f"TMPDIR={self.programs.parent / 'tmp'}".encode()
         found = False
@@ -175,7 +178,10 @@ class Shell:
         return self._programs.run(name, words)
 
     def place(self, path: str) -> Path | None:
-        """Return the file for a path of the device; None if its shell may not write there."""
+        """Return the file for a path of the device.
+
+        None if its shell may not write there.
+        """
         for theirs, ours in _FOLDERS.items():
             if f"{path}/".startswith(f"{theirs}/") and ".." not in path.split("/"):
                 return self.programs.parent / ours / path.removeprefix(theirs).lstrip("/")
@@ -206,7 +212,10 @@ class Shell:
 
 
 def _hang_up(started: asyncio.Future[asyncio.subprocess.Process]) -> None:
-    """Hang up a shell as adbd does on a lost connection: its processes continue."""
+    """Hang up a shell as adbd does on a lost connection.
+
+    Its processes continue.
+    """
     process = started.result()
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
@@ -242,9 +251,9 @@ def _words(command: str) -> list[str]:
 
 @contextlib.contextmanager
 def plugged_in(phone: Phone) -> Iterator[AdbDevice]:
-    """Let adb servers connect to a phone, from a thread of its own.
+    """Let adb servers connect to a phone.
 
-    Put its `serial` into ``settings.android.devices``.
+    The phone has a thread of its own. Put its `serial` into ``settings.android.devices``.
 
     Raises:
         RuntimeError: If it can't be opened: there is no `bash`, or it is open already.

@@ -1,4 +1,4 @@
-"""The benchmarks as a package: they are no part of the installed one."""
+"""The benchmarks as a package; they are not installed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def load_benchmarks() -> None:
-    """Make ``benchmarks`` importable, and nothing else that lies beside it."""
+    """Make ``benchmarks`` importable, without its neighbours."""
     folder = ROOT / "benchmarks"
     spec = importlib.util.spec_from_file_location(
         "benchmarks", folder / "__init__.py", submodule_search_locations=[str(folder)]

@@ -74,5 +74,5 @@ def test_one_value_is_its_own_median_and_quartiles():
 
 def test_a_contender_that_ends_says_so():
     contender = Contender("a", "benchmarks.nothing")
-    assert contender.ask({"tasks": 1}).get("error") in {"it is gone", "it ended without an answer"}
+    assert contender.ask({"tasks": 1}).get("error") in {"the process is gone", "the process ended without an answer"}
     contender.close()

@@ -32,10 +32,10 @@ def test_a_goal_is_met_if_its_median_keeps_the_bound():
     rows = table.splitlines()[2:]
     assert len(rows) == len(GOALS)
     assert [row for row in rows if "not measured" not in row] == [
-        "| a task, all on, at 100: CPU time | ≤ 16 J | 3.00 (3.00 to 3.00) | yes |",
-        "| a task, no journal, no log, at 100: CPU time | ≤ 12 J | 13.0 (13.0 to 13.0) | no |",
+        "| a task with journal and log, at 100: CPU time | ≤ 16 J | 3.00 (3.00 to 3.00) | yes |",
+        "| a task without journal and log, at 100: CPU time | ≤ 12 J | 13.0 (13.0 to 13.0) | no |",
     ]
-    assert "| a task, all on, at 1: CPU time | ≤ 20 J | not measured |  |" in rows
+    assert "| a task with journal and log, at 1: CPU time | ≤ 20 J | not measured |  |" in rows
 
 
 @pytest.mark.parametrize(("ours", "met"), [(0.01, True), (0.06, False)])
@@ -109,5 +109,5 @@ def test_every_line_of_the_plot_has_a_colour_of_its_own():
 
 
 def test_a_contender_that_failed_is_named_in_the_table():
-    answers = {**measured(J_at_10=0.001), "process@10": [{"error": "it is gone", "round": 0}]}
+    answers = {**measured(J_at_10=0.001), "process@10": [{"error": "the process is gone", "round": 0}]}
     assert "| callboard, journal `process`, log | failed | yes |" in sections(answers)["job"]

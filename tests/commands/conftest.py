@@ -1,4 +1,4 @@
-"""A dispatcher on a server in memory, and third-party MCP servers that really run."""
+"""A dispatcher on a server in memory, and real MCP servers."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def lock() -> str:
 
 @server.tool()
 def refuse() -> dict[str, object]:
-    """Say no with a success flag."""
+    """Report a failure with a success flag."""
     return {"success": False, "error": "no paper"}
 
 
 @server.tool(structured_output=False)
 def refuse_in_text() -> str:
-    """Say no with a success flag, in text alone."""
+    """Report a failure with a success flag, as text only."""
     return json.dumps({"success": False, "error": "no ink"})
 
 
@@ -170,7 +170,7 @@ else:
 
 
 class Line:
-    """Where the tool ``hang`` says that it began and that it was told to leave."""
+    """The socket on which the tool ``hang`` reports start and end."""
 
     def __init__(self) -> None:
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -179,7 +179,7 @@ class Line:
         self.port = self._listening.getsockname()[1]
 
     def read(self) -> str:
-        """Wait for the tool's next word."""
+        """Wait for the tool's next message."""
         if self._file is None:
             caller, _ = self._listening.accept()
             caller.settimeout(PATIENCE)
@@ -189,7 +189,7 @@ class Line:
 
     @property
     def silent(self) -> bool:
-        """Whether no tool has called so far."""
+        """True if no tool has connected so far."""
         self._listening.settimeout(0)
         try:
             self._listening.accept()[0].close()
@@ -214,7 +214,7 @@ def line() -> Iterator[Line]:
 
 @pytest.fixture
 def lanes() -> Iterator[Lanes]:
-    """Give lanes; all calls must have returned at the end."""
+    """Give lanes, and check that all calls have returned."""
     made = Lanes()
     yield made
     assert made.close(PATIENCE) == ()
@@ -300,20 +300,20 @@ def url(notes: Path) -> Iterator[str]:
 
 @pytest.fixture
 def over_http(url: str) -> dict[str, Any]:
-    """Give the settings of the server that runs."""
+    """Give the settings of the running server."""
     return {"url": url, "surface": False}
 
 
 @pytest.fixture(params=["stdio", "http"])
 def server(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Give the settings of the server in both of its ways."""
+    """Give the settings of the server over stdio and over HTTP."""
     settings: dict[str, Any] = request.getfixturevalue(f"over_{request.param}")
     return settings
 
 
 @pytest.fixture
 def is_gone() -> Callable[[int], bool]:
-    """Say whether a process is gone."""
+    """Check that a process has ended."""
 
     def gone(pid: int) -> bool:
         try:

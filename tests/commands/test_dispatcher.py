@@ -213,14 +213,14 @@ async def test_a_tool_that_says_it_did_not_succeed_failed(run, command, name, er
 async def test_an_answer_too_deep_to_be_read_again_is_the_tools_failure(run, command):
     (result,) = await run(command("says_deep"))
     assert result.status is FAILURE
-    assert result.error.startswith("ValueError: it answered with what can't be written down: ")
+    assert result.error.startswith("ValueError: its answer can't be serialized: ")
     assert result.value is None
 
 
 async def test_an_answer_that_is_no_json_is_the_tools_failure(run, command):
     (result,) = await run(command("says_no_number"))
     assert result.status is FAILURE
-    assert result.error == "ValueError: it answered with what can't be written down: Input should be a finite number"
+    assert result.error == "ValueError: its answer can't be serialized: Input should be a finite number"
     assert result.value is None
     assert result.changed  # it ran
 

@@ -159,7 +159,7 @@ def image(data):
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (PNG[:40], "the picture is no PNG, or damaged"),
+        (PNG[:40], "the picture is not a PNG, or is damaged"),
         (PNG[:16] + (60_000).to_bytes(4, "big") * 2 + PNG[24:], "the picture has 60000 x 60000 pixels"),
     ],
     ids=["cut", "too many pixels"],

@@ -96,7 +96,7 @@ def test_a_person_fills_in_a_form_while_the_call_waits(start):
     supervisor = start(app=[BOOK], mcpServers=desk(), policy=ALLOWED)
     handle = supervisor.submit(lone("desk"))
     first = reply(handle, 0, ANSWER)
-    assert "The MCP server 'desk' asks while it runs book: 'How many seats?'" in first["questions"][0]["text"]
+    assert "The MCP server 'desk' asks during the call of book: 'How many seats?'" in first["questions"][0]["text"]
     assert "give no password" in first["questions"][0]["text"]
     second = reply(handle, 1, "3")
     assert second["questions"][0]["text"] == "seats"
@@ -169,7 +169,7 @@ def declined(handle):
 
 def test_where_nobody_is_asked_it_is_declined_at_once(start):
     supervisor = start(app=[BOOK], mcpServers=desk(), policy=ALLOWED, system={"ask_question": False})
-    assert declined(supervisor.submit(lone("desk"))) == "system.ask_question is off: nobody will answer"
+    assert declined(supervisor.submit(lone("desk"))) == "system.ask_question is off: no person will answer"
 
 
 @pytest.mark.parametrize("field", [{"format": "password"}, {"title": "API key"}, {}])
@@ -191,7 +191,7 @@ def test_an_answer_with_a_secret_is_not_sent_on(start):
     reply(handle, 1, "it is hunter2-4711")
     assert said(handle) == {"action": "decline"}
     (event,) = [event for event in handle.events() if event.name is EventName.QUESTION_DECLINED]
-    assert event.data["reason"] == "what was answered holds a secret of the task or the settings"
+    assert event.data["reason"] == "the answer contains a secret of the task or the settings"
 
 
 def test_a_server_that_dies_takes_its_question_along(start, tmp_path):
@@ -401,7 +401,7 @@ async def test_a_form_is_not_asked_for_ever():
     ],
 )
 async def test_a_form_that_is_too_large_or_none_is_declined(schema):
-    with pytest.raises(DeclinedError, match="its form has"):
+    with pytest.raises(DeclinedError, match="its form"):
         await filled(schema)
 
 

@@ -87,11 +87,15 @@ async def test_an_answer_that_ends_before_it_is_whole_leaves_a_doubt(dispatch, c
 @pytest.mark.parametrize(
     ("status", "kind", "told"),
     [
-        (200, "text/html", "its answer to `initialize` is no message of the protocol, but text/html: there may be no"),
+        (
+            200,
+            "text/html",
+            "its answer to `initialize` is not a message of the protocol, but text/html: there may be no",
+        ),
         (
             200,
             "application/json",
-            "its answer to `initialize` is no message of the protocol: there may be no MCP server",
+            "its answer to `initialize` is not a message of the protocol: there may be no MCP server",
         ),
         (401, "text/html", "; its HTTP status is 401 Unauthorized"),
         (404, "text/html", "; its HTTP status is 404 Not Found"),
@@ -122,7 +126,7 @@ async def test_an_answer_that_is_no_message_leaves_a_doubt(dispatch, command):
             (result,) = await dispatch(session, command("odd.do"))
         finally:
             await session.close()
-    told = "its answer to `tools/call` is no message of the protocol: whether it was done is in doubt"
+    told = "its answer to `tools/call` is not a message of the protocol: whether it was done is in doubt"
     assert (result.error, result.in_doubt) == (told, True)
 
 

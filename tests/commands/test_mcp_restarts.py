@@ -97,7 +97,9 @@ async def test_it_is_started_anew_only_so_often(over_stdio, monkeypatch):
             await process_of(session)
         await end(session)
         for _ in range(2):
-            with pytest.raises(ConnectionError, match="it was started anew 2 times within 60 s, and is not once more"):
+            with pytest.raises(
+                ConnectionError, match="it was restarted 2 times within 60 s, and is not restarted again"
+            ):
                 await session.call("words", {})
         now[0] += 60
         assert await session.call("words", {}) == "just words"
@@ -106,7 +108,9 @@ async def test_it_is_started_anew_only_so_often(over_stdio, monkeypatch):
 async def test_where_nothing_is_restarted_it_stays_away(over_stdio):
     async with opened(over_stdio, supervision={"intensity": 0}) as session:
         await end(session)
-        with pytest.raises(ConnectionError, match="went away; it was started anew never, and is not once more for now"):
+        with pytest.raises(
+            ConnectionError, match="went away; it was restarted never, and is not restarted again for now"
+        ):
             await session.call("words", {})
 
 
@@ -116,7 +120,7 @@ async def test_a_failed_server_restart_says_why_and_the_next_call_tries_again(no
     async with opened({"command": sys.executable, "args": [str(program)], "start_seconds": 20}) as session:
         await end(session)
         program.rename(tmp_path / "gone.py")
-        with pytest.raises(ConnectionError, match="the MCP server notes went away, and there is no connection again: "):
+        with pytest.raises(ConnectionError, match="the MCP server notes went away, and reconnecting failed: "):
             await session.call("words", {})
         (tmp_path / "gone.py").rename(program)
         assert await session.call("words", {}) == "just words"

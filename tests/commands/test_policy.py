@@ -117,7 +117,7 @@ THEIRS = KnownTool("mail.send", frozenset(), None)
         ({"tool": "re:paint.*"}, "no tool is called 're:paint.*'"),
         ({"application": "word"}, ""),
         ({"application": "memo"}, ""),
-        ({"application": "wrod"}, "no application is called 'wrod'; the nearest is 'word'"),
+        ({"application": "wrod"}, "there is no application 'wrod'; the nearest is 'word'"),
         ({"arguments": {"text": "x"}}, ""),
         ({"arguments": {"anything": "x"}}, ""),  # the other server's tool may take it
         (

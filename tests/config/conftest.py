@@ -1,4 +1,4 @@
-"""A settings file to write, in an environment without our variables."""
+"""A settings file, in an environment without our variables."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_every_wrong_option_is_told_and_the_nearest_name():
 
 
 def test_an_option_of_what_takes_none_is_refused():
-    assert refused(lambda: None, x=1) == ["surfaces.lamps.options.x: unknown option; known are: none"]
+    assert refused(lambda: None, x=1) == ["surfaces.lamps.options.x: unknown option; known: none"]
 
 
 def test_what_takes_any_option_gets_any():

@@ -51,7 +51,7 @@ def test_an_expression_that_is_not_known_is_refused_with_its_place(expression, w
         Settings.load(policy=[{"verdict": "allow"}, rule])
     place = "policy.rules.1.arguments.path" if where == "arguments" else "policy.rules.1.tool"
     assert place in str(refused.value)
-    assert f"is no regular expression: {why}" in str(refused.value)
+    assert f"is not a regular expression: {why}" in str(refused.value)
 
 
 @pytest.mark.parametrize("expression", [r"(\w+\s?)*!", r"(a|a)*b", r"(a*)*c", r"(.*)*d"])

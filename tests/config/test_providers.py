@@ -46,7 +46,7 @@ def test_what_is_secret_of_a_provider_is_blotted_out_of_the_log():
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ({"input_price": 1.0}, "needs both prices, or none"),
+        ({"input_price": 1.0}, "needs both prices or neither"),
         ({"kind": "openai-compatible"}, "openai-compatible needs a `url`"),
         ({"retries": -1}, "greater than or equal to 0"),
         ({"requests_per_minute": 0}, "greater than or equal to 1"),

@@ -195,7 +195,7 @@ def test_an_unknown_key_is_named_with_the_nearest_known_one(write, text, where, 
 
 
 def test_an_unknown_key_that_is_near_to_nothing_is_told_what_there_is(write):
-    assert "system.zzzz: unknown key; known are ask_question, safe_guard" in refused(write("system: {zzzz: 1}"))
+    assert "system.zzzz: unknown key; known: ask_question, safe_guard" in refused(write("system: {zzzz: 1}"))
 
 
 def test_all_wrong_keys_are_named_at_once(write):
@@ -244,12 +244,12 @@ def test_an_mcp_server_has_one_way_to_reach_it(write, text):
     "text", ["a: b: c", "limits: {steps", "\tlimits: {}", "x: !unknown 1", "!!python/object/apply:os.getcwd []"]
 )
 def test_broken_yaml_is_refused(write, text):
-    assert "is no YAML" in refused(write(text))
+    assert "is not valid YAML" in refused(write(text))
 
 
 @pytest.mark.parametrize(("text", "what"), [("[1, 2]", "list"), ("hello", "str"), ("7", "int")])
 def test_a_file_without_keys_is_refused(write, text, what):
-    assert f"holds a {what}, not keys with values" in refused(write(text))
+    assert f"holds a {what}, not a mapping of keys to values" in refused(write(text))
 
 
 def test_a_missing_file_is_named(tmp_path):
@@ -265,7 +265,7 @@ def test_a_folder_is_no_file(tmp_path):
 def test_bytes_that_are_no_text_are_refused(tmp_path):
     file = tmp_path / "callboard.yaml"
     file.write_bytes(b"\xff\xfe\x00limits")
-    assert "is no UTF-8 text (byte 1): save it as UTF-8" in refused(file)
+    assert "is not UTF-8 text (byte 1): save it as UTF-8" in refused(file)
 
 
 def test_a_wrong_value_in_the_environment_is_refused(monkeypatch):
@@ -294,8 +294,8 @@ def test_an_unknown_section_in_the_environment_is_refused(monkeypatch):
         ("CALLBOARD_LIMITS_STEPS", "did you mean CALLBOARD_LIMITS__STEPS?"),
         ("CALLBOARD_MCPSERVERS", "did you mean CALLBOARD_MCP_SERVERS?"),
         ("CALLBOARD_LIMIT__STEPS", "did you mean CALLBOARD_LIMITS__...?"),
-        ("CALLBOARD_ZZZ", "known are LIMITS, SYSTEM, "),
-        ("CALLBOARD_", "known are LIMITS, SYSTEM, "),
+        ("CALLBOARD_ZZZ", "known: LIMITS, SYSTEM, "),
+        ("CALLBOARD_", "known: LIMITS, SYSTEM, "),
     ],
 )
 def test_an_unknown_variable_is_refused_with_the_nearest_known_one(monkeypatch, name, near):
@@ -507,7 +507,7 @@ def test_a_further_kind_is_a_key_only_where_it_is_known(write):
     loaded = Settings.load(path, kinds=["clerk"])
     assert loaded.models.of("clerk") == "scripted:a.yaml"
     assert loaded.prompts.of("clerk") == Path("mine.md")
-    with pytest.raises(SettingsError, match=r"models\.clerk: unknown key; known are host, app"):
+    with pytest.raises(SettingsError, match=r"models\.clerk: unknown key; known: host, app"):
         Settings.load(path)
     with pytest.raises(SettingsError, match=r"models\.clerk: unknown key; did you mean 'clerc'\?"):
         Settings.load(path, kinds=["clerc"])

@@ -37,7 +37,7 @@ def test_a_key_that_stands_twice_is_refused_with_both_lines(file, text, key, fir
     file.write_text(text, encoding="utf-8")
     with pytest.raises(YamlError) as refused:
         load_yaml(file)
-    assert str(refused.value) == f"the key {key} stands twice, in line {first} and in line {second}: join the two"
+    assert str(refused.value) == f"the key {key} appears twice, in lines {first} and {second}: merge them"
 
 
 def test_what_is_merged_may_be_replaced(file):
@@ -48,9 +48,9 @@ def test_what_is_merged_may_be_replaced(file):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (b"a: [1", "is no YAML: expected ',' or ']', but got '<stream end>' (line 1, column 6)"),
-        (b"a: \xff", "is no UTF-8 text (byte 4): save it as UTF-8"),
-        (b"a: \x00", "is no YAML: it has a character that YAML does not take"),
+        (b"a: [1", "is not valid YAML: expected ',' or ']', but got '<stream end>' (line 1, column 6)"),
+        (b"a: \xff", "is not UTF-8 text (byte 4): save it as UTF-8"),
+        (b"a: \x00", "is not valid YAML: it has a character that YAML does not allow"),
     ],
 )
 def test_what_is_no_yaml_is_told_with_its_place(file, text, says):
@@ -62,7 +62,7 @@ def test_what_is_no_yaml_is_told_with_its_place(file, text, says):
 
 def test_settings_scripts_and_tasks_are_read_so(file, tmp_path):
     file.write_text(TWICE, encoding="utf-8")
-    says = "the key 'policy' stands twice, in line 1 and in line 4"
+    says = "the key 'policy' appears twice, in lines 1 and 4"
     with pytest.raises(SettingsError, match=says):
         Settings.load(file)
     with pytest.raises(ScriptError, match=says):
@@ -71,4 +71,4 @@ def test_settings_scripts_and_tasks_are_read_so(file, tmp_path):
     (tmp_path / "task.yaml").write_text("request: a\nrequest: b\n", encoding="utf-8")
     told = command_line("run", tmp_path)
     assert told.exit_code == 2
-    assert "the key 'request' stands twice, in line 1 and in line 2" in " ".join(told.output.split())
+    assert "the key 'request' appears twice, in lines 1 and 2" in " ".join(told.output.split())

@@ -1,4 +1,4 @@
-"""Programs that are killed and started again, two at a time, and what came of it."""
+"""Programs that are killed and restarted, two at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from openpyxl import Workbook
 
 
 def beside(name: str) -> ModuleType:
-    """Load a file of this folder; the test tree is no package."""
+    """Load a file of this folder, which is not a package."""
     with mock.patch.object(sys, "path", [str(Path(__file__).parent), *sys.path]):
         return importlib.import_module(name)
 
@@ -39,9 +39,14 @@ FIGURES: pytest.StashKey[dict[str, Any]] = pytest.StashKey()
 KILLED = -9
 
 Life = dict[str, Any]
-"""How a life ends: ``kills``, places as (when, kind, nth) and perhaps some seconds after it, ``kill_after`` or
-``stop_after``, in seconds, ``file_size``, the most that fits into a file, or nothing of these; and with ``then``, what
-is done to the folder after it."""
+"""The end of a life, by one of these keys, or none:
+
+- ``kills``: places as (when, kind, nth), with optional seconds after the place;
+- ``kill_after`` or ``stop_after``: seconds;
+- ``file_size``: the maximum size of a file.
+
+``then`` changes the folder afterwards.
+"""
 
 
 class Nursery:
@@ -57,20 +62,20 @@ class Nursery:
         )
 
     def live(self, **order: Any) -> int:
-        """Let a program live once; returns its status, or the signal that killed it, negative."""
+        """Run a program once, and return its status (a signal is negative)."""
         self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
 
     def close(self) -> None:
-        """End."""
+        """End the process."""
         self._process.stdin.close()
         self._process.wait()
         self._process.stdout.close()
 
 
 class Trials:
-    """Runs programs through their lives, two at a time."""
+    """A runner of programs through their lives, two at a time."""
 
     def __init__(self, root: Callable[[str], Path]) -> None:
         self._root = root
@@ -85,11 +90,11 @@ class Trials:
         self._one_by_one: dict[tuple[str, ...], threading.Lock] = defaultdict(threading.Lock)
 
     def begin(self, name: str, lives: Sequence[Life], **order: Any) -> concurrent.futures.Future[Any]:
-        """Begin a trial: a folder, and a program that lives there until all is done; gives its figures."""
+        """Start a trial in a folder; the future gives its figures."""
         return self._pool.submit(self._try, self._root(name), lives, order)
 
     def together(self, trials: Sequence[Sequence[Life]], **order: Any) -> Iterator[Any]:
-        """Run trials, and give the figures of each."""
+        """Run trials, and return the figures of each."""
         begun = [self.begin("killed", lives, **order) for lives in trials]
         return (trial.result() for trial in begun)
 
@@ -127,12 +132,12 @@ class Trials:
         return figures
 
     def passed(self, **order: Any) -> dict[tuple[str, str], int]:
-        """Tell which places a life passes that nobody disturbs, and how often."""
+        """Count the places that an undisturbed life passes."""
         places = json.loads((self._without(order) / "passed-1.json").read_text(encoding="utf-8"))
         return {(when, kind): count for when, kind, count in places}
 
     def _without(self, order: dict[str, Any]) -> Path:
-        """Give the folder of a life that nobody disturbs."""
+        """Give the folder of an undisturbed life."""
         names = tuple(order.get("tasks", script.ALL))
         with self._one_by_one[names]:
             if names not in self._undisturbed:
@@ -170,7 +175,7 @@ def trials(tmp_path_factory) -> Iterator[Trials]:
 
 @pytest.fixture(params=["short", pytest.param("long", marks=(pytest.mark.slow, pytest.mark.timeout(7200)))])
 def kills(request) -> int:
-    """Give the number of kills of a campaign: a few, or in the slow tests as many as ``--kills`` says."""
+    """Give a campaign's number of kills: few, or ``--kills`` if slow."""
     return SHORT_CAMPAIGN if request.param == "short" else int(request.config.getoption("kills"))
 
 

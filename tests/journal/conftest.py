@@ -1,4 +1,4 @@
-"""Journals that are always closed, rows to write into them, and a process of its own that writes until it is killed."""
+"""Journals, rows, and a process that writes until it is killed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def event_fact(seq: int, task: str = "t", at: float = 1.0, **data: Any) -> Fact:
 
 @pytest.fixture
 def a_row() -> Make:
-    """Make a row of a message: of task ``t``, at 1.0, of no run."""
+    """Make a row of a message of task ``t``, at 1.0."""
     return row_of
 
 
@@ -62,13 +62,13 @@ def an_event() -> Make:
 
 @pytest.fixture
 def place(tmp_path) -> Path:
-    """Where the journal of a test is."""
+    """The path of a test's journal."""
     return tmp_path / "kept" / "journal.db"
 
 
 @pytest.fixture
 def opened(place) -> Iterator[Callable[..., JournalFile]]:
-    """Open the journal of a test; it is closed in the end."""
+    """Open a test's journal, and close it afterwards."""
     with ExitStack() as stack:
         yield lambda path=place, **how: stack.enter_context(closing(JournalFile.open(path, **how)))
 
@@ -83,7 +83,7 @@ def everything() -> Callable[[Path], dict[str, bytes]]:
 
 @pytest.fixture
 def held_open() -> Callable[[Path], list[str]]:
-    """Name the files of a folder, and of those in it, that this process has open; those that were deleted as well."""
+    """Name this process's open files in a folder, deleted ones too."""
     descriptors = Path("/proc/self/fd")
     if not descriptors.is_dir():
         pytest.skip("only Linux tells which files a process has open")
@@ -91,7 +91,7 @@ def held_open() -> Callable[[Path], list[str]]:
     def held(folder: Path) -> list[str]:
         found = []
         for descriptor in descriptors.iterdir():
-            with suppress(FileNotFoundError):  # that of the list itself
+            with suppress(FileNotFoundError):  # the descriptor of the list itself
                 found.append(descriptor.readlink())
         return sorted(path.name for path in found if path.is_relative_to(folder))
 
@@ -100,7 +100,7 @@ def held_open() -> Callable[[Path], list[str]]:
 
 @pytest.fixture
 def synced(monkeypatch):
-    """Tell what Python had written to the disk, in order."""
+    """Record the files that Python syncs to disk, in order."""
     found = []
     real = os.fsync
 
@@ -134,7 +134,7 @@ file.close()
 
 
 class Writer:
-    """A process that has the journal open. It writes 100 rows whenever it is told to, and may commit them."""
+    """A process with an open journal that writes 100 rows on request."""
 
     def __init__(self, path: Path) -> None:
         self.process = forks.Program(
@@ -146,18 +146,18 @@ class Writer:
         )
 
     def write(self, *, commit: bool) -> None:
-        """Have 100 rows written, and wait until they are."""
+        """Have 100 rows written, and wait for it."""
         self.process.stdin.write("commit\n" if commit else "write\n")
         self.process.stdin.flush()
         assert self.process.stdout.readline(), "the writer died"
 
     def kill(self) -> None:
-        """Kill it as `kill -9` does."""
+        """Kill the process as `kill -9` does."""
         self.process.kill()
         self.end()
 
     def end(self) -> None:
-        """Let it close the journal, and wait for its end."""
+        """Close the journal there, and wait for the process to end."""
         self.process.stdin.close()
         self.process.wait()
         self.process.stdout.close()
@@ -165,7 +165,7 @@ class Writer:
 
 @pytest.fixture
 def writer(place) -> Iterator[Callable[[], Writer]]:
-    """Start another process that has the journal open; it is ended in the end."""
+    """Start a process with the open journal, and end it afterwards."""
     with ExitStack() as stack:
 
         def start() -> Writer:

@@ -171,7 +171,7 @@ def another_program_that_was_killed(path):
         (another_program, JournalDamagedError, "is no journal but another program's SQLite file"),
         (plain_sqlite, JournalDamagedError, "is no journal but another program's SQLite file"),
         (another_program_that_was_killed, JournalDamagedError, "is no journal but another program's SQLite file"),
-        (newer, JournalNewerError, f"was written by a newer callboard .* version 99, this one knows {NOW}"),
+        (newer, JournalNewerError, f"was written by a newer callboard .* version 99; this one reads up to {NOW}"),
         (newer_in_the_log, JournalNewerError, "was written by a newer callboard"),
         (without_a_table, JournalDamagedError, rf"is damaged \(its tables are not those of version {NOW}"),
         (with_a_trigger, JournalDamagedError, rf"is damaged \(its tables are not those of version {NOW}"),

@@ -1,4 +1,4 @@
-"""A real language model on this machine, behind the agents: skipped where its weights or its server are missing."""
+"""A real local language model; skipped without its weights or server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def llm() -> Iterator[str]:
 
 @pytest.fixture
 def begin(llm: str) -> Iterator[Callable[..., Supervisor]]:
-    """Start a supervisor whose agents take one step each, with the language model unless a test gives another one."""
+    """Start a supervisor with the language model; agents take one step."""
     running = []
     provider = {"url": llm, "temperature": 0, "seed": 1, "actions": 1, "short": True}
     provider |= {"input_price": 0, "output_price": 0}

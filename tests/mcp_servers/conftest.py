@@ -1,4 +1,4 @@
-"""A supervisor with five MCP servers of third parties: skipped where node or a server is missing."""
+"""A supervisor with five third-party MCP servers; skipped if one is missing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ DENIED = ("*.get-env", "*.write_file", "*.delete_entities", "*.git_commit", "*.c
 
 
 def program_of(server: Pinned) -> str:
-    """Give the path of a server's program, or skip the test; with ``REQUIRE_MCP_SERVERS`` it fails."""
+    """Give the path of a server's program, or skip the test.
+
+    With ``REQUIRE_MCP_SERVERS`` the test fails instead.
+    """
     if server.missing and os.environ.get("REQUIRE_MCP_SERVERS"):
         pytest.fail(server.missing)
     if server.missing:
@@ -37,7 +40,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def host(request: ModelRequest) -> dict[str, Any]:
-    """Assign the request to the server that it names first, and finish with what came of it."""
+    """Assign the request to the server named first, and return the result."""
     if request.subtasks:
         return {"Status": "FINISH", "Result": request.subtasks[-1].output}
     name = request.request.partition(".")[0]
@@ -46,7 +49,7 @@ def host(request: ModelRequest) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def calls() -> dict[str, dict[str, Any]]:
-    """Give the arguments that an agent calls a tool with, by the tool's name."""
+    """Give the arguments of an agent's calls, by the tool's name."""
     return {}
 
 
@@ -63,7 +66,7 @@ def commands(workspace: Path) -> dict[str, dict[str, Any]]:
 
 
 def run(commands: dict[str, dict[str, Any]], calls: dict[str, dict[str, Any]]) -> Supervisor:
-    """Run servers; an agent calls the tool that its request names once."""
+    """Run servers; an agent calls the named tool once."""
 
     def app(request: ModelRequest) -> dict[str, Any]:
         if request.call > 1:
@@ -89,7 +92,7 @@ def supervisor(commands: dict[str, dict[str, Any]], calls: dict[str, dict[str, A
 def killing(
     commands: dict[str, dict[str, Any]], calls: dict[str, dict[str, Any]], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Supervisor]:
-    """Run all five, each of which is killed in its first call."""
+    """Run all five, each killed in its first call."""
     marks = tmp_path_factory.mktemp("killed")
     before = {
         name: [str(KILLED_IN_CALL), str(marks / name), given["command"], *given.get("args", ())]
@@ -102,5 +105,5 @@ def killing(
 
 @pytest.fixture(scope="session")
 def outdated() -> str:
-    """Give the path of a program that does not go with its SDK."""
+    """Give the path of a program that does not match its SDK."""
     return program_of(OUTDATED)

@@ -67,7 +67,7 @@ def test_the_kind_of_an_address_may_be_one_that_does_not_ship():
 
 @pytest.mark.parametrize("address", ["", "/", "/x", "app", "Root/x", "7/x", f"{41 * 'a'}/x"])
 def test_an_address_that_begins_with_no_kind_is_refused(address):
-    with pytest.raises(ValueError, match="is no address"):
+    with pytest.raises(ValueError, match="is not an address"):
         agent_kind(address)
 
 

@@ -14,13 +14,13 @@ BLANK = st.text(alphabet=" \t\n\r\u00a0\u2003", max_size=5)
 
 @given(request=BLANK)
 def test_a_task_needs_words(request):
-    with pytest.raises(ValidationError, match="say in words what is to be done"):
+    with pytest.raises(ValidationError, match="describe the work"):
         Task(request=request)
 
 
 @given(request=BLANK)
 def test_a_step_of_a_plan_needs_words(request):
-    with pytest.raises(ValidationError, match="say in words what is to be done"):
+    with pytest.raises(ValidationError, match="describe the work"):
         Task(plan=["open the report", request])
 
 
@@ -62,7 +62,7 @@ def test_a_task_of_its_own_has_no_session():
 
 
 def test_a_follow_up_has_no_target_of_its_own():
-    with pytest.raises(ValidationError, match="a follow-up goes on with a HostAgent"):
+    with pytest.raises(ValidationError, match="a follow-up continues with a HostAgent"):
         Task(request="print it", session="task-1", target="report.docx")
 
 

@@ -1,4 +1,4 @@
-"""A request as an agent makes it, and tasks on a window with the model of a provider."""
+"""An agent's request, and tasks on a window with a provider's model."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def on_window(start):
 
 @pytest.fixture
 def run(on_window, provider):
-    """Run a task with the provider's model; other keywords are the provider's settings."""
+    """Run a task with the provider's model; other keywords are its settings."""
 
     def submit(request="write hello", *, surface=None, more=None, record=None, **options):
         sections = {name: options.pop(name) for name in ("limits", "budget", "clock") if name in options}

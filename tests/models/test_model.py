@@ -79,7 +79,7 @@ def test_a_name_that_is_given_twice_is_one_model(script):
 
 @pytest.mark.parametrize("name", ["", "gpt", "scripted", "scripted:", "openai:", ":night.yaml"])
 def test_a_name_of_no_known_form_is_a_matter_of_the_settings(name):
-    with pytest.raises(SettingsError, match=r"models\.app: .* is no known model; known forms are: scripted:FILE, "):
+    with pytest.raises(SettingsError, match=r"models\.app: .* is not a known model; known forms are: scripted:FILE, "):
         named_models(Settings(models=Models(app=name)))
 
 

@@ -329,7 +329,7 @@ def test_words_around_the_json_are_taken_off(text):
     ],
 )
 def test_what_is_not_beyond_doubt_is_not_guessed_at(text):
-    assert refused(APP, text).startswith("the answer is no JSON")
+    assert refused(APP, text).startswith("the answer is not JSON")
 
 
 @pytest.mark.parametrize("key", ["status", "STATUS", "Status ", "_status"])
@@ -369,10 +369,10 @@ def test_a_fence_inside_a_text_stays():
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("", "the answer is no JSON"),
-        ("I am done.", "the answer is no JSON"),
-        ('{"Status": "FINISH"', "the answer is no JSON"),
-        ('{"Status": "FINISH"} {"Status": "FAIL"}', "the answer is no JSON"),
+        ("", "the answer is not JSON"),
+        ("I am done.", "the answer is not JSON"),
+        ('{"Status": "FINISH"', "the answer is not JSON"),
+        ('{"Status": "FINISH"} {"Status": "FAIL"}', "the answer is not JSON"),
         ("[]", "must be one JSON object, not a list"),
         ("null", "must be one JSON object, not a NoneType"),
         ('"FINISH"', "must be one JSON object, not a str"),
@@ -487,7 +487,7 @@ def test_what_stands_in_the_decision_may_as_well_stand_beside_it(key):
 
 
 def test_a_key_both_in_the_decision_and_beside_it_goes_back():
-    with pytest.raises(InvalidAnswerError, match="Status: stands both in the decision and beside it"):
+    with pytest.raises(InvalidAnswerError, match="Status: appears both in the decision and beside it"):
         read_response(APP, {"Decision": DECIDED, "Status": "FINISH"})
 
 
@@ -504,14 +504,14 @@ FINISH, FAIL = '{"Status": "FINISH"}', '{"Status": "FAIL"}'
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        (f"<think>x {FAIL}", "its thoughts have no end"),
-        (f"Well. <THINKING>x {FAIL} y</thinking>", "its thoughts have no end"),
-        (f'{FINISH} or rather {{"Status":"FAIL"', "what begins at character"),
-        (f"{FINISH} {{broken", "what begins at character"),
-        (f"{FINISH} and {{so on", "what begins at character"),
-        ('{"Status": "FAIL", "Status": "FINISH"}', "the key 'Status' stands twice"),
-        ('I say {"Actions": [{"Function": "a", "Args": {"x": 1, "x": 2}}]}', "the key 'x' stands twice"),
-        (f'{FINISH} {{"Status": "FINISH", "Status": "FAIL"}}', "the key 'Status' stands twice"),
+        (f"<think>x {FAIL}", "its thoughts are not closed"),
+        (f"Well. <THINKING>x {FAIL} y</thinking>", "its thoughts are not closed"),
+        (f'{FINISH} or rather {{"Status":"FAIL"', "the text at character"),
+        (f"{FINISH} {{broken", "the text at character"),
+        (f"{FINISH} and {{so on", "the text at character"),
+        ('{"Status": "FAIL", "Status": "FINISH"}', "the key 'Status' appears twice"),
+        ('I say {"Actions": [{"Function": "a", "Args": {"x": 1, "x": 2}}]}', "the key 'x' appears twice"),
+        (f'{FINISH} {{"Status": "FINISH", "Status": "FAIL"}}', "the key 'Status' appears twice"),
     ],
 )
 def test_of_what_an_answer_says_twice_or_half_nothing_is_chosen(said, why):

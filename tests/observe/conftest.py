@@ -1,4 +1,4 @@
-"""Spans that are kept in memory, and counters read back from their text."""
+"""Spans in memory, and counters parsed from their text."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Spans:
-    """What a tracer provider was given."""
+    """The spans that a tracer provider exported."""
 
     provider: TracerProvider
     exporter: InMemorySpanExporter
 
     @property
     def all(self) -> list[ReadableSpan]:
-        """All spans that are over, in the order of their beginnings."""
+        """All ended spans, ordered by start."""
         return sorted(self.exporter.get_finished_spans(), key=lambda span: span.start_time)
 
     def named(self, name: str) -> list[ReadableSpan]:
-        """Give those of a name, or whose name begins so."""
+        """Give the spans with a name, or a name with this beginning."""
         return [span for span in self.all if span.name == name or span.name.startswith(f"{name} ")]
 
     def one(self, name: str) -> ReadableSpan:
-        """Give the only one of a name."""
+        """Give the only span with a name."""
         (span,) = self.named(name)
         return span
 
     def parent(self, span: ReadableSpan) -> ReadableSpan | None:
-        """Give the span around a span."""
+        """Give the parent of a span."""
         return next((each for each in self.all if span.parent and each.context.span_id == span.parent.span_id), None)
 
     def path(self, span: ReadableSpan | None) -> list[str]:
@@ -57,7 +57,10 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[Spans]:
 
 
 def counts(text: str) -> dict[tuple[Any, ...], float]:
-    """Read metrics: ``counts(text)["callboard_tasks_total", "finished"]``, with the labels' values in their order."""
+    """Parse metrics, keyed by name and label values.
+
+    Example: ``counts(text)["callboard_tasks_total", "finished"]``.
+    """
     return {
         (sample.name, *sample.labels.values()): sample.value
         for family in text_string_to_metric_families(text)
@@ -68,5 +71,5 @@ def counts(text: str) -> dict[tuple[Any, ...], float]:
 
 @pytest.fixture
 def read() -> Any:
-    """Read metrics from their text."""
+    """Parse metrics from their text."""
     return counts

@@ -121,14 +121,14 @@ def test_without_pillow_a_picture_is_reduced_to_its_pixels_too():
 @pytest.mark.parametrize(
     ("picture", "why"),
     [
-        (b"", "no PNG, or damaged"),
-        (b"\x89PNG\r\n\x1a\n", "no PNG, or damaged"),
-        (png((40, 40))[:60], "no PNG, or damaged"),
-        (b"GIF89a" + bytes(40), "no PNG, or damaged"),
-        (bomb((10, 10)), "no PNG, or damaged"),
+        (b"", "not a PNG, or is damaged"),
+        (b"\x89PNG\r\n\x1a\n", "not a PNG, or is damaged"),
+        (png((40, 40))[:60], "not a PNG, or is damaged"),
+        (b"GIF89a" + bytes(40), "not a PNG, or is damaged"),
+        (bomb((10, 10)), "not a PNG, or is damaged"),
         (bomb((60_000, 60_000)), "60000 x 60000 pixels; at most"),
         (bomb((LARGEST, 2)), f"{LARGEST} x 2 pixels; at most 50,000,000 are taken"),
-        (bomb((10, 10), (20_000, 20_000)), "no PNG, or damaged"),
+        (bomb((10, 10), (20_000, 20_000)), "not a PNG, or is damaged"),
     ],
     ids=["empty", "only its beginning", "cut", "a GIF", "no pixels", "billions of pixels", "too many", "two sizes"],
 )

@@ -70,5 +70,5 @@ def test_a_scaled_picture_shows_the_same():
 
 
 def test_a_damaged_picture_is_no_picture():
-    with pytest.raises(PictureError, match="no PNG, or damaged"):
+    with pytest.raises(PictureError, match="not a PNG, or is damaged"):
         scaled(b"\x89PNG", (10, 10))

@@ -1,4 +1,7 @@
-"""Level 2 of one agent on a window in memory, without actors: pipelines are called as a job calls them."""
+"""Level 2 of one agent on a window in memory, without actors.
+
+Pipelines are called as a job calls them.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ WINDOW = MemoryServer.window()
 
 
 class Surface(MemoryServer):
-    """A window with one tool more, which fails."""
+    """A window with one more tool, which fails."""
 
     @tool(effect=Effect.ONCE, agents=WORKERS)
     def explode(self, target: str) -> str:
@@ -34,7 +37,7 @@ class Surface(MemoryServer):
 
 @dataclass
 class Stage:
-    """One agent's level 2, and what can be seen of it."""
+    """One agent's level 2, and its events and effects."""
 
     surface: MemoryServer
     services: Services
@@ -59,7 +62,7 @@ class Stage:
         return Run(assign=assign, limits=self.services.settings.limits, status=status, **fields)
 
     def events(self, name: EventName) -> list[Event]:
-        """Take the events of a name that there were so far; all others are dropped."""
+        """Take the events with a name so far, and drop all others."""
         taken = iter(self.feed.take, None)
         return [event for event in taken if event.name is name]
 
@@ -70,9 +73,11 @@ def _function(model: Any) -> Callable[..., Any]:
 
 @pytest.fixture
 def stage() -> Iterator[Callable[..., Stage]]:
-    """Set a stage: ``stage(model, policy=[...])``; a model is a function or a list of answers.
+    """Make a stage: ``stage(model, policy=[...])``.
 
-    ``surface`` is the class of what it shows.
+    A model is a function or a list of answers.
+
+    ``surface`` is the class of its server.
     """
     lanes = Lanes()
 

@@ -48,7 +48,7 @@ async def test_the_model_is_asked_with_all_that_it_may_decide_on(stage):
 
 
 UNUSABLE = [
-    pytest.param("certainly!", "the answer is no JSON", id="no-json"),
+    pytest.param("certainly!", "the answer is not JSON", id="no-json"),
     pytest.param("[]", "the answer must be one JSON object, not a list", id="no-object"),
     pytest.param({}, "the answer has no Status; legal now are: CONTINUE", id="no-status"),
     pytest.param({"Status": "ASSIGN"}, "Status: 'ASSIGN' is not legal now; legal are: CONTINUE", id="illegal-status"),

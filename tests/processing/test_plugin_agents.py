@@ -70,7 +70,7 @@ def test_a_kind_of_the_settings_and_of_the_program_is_refused():
         ),
         (
             ["machine"],
-            "agents.0: the plug-in 'machine' of acme 1.2 (acme_editors:ON_TARGET) is a Strategies, no AgentSpec",
+            "agents.0: the plug-in 'machine' of acme 1.2 (acme_editors:ON_TARGET) is a Strategies, not an AgentSpec",
         ),
     ],
 )

@@ -188,7 +188,7 @@ async def test_what_was_done_answers_as_its_server_foresaw(left):
 async def test_the_model_is_told_that_an_answer_is_lost_which_nobody_foresaw(left, foreseen):
     here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen)
     said = await here.pipeline.process_recovered(run)
-    assert "what it answered is lost" in said.record.results[0].value
+    assert "its answer is lost" in said.record.results[0].value
 
 
 @pytest.fixture

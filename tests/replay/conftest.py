@@ -1,4 +1,4 @@
-"""Tasks that are run and journaled, so that they can be run again."""
+"""Tasks with a journal, for replays."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from callboard.testing import MemoryServer
 from support import PATIENCE
 
 People = Callable[[TaskHandle, Event], object]
-"""What a person does when they hear of an event of a name."""
+"""A person's reaction to an event, by the event's name."""
 
 
 class Record:
-    """A journal, the surface that its tasks work on, and what they are run with."""
+    """A journal, the surface of its tasks, and their models and settings."""
 
     def __init__(self, start: Callable[..., Supervisor], path: Path) -> None:
         self._start = start
@@ -27,7 +27,7 @@ class Record:
         self.given: dict[str, Any] = {}
 
     def begin(self, **given: Any) -> Supervisor:
-        """Start a supervisor on the journal; what is no model is a section of the settings."""
+        """Start a supervisor on the journal, with sections of the settings."""
         self.given = {name: value for name, value in given.items() if name not in {"host", "app", "servers", "clock"}}
         return self._start(journal={"path": self.path}, **{"servers": [self.surface], **given})
 
@@ -38,14 +38,14 @@ class Record:
 
     @staticmethod
     def play(handle: TaskHandle, people: Mapping[EventName, People] | None = None) -> None:
-        """Do what people do as events come, to the end of the task."""
+        """React to events as people do, until the end of the task."""
         for event in handle.events():
             if people is not None and event.name in people:
                 people[event.name](handle, event)
         handle.result(PATIENCE)
 
     def again(self, task_id: str = "t", **given: Any) -> Replay:
-        """Replay a task, with the same settings but for what is given."""
+        """Replay a task, with changes of the settings."""
         return replay_journal(self.path, task_id, Settings.load(**{**self.given, **given}))
 
 

@@ -112,7 +112,7 @@ def test_a_parser_that_refuses_what_counted(whole, monkeypatch):
     found = whole.again().difference
     assert (found.what, found.expected, found.got) == ("the word", "step_done", "step_failed")
     assert "the model's answer was sent back: FINISH is out of fashion" in found.because
-    assert "the model is asked once more than it was" in found.because
+    assert "the model is asked more often than recorded" in found.because
 
 
 def test_a_parser_that_lets_pass_what_was_sent_back(record, monkeypatch):

@@ -185,7 +185,7 @@ def test_settings_of_another_version_are_named_and_may_be_replaced(record):
     record.run(lone(id="t"), app=[append("1"), FINISH])
     recording = Recording.load(record.path, "t")
     newer = Recording.of(recording.rows, lives=[InForce(sections={"limits": {"dances": 3}})])
-    with pytest.raises(SettingsError, match=r"another version's \(dances: .*\): name a settings file in their place"):
+    with pytest.raises(SettingsError, match=r"another version \(dances: .*\): name a settings file to use instead"):
         replay(newer)
     assert replay(newer, Settings.load()).same
 

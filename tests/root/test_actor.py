@@ -36,7 +36,7 @@ def test_who_asks_while_a_task_is_being_refused_is_not_given_it(start, monkeypat
         post(root_of.pop(), message)
 
 
-def test_if_the_switchboard_itself_breaks_whoever_waits_gets_an_error(start, monkeypatch):
+def test_if_the_root_itself_breaks_waiting_callers_get_an_error(start, monkeypatch):
     original = Root._receive
 
     def broken(self, message):

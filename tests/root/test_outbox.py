@@ -1,4 +1,4 @@
-"""The outbox: one message of the switchboard is one transaction, and what follows it comes after."""
+"""The outbox: one message of the root is one transaction, and its effects follow the commit."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def record(stream, journal, posted, scheduler):
 
 @pytest.fixture
 def keep(journal):
-    """Keep messages of a task as the switchboard and jobs do: ``keep("task-1", message, run_id="task-1/1")``."""
+    """Keep messages of a task as the root and jobs do: ``keep("task-1", message, run_id="task-1/1")``."""
 
     def kept(task_id, *messages, run_id="", job=0):
         journal.append([Row(1000.0, task_id, run_id, message, job) for message in messages])

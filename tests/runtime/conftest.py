@@ -1,4 +1,4 @@
-"""The machinery, started and stopped."""
+"""The parts of the runtime, started and stopped."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def loop() -> Iterator[EventLoop]:
 
 @pytest.fixture
 def lanes() -> Iterator[Lanes]:
-    """Give lanes; all calls must have returned at the end."""
+    """Give lanes, and check that all calls have returned."""
     made = Lanes()
     yield made
     assert made.close(PATIENCE) == ()

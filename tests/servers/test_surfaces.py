@@ -88,7 +88,7 @@ def test_to_find_surfaces_imports_nothing():
 
 @pytest.mark.usefixtures("_lamps")
 def test_what_is_no_server_is_refused():
-    told = "surfaces.hall: the plug-in 'nothing' of acme 1.2 (acme_lamps:nothing) gave a dict, no Server"
+    told = "surfaces.hall: the plug-in 'nothing' of acme 1.2 (acme_lamps:nothing) returned a dict, not a Server"
     assert refused(surfaces={"hall": {"plugin": "nothing"}}) == told
 
 
@@ -101,7 +101,7 @@ def test_a_server_that_does_not_take_its_name_is_refused():
 
 def test_the_name_of_a_shipped_surface_is_refused():
     told = refused(surfaces={"documents": {"plugin": "lamps"}})
-    assert told.startswith("surfaces.documents: 'documents' ships with callboard")
+    assert told.startswith("surfaces.documents: 'documents' is built into callboard")
 
 
 @pytest.mark.usefixtures("_lamps")

@@ -1,4 +1,4 @@
-"""Runs and messages in few words."""
+"""Short forms of runs and messages."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TARGET = Target(id="memo:one", name="memo:one", kind=TargetKind.WINDOW, address=
 
 
 def make_run(status: str = "CONTINUE", *, address: str = "app/memo/one", task: str = "t", **fields: Any) -> Run:
-    """Make the run of a subtask, or of a HostAgent's round where the address is one."""
+    """Make the run of a subtask, or of a HostAgent's round."""
     number = 0 if address.startswith("host/") else 1
     assign = fields.pop("assign", {})
     limits = Limits(**fields.pop("limits", {}))
@@ -52,7 +52,7 @@ def make_run(status: str = "CONTINUE", *, address: str = "app/memo/one", task: s
 
 
 def make_step(status: str = "CONTINUE", *results: str, held: int = 0, by_policy: str = "", **decision: Any) -> StepDone:
-    """Make the end of a step: the model's status, how its actions ended, and what else it decided."""
+    """Make the end of a step: status, outcomes of actions, further decisions."""
     ended = tuple(
         CommandResult(
             call_id=f"t/1.1.{number}",
@@ -77,7 +77,7 @@ def make_step(status: str = "CONTINUE", *results: str, held: int = 0, by_policy:
 
 
 def make_end(outcome: Outcome, run_id: str = "t/1", **fields: Any) -> Any:
-    """Make the word of a subtask's end."""
+    """Make the message of a subtask's end."""
     causes = () if outcome is Outcome.FINISHED else (Cause(reason="it broke", where="app/memo/one"),)
     result = SubtaskResult(
         run_id=run_id, number=1, request="do it", address="app/memo/one", outcome=outcome, causes=causes, **fields
@@ -92,5 +92,8 @@ def run() -> Callable[..., Run]:
 
 @pytest.fixture
 def make() -> SimpleNamespace:
-    """Give the makers of messages: ``make.step("FINISH", "success")``, ``make.end(Outcome.FAILED)``."""
+    """Give the makers of messages.
+
+    Examples: ``make.step("FINISH", "success")``, ``make.end(Outcome.FAILED)``.
+    """
     return SimpleNamespace(step=make_step, end=make_end, target=TARGET)

@@ -17,7 +17,7 @@ from support import FINISH, PATIENCE, lone
 @pytest.mark.parametrize(
     "place",
     [
-        pytest.param("_services", id="before the switchboard is there"),
+        pytest.param("_services", id="before the root exists"),
         pytest.param("_restore", id="before it has the tasks"),
     ],
 )

@@ -83,7 +83,7 @@ def test_a_task_refused_at_intake_is_reported_with_the_others_handles(start, jou
     supervisor = start(app=lambda _: WRITE, servers=[surface], **journal)
     other = Task(request="write something else", target="memo:one", id="order-17")
     first, last = hello(id="order-17"), hello()
-    with pytest.raises(NotAllTakenError, match=r"2 of 3 tasks were taken; order-17: .*order-17") as refused:
+    with pytest.raises(NotAllTakenError, match=r"2 of 3 tasks were accepted; order-17: .*order-17") as refused:
         supervisor.submit_all([first, other, last])
     assert [(task, type(error)) for task, error in refused.value.errors] == [(other, TaskRefusedError)]
     assert [handle.task_id for handle in refused.value.handles] == ["order-17", last.id]
@@ -139,7 +139,7 @@ def test_what_does_not_answer_is_waited_for_once(start):
     supervisor._client.seconds = 0.5
     supervisor._schedulers.root.put(Hanging(), None)
     try:
-        with pytest.raises(NotAllTakenError, match="0 of 500 tasks were taken") as refused:
+        with pytest.raises(NotAllTakenError, match="0 of 500 tasks were accepted") as refused:
             supervisor.submit_all([hello() for _ in range(500)])  # not half a second each
     finally:
         let_go.set()

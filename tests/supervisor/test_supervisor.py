@@ -376,7 +376,7 @@ def test_a_function_that_returns_while_the_supervisor_stops_is_waited_for(start)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("callboard-model")]
 
 
-def test_a_stop_waits_no_longer_than_it_says_for_a_switchboard_that_hangs(start):
+def test_a_stop_waits_no_longer_than_it_says_for_a_root_that_hangs(start):
     supervisor, let_go, stopped = start(app=[WRITE]), threading.Event(), queue.SimpleQueue()
 
     class Hanging:

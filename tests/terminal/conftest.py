@@ -1,4 +1,4 @@
-"""The command line, called in an empty folder, and folders that it can run."""
+"""The command line in an empty folder, and folders to run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support import command_line
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder that the command line is called in."""
+    """The empty working folder of the command line."""
     folder = tmp_path / "here"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -30,7 +30,7 @@ def call(here: Path) -> Callable[..., Result]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Callable[..., Path]:
-    """Make a folder that can be run: what its host decides, other files' texts by name, settings by section."""
+    """Make a folder to run: the host's answers, other files, settings."""
 
     def make(*answers: dict[str, Any], files: dict[str, str] | None = None, **settings: Any) -> Path:
         place = tmp_path / "job"

@@ -80,7 +80,7 @@ def beside(what, name, *command):
 
 
 SETTINGS, TASK = "job/callboard.yaml: ", "job/task.yaml: "
-NEEDS = "a task needs at least: request: what is to be done"
+NEEDS = "a task needs at least: request: TEXT"
 DAMAGED = "'a.docx' is damaged and can't be opened ("
 
 MISTAKES = {
@@ -92,40 +92,49 @@ MISTAKES = {
     "an unknown kind of agent": (lambda: ["graph", "hots"], "agent: 'hots' is not one of 'host', 'app', 'mobile', "),
     "an output that is there": (
         lambda: beside("folder", "out", "--output"),
-        "out: is there already: choose another --output, or go on with it: callboard resume out",
+        "out: already exists: choose another --output, or resume it: callboard resume out",
     ),
-    "a recording that is there": (lambda: beside("file", "rec", "--record"), "rec: is there already; give the recor"),
+    "a recording that is there": (lambda: beside("file", "rec", "--record"), "rec: already exists; give the recordi"),
     "a log that is a folder": (lambda: beside("folder", "log", "--log-file"), "log.file: {here}/log can't be opened"),
-    "an output for a file": (lambda: [*job()[:1], "job/task.yaml", "--output", "x"], "--output belongs to a folder"),
+    "an output for a file": (lambda: [*job()[:1], "job/task.yaml", "--output", "x"], "--output needs a folder"),
     "an empty folder": (lambda: Path("e").mkdir() or ["run", "e"], "e: has no callboard.yaml: a folder to run holds "),
     "no task": (lambda: job(files={"task.yaml": None}), "job: has no task.yaml: a folder to run holds its task there"),
-    "a name that is no UTF-8": (odd_name, "job/a\\udcff.docx: its name is no UTF-8: rename it first"),
-    "one in the folder": (lambda: odd_name("workspace"), "job/workspace/a\\udcff.docx: its name is no UTF-8: rename"),
+    "a name that is no UTF-8": (odd_name, "job/a\\udcff.docx: its name is not UTF-8: rename it first"),
+    "one in the folder": (lambda: odd_name("workspace"), "job/workspace/a\\udcff.docx: its name is not UTF-8: rename"),
     # the task
-    "YAML with an open bracket": (lambda: job(task="request: [x\n"), TASK + "is no YAML: expected ',' or ']', but got"),
-    "YAML with a tab": (lambda: job(task="request:\n\t- x\n"), TASK + "is no YAML: found character '\\t' that cannot "),
-    "a key that stands twice": (lambda: job(task="request: a\nrequest: b\n"), TASK + "the key 'request' stands twice"),
-    "a list for a task": (lambda: job(task="- a\n"), TASK + f"holds no keys with values; {NEEDS}"),
-    "an empty task": (lambda: job(task=""), TASK + f"holds no keys with values; {NEEDS}"),
-    "a blank request": (lambda: job(task="request: ' '\n"), TASK + "request is empty: say in words what is to be done"),
+    "YAML with an open bracket": (
+        lambda: job(task="request: [x\n"),
+        TASK + "is not valid YAML: expected ',' or ']', but got",
+    ),
+    "YAML with a tab": (
+        lambda: job(task="request:\n\t- x\n"),
+        TASK + "is not valid YAML: found character '\\t' that cannot ",
+    ),
+    "a key that stands twice": (lambda: job(task="request: a\nrequest: b\n"), TASK + "the key 'request' appears twice"),
+    "a list for a task": (lambda: job(task="- a\n"), TASK + f"has no keys; {NEEDS}"),
+    "an empty task": (lambda: job(task=""), TASK + f"has no keys; {NEEDS}"),
+    "a blank request": (lambda: job(task="request: ' '\n"), TASK + "request is empty: describe the work"),
     "a mistyped key": (lambda: job(task="requst: x\n"), TASK + "requst: unknown key; did you mean 'request'?"),
     "a number for a text": (lambda: job(task="request: 5\n"), TASK + "request: Input should be a valid string"),
     "a task in Latin-1": (
         lambda: job(files={"task.yaml": b"request: f\xfcr"}),
-        TASK + "is no UTF-8 text (byte 11): sa",
+        TASK + "is not UTF-8 text (byte 11): sa",
     ),
     "settings for a task": (lambda: [job()[0], "job/callboard.yaml"], SETTINGS + "holds settings, not a task: give "),
     "settings in its place": (lambda: job(task="models: {}\n"), TASK + "holds settings, not a task: give the folder "),
     "an unknown target": (
         lambda: job(task="request: x\ntarget: no.docx\n"),
-        "no target is called 'no.docx'; there are: word, excel",
+        "there is no target 'no.docx'; there are: word, excel",
     ),
     # the settings
     "a task for settings": (
         lambda: [job()[0], "job/task.yaml", "--settings", "job/task.yaml"],
-        TASK + "is a task, not settings: give it as the task, or its folder",
+        TASK + "is a task, not settings: pass it as the task, or pass its folder",
     ),
-    "settings that are no YAML": (lambda: job(files={"callboard.yaml": "a: ["}), SETTINGS + "is no YAML: expected the"),
+    "settings that are no YAML": (
+        lambda: job(files={"callboard.yaml": "a: ["}),
+        SETTINGS + "is not valid YAML: expected the",
+    ),
     "a mistyped section": (lambda: job(limit={"steps": 3}), SETTINGS + "limit: unknown key; did you mean 'limits'?"),
     "a word for a number": (lambda: job(limits={"steps": "many"}), SETTINGS + "limits.steps: Input should be a valid "),
     "a number below the least": (lambda: job(limits={"steps": 0}), SETTINGS + "limits.steps: Input should be greater "),
@@ -135,7 +144,7 @@ MISTAKES = {
     ),
     "an expression with look-ahead": (
         lambda: job(policy=[{"verdict": "deny", "tool": "re:(?=x)"}]),
-        SETTINGS + "policy.rules.0.tool: is no regular expression: look-around, including look-ahead and look-beh",
+        SETTINGS + "policy.rules.0.tool: is not a regular expression: look-around, including look-ahead and look-beh",
     ),
     "a server with two transports": (
         lambda: job(mcpServers={"a": {"command": "x", "url": "http://x"}}),
@@ -160,7 +169,7 @@ MISTAKES = {
     # the models
     "a model without a provider": (
         lambda: [*job(), "--model", "gpt-5"],
-        "--model gpt-5: 'gpt-5' is no known model; kn",
+        "--model gpt-5: 'gpt-5' is not a known model; kn",
     ),
     "a mistyped kind of agent": (
         lambda: [*job(), "--model", "hots=openai:gpt-5"],
@@ -215,18 +224,26 @@ ENDINGS = {
         3,
         "because the model gave no decision: local:x gave no answer: no connection to http://127.0.0.1:9/v1/",
     ),
-    "a document that is none": (lambda: document(b"no document"), 1, DAMAGED + "it is no Office document, or was cut)"),
+    "a document that is none": (
+        lambda: document(b"no document"),
+        1,
+        DAMAGED + "it is not an Office document, or is truncated)",
+    ),
     "an empty document": (lambda: document(b""), 1, DAMAGED + "it is empty)"),
-    "another archive": (lambda: document(zipped(x=b"y")), 1, DAMAGED + "it has no list of content types, so it is no "),
+    "another archive": (
+        lambda: document(zipped(x=b"y")),
+        1,
+        DAMAGED + "it has no list of content types, so it is not ",
+    ),
     "a document with a password": (
         lambda: document(OLE + bytes(600) + ENCRYPTED + bytes(600)),
         1,
-        "'a.docx' is protected with a password; it is not opened, and stays as it is",
+        "'a.docx' is protected with a password; it was not opened, and is unchanged",
     ),
     "a document in UTF-32": (
         lambda: document(zipped(**{"[Content_Types].xml": UTF_32})),
         1,
-        "'a.docx' is not read: its part [Content_Types].xml is in UTF-32, which no Office program writes; save ",
+        "'a.docx' is refused: its part [Content_Types].xml is in UTF-32, which no Office program writes; save ",
     ),
     "a document in UTF-7": (
         lambda: document(zipped(**{"[Content_Types].xml": UTF_7})),
@@ -260,7 +277,7 @@ def test_resume_says_that_an_empty_journal_has_nothing_left(call):
     job(journal={"path": "journal.db"})
     Path("job/journal.db").touch()
     result = call("resume", "job")
-    assert (result.exit_code, result.stdout) == (0, "nothing to resume: no task of the journal is left unfinished\n")
+    assert (result.exit_code, result.stdout) == (0, "nothing to resume: the journal has no unfinished task\n")
 
 
 ODD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\0"), min_size=1, max_size=12)

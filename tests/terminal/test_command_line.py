@@ -237,9 +237,9 @@ def test_where_nobody_is_asked_the_model_is_told_so(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "nobody is asked, and the agents are told so (no terminal)"),
-        (["--no-input"], "nobody is asked, and the agents are told so (--no-input)"),
-        (["--yes"], "everything that asks for approval is approved (--yes); nobody is asked"),
+        ([], "no person is asked, and the agents know it (no terminal)"),
+        (["--no-input"], "no person is asked, and the agents know it (--no-input)"),
+        (["--yes"], "all requests for approval are approved (--yes); no person is asked"),
     ],
 )
 def test_who_answers_is_said_even_if_nothing_asks(
@@ -282,7 +282,7 @@ def test_an_approval_is_shown_and_what_it_is_for_not_done(call: Call, here: Path
     result = call("run", folder(CREATE, policy=[rule]))
     assert result.exit_code == EXIT_CODES[Outcome.REJECTED]
     said = " ".join(result.stdout.split())
-    assert 'wants an approval: new files need a nod create_document {"path": "new.xlsx"}' in said
+    assert 'asks for approval: new files need a nod create_document {"path": "new.xlsx"}' in said
     assert not (here / "runs/job-1/workspace/new.xlsx").exists()
 
 
@@ -290,7 +290,7 @@ def test_why_nobody_approved_stands_in_the_json_too(call: Call, folder: Callable
     rule = {"verdict": "approve", "tool": "create_document", "reason": "new files need a nod"}
     result = TaskResult.model_validate_json(call("run", folder(CREATE, policy=[rule]), "--json").stdout)
     assert result.outcome is Outcome.REJECTED
-    assert any("nobody is here to approve it" in cause.reason for cause in result.causes)
+    assert any("no person is here to approve it" in cause.reason for cause in result.causes)
 
 
 def test_yes_approves_what_asks_and_says_so(call: Call, here: Path, folder: Callable[..., Path]) -> None:
@@ -314,7 +314,7 @@ def test_policy_check_refuses_a_task_whose_tools_it_would_really_call(
     install("acme", "surfaces", {"mail": "callboard.testing:MemoryServer"})
     result = call("policy", "check", folder(CREATE, **section))
     assert result.exit_code == 2
-    assert "would really call the tools of mail" in result.stderr
+    assert "would call the real tools of mail" in result.stderr
 
 
 def test_policy_check_shows_each_verdict_and_leaves_nothing(
@@ -359,7 +359,7 @@ def test_policy_check_refuses_a_workspace_that_is_no_copy(
         monkeypatch.setenv("CALLBOARD_DOCUMENTS__WORKSPACE", str(originals))
     result = call("policy", "check", place)
     assert result.exit_code == USAGE
-    assert "which is no part of the copy" in " ".join(result.stderr.split())
+    assert "which is outside the copy" in " ".join(result.stderr.split())
     assert list(originals.iterdir()) == list((place / "workspace").iterdir()) == []
 
 
@@ -404,16 +404,16 @@ def test_policy_check_wants_a_folder(call: Call, folder: Callable[..., Path]) ->
     [
         ("callboard.yaml", "modles: {}", "callboard.yaml: modles: unknown key; did you mean 'models'?"),
         ("callboard.yaml", "limits: {steps: many}", "callboard.yaml: limits.steps: "),
-        ("callboard.yaml", "a: [", "callboard.yaml: is no YAML"),
-        ("callboard.yaml", "models: {host: gpt}", "models.host: 'gpt' is no known model"),
+        ("callboard.yaml", "a: [", "callboard.yaml: is not valid YAML"),
+        ("callboard.yaml", "models: {host: gpt}", "models.host: 'gpt' is not a known model"),
         ("script.yaml", "host: finish", "script.yaml: host: expected a list of answers"),
         ("task.yaml", "requst: do it", "task.yaml: requst: unknown key; did you mean 'request'?"),
-        ("task.yaml", "qqqqqqqq: do it", "task.yaml: qqqqqqqq: unknown key; known are "),
+        ("task.yaml", "qqqqqqqq: do it", "task.yaml: qqqqqqqq: unknown key; known: "),
         ("task.yaml", "request: 7", "task.yaml: request: "),
         ("task.yaml", "request: ''", "task.yaml: "),
         ("task.yaml", "plan: [one, {request: two, targt: x}]", "task.yaml: plan.1.targt: unknown key; did you mean"),
-        ("task.yaml", "do it", "task.yaml: holds no keys with values"),
-        ("task.yaml", "a: [", "task.yaml: is no YAML"),
+        ("task.yaml", "do it", "task.yaml: has no keys"),
+        ("task.yaml", "a: [", "task.yaml: is not valid YAML"),
     ],
 )
 def test_a_mistake_is_told_with_file_and_key_before_anything_is_copied(
@@ -436,7 +436,7 @@ def test_every_mistake_of_a_file_is_told(call: Call, folder: Callable[..., Path]
 def test_a_target_that_is_not_there_is_told_with_those_that_are(call: Call, folder: Callable[..., Path]) -> None:
     result = call("run", folder(FINISH, files={"task.yaml": "request: do it\ntarget: nowhere"}))
     assert result.exit_code == USAGE
-    assert "no target is called 'nowhere'; there are: word, excel" in result.stderr
+    assert "there is no target 'nowhere'; there are: word, excel" in result.stderr
 
 
 def test_a_workspace_that_is_not_there_is_told(call: Call, folder: Callable[..., Path]) -> None:
@@ -450,9 +450,9 @@ def test_a_workspace_that_is_not_there_is_told(call: Call, folder: Callable[...,
     [
         (["run", "nowhere"], "nowhere: there is no such file or folder"),
         (["run", "."], ".: has no callboard.yaml: a folder to run holds its settings there"),
-        (["run", EXAMPLE, "--output", "."], ".: is there already: choose another --output"),
+        (["run", EXAMPLE, "--output", "."], ".: already exists: choose another --output"),
         (["run", EXAMPLE, "--settings", "x.yaml"], "--settings belongs to a task file"),
-        (["run", EXAMPLE / "task.yaml", "--output", "x"], "--output belongs to a folder"),
+        (["run", EXAMPLE / "task.yaml", "--output", "x"], "--output needs a folder"),
         (["run", EXAMPLE / "task.yaml", "--settings", "x.yaml"], "x.yaml: can't be read"),
         (["config", "x.yaml"], "x.yaml: can't be read"),
         (["graph", "hots"], "'hots' is not one of 'host', 'app', 'mobile', 'linux'"),

@@ -31,7 +31,7 @@ def test_all_that_the_settings_name_works(call: Call) -> None:
     result = call("doctor")
     assert result.exit_code == 0
     assert "works  settings callboard.yaml\nworks  surface documents\n" in result.stdout
-    assert result.stdout.endswith("\nall that the settings name works here\n")
+    assert result.stdout.endswith("\neverything that the settings name works here\n")
 
 
 def test_what_is_missing_is_told_with_its_command_and_the_exit_code(call: Call, here: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_folder_that_is_missing_comes_with_its_command(found: Callable[..., Fi
 def test_a_plugin_is_asked_what_it_needs_and_made(found, display, works, told, commands):
     desk = found("surface", "desk", surfaces={"desk": {"options": {"display": display}}})
     assert (desk.works, desk.commands) == (works, commands)
-    optional = "the program 'no-such-program' is missing, but not needed by all of it"
+    optional = "the program 'no-such-program' is missing, but only some features need it"
     assert [line for line in desk.told if line not in {optional, "a plug-in of acme 1.2"}] == list(told)
     assert optional in desk.told
 
@@ -190,7 +190,7 @@ def test_agents_and_prompts_that_are_missing_are_told(found: Callable[..., Findi
 
 def test_a_journal_is_told_with_its_version(found: Callable[..., Finding], here: Path) -> None:
     settings = {"journal": {"path": "journal.db"}}
-    assert found("journal", **settings).told == ("new: it is made by the first start",)
+    assert found("journal", **settings).told == ("new: the first start creates it",)
     JournalFile.open(here / "journal.db").close()
     journal = found("journal", **settings)
     assert journal.works

@@ -121,7 +121,7 @@ def test_a_new_run_is_refused_where_tasks_are_not_over(call: Call, here: Path, s
     place = suspended(ASK, FINISH)
     result = call("run", place, "--journal", place / "journal.db")
     assert result.exit_code == USAGE
-    assert "has tasks that are not over: t; go on with them first (callboard resume)" in result.stderr
+    assert "has unfinished tasks: t; resume them first (callboard resume)" in result.stderr
     assert list((here / "runs").iterdir()) == []
     assert listed(call, place) == {"t": None}
 
@@ -153,7 +153,7 @@ def test_tasks_are_listed_with_their_outcomes_and_requests(call: Call, folder: F
     call("run", folder(FINISH))
     said = words(call("tasks", "runs/job-1").stdout)
     assert re.search(r"job-1 finished \d{4}-\d\d-\d\d \d\d:\d\d \d+\.\d s do it", said)
-    assert said.endswith("1 task, 0 not over; nobody has the journal open")
+    assert said.endswith("1 task, 0 unfinished; no process has the journal open")
 
 
 @pytest.mark.parametrize("where", ["runs/job-1", "runs/job-1/callboard.yaml", "runs/job-1/journal.db"])
@@ -176,10 +176,10 @@ def test_a_journal_in_use_is_read_too_and_its_holder_named(
 ) -> None:
     place = folder(ASK, FINISH)
     working(place, EventName.QUESTION_ASKED)
-    assert f"1 task, 1 not over; process {os.getpid()} on " in words(call("tasks", place).stdout)
+    assert f"1 task, 1 unfinished; process {os.getpid()} on " in words(call("tasks", place).stdout)
     shown = words(call("show", "t", place).stdout)
     assert "Which year? (last / this) not answered" in shown
-    assert f"not over: process {os.getpid()} on " in shown
+    assert f"unfinished: process {os.getpid()} on " in shown
 
 
 def test_a_journal_whose_lock_may_not_be_read_is_read_all_the_same(
@@ -196,7 +196,7 @@ def test_a_journal_whose_lock_may_not_be_read_is_read_all_the_same(
     for arguments in (["tasks", journal], ["show", "job-1", journal]):
         said = call(*arguments)
         assert said.exit_code == 0, said.output
-    assert "1 task, 0 not over; whether somebody has it open can't be told" in words(call("tasks", journal).stdout)
+    assert "1 task, 0 unfinished; can't find out which process has it open" in words(call("tasks", journal).stdout)
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
@@ -243,14 +243,14 @@ def test_the_history_tells_of_subtasks_and_their_agents(call: Call, here: Path) 
 def test_the_history_tells_who_approved(call: Call, folder: Folder) -> None:
     call("run", folder(CREATE, FINISH, policy=NOD), "--yes")
     said = words(call("show", "job-1", "runs/job-1").stdout)
-    assert 'wants an approval: new files need a nod create_document {"path": "new.xlsx"} approved by --yes' in said
-    assert "CONFIRM → CONTINUE, with what was held" in said
+    assert 'asks for approval: new files need a nod create_document {"path": "new.xlsx"} approved by --yes' in said
+    assert "CONFIRM → CONTINUE, with the held actions" in said
 
 
 def test_the_history_tells_who_rejected_and_why(call: Call, folder: Folder) -> None:
     call("run", folder(CREATE, FINISH, policy=NOD))
     said = words(call("show", "job-1", "runs/job-1").stdout)
-    assert "rejected by no terminal: nobody is here to approve it" in said
+    assert "rejected by no terminal: no person is here to approve it" in said
     assert "rejected in " in said
 
 
@@ -332,7 +332,7 @@ def test_an_approval_is_put_again_and_what_it_is_for_done_once(call: Call, suspe
     assert result.exit_code == 0, result.output
     assert result.stdout.count("create_document: success") == 1
     assert (place / "workspace/new.xlsx").exists()
-    assert "goes on in another process" in call("show", "t", place).stdout
+    assert "resumed in another process" in call("show", "t", place).stdout
 
 
 def test_all_tasks_that_are_not_over_go_on(call: Call, folder: Folder, working: Callable[..., ExitStack]) -> None:
@@ -353,7 +353,7 @@ def test_without_a_terminal_a_task_that_waits_for_a_person_is_left_alone(call: C
     place = suspended(ASK, FINISH)
     result = call("resume", place)
     assert result.exit_code == USAGE
-    assert "t waits for a person (Which year? (last / this)), and nobody is asked (no terminal)" in result.stderr
+    assert "t waits for a person (Which year? (last / this)), and no person is asked (no terminal)" in result.stderr
     assert listed(call, place) == {"t": None}
 
 
@@ -371,7 +371,7 @@ def test_where_all_is_over_resume_says_so(call: Call, folder: Folder) -> None:
     call("run", folder(FINISH))
     result = call("resume", "runs/job-1")
     assert result.exit_code == 0
-    assert result.stdout == "nothing to resume: no task of the journal is left unfinished\n"
+    assert result.stdout == "nothing to resume: the journal has no unfinished task\n"
     assert call("resume", "runs/job-1", "--json").stdout == "[]\n"
 
 
@@ -431,11 +431,13 @@ def test_a_run_that_was_killed_goes_on_and_does_nothing_twice(call: Call, here: 
         process.kill()
         process.wait(PATIENCE)
     assert listed(call, here / "runs/job-1") == {"job-1": None}
-    assert "nobody works on it; callboard resume goes on with it" in words(call("show", "job-1", "runs/job-1").stdout)
+    assert "no process works on it; resume it with callboard resume" in words(
+        call("show", "job-1", "runs/job-1").stdout
+    )
     result = call("resume", "runs/job-1")
     assert result.exit_code == 0, result.output
     assert "create_document" not in result.stdout
-    assert "goes on from the journal" in result.stdout
+    assert "resumed from the journal" in result.stdout
     assert "used    steps 2, model calls 2, tool calls 1" in result.stdout
 
 
@@ -444,7 +446,8 @@ def test_a_second_ctrl_c_leaves_what_is_not_over_and_says_how_to_go_on(call: Cal
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == INTERRUPTED
-    assert "callboard: left at once; the journal keeps what is not over: callboard resume runs/job-1\n" in errors
+    told = "callboard: interrupted; the journal keeps the unfinished tasks; resume them with: "
+    assert f"{told}callboard resume runs/job-1\n" in errors
     ended = call("resume", "runs/job-1").exit_code  # whether the cancel was written down yet, nobody can say
     assert ended in {EXIT_CODES[Outcome.FINISHED], EXIT_CODES[Outcome.CANCELLED]}
 
@@ -466,9 +469,9 @@ def in_doubt(here: Path, folder: Folder) -> Path:
 
 def test_a_step_on_its_way_is_told(call: Call, in_doubt: Path) -> None:
     said = words(call("show", "job-1", in_doubt).stdout)
-    assert "host/job-1 step 1, on its way" in said
+    assert "host/job-1 step 1, in progress" in said
     assert 'create_document {"path": "a.xlsx"}: success' in said
-    assert 'create_document {"path": "b.xlsx"}: begun, and no outcome yet' in said
+    assert 'create_document {"path": "b.xlsx"}: started, no outcome yet' in said
     told = json.loads(call("show", "job-1", in_doubt, "--json").stdout)["broken_off"]["job-1/0"]
     assert told["in_doubt"]["arguments"] == {"path": "b.xlsx"}
 
@@ -514,7 +517,7 @@ def test_a_journal_that_cant_be_read_is_told_in_a_line(
         result = call(*command, place)
         assert (result.exit_code, result.stdout) == (
             0,
-            "nothing to resume: no task of the journal is left unfinished\n",
+            "nothing to resume: the journal has no unfinished task\n",
         )
         return
     before = (place / "journal.db").read_bytes()
@@ -528,13 +531,13 @@ def test_a_journal_that_cant_be_read_is_told_in_a_line(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["tasks"], "no journal is named: give its file, or a folder or settings file that names one"),
-        (["tasks", "plain.yaml"], "plain.yaml: journal.path names no file, so nothing is kept"),
+        (["tasks"], "no journal is named: pass its file, or a settings file or folder that names one"),
+        (["tasks", "plain.yaml"], "plain.yaml: journal.path is not set, so there is no journal"),
         (["tasks", "nowhere"], "nowhere: there is no such file or folder"),
         (["tasks", "named.yaml"], "missing.db is not there"),
         (["resume", "named.yaml"], "missing.db is not there"),
         (["resume", "."], "callboard.yaml: can't be read"),
-        (["resume", "named.yaml", "--yes", "--no-input"], "--yes and --no-input exclude each other"),
+        (["resume", "named.yaml", "--yes", "--no-input"], "--yes and --no-input can't be combined"),
     ],
 )
 def test_a_journal_that_is_not_there_is_told(call: Call, here: Path, arguments: list[str], told: str) -> None:
@@ -560,6 +563,6 @@ def test_the_display_does_not_count_the_time_in_which_nobody_worked() -> None:
         agent = "host/t" if name is not EventName.TASK_RECOVERED else ""
         line = board.see(Event(seq=1, at=at, name=name, task_id="t", run_id="", agent=agent, data=data))
     assert line is not None
-    assert line.plain == "    2.00 s  supervisor  goes on from the journal"
+    assert line.plain == "    2.00 s  supervisor  resumed from the journal"
     (row,) = board.rows.values()
     assert 90_001.0 - row.started == 3.0

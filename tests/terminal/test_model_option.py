@@ -185,10 +185,10 @@ def test_models_written_as_options_are_read_as_they_were(models):
         ("hots=openai:gpt-5", "--model hots=openai:gpt-5: there is no kind of agent 'hots'; did you mean 'host'?"),
         ("qq=a:b", "--model qq=a:b: there is no kind of agent 'qq'; there are: host, app, mobile, linux"),
         ("host=a:b,qq=a:b", "--model qq=a:b: there is no kind of agent 'qq'; there are: host, app, mobile, linux"),
-        ("host=a:b,host=c:d", "--model host=c:d: there is another one for host: a:b"),
-        ("gpt-5", "--model gpt-5: 'gpt-5' is no known model; known forms are: scripted:FILE, "),
-        ("host=", "--model host=: '' is no known model; known forms are: scripted:FILE, "),
-        ("", "--model : '' is no known model; known forms are: scripted:FILE, "),
+        ("host=a:b,host=c:d", "--model host=c:d: there is already a model for host: a:b"),
+        ("gpt-5", "--model gpt-5: 'gpt-5' is not a known model; known forms are: scripted:FILE, "),
+        ("host=", "--model host=: '' is not a known model; known forms are: scripted:FILE, "),
+        ("", "--model : '' is not a known model; known forms are: scripted:FILE, "),
     ],
 )
 def test_a_wrong_option_is_told_in_one_line(call, here, command, option, told):
@@ -217,4 +217,4 @@ def test_a_model_that_is_not_there_is_told_before_anything_is_copied(call, here,
 def test_two_models_for_all_kinds_are_refused(call):
     result = call("run", EXAMPLE, "--model", "openai:gpt-5", "--model", "local:qwen")
     assert result.exit_code == USAGE
-    assert "--model local:qwen: there is another one for all kinds of agents: openai:gpt-5" in result.stderr
+    assert "--model local:qwen: there is already a model for all kinds of agents: openai:gpt-5" in result.stderr

@@ -109,7 +109,7 @@ def made(tmp_path: Path) -> bool:
 def test_yes_runs_exactly_what_was_shown(terminal, tmp_path):
     screen = terminal(CREATE, FINISH)
     screen.until("Enter: no > ")
-    assert "host/job-1 wants an approval: new files need a nod" in screen.shown
+    assert "host/job-1 asks for approval: new files need a nod" in screen.shown
     assert 'create_document {"path": "new.xlsx"}' in screen.shown
     assert not made(tmp_path)
     screen.type("y\n")
@@ -161,7 +161,7 @@ def test_an_approval_shows_its_deadline_and_what_happens_then(terminal):
 def test_yes_approves_but_puts_questions_to_the_person_at_the_terminal(terminal, tmp_path):
     final = {"Status": "FINISH", "Comment": "noted: ${observation.notes.0}"}
     screen = terminal(CREATE, {"Status": "PENDING", "Questions": ["Why?"]}, final, arguments=["--yes"])
-    screen.until("everything that asks for approval is approved (--yes)")
+    screen.until("all requests for approval are approved (--yes)")
     screen.until("answered by --yes")
     screen.until("Your answer; Enter: cancel the task > ")
     screen.type("because\n")
@@ -183,7 +183,7 @@ def test_a_remembered_approval_is_not_asked_again(terminal, tmp_path):
     screen.until("Enter: no > ")
     screen.type("a\n")
     assert screen.end() == 0
-    assert screen.shown.count("wants an approval") == 1
+    assert screen.shown.count("asks for approval") == 1
 
 
 def test_a_question_is_answered_in_parts_and_a_wrong_choice_asked_again(terminal):

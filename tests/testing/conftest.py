@@ -1,4 +1,4 @@
-"""A phone, and a person who sees of it only what its hierarchy tells."""
+"""A phone, and a person who sees only its hierarchy."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class Person:
-    """Holds a phone."""
+    """A person who holds a phone."""
 
     phone: Phone
 
     def nodes(self) -> Iterator[ET.Element]:
-        """Give all that the hierarchy tells."""
+        """Give all nodes of the hierarchy."""
         return ET.fromstring(self.phone.hierarchy()).iter("node")  # noqa: S314 - the phone's own
 
     def texts(self) -> list[str]:
@@ -30,19 +30,19 @@ class Person:
         return [node.get("text", "") for node in self.nodes() if node.get("text")]
 
     def find(self, name: str) -> ET.Element:
-        """Find something by its text, its description, or the last part of its id."""
+        """Find a node by its text, description, or end of its id."""
         for node in self.nodes():
             if name in (node.get("text"), node.get("content-desc"), node.get("resource-id", "").rpartition("/")[2]):
                 return node
         pytest.fail(f"no {name!r} in {self.texts()}")
 
     def middle(self, name: str) -> tuple[int, int]:
-        """Give the middle of something."""
+        """Give the centre of a node."""
         left, top, right, bottom = map(int, re.findall(r"\d+", self.find(name).get("bounds", "")))
         return (left + right) // 2, (top + bottom) // 2
 
     def tap(self, *names: str, long: bool = False) -> None:
-        """Tap things, one after the other."""
+        """Tap nodes, one after the other."""
         for name in names:
             self.phone.tap(*self.middle(name), long=long)
 
@@ -54,7 +54,7 @@ class Person:
 
 @pytest.fixture
 def hold() -> Callable[..., Person]:
-    """Make phones that a person holds."""
+    """Make phones held by persons."""
     return lambda **options: Person(Phone(**options))
 
 

@@ -1,4 +1,7 @@
-"""Live models: providers with their clients, rate limits and prices, and their models."""
+"""Live models and their providers.
+
+A provider has a client, a rate limit and prices.
+"""
 
 from callboard.actors.models.live._computer_tool import ComputerTool
 from callboard.actors.models.live._providers import Providers

@@ -1,8 +1,8 @@
-"""Offer Anthropic's computer tool to a model and convert its calls to an operator's actions.
+"""Offer Anthropic's computer tool to a model.
 
-pydantic-ai has no such tool, but its public settings can extend the body of a request, and it passes on calls of
-unknown tools. It drops the calls of OpenAI's models (`computer_call`) and can't offer the tool to Google's. Those
-models answer in the common form.
+Its calls are converted to an operator's actions. pydantic-ai has no such tool, but its public settings can extend the
+body of a request, and it passes on calls of unknown tools. It drops the calls of OpenAI's models (`computer_call`) and
+can't offer the tool to Google's. Those models answer in the common form.
 """
 
 from __future__ import annotations
@@ -69,11 +69,17 @@ class ComputerTool:
         return replace(request, tools=tuple(each for each in request.tools if argument_forms(each.name) is None))
 
     def told(self, answer: str) -> str:
-        """Return the instructions for the model; `answer` is the name of the tool for answers."""
+        """Return the instructions for the model.
+
+        `answer` is the name of the tool for answers.
+        """
         return _HOW.format(answer=answer)
 
     def settings(self, request: ModelRequest, answer: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-        """Return pydantic-ai's settings of a call; tools in its body override pydantic-ai's own."""
+        """Return pydantic-ai's settings of a call.
+
+        Tools in its body override pydantic-ai's own.
+        """
         form = {"name": answer, "description": "Say what comes next.", "input_schema": schema}
         if self.version == _TOOLSET:
             tools = {tool.name for tool in request.tools}
@@ -86,7 +92,10 @@ class ComputerTool:
         return {"extra_body": {"tools": [own, form]}} | ({"anthropic_betas": [beta]} if beta else {})
 
     def content(self, response: ModelResponse, answer: str) -> dict[str, Any] | None:
-        """Convert a response to an operator's answer; None if the tool was not called."""
+        """Convert a response to an operator's answer.
+
+        None if the tool was not called.
+        """
         calls = [call for call in response.tool_calls if call.tool_name != answer]
         if not calls:
             return None
@@ -102,7 +111,10 @@ class ComputerTool:
 
 
 def _actions(name: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Convert a call to actions; an unknown call keeps its name and is rejected later."""
+    """Convert a call to actions.
+
+    An unknown call keeps its name and is rejected later.
+    """
     member = str(given.get("action")) if name == NAME else name
     if member not in _TOOLS:
         return [{"action": member}]

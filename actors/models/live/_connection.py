@@ -1,4 +1,7 @@
-"""Connections to providers: client, rate limit and prices, shared by a provider's models."""
+"""Connections to providers.
+
+A provider's models share its client, rate limit and prices.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ MINUTE = 60.0
 # does, but not calls per minute. The second waits within one call's transport, where neither budgets nor events see the
 # retry, and where other agents keep calling the overloaded provider.
 class RateLimit:
-    """A FIFO rate limiter for one provider's calls; used only on the event loop."""
+    """A FIFO rate limiter for one provider's calls.
+
+    Used only on the event loop.
+    """
 
     def __init__(
         self,
@@ -246,5 +252,8 @@ def missing(where: str, kind: str) -> SettingsError:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of an error; the rest is advice for another program."""
+    """Return the first sentence of an error.
+
+    The rest is advice for another program.
+    """
     return " ".join(text.split()).partition(". ")[0].rstrip(".")

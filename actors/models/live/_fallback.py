@@ -42,7 +42,10 @@ class FallbackModel(Model):
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Wait for the first model's turn; it is released before another model is asked."""
+        """Wait for the first model's turn.
+
+        It is released before another model is asked.
+        """
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(self._models[0].turn())
             before = _held.set((self, stack))
@@ -93,7 +96,10 @@ class FallbackModel(Model):
 
 
 def _used(model: Model, request: ModelRequest, error: ModelError) -> Usage:
-    """Return the usage of a failed call; unpriced if unknown and not free."""
+    """Return the usage of a failed call.
+
+    It is unpriced if unknown and not free.
+    """
     return error.usage or Usage(unpriced_calls=0 if model.estimate(request).cost == 0 else 1)
 
 

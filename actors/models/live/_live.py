@@ -48,7 +48,10 @@ _LONGEST = 400
 
 
 class LiveModel(Model):
-    """A provider's model; created on any thread and used on one event loop."""
+    """A provider's model.
+
+    It is created on any thread and used on one event loop.
+    """
 
     def __init__(self, name: str, model: ProvidersModel, connection: Connection, seconds: Seconds) -> None:
         """Initialise the model; `connection` is shared with the provider's other models.
@@ -76,7 +79,9 @@ class LiveModel(Model):
         return self._connection.rate.turn()
 
     async def answer(self, request: ModelRequest) -> ModelAnswer:
-        """Ask the model and retry after transient errors; a cancellation closes the connection.
+        """Ask the model and retry after transient errors.
+
+        A cancellation closes the connection.
 
         Raises:
             ModelError: If there is no answer: the provider or the model refuses, or the provider can't be reached.
@@ -109,7 +114,10 @@ class LiveModel(Model):
         )
 
     def _took(self, response: ModelResponse, prompt: Prompt, content: object) -> tuple[int, int, float | None]:
-        """Return tokens of prompt and answer and the cost; estimate counts that a server omits."""
+        """Return tokens of prompt and answer and the cost.
+
+        Counts that a server omits are estimated.
+        """
         usage = response.usage
         nothing = bool(usage.input_tokens) and content in ("", {})  # a refusal may have no tokens
         given = usage.input_tokens or prompt.tokens
@@ -141,7 +149,10 @@ class LiveModel(Model):
         return answer_schema(request, all_required=required, actions=self._settings.actions, short=self._settings.short)
 
     def _prompt(self, request: ModelRequest, schema: dict[str, Any]) -> Prompt:
-        """Write the prompt; without a strict mode it states the limit of actions."""
+        """Write the prompt.
+
+        Without a strict mode it states the limit of actions.
+        """
         bounded = self._settings.actions < MOST_ACTIONS and self._mode(schema) != "native"
         actions = self._settings.actions if bounded else None
         return prompt_of(request, pictures=self._pictures, short=self._settings.short, actions=actions)
@@ -250,7 +261,10 @@ class LiveModel(Model):
         return None if too_long or tries >= self._settings.retries else pause
 
     def _why(self, error: Exception) -> str:
-        """Return a short, redacted reason; the provider's message is in the body of its response."""
+        """Return a short, redacted reason.
+
+        The provider's message is in the body of its response.
+        """
         from pydantic_ai.exceptions import ModelConnectionError
 
         status, body = getattr(error, "status_code", None), getattr(error, "body", None)
@@ -264,7 +278,10 @@ class LiveModel(Model):
         return f"{f'HTTP {status}, ' if status else ''}{shown[:_LONGEST]}"
 
     def _hint(self, error: Exception) -> str:
-        """Return a hint if a self-hosted server may support only the older protocol."""
+        """Return a hint for a self-hosted server.
+
+        It may support only the older protocol.
+        """
         unknown = getattr(error, "status_code", 0) in {404, 405} or not _is_told(error)
         if not unknown or self._connection.kind not in {"openai", "openai-responses"} or self._connection.at_home:
             return ""
@@ -279,7 +296,10 @@ class LiveModel(Model):
             raise ModelError(msg, usage)
 
     def _cut(self, response: ModelResponse, content: Any, usage: Usage) -> str:
-        """Return a message for a cut answer; raise if the answer has only reasoning."""
+        """Return a message for a cut answer.
+
+        Raises if the answer has only reasoning.
+        """
         if response.finish_reason != "length":
             return ""
         at = f"was cut at max_tokens {self._settings.max_tokens}"
@@ -321,7 +341,10 @@ def _output(wanted: Literal["auto"] | _Mode, model: ProvidersModel) -> _Mode:
 
 
 def _refuses_schema(error: Exception) -> bool:
-    """Return whether a provider or its package rejected the schema of the strict mode."""
+    """Return whether the schema of the strict mode was rejected.
+
+    The provider or its package may reject it.
+    """
     from pydantic_ai.exceptions import ModelRequestRejectedError
 
     said = f"{error} {getattr(error, 'body', '')}".casefold()
@@ -350,7 +373,10 @@ def _is_told(error: Exception) -> bool:
 
 
 def _content(response: ModelResponse) -> Any:
-    """Return the content of an answer: the arguments of the answer tool, else the text."""
+    """Return the content of an answer.
+
+    It is the arguments of the answer tool, else the text.
+    """
     for call in response.tool_calls:
         if call.tool_name == _ANSWER:
             return call.args if isinstance(call.args, str) else (call.args or {})

@@ -1,4 +1,4 @@
-"""Build the prompt and the answer schema of a request to a live model."""
+"""Prompts and answer schemas of requests to live models."""
 
 from callboard.actors.models.prompt._fence import cut, tamed, written
 from callboard.actors.models.prompt._labels import chosen, labelled

@@ -1,4 +1,7 @@
-"""Mark untrusted text, so that a model does not read it as instructions."""
+"""Mark untrusted text.
+
+A model then does not read it as instructions.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,10 @@ def cut(text: str, most: int) -> str:
 
 
 def shortened(value: Any, most: int) -> str:
-    """Serialise a value as JSON in about `most` characters, truncating lists and texts."""
+    """Serialise a value as JSON in about `most` characters.
+
+    Lists and texts are truncated.
+    """
     whole = written(value)
     if len(whole) <= most:
         return whole
@@ -68,7 +74,10 @@ def shortened(value: Any, most: int) -> str:
 
 
 def _members(value: dict[str, Any], most: int) -> list[str]:
-    """Serialise an object's members: short ones in full, long ones share the remaining room."""
+    """Serialise an object's members.
+
+    Short ones are written in full; long ones share the remaining room.
+    """
     lengths = sorted(len(written(part)) for part in value.values())
     room, left = most - sum(len(key) + 6 for key in value), len(value)
     for length in lengths:

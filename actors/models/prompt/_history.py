@@ -38,18 +38,20 @@ class History(NamedTuple):
 
 
 def steps(memory: tuple[StepRecord, ...], characters: int) -> History:
-    """Format an agent's steps in at most `characters`; the last one is always included, at least in part.
+    """Format an agent's steps in at most `characters`.
 
-    Steps are numbered through the whole memory, across subtasks, as in references.
+    The last one is always included, at least in part. Steps are numbered through the whole memory, across subtasks, as
+    in references.
     """
     numbered = list(enumerate(memory, 1))
     return _within(characters, numbered, lambda step, room: _in_full(*step, room // 2), lambda step: _in_a_line(*step))
 
 
 def subtasks(done: tuple[SubtaskResult, ...], characters: int, named: Container[str] = ()) -> History:
-    """Format subtasks in at most `characters`; the last one is always included, at least in part.
+    """Format subtasks in at most `characters`.
 
-    Values with one of the references `named` are replaced by the reference.
+    The last one is always included, at least in part. Values with one of the references `named` are replaced by the
+    reference.
     """
     return _within(characters, done, lambda result, room: _subtask(result, room // 2, named), _subtask_in_a_line)
 
@@ -57,7 +59,10 @@ def subtasks(done: tuple[SubtaskResult, ...], characters: int, named: Container[
 def _within(
     characters: int, things: Sequence[_T], full: Callable[[_T, int], str], line: Callable[[_T], str]
 ) -> History:
-    """Format new entries in full, older ones in a line; drop the oldest."""
+    """Format new entries in full, and older ones in a line.
+
+    The oldest are dropped.
+    """
     lines: list[str] = []
     room, short = characters, 0
     for age, thing in enumerate(reversed(things)):

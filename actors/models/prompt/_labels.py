@@ -1,4 +1,7 @@
-"""Unique labels of controls and targets for models: the name, with the id if ambiguous."""
+"""Unique labels of controls and targets for models.
+
+A label is the name, with the id if the name is ambiguous.
+"""
 
 from __future__ import annotations
 

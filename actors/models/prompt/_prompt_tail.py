@@ -1,4 +1,7 @@
-"""Write the end of a prompt, which models heed most: remarks, progress and the request."""
+"""Write the end of a prompt, which models heed most.
+
+It has remarks, progress and the request.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,10 @@ _JSON = "Answer with one JSON object."
 
 
 def prompt_tail(request: ModelRequest, *, short: bool = False) -> Iterator[str]:
-    """Yield the last sections of a prompt; a `short` one suggests the next action."""
+    """Yield the last sections of a prompt.
+
+    A `short` one suggests the next action.
+    """
     if request.observation.notes:
         notes = "\n".join(f"- {cut(note, 1000)}" for note in request.observation.notes)
         yield "## Remarks on your last step\n\n" + fenced(notes)
@@ -58,7 +64,10 @@ def prompt_tail(request: ModelRequest, *, short: bool = False) -> Iterator[str]:
 
 
 def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Iterator[str]:
-    """Yield hints; a small model also gets hints derived from its subtask's text."""
+    """Yield hints.
+
+    A small model also gets hints derived from its subtask's text.
+    """
     results = [result for record in own_steps(request) for result in record.results]
     meant = _Meant(request, results) if short else None
     if request.is_host and not own_subtasks(request):
@@ -112,13 +121,19 @@ def _done(request: ModelRequest) -> str:
 
 
 def _called(result: CommandResult, record: StepRecord) -> str:
-    """Describe a call by its tool; add the control of an only call."""
+    """Describe a call by its tool.
+
+    An only call is described with its control.
+    """
     control = record.decision.actions[0].control if len(record.decision.actions) == 1 else None
     return result.tool if control is None else f"{result.tool} on {cut(written(control.name or control.id), 100)}"
 
 
 def _new(request: ModelRequest) -> Iterator[str]:
-    """List the objects created since the agent began, unless there are too many."""
+    """List the objects created since the agent began.
+
+    If there are too many, none is listed.
+    """
     steps = own_steps(request)
     if not steps:
         return
@@ -134,10 +149,11 @@ def _new(request: ModelRequest) -> Iterator[str]:
 
 
 class _Meant:
-    """The tools that create the objects named in a subtask, grouped by outcome.
+    """The tools that create the objects named in a subtask.
 
-    A name is easily mistaken for an object, such as a table called Chart for a chart. Objects that several tools create
-    are ignored, because the intended tool is unknown; so is a subtask with a negation, which may concern the object.
+    They are grouped by outcome. A name is easily mistaken for an object, such as a table called Chart for a chart.
+    Objects that several tools create are ignored, because the intended tool is unknown; so is a subtask with a
+    negation, which may concern the object.
     """
 
     def __init__(self, request: ModelRequest, results: Sequence[CommandResult]) -> None:

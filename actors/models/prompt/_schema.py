@@ -112,12 +112,18 @@ def own_steps(request: ModelRequest) -> tuple[StepRecord, ...]:
 
 
 def own_subtasks(request: ModelRequest) -> tuple[SubtaskResult, ...]:
-    """Return the subtasks of this task, without those of earlier tasks in the conversation."""
+    """Return the subtasks of this task.
+
+    Those of earlier tasks in the conversation are left out.
+    """
     return tuple(done for done in request.subtasks if done.run_id.rpartition("/")[0] == request.task_id)
 
 
 def parts_of(request: ModelRequest) -> dict[str, tuple[str, ...]]:
-    """Return the further keys of a decision for each status allowed in the agent's state."""
+    """Return the further keys of a decision by status.
+
+    The statuses are those allowed in the agent's state.
+    """
     parts = {status: _BELONGS.get(status, ()) for status in request.statuses}
     return parts if request.tools else {status: () if keys == _ACTIONS else keys for status, keys in parts.items()}
 
@@ -149,7 +155,7 @@ def legal_statuses(request: ModelRequest, *, short: bool = False) -> tuple[str, 
     guesses |= set() if request.observation.controls and not request.is_operator else {AgentStatus.SCREENSHOT}
     if short and AgentStatus.CONTINUE in request.statuses and is_untried(request):
         reads = any(tool.effect is Effect.READ for tool in offered_tools(request))
-        guesses |= {*request.statuses} - {AgentStatus.CONTINUE} if reads else {AgentStatus.FAIL, AgentStatus.ERROR}
+        guesses |= {*AgentStatus} - {AgentStatus.CONTINUE} if reads else {AgentStatus.FAIL, AgentStatus.ERROR}
     return tuple(status for status in request.statuses if status not in guesses) or request.statuses
 
 
@@ -192,14 +198,20 @@ def needs_control(tool: ToolInfo) -> bool:
 
 
 def own_parameters(tool: ToolInfo) -> Schema:
-    """Return the schemas of a tool's parameters, without those that identify a control."""
+    """Return the schemas of a tool's own parameters.
+
+    Parameters that identify a control are left out.
+    """
     properties = tool.schema.get("properties", {})
     hidden = CONTROL if takes_control(tool) else ()
     return {name: part for name, part in properties.items() if name not in hidden}
 
 
 def without_control(tool: ToolInfo) -> ToolInfo:
-    """Return a tool for a model that sees no controls, without the parameters for one."""
+    """Return a tool for a model that sees no controls.
+
+    It has no parameters for a control.
+    """
     return replace(tool, schema={**tool.schema, "properties": own_parameters(tool)})
 
 
@@ -251,7 +263,10 @@ class _Forms:
         return {"anyOf": [*named, self.text(), _NULL]}
 
     def action(self) -> Schema:
-        """Build the form of an action, defined once because providers limit a schema's size."""
+        """Build the form of an action.
+
+        It is defined once because providers limit a schema's size.
+        """
         if len(self._tools) > MOST_TOOLS:
             named = {"type": "string", "enum": [tool.name for tool in self._tools]}
             return object_of({"Function": named, "ControlText": or_null(self._control), "Args": FREE})
@@ -272,7 +287,10 @@ class _Forms:
         return object_of(properties)
 
     def _computer_use(self, tool: ToolInfo, form: Schema) -> Schema:
-        """Build the flat form of an operator's action, with the arguments that the tool takes."""
+        """Build the flat form of an operator's action.
+
+        It has the arguments that the tool takes.
+        """
         own = tool.schema.get("properties", {})
         given = {name: part for name, part in form["properties"].items() if name in own}
         required = [name for name in form["required"] if name in given]

@@ -1,4 +1,4 @@
-"""Shorten requests for small models, and make examples of the tools that they have."""
+"""Shorten requests for small models, and make examples of their tools."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ _VERBS = [(verbs, {_ENDINGS.sub("", verb) for verb in verbs.split()}) for verbs 
 
 
 def shortened_request(request: ModelRequest) -> ModelRequest:
-    """Drop optional parameters, the task's request, and the agent's earlier thoughts and plans."""
+    """Drop optional parts of a request.
+
+    They are optional parameters, the task's request, and the agent's earlier thoughts and plans.
+    """
     said = {"observation": "", "thought": "", "comment": "", "plan": ()}
     return dataclasses.replace(
         request,
@@ -70,7 +73,10 @@ def shortened_request(request: ModelRequest) -> ModelRequest:
 
 
 def _needed(tool: ToolInfo) -> ToolInfo:
-    """Keep a tool's control and necessary parameters; all, if the necessary ones are unknown."""
+    """Keep a tool's control and necessary parameters.
+
+    All are kept if the necessary ones are unknown.
+    """
     own, required = own_parameters(tool), tool.schema.get("required", ())
     if not any(name in required for name in own) or tool.schema.keys() & _ALTERNATIVES:
         return tool
@@ -83,7 +89,7 @@ def _needed(tool: ToolInfo) -> ToolInfo:
 
 
 def tool_examples(request: ModelRequest) -> Iterator[Example]:
-    """Yield examples of calls of the tools that a subtask may mean, and of the ends that follow.
+    """Yield examples of calls that a subtask may mean, and of FINISH.
 
     Their values are placeholders in angle brackets, because small models copy examples word for word.
     """
@@ -114,12 +120,12 @@ def tool_examples(request: ModelRequest) -> Iterator[Example]:
 
 
 def asks_question(request: ModelRequest) -> bool:
-    """Return whether a subtask ends with a question mark, so that its result is an answer in words."""
+    """Return whether a subtask ends with a question mark."""
     return request.request.rstrip().endswith(("?", "\uff1f"))
 
 
 def _end(when: str, result: str | None) -> Example:
-    decision = {"Plan": [], "Status": AgentStatus.FINISH.value, "Result": result}
+    decision: dict[str, Any] = {"Plan": [], "Status": AgentStatus.FINISH.value, "Result": result}
     return Example(f"{when}:", _answer("The subtask asks for <what>. Nothing is missing.", decision))
 
 
@@ -139,9 +145,9 @@ def _answer(thought: str, decision: dict[str, Any]) -> dict[str, Any]:
 
 
 def likely_tools(request: ModelRequest) -> list[ToolInfo]:
-    """Return the tools whose name or description shares most words with the subtask, the likeliest first.
+    """Return the tools that share most words with the subtask, the best first.
 
-    A word counts the more, the fewer tools have it, and once more in a name. Without a common word, these are a tool
+    The words are those of names and descriptions. A word counts the more, the fewer tools have it, and once more in a name. Without a common word, these are a tool
     that reads and one that writes; for a question, it is a tool that reads.
     """
     asked = _stems(request.request.partition(": ")[0])  # a text to write says nothing about a tool
@@ -169,7 +175,7 @@ def _described(tool: ToolInfo) -> str:
 
 
 def _stems(text: str) -> set[str]:
-    """Return the words without endings; a verb also stands for those that mean the same."""
+    """Return the words without endings, and the groups of their verbs."""
     found = {_ENDINGS.sub("", word) for word in _WORD.findall(text.casefold()) if not _EMPTY.match(word)}
     return found | {verbs for verbs, stems in _VERBS if found & stems}
 
@@ -184,7 +190,7 @@ def _arguments(tool: ToolInfo, parts: Mapping[str, JsonValue]) -> dict[str, Any]
 
 
 def _placeholder(name: str, part: Any, whole: dict[str, Any], depth: int = 0) -> Any:
-    """Make a value of a parameter's form that says what belongs there."""
+    """Make a value that describes a parameter, in the parameter's form."""
     if not isinstance(part, dict) or depth > _DEEPEST:
         return f"<{name}>"
     options = part.get("anyOf") or part.get("oneOf")

@@ -70,7 +70,10 @@ def _members(part: Schema, whole: Schema, depth: int) -> Schema:
 
 
 def _enumerated(part: Schema) -> Schema:
-    """Group enumerated values by type: strict modes require a type and distinct values."""
+    """Group enumerated values by type.
+
+    Strict modes require a type and distinct values.
+    """
     given = part["enum"] if "enum" in part else [part["const"]]
     declared = part.get("type", list(_SCALARS))
     kinds = declared if isinstance(declared, list) else [declared]
@@ -91,7 +94,7 @@ def _enumerated(part: Schema) -> Schema:
 
 
 def _kind(value: object, kinds: list[str]) -> str | None:
-    """Return the type of a value if it is one of `kinds`, else None.
+    """Return the type of a value among `kinds`, else None.
 
     Raises:
         LooseError: If values of its type can't be enumerated.

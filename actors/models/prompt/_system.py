@@ -71,12 +71,11 @@ _COMPUTER_USE = (
 
 
 def system_of(request: ModelRequest, *, short: bool = False) -> str:
-    """Write the system message: role, rules, tools, the state's statuses, and the answer's form.
+    """Write the system message.
 
-    A `short` one has examples with the tools at hand, for kinds of agents that have the AppAgent's examples.
-
-    The statuses and tools available at this step are in the user message: providers and servers cache the unchanged
-    prefix of a prompt.
+    It has the role, the rules, tools, the state's statuses, and the answer's form. The statuses and tools available at
+    this step are in the user message: providers and servers cache the unchanged prefix of a prompt. A `short` one has
+    examples with the tools at hand, for kinds of agents that have the AppAgent's examples.
     """
     statuses = "\n".join(_status(request, status) for status in request.statuses)
     words = f"## Status\n\nStatus is one of these words:\n\n{statuses}"
@@ -125,7 +124,10 @@ def _answer(request: ModelRequest, *, short: bool) -> Iterator[str]:
 
 
 def examples(response: type[AgentResponse], parts: Mapping[str, Sequence[str]]) -> Iterator[Example]:
-    """Yield a schema's examples whose decision has exactly the keys in `parts` for its status."""
+    """Yield a schema's examples that fit their status.
+
+    Their decision has exactly the keys in `parts` for the status.
+    """
     for example in response.examples:
         decision = example.answer["Decision"]
         if [key for key in decision if key not in IN_DECISION] == list(parts.get(decision["Status"], ())):

@@ -1,4 +1,7 @@
-"""Format the callable tools and their parameters as short text for a prompt."""
+"""Format the callable tools and their parameters.
+
+The result is a short text for a prompt.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ def not_now(tools: Iterable[ToolInfo], usable: Iterable[ToolInfo]) -> str:
 
 
 def needed(tool: ToolInfo, usable: Iterable[ToolInfo]) -> str:
-    """Describe the control that a tool lacks and the callable tools that may create it."""
+    """Describe the control that a tool lacks.
+
+    The callable tools that may create it are named, too.
+    """
     kinds = set(tool.controls)
     makers = [each.name for each in usable if each.effect is not Effect.READ and things(each.name) & kinds]
     first = f"call {either(makers)} first" if makers else "make one first"
@@ -46,7 +52,10 @@ def things(tool: str) -> set[str]:
 
 
 def makes(tool: str) -> set[str]:
-    """Return the objects that a tool creates by its name: none for ``delete_chart``."""
+    """Return the objects that a tool creates by its name.
+
+    None for ``delete_chart``.
+    """
     return things(tool) if tool.casefold().partition("_")[0] in MAKING else set()
 
 

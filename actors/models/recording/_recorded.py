@@ -74,7 +74,7 @@ class RecordedModel(Model):
         try:
             texts = path.read_text(encoding="utf-8").split("\n")  # `splitlines` would split inside JSON strings, too
         except (OSError, UnicodeDecodeError) as error:
-            why = "it is no UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+            why = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
             msg = f"the recording {path} can't be read: {why}"
             raise ScriptError(msg) from error
         lines = [_read(text, f"{path}, line {number}") for number, text in enumerate(texts, 1) if text.strip()]
@@ -146,6 +146,6 @@ def recorded_model(settings: Settings, rest: str) -> RecordedModel:
     file, _, asked = rest.partition("?")
     key, _, value = asked.partition("=")
     if asked and (key != "by" or value not in set(By)):
-        msg = f"recorded:{rest}: {asked!r} is not known; known are: by=request (as without it), by=order"
+        msg = f"recorded:{rest}: {asked!r} is not known; known: by=request (as without it), by=order"
         raise SettingsError(msg)
     return RecordedModel.load(settings.path(file), settings.base, By(value) if value else By.REQUEST)

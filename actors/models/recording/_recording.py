@@ -1,4 +1,7 @@
-"""Record requests and answers of models in a file, one JSON object per line."""
+"""Record requests and answers of models in a file.
+
+It has one JSON object per line.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,10 @@ def as_it_is(_task_id: str, line: Recorded) -> Recorded:
 
 
 class Recording:
-    """The file of a recording; each call is written when it ends. Thread-safe."""
+    """The file of a recording.
+
+    Each call is written when it ends. Thread-safe.
+    """
 
     def __init__(self, path: Path, base: Path) -> None:
         """Create or open a recording.

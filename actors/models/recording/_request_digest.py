@@ -1,4 +1,7 @@
-"""The canonical form of a request in a recording, independent of time and place."""
+"""The canonical form of a request in a recording.
+
+It does not depend on time and place.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,10 @@ class RequestDigest:
         return _hash(self._shown)
 
     def digest(self) -> list[str]:
-        """Format the content as lines; long values are cut and followed by a hash."""
+        """Format the content as lines.
+
+        Long values are cut and followed by a hash.
+        """
         return [line for name, value in self._shown.items() for line in _lines(name, value, "")]
 
 
@@ -105,7 +111,10 @@ def _each_text(value: Any, change: Any) -> Any:
 
 
 def _plain(value: Any, place: Place) -> Any:
-    """Convert a part of a request to JSON, without defaults and irrelevant fields."""
+    """Convert a part of a request to JSON.
+
+    Defaults and irrelevant fields are left out.
+    """
     if isinstance(value, Observation):
         window = {name: fact for name, fact in value.window.items() if name not in _VARIES}
         value = value.model_copy(update={"window": window})

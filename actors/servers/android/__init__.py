@@ -1,4 +1,4 @@
-"""Android devices as a surface, and the client of the adb server with which they are reached."""
+"""Android devices as a surface, and a client of the adb server."""
 
 from callboard.actors.servers.android._adb import Adb, AdbError, DeviceState, Listed, Ran
 from callboard.actors.servers.android._adb_process import find_adb

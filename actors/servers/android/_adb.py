@@ -1,7 +1,7 @@
-"""A client of the adb server, the program through which all programs of a machine reach its Android devices.
+"""Client of the adb server, which connects programs to Android devices.
 
-It speaks the server's own protocol on a socket (``docs/dev/services.md`` and ``protocol.txt`` of Android's platform
-tools): a command costs a connection, and no process.
+It uses the server's protocol on a socket (``docs/dev/services.md`` and ``protocol.txt`` of Android's platform tools): a
+command costs a connection, but no process.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
     Commit = Callable[[], AbstractContextManager[None]]
 
 PORT = 5037
-"""Where the adb server listens, unless something else is set."""
+"""The default port of the adb server."""
 _POLL_SECONDS = 0.02
 _CONNECT_SECONDS = 5.0
 _ASK_SECONDS = 15.0
-"""The longest that the server may take to answer: it tries for 10 s to reach a device over the network."""
+"""The time limit for the server's answer: it tries for 10 s to reach a device over the network."""
 MOST_BYTES = 50_000_000
 """The most bytes that a command on a device may print."""
 _LONGEST = 0xFFFF
-"""The longest request, in bytes: its length has four hexadecimal digits."""
+"""The longest request, in bytes: its length is sent as four hexadecimal digits."""
 _CLOSED = "closed"
-"""The server's answer if the connection to a device ends while a command is handed over to it."""
-_MOST_SAID = 500
-"""The characters of an error of the device that are told."""
+"""The server's answer if the connection to a device ends while a command is being sent to it."""
+_LONGEST_ERROR = 500
+"""The longest error message from a device, in characters; more is cut off."""
 _STDIN, _STDOUT, _STDERR, _EXIT, _CLOSE_STDIN = range(5)
 _LISTED = re.compile(
     r"^(?P<serial>\S.*?)\s+(?P<state>device|offline|unauthorized|authorizing|connecting|bootloader|host|recovery|rescue"
     r"|sideload|detached|no permissions|unknown)(?P<rest>(?:\s.*|;.*|\(.*)?)$"
 )
-"""A line of the list of devices. A serial may have blanks: ``adb-29241JEG (2)._adb-tls-connect._tcp``."""
+"""A line of the list of devices. A serial may contain blanks: ``adb-29241JEG (2)._adb-tls-connect._tcp``."""
 _THROWN = re.compile(r"^(?:[\w.$]+\.)?\w*(?:Exception|Error)\b")
 
 
 class DeviceState(StrEnum):
-    """The states of a device in which it can't be used, and the one in which it can."""
+    """The states of a device; it can be used only in `DEVICE`."""
 
     DEVICE = "device"
-    """It can be used."""
+    """Ready for use."""
     OFFLINE = "offline"
     UNAUTHORIZED = "unauthorized"
     OTHER = "other"
@@ -69,13 +69,13 @@ class Listed:
     serial: str
     state: DeviceState
     told: str
-    """The state, as the server calls it."""
+    """The state in the server's words."""
     model: str = ""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command on a device has printed, and its exit code."""
+    """The output and the exit code of a command on a device."""
 
     code: int
     out: bytes
@@ -83,36 +83,38 @@ class Ran:
 
     @property
     def text(self) -> str:
-        """What it has printed on its standard output."""
+        """The standard output as text."""
         return self.out.decode(errors="replace")
 
     @property
     def error(self) -> str:
-        """The line of its standard error that says most: what was thrown, else the last one."""
+        """The exception in the standard error, else its last line."""
         lines = [line.strip() for line in self.err.decode(errors="replace").splitlines()]
-        said = [line for line in lines if line and not line.startswith(("at ", "Exception occurred while executing"))]
-        return next(filter(_THROWN.match, said), said[-1] if said else "")[:_MOST_SAID]
+        errors = [line for line in lines if line and not line.startswith(("at ", "Exception occurred while executing"))]
+        return next(filter(_THROWN.match, errors), errors[-1] if errors else "")[:_LONGEST_ERROR]
 
 
 class AdbError(ToolError):
-    """The adb server refuses, or can't be reached; nothing was done on a device."""
+    """The adb server refused or can't be reached; nothing was done."""
 
 
 class _RefusedError(AdbError):
-    """No server listens."""
+    """No server listens on the port."""
 
 
 class _UnansweredError(AdbError):
-    """The server has broken off before it answered: what it was asked for may have been begun."""
+    """The server closed the connection; the request may have been begun."""
 
 
 class Adb:
-    """An adb server. For coroutines; it keeps no connection between two calls.
+    """A client of an adb server, for coroutines.
+
+    It keeps no connection between two calls.
 
     Args:
-        program: The program adb, which starts a server where there is none. None: one has to run.
-        port: Where the server listens on this machine.
-        environment: The environment of a server that is started; this program's by default.
+        program: The program adb, which starts a server if none runs. None: a server has to run already.
+        port: The server's port on this machine.
+        environment: The environment of a server that it starts; by default this program's.
     """
 
     def __init__(self, program: Path | None, port: int = PORT, environment: Mapping[str, str] | None = None) -> None:
@@ -120,20 +122,22 @@ class Adb:
         self.port = port
         self._environment = environment
         self._process = AdbProcess()
-        """The server, if this program has started it; only then it may end it."""
+        """The server, if this program has started it; only such a server is stopped."""
         self._turn = asyncio.Lock()
         self._open = False
 
     @property
     def started(self) -> bool:
-        """Whether this program has started the server, and it still runs."""
+        """True if this program has started the server, and it still runs."""
         return self._process.runs
 
     async def start(self) -> None:
-        """See to it that a server runs, until `stop`. One that runs is used, of whatever version it is.
+        """Ensure that a server runs until `stop`.
+
+        A running server of any version is used.
 
         Raises:
-            AdbError: If there is none, and none can be started; or if it does not answer.
+            AdbError: If none runs and none can be started, or if the server does not answer.
         """
         async with self._turn:
             try:
@@ -143,31 +147,31 @@ class Adb:
             self._open = True
 
     async def stop(self) -> None:
-        """End the server, if this program has started it."""
+        """Stop the server, if this program has started it."""
         self._open = False
         await self._process.end()
 
     async def _launch(self) -> None:
         if self._program is None:
-            msg = f"no adb server listens on port {self.port}, and there is no program adb: apt-get install adb"
+            msg = f"no adb server listens on port {self.port}, and the program adb is missing: apt-get install adb"
             raise AdbError(msg)
         try:
             if await self._process.start(self._program, self.port, self._environment):
                 return
         except OSError as error:
-            msg = f"the program {str(self._program)!r} does not run: {reason_of(error)}"
+            msg = f"the program {str(self._program)!r} can't be started: {reason_of(error)}"
             raise AdbError(msg) from error
         try:
-            await self._ask("host:version")  # another program was faster
+            await self._ask("host:version")  # another program may have started one first
         except AdbError as error:
             msg = f"the adb server does not start on port {self.port}; its log is adb.{os.getuid()}.log in /tmp"
             raise AdbError(msg) from error
 
     async def ask(self, service: str) -> str:
-        """Ask the server for something that it answers with a text.
+        """Send a request whose answer is a text.
 
         Raises:
-            AdbError: If it refuses, can't be reached, or takes longer than 15 s.
+            AdbError: If the server refuses, can't be reached, or takes longer than 15 s.
         """
         try:
             return await self._ask(service)
@@ -176,9 +180,12 @@ class Adb:
             return await self._ask(service)
 
     async def _revive(self) -> None:
-        """Start a server again: the one that was used has ended. To be called while an error is handled."""
+        """Start a server again after the previous one has ended.
+
+        It has to be called in an ``except`` block.
+        """
         if not self._open:
-            raise  # noqa: PLE0704 - that of the caller
+            raise  # noqa: PLE0704 - the caller's exception
         await self.start()
 
     async def _ask(self, service: str) -> str:
@@ -188,13 +195,13 @@ class Adb:
                     size = int(await reader.readexactly(4), 16)
                     return (await reader.readexactly(size)).decode(errors="replace")
                 except (OSError, asyncio.IncompleteReadError, ValueError):
-                    return ""  # it answers nothing but that it is done
+                    return ""  # the answer is OKAY alone
         except TimeoutError as error:
-            msg = f"the adb server on port {self.port} gives no answer to {service.partition(':')[2]!r}"
+            msg = f"the adb server on port {self.port} does not answer {service.partition(':')[2]!r}"
             raise AdbError(msg) from error
 
     async def devices(self) -> tuple[Listed, ...]:
-        """List the devices that the server knows, in the order of their serials."""
+        """List the devices that the server knows, sorted by serial."""
         found = []
         for line in (await self.ask("host:devices-l")).splitlines():
             match = _LISTED.match(line)
@@ -205,13 +212,13 @@ class Adb:
         return tuple(sorted(found, key=lambda each: each.serial))
 
     async def connect(self, address: str) -> None:
-        """Connect to a device over the network, and wait for some seconds until it can be used.
+        """Connect to a device over the network, and wait until ready.
 
-        A server goes on calling one connected that was lost, even for a moment after it was told to disconnect it. Its
-        connection is given up then, and made again.
+        It waits for up to 5 s. A server keeps reporting a lost device as connected, even for a moment after a
+        disconnect. In that case the device is disconnected, and connected again.
 
         Raises:
-            AdbError: If it can't be reached.
+            AdbError: If the device can't be reached.
         """
         told = await self.ask(f"host:connect:{address}")
         with contextlib.suppress(TimeoutError):
@@ -219,7 +226,7 @@ class Adb:
                 while (state := await self._state(address)) not in {DeviceState.DEVICE, DeviceState.UNAUTHORIZED}:
                     if told.startswith("already connected"):
                         if state is DeviceState.OFFLINE:
-                            with contextlib.suppress(AdbError):  # it is gone already
+                            with contextlib.suppress(AdbError):  # it may be disconnected already
                                 await self.ask(f"host:disconnect:{address}")
                         told = await self.ask(f"host:connect:{address}")
                     elif not told.startswith("connected"):
@@ -242,15 +249,16 @@ class Adb:
         """Run a command on a device, and wait for its end.
 
         Args:
-            serial: The device's.
-            command: For the device's shell.
-            data: What it reads.
+            serial: The device's serial.
+            command: The command for the device's shell.
+            data: The standard input.
             seconds: The time limit.
-            commit: Gives the context in which the command is sent. What it raises is raised, and nothing is sent.
+            commit: Returns the context manager in which the command is sent. If it raises, nothing is sent, and the
+                exception is passed on.
 
         Raises:
             AdbError: If the device can't be used; nothing was done on it.
-            InDoubtError: If the connection was lost in the middle, or it took too long.
+            InDoubtError: If the connection was lost during the command, or the command took too long.
         """
         try:
             async with asyncio.timeout(seconds):
@@ -260,8 +268,8 @@ class Adb:
                     await self._revive()
                     return await self._shell(serial, command, data, commit)
         except (OSError, asyncio.IncompleteReadError, TimeoutError) as error:
-            why = f"it took longer than {seconds:g} s" if isinstance(error, TimeoutError) else "it is gone"
-            msg = f"the device {serial!r} was lost while it was asked for something: {why}"
+            why = f"it took longer than {seconds:g} s" if isinstance(error, TimeoutError) else "the connection was lost"
+            msg = f"a command on the device {serial!r} was interrupted: {why}"
             raise InDoubtError(msg) from error
 
     async def _shell(self, serial: str, command: str, data: bytes, commit: Commit) -> Ran:
@@ -270,13 +278,13 @@ class Adb:
                 await _request(*streams, f"shell,v2,raw:{command}", commit)
             except AdbError as error:
                 if isinstance(error, _UnansweredError) or str(error) == _CLOSED:
-                    raise ConnectionResetError from error  # the device may have begun
+                    raise ConnectionResetError from error  # the device may have begun the command
                 raise
             return await _ran(*streams, data)
 
     @contextlib.asynccontextmanager
     async def _opened(self, *services: str) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-        """Open a connection to the server, and to what it is to pass on."""
+        """Open a connection to the server, and request services on it."""
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
                 reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
@@ -288,7 +296,7 @@ class Adb:
                 await _request(reader, writer, service)
             yield reader, writer
         finally:
-            writer.transport.abort()  # what was not sent yet must not be sent any more
+            writer.transport.abort()  # unsent data must not be sent
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
 
@@ -301,7 +309,7 @@ async def _request(
 ) -> None:
     data = service.encode()
     if len(data) > _LONGEST:
-        msg = f"{len(data):,} bytes are too many for one command of a device"
+        msg = f"a command for a device has {len(data):,} bytes; at most {_LONGEST:,} are possible"
         raise AdbError(msg)
     try:
         with commit():
@@ -313,13 +321,13 @@ async def _request(
         size = int(await reader.readexactly(4), 16)
         told = (await reader.readexactly(size)).decode(errors="replace")
     except (OSError, asyncio.IncompleteReadError, ValueError) as error:
-        msg = f"the adb server gives no answer to {service.partition(':')[0]!r}"
+        msg = f"the adb server does not answer {service.partition(':')[0]!r}"
         raise _UnansweredError(msg) from error
     raise AdbError(told)
 
 
 async def _ran(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, data: bytes) -> Ran:
-    """Speak the shell protocol: packets of a kind, a length, and bytes."""
+    """Run the shell protocol: packets of a kind, a length, and bytes."""
     for start in range(0, len(data), 1 << 16):
         part = data[start : start + (1 << 16)]
         writer.write(bytes([_STDIN]) + len(part).to_bytes(4, "little") + part)

@@ -1,4 +1,4 @@
-"""The adb server as a process that this program starts and ends."""
+"""The adb server as a process that this program starts and stops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,13 @@ _POLL_SECONDS = 0.02
 
 
 def find_adb(given: Path | None = None) -> Path | None:
-    """Find the program adb: where the settings say, in ``ANDROID_HOME`` or ``ANDROID_SDK_ROOT``, or on the path."""
+    """Find the program adb; None if it is missing.
+
+    It is taken from the settings, ``ANDROID_HOME``, ``ANDROID_SDK_ROOT``, or the path, in this order.
+
+    Args:
+        given: The program in the settings. If it is given, no other place is searched.
+    """
     if given is not None:
         program = given.expanduser().absolute()
         return program if _runs(program) else None
@@ -36,32 +42,34 @@ def _runs(program: Path) -> bool:
 
 
 class AdbProcess:
-    """An adb server that this program starts. For coroutines."""
+    """An adb server that this program starts, for coroutines."""
 
     def __init__(self) -> None:
         self._server: subprocess.Popen[bytes] | None = None
 
     @property
     def runs(self) -> bool:
-        """Whether it was started, and has not ended."""
+        """True while the process runs."""
         return self._server is not None and self._server.poll() is None
 
     async def start(self, program: Path, port: int, environment: Mapping[str, str] | None) -> bool:
-        """Start a server; return whether it listens. If not, it has ended: another one may have the port.
+        """Start a server, and return whether it listens.
+
+        If it does not listen, it has ended: another server may have the port.
 
         Args:
             program: The program adb.
-            port: Where it is to listen.
-            environment: Its environment; None: this program's.
+            port: The port to listen on.
+            environment: Its environment; None for this program's.
 
         Raises:
-            OSError: If the program does not run.
+            OSError: If the program can't be started.
         """
         await self.end()
         reads, writes = os.pipe()
         with FileIO(reads) as told:
             try:
-                # `adb start-server` runs this, but first ends a server of another version that has started meanwhile
+                # `adb start-server` runs this too, but before that it stops a running server of another version
                 self._server = subprocess.Popen(  # noqa: ASYNC220 - asyncio's would end with its loop; no shell
                     [program, "-P", str(port), "fork-server", "server", "--reply-fd", str(writes)],
                     stdin=subprocess.DEVNULL,
@@ -81,7 +89,7 @@ class AdbProcess:
         return listens
 
     async def end(self) -> None:
-        """End it, and wait for its end."""
+        """Stop the process, and wait for its end."""
         server, self._server = self._server, None
         for end in (subprocess.Popen.terminate, subprocess.Popen.kill):
             if server is not None and server.poll() is None:
@@ -93,10 +101,10 @@ class AdbProcess:
 
 
 async def _listens(told: FileIO) -> bool:
-    """Wait until a server that was started says that it listens, or ends."""
+    """Wait until a started server reports that it listens, or ends."""
     for _ in range(round(_START_SECONDS / _POLL_SECONDS)):
-        said = told.read(3)
-        if said is not None:
-            return said == b"OK\n"
+        answer = told.read(3)
+        if answer is not None:
+            return answer == b"OK\n"
         await asyncio.sleep(_POLL_SECONDS)
     return False

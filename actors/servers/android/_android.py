@@ -1,4 +1,4 @@
-"""The Android server: each device that an adb server reaches is a target."""
+"""Android server: each device of an adb server is a target."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from callboard.actors.servers.android import _hazards
 from callboard.actors.servers.android._adb import PORT, Adb, AdbError, DeviceState, Listed
 from callboard.actors.servers.android._adb_process import find_adb
 from callboard.actors.servers.android._application_tools import ApplicationTools
-from callboard.actors.servers.android._device import Device, told
-from callboard.actors.servers.android._hands import Hands
+from callboard.actors.servers.android._device import Device, explain
+from callboard.actors.servers.android._device_actions import DeviceActions
 from callboard.actors.servers.android._key_tools import KeyTools, keycode
 from callboard.actors.servers.android._keyboards import Keyboards
 from callboard.actors.servers.android._touch_tools import TouchTools
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.servers._stage import Stage
-    from callboard.actors.servers.android._device import Screen
+    from callboard.actors.servers.android._device import DeviceScreen
     from callboard.messages import Foreseen, Intent, Seconds
 
 _MARK = re.compile(r"[0-9a-f]{8}")
@@ -38,20 +38,20 @@ _TOUCHES = frozenset({"tap", "click_control", "click_input", "double_tap", "long
 
 
 class AndroidServer(Server):
-    """Android devices.
+    """The surface of Android devices.
 
     Args:
-        devices: The serials that may be used; one with a port is connected to over the network. ``all``: those that the
-            adb server knows.
-        adb: The program adb. None: that of ``ANDROID_HOME``, or on the path.
-        port: Where the adb server listens.
-        clock: Gives the time, in seconds. None: the supervisor's.
+        devices: The serials of the devices that may be used. A serial with a port is connected over the network.
+            ``all``: all devices that the adb server knows.
+        adb: The program adb. None: taken from ``ANDROID_HOME`` or ``ANDROID_SDK_ROOT``, or from the path.
+        port: The adb server's port.
+        clock: Returns the time, in seconds. None: the supervisor's clock.
     """
 
     name = "android"
     pictures = True
     blocks = False
-    settles = False  # a device lists what it shows once that is quiet
+    settles = False  # `uiautomator` itself waits until the screen is quiet
     resource_kinds = ("application", "device")
 
     def __init__(
@@ -68,13 +68,13 @@ class AndroidServer(Server):
         self._mark = ""
         self._lasting = False
         self._keyboards = Keyboards()
-        self._hands: dict[str, Hands] = {}
+        self._actions: dict[str, DeviceActions] = {}
         self._keys = KeyTools(self._of, self._keyboards)
         self._parts = (self._keys, TouchTools(self._of), ApplicationTools(self._of, self.devices))
 
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
-        """Need adb, and Pillow for labels in pictures."""
+        """Require adb, and Pillow for labels in pictures."""
         given = options.get("adb")
         what = f"the program {str(given)!r}" if given else "the program 'adb'"
         return [
@@ -83,10 +83,10 @@ class AndroidServer(Server):
         ]
 
     async def open(self, stage: Stage) -> None:
-        """Start an adb server if none runs, connect to devices over the network, and give back their keyboards.
+        """Start the adb server, connect network devices, and restore their keyboards.
 
         Raises:
-            AdbError: If there is no adb server, and none can be started.
+            AdbError: If no adb server runs, and none can be started. A running server is used.
         """
         await self._adb.start()
         mark = stage.folder / "mark"
@@ -97,29 +97,35 @@ class AndroidServer(Server):
         self._keyboards.open(stage.folder / "keyboards.json")
         await asyncio.gather(*map(self._connect, self._named))
         lent = set(self._keyboards.lent) & set(self._named or self._keyboards.lent)
-        await asyncio.gather(*(self._keyboards.try_to_give_back(self._of(serial).device) for serial in lent))
+        await asyncio.gather(*(self._keyboards.try_to_restore(self._of(serial).device) for serial in lent))
 
     async def close(self) -> None:
-        """End the adb server if this has started it. Without a journal, remove the marks from the devices."""
-        hands, self._hands = self._hands, {}
+        """Stop the adb server if `open` has started it.
+
+        Without a journal, the marks are removed from the devices.
+        """
+        actions, self._actions = self._actions, {}
         try:
-            await asyncio.gather(*(each.leave(lasting=self._lasting) for each in hands.values()))
+            await asyncio.gather(*(each.leave(lasting=self._lasting) for each in actions.values()))
         finally:
             await self._adb.stop()
 
     def tools(self) -> tuple[ServerTool, ...]:
-        """Give the tools of MobileAgents and of HostAgents."""
+        """Return the tools for MobileAgents and HostAgents."""
         return tuple(entry for part in self._parts for entry in collect(part))
 
     async def targets(self) -> tuple[Target, ...]:  # type: ignore[override]
-        """List the devices, also those that can't be used now: an agent is told why."""
+        """List the devices, also those that can't be used now.
+
+        Observing such a device fails with the reason.
+        """
         return tuple(map(self._target, await self.devices()))
 
     async def observe(self, target: Target, look: Look) -> Observation:  # type: ignore[override]
-        """Look at a device: its screen as controls and as a picture, and what it is doing.
+        """Observe a device: its controls, its picture and its status.
 
         Raises:
-            ToolError: If it can't be reached; the text says why, and what to do.
+            ToolError: If it can't be reached; the text gives the reason, and explains how to fix it.
         """
         device = self._of(target.id).device
         screen, known, installed = (
@@ -162,7 +168,10 @@ class AndroidServer(Server):
         )
 
     async def fingerprint(self, target: Target) -> str:  # type: ignore[override]
-        """Ask for what is on the screen now, without a picture: what was seen seconds ago may have changed."""
+        """Return the fingerprint of the current screen, without taking a picture.
+
+        The cached screen is not used: it may be some seconds old.
+        """
         device = self._of(target.id).device
         device.screen.drop()
         return _fingerprint(await device.screen.get())
@@ -174,7 +183,7 @@ class AndroidServer(Server):
         arguments: Mapping[str, JsonValue],
         made: Collection[str],
     ) -> set[Hazard]:
-        """Say what a touch, a key or an address may do, from what was seen last."""
+        """Return a call's hazards, based on the last snapshot of the screen."""
         if tool == "open_url":
             return _hazards.of_address(str(arguments["url"]))
         screen = self._of(target.id).device.screen.last
@@ -197,7 +206,10 @@ class AndroidServer(Server):
         return found
 
     def resources(self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue]) -> Collection[str]:
-        """Name the application that a call is for, as ``application:<package>``; for a HostAgent's, the device."""
+        """Name the application of a call; for a HostAgent's call, the device.
+
+        The forms are ``application:<package>`` and ``device:<serial>``.
+        """
         if target is None:
             return (f"device:{arguments['device']}",) if "device" in arguments else ()
         if tool in {"launch_app", "stop_app"}:
@@ -209,7 +221,7 @@ class AndroidServer(Server):
         screen = self._of(target.id).device.screen.last
         if screen is None or tool == "open_url":
             return (UNKNOWN,)
-        shown = {screen.hierarchy.package} if screen.hierarchy is not None else set()  # as it says itself
+        shown = {screen.hierarchy.package} if screen.hierarchy is not None else set()
         packages = sorted({screen.state.package, *shown} - {""})
         return tuple(f"application:{package}" for package in packages) or (UNKNOWN,)
 
@@ -220,20 +232,20 @@ class AndroidServer(Server):
         foreseen: Sequence[Foreseen],
         fingerprint: str,
     ) -> Probe:
-        """Read from the mark on the device whether an action was done."""
+        """Read from the marks on the device whether an action was done."""
         if target is None:
             return Probe.UNKNOWN
         parts = self._keys.parts(str(intent.arguments["text"])) if intent.tool == "type_text" else 1
         return await self._of(target.id).probe(intent.call_id, parts)
 
-    async def _picture(self, device: Device, screen: Screen) -> tuple[bytes | None, str]:
+    async def _picture(self, device: Device, screen: DeviceScreen) -> tuple[bytes | None, str]:
         try:
             return await device.picture(screen), ""
         except ToolError as error:
             return None, str(error)
 
     async def devices(self) -> tuple[Listed, ...]:
-        """List the devices that may be used, those first that the settings name."""
+        """List the usable devices, in the order of the settings."""
         known = {each.serial: each for each in await self._adb.devices()}
         missing = Listed("", DeviceState.OTHER, "not connected")
         if self._named:
@@ -241,7 +253,7 @@ class AndroidServer(Server):
         return tuple(known.values())
 
     async def _connect(self, serial: str) -> None:
-        """Connect to a device over the network; one that can't be reached is listed as such."""
+        """Connect to a network device; its listed state shows a failure."""
         if ":" not in serial:
             return
         try:
@@ -261,15 +273,15 @@ class AndroidServer(Server):
             binds={"device": listed.serial},
         )
 
-    def _of(self, serial: str) -> Hands:
+    def _of(self, serial: str) -> DeviceActions:
         if self._named and serial not in self._named:
-            raise ToolError(told(serial, "not found"))
-        if serial not in self._hands:
-            self._hands[serial] = Hands(Device(self._adb, serial, self._mark, self._clock))
-        return self._hands[serial]
+            raise ToolError(explain(serial, "not found"))
+        if serial not in self._actions:
+            self._actions[serial] = DeviceActions(Device(self._adb, serial, self._mark, self._clock))
+        return self._actions[serial]
 
 
-def _fingerprint(screen: Screen) -> str:
-    """Give a digest of what a device shows: not of its pixels, nor of whether its keyboard is there."""
+def _fingerprint(screen: DeviceScreen) -> str:
+    """Return a digest of a device's screen, without pixels and keyboard."""
     state, shown = screen.state, screen.hierarchy.fingerprint() if screen.hierarchy is not None else screen.why
     return hashlib.sha256(repr((shown, state.awake, state.locked, state.application)).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""The tools for a device's applications, and those with which a HostAgent finds its way."""
+"""Tools for a device's applications, and the lists for HostAgents."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from callboard.actors.servers.android._adb import Listed
-    from callboard.actors.servers.android._hands import Hands
+    from callboard.actors.servers.android._device_actions import DeviceActions
 
 HOST = (AgentKind.HOST,)
 Application = Annotated[
@@ -24,31 +24,33 @@ Application = Annotated[
 
 
 class ApplicationTools:
-    """Start and stop applications, and list them.
+    """Tools that start, stop and list applications.
 
     Args:
-        hands: Gives what acts on a device, by its serial.
+        actions: Returns the actions of a device, by its serial.
         devices: Lists the devices.
     """
 
-    def __init__(self, hands: Callable[[str], Hands], devices: Callable[[], Awaitable[tuple[Listed, ...]]]) -> None:
-        self._hands = hands
+    def __init__(
+        self, actions: Callable[[str], DeviceActions], devices: Callable[[], Awaitable[tuple[Listed, ...]]]
+    ) -> None:
+        self._actions = actions
         self._devices = devices
 
     @tool(effect=Effect.IDEMPOTENT, agents=MOBILE)
     async def launch_app(self, device: Serial, application: Application) -> Answer:
         """Start an application, or bring it to the front."""
-        hands = self._hands(device)
-        component = await self._component(hands, application)
-        await hands.act(_started(f"-n {shlex.quote(component)}"))
+        actions = self._actions(device)
+        component = await self._component(actions, application)
+        await actions.act(_started(f"-n {shlex.quote(component)}"))
         return {"activity": component}
 
     @tool(effect=Effect.IDEMPOTENT, agents=MOBILE)
     async def stop_app(self, device: Serial, application: Application) -> Answer:
-        """End an application. What it has not saved is lost."""
-        hands = self._hands(device)
-        package = (await self._component(hands, application)).partition("/")[0]
-        await hands.act(f"am force-stop {shlex.quote(package)}")
+        """End an application. Its unsaved data is lost."""
+        actions = self._actions(device)
+        package = (await self._component(actions, application)).partition("/")[0]
+        await actions.act(f"am force-stop {shlex.quote(package)}")
         return {"package": package}
 
     @tool(effect=Effect.ONCE, agents=MOBILE)
@@ -58,9 +60,9 @@ class ApplicationTools:
         url: Annotated[str, Field(max_length=4_000, pattern=r"^[a-z][a-z0-9+.-]*:\S+$")],
     ) -> Answer:
         """Open an address with the application that is set for it."""
-        hands = self._hands(device)
+        actions = self._actions(device)
         try:
-            await hands.act(_started(f"-a android.intent.action.VIEW -d {shlex.quote(url)}"))
+            await actions.act(_started(f"-a android.intent.action.VIEW -d {shlex.quote(url)}"))
         except ToolError as error:
             if "unable to resolve Intent" not in str(error):
                 raise
@@ -78,22 +80,22 @@ class ApplicationTools:
         self,
         device: Serial,
         *,
-        all: Annotated[bool, Field(description="Whether those that can't be started are listed, too.")] = False,  # noqa: A002 - the argument's name
+        all: Annotated[bool, Field(description="Whether to list also those that can't be started.")] = False,  # noqa: A002 - the argument's name
     ) -> list[str]:
         """List the applications that are installed on a device."""
-        found = await self._hands(device).device.applications.get()
+        found = await self._actions(device).device.applications.get()
         return list(found.packages) if all else [package for package, _ in found.startable]
 
-    async def _component(self, hands: Hands, application: str) -> str:
-        """Find what starts an application.
+    async def _component(self, actions: DeviceActions, application: str) -> str:
+        """Find the activity that starts an application.
 
         Raises:
-            ToolError: If there is none of that name; it names similar ones.
+            ToolError: If there is no such application; the text lists all that can be started.
         """
-        found = (await hands.device.applications.get()).component(application)
+        found = (await actions.device.applications.get()).component(application)
         if found is None:
-            hands.device.applications.drop()  # it may have been installed since
-            known = await hands.device.applications.get()
+            actions.device.applications.drop()  # it may have been installed since
+            known = await actions.device.applications.get()
             found = known.component(application)
         if found is None:
             names = ", ".join(package for package, _ in known.startable) or "none"
@@ -103,6 +105,9 @@ class ApplicationTools:
 
 
 def _started(intent: str) -> str:
-    """Give the command that starts an activity; `am start` says on its output alone that it could not."""
+    """Return the command that starts an activity.
+
+    `am start` reports a failure only in its output, not by its exit code.
+    """
     known = "*'Status: ok'* | *'Status: timeout'* | *'Warning: Activity not started,'*"  # brought to the front; slow
     return f'o=$(am start -W {intent} 2>&1); case "$o" in {known}) ;; *) echo "$o" >&2; false ;; esac'

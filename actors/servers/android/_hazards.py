@@ -1,7 +1,7 @@
-"""Telling from what is touched whether a person may want to see it first.
+"""Hazards of touches, keys and addresses on a device.
 
-A device does not say what a button does. It is told by the application, by the names that its programmers have given to
-the button, and by the words on it, which are English. A rule of the policy says more where that is not enough.
+A device does not describe the effect of a button. It is inferred from the application, from the button's resource id,
+and from its label, which has to be English. Where that is not enough, the policy needs a rule.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from callboard.messages import Hazard
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from callboard.actors.servers.android._hierarchy import Hierarchy, Node
+    from callboard.actors.servers.android._hierarchy import Hierarchy, ScreenNode
 
 _WORDS = {
     Hazard.SENDS: r"call|dial|send|post|publish|share|reply|forward|submit|upload|emergency|sos|answer"
@@ -52,7 +52,7 @@ _SCHEMES = {
     "bitcoin": Hazard.SPENDS,
 }
 _PAGES = frozenset({"http", "https", "geo", "about"})
-"""The schemes of addresses that show something. Any other one may have any application do anything."""
+"""The schemes of addresses that only show something. An address of any other scheme may start any action."""
 _KEYS = {
     "KEYCODE_CALL": Hazard.SENDS,
     "KEYCODE_HEADSETHOOK": Hazard.SENDS,
@@ -61,7 +61,7 @@ _KEYS = {
 PRESSES = frozenset(
     {"KEYCODE_ENTER", "KEYCODE_NUMPAD_ENTER", "KEYCODE_DPAD_CENTER", "KEYCODE_SPACE", "KEYCODE_BUTTON_A"}
 )
-"""The keys that press what has the focus."""
+"""The keys that press the focused control."""
 _NUMBERS = {
     "5": "KEYCODE_CALL",
     "23": "KEYCODE_DPAD_CENTER",
@@ -74,25 +74,27 @@ _NUMBERS = {
 }
 
 
-def of_touch(node: Node) -> set[Hazard]:
-    """Tell what a touch of something may do."""
+def of_touch(node: ScreenNode) -> set[Hazard]:
+    """Return the hazards of a touch of a control."""
     if node.kind in _HARMLESS and not node.acts:
         return set()
     words = {word.casefold() for word in re.split(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])", node.resource)}
     found = {hazard for hazard, known in _ID_WORDS.items() if words & known}
     found |= {hazard for hazard, known in _FIRST_WORDS.items() if any(map(known.match, _texts(node)))}
     if node.kind not in _HARMLESS:
-        theirs = {hazard for hazard, ends in _PACKAGES.items() if node.package.endswith(ends)}
-        found |= {hazard for hazard in theirs if _changes(node, hazard)}
+        of_package = {hazard for hazard, ends in _PACKAGES.items() if node.package.endswith(ends)}
+        found |= {hazard for hazard in of_package if _changes(node, hazard)}
     return found
 
 
 def of_key(key: str, hierarchy: Hierarchy | None) -> set[Hazard]:
-    """Tell what a key may do: Enter and its like press what has the focus, or the button that sends what was typed.
+    """Return the hazards of a key.
+
+    Enter and similar keys press the focused control, or the button that sends the typed text.
 
     Args:
-        key: As Android names it, or its number.
-        hierarchy: What is on the screen; None if that is not known.
+        key: The key's Android name, or its number.
+        hierarchy: The hierarchy on the screen; None if it is not known.
     """
     name = _NUMBERS.get(key, key)
     if name not in PRESSES:
@@ -106,22 +108,25 @@ def of_key(key: str, hierarchy: Hierarchy | None) -> set[Hazard]:
 
 
 def of_address(url: str) -> set[Hazard]:
-    """Tell what opening an address may do."""
+    """Return the hazards of opening an address."""
     scheme = url.partition(":")[0].casefold()
     return set() if scheme in _PAGES else {_SCHEMES.get(scheme, Hazard.UNKNOWN)}
 
 
-def _texts(node: Node) -> Iterator[str]:
+def _texts(node: ScreenNode) -> Iterator[str]:
     yield node.values.get("content-desc", "")
     yield node.text
     if node.acts and not node.is_("scrollable"):
         yield from node.labels()
 
 
-def _changes(node: Node, hazard: Hazard) -> bool:
-    """Return whether a touch may change something there: an entry of the settings only leads to others."""
+def _changes(node: ScreenNode, hazard: Hazard) -> bool:
+    """Return whether a touch may change something.
+
+    An entry of the settings without a switch only opens another page.
+    """
     return hazard is not Hazard.CONFIGURES or node.kind != "item" or any(map(_is_switch, node.children))
 
 
-def _is_switch(node: Node) -> bool:
+def _is_switch(node: ScreenNode) -> bool:
     return node.is_("checkable") or any(map(_is_switch, node.children))

@@ -1,4 +1,4 @@
-"""What is on a device's screen, as its accessibility tells it: parsed from what `uiautomator dump` writes."""
+"""Parser for `uiautomator dump`: the accessibility hierarchy of a device's screen."""
 
 from __future__ import annotations
 
@@ -51,46 +51,46 @@ _MOST_SIZE = 10_000_000
 """The characters of a hierarchy: a crowded screen has some 200,000."""
 _MOST_NAME = 500
 _MOST_TEXT = 5_000
-"""The characters of a name, and of a field's text, that are told."""
+"""The longest name of a control, and the longest text of a field, in characters; more is cut off."""
 
 
 class HierarchyError(ValueError):
-    """The device has told something that is no hierarchy."""
+    """The device's output is not a valid hierarchy."""
 
 
 @dataclass(eq=False)
-class Node:
-    """One thing on the screen."""
+class ScreenNode:
+    """One node of the hierarchy."""
 
     values: dict[str, str]
     place: int
-    """Where it stands: a checksum of the classes and places of what it is in."""
-    parent: Node | None
-    children: list[Node] = field(default_factory=list)
+    """A checksum of its path: the indexes, classes and resource ids of itself and its ancestors."""
+    parent: ScreenNode | None
+    children: list[ScreenNode] = field(default_factory=list)
 
     def is_(self, name: str) -> bool:
-        """Return whether it has a property."""
+        """Return whether a boolean property is true."""
         return self.values.get(name) == "true"
 
     @property
     def package(self) -> str:
-        """The application that shows it."""
+        """The package of the application that shows it."""
         return self.values.get("package", "")
 
     @property
     def resource(self) -> str:
-        """The name that its application's programmers have given it: the last part of its resource id."""
+        """The last part of its resource id, which the application's developers chose."""
         return self.values.get("resource-id", "").rpartition("/")[2]
 
     @property
     def text(self) -> str:
-        """The text that it shows; that of a password's field is not told, nor a hint in place of a text."""
+        """The text that it shows; empty for passwords and for hints."""
         text = self.values.get("text", "")
         return "" if self.is_("password") or text == self.values.get("hint") else text
 
     @property
     def kind(self) -> str:
-        """The kind of control that it is."""
+        """The kind of control."""
         name = self.values.get("class", "").rpartition(".")[2]
         if self.is_("scrollable") and name not in {"EditText", "Spinner", "SeekBar", "WebView"}:
             return "list"
@@ -98,12 +98,12 @@ class Node:
 
     @property
     def acts(self) -> bool:
-        """Whether it can be acted on."""
+        """True if it accepts actions."""
         return any(self.is_(each) for each in _ACTIONS)
 
     @property
     def box(self) -> Box | None:
-        """Where it is on the screen; None if nowhere."""
+        """Its bounds on the screen; None if it has none."""
         found = _BOUNDS.fullmatch(self.values.get("bounds", ""))
         if found is None:
             return None
@@ -113,7 +113,7 @@ class Node:
 
     @property
     def name(self) -> str:
-        """What a person would call it: its description, its text, or the texts in it; cut where it is too long."""
+        """Its description, text, or the texts in it, at most 500 characters."""
         return _cut(self._name(), _MOST_NAME)
 
     def _name(self) -> str:
@@ -128,7 +128,7 @@ class Node:
         return ""
 
     def labels(self) -> Iterator[str]:
-        """Give the texts of what is in it, but not of what can be acted on by itself."""
+        """Yield the texts of its descendants, except those that accept actions."""
         for child in self.children:
             if not child.acts:
                 told = child.values.get("content-desc", "") or child.text
@@ -137,7 +137,7 @@ class Node:
                 yield from child.labels()
 
     def is_part(self) -> bool:
-        """Return whether it only says what something that it is in is called."""
+        """Return whether it is only the label of a control around it."""
         above = self.parent
         while above is not None and not above.acts:
             above = above.parent
@@ -145,42 +145,42 @@ class Node:
 
 
 class Hierarchy:
-    """All that is on a screen.
+    """All nodes on a screen.
 
     Args:
-        text: What `uiautomator dump` has written.
+        text: The output of `uiautomator dump`.
 
     Raises:
-        HierarchyError: If it is something else.
+        HierarchyError: If the text is not a valid hierarchy.
     """
 
     def __init__(self, text: str) -> None:
         if len(text) > _MOST_SIZE:
-            msg = f"the device has told a hierarchy of {len(text):,} characters"
+            msg = f"the device's hierarchy has {len(text):,} characters; at most {_MOST_SIZE:,} are possible"
             raise HierarchyError(msg)
         if "<!DOCTYPE" in text or "<!ENTITY" in text:
-            msg = "the device has told entities in place of a hierarchy"
+            msg = "the device's hierarchy has a document type or entities"
             raise HierarchyError(msg)
         try:
             root = ET.fromstring(_REFERENCE.sub(_allowed, _NO_XML.sub("\ufffd", text)))  # noqa: S314 - without a document type there are no entities
         except ET.ParseError as error:
-            msg = f"the device has told no hierarchy: {error}"
+            msg = f"the device's hierarchy is not valid XML: {error}"
             raise HierarchyError(msg) from error
         self.rotation = _ROTATIONS.get(root.get("rotation", ""), 0)
-        """The turns of the screen by 90 degrees, counted from upright."""
-        self.nodes: list[Node] = []
-        """Parents stand before their children, and what is drawn later after what it covers."""
-        self._ids: dict[str, Node] = {}
-        self._names: dict[Node, str] = {}
-        left: list[tuple[ET.Element, Node | None, int, int]] = [(each, None, 0, 0) for each in reversed(root)]
+        """The rotation of the screen from upright, in steps of 90 degrees."""
+        self.nodes: list[ScreenNode] = []
+        """All nodes in drawing order: parents before children, covered nodes before those that cover them."""
+        self._ids: dict[str, ScreenNode] = {}
+        self._names: dict[ScreenNode, str] = {}
+        left: list[tuple[ET.Element, ScreenNode | None, int, int]] = [(each, None, 0, 0) for each in reversed(root)]
         while left:
             element, parent, above, depth = left.pop()
             if depth > _MOST_DEPTH or len(self.nodes) == _MOST_NODES:
-                msg = "the device has told a hierarchy that is too deep or too large"
+                msg = f"the device's hierarchy has more than {_MOST_DEPTH} levels or {_MOST_NODES:,} nodes"
                 raise HierarchyError(msg)
             step = f"/{element.get('index', '')}{element.get('class', '')}#{element.get('resource-id', '')}"
             place = zlib.crc32(step.encode(errors="surrogatepass"), above)
-            node = Node(dict(element.attrib), place, parent)
+            node = ScreenNode(dict(element.attrib), place, parent)
             if parent is not None:
                 parent.children.append(node)
             self.nodes.append(node)
@@ -196,15 +196,15 @@ class Hierarchy:
 
     @property
     def package(self) -> str:
-        """The application in front."""
+        """The package of the foreground application."""
         return next((node.package for node in self.nodes if node.package), "")
 
-    def node(self, control_id: str) -> Node | None:
-        """Give what a control's id stands for."""
+    def node(self, control_id: str) -> ScreenNode | None:
+        """Return the node of a control's id; None if there is none."""
         return self._ids.get(control_id)
 
-    def at(self, x: int, y: int) -> Node | None:
-        """Give what a touch of a point acts on: the last drawn thing there that can be acted on."""
+    def at(self, x: int, y: int) -> ScreenNode | None:
+        """Return the topmost node at a point that accepts actions."""
         found = None
         for node in self.nodes:
             box = node.box
@@ -213,18 +213,18 @@ class Hierarchy:
         return found
 
     @property
-    def focused(self) -> Node | None:
-        """The field that keys go to."""
+    def focused(self) -> ScreenNode | None:
+        """The text field that has the focus."""
         return next((node for node in self.nodes if node.is_("focused") and node.kind == FIELD), None)
 
-    def shown(self) -> Iterator[Node]:
-        """Give what is worth telling: what can be acted on, and what says something."""
+    def shown(self) -> Iterator[ScreenNode]:
+        """Yield the nodes to report: they accept actions or have names."""
         for node in self.nodes:
             if node.box is not None and (node.acts or (node.name and not node.is_part())):
                 yield node
 
     def controls(self, budget: LookBudget) -> tuple[tuple[Control, ...], tuple[str, ...]]:
-        """Give the controls, and notes on what was left out."""
+        """Return the controls that fit the budget, and notes about omitted ones."""
         found, room = list[Control](), budget.text
         for node in self.shown():
             control = self.control(node)
@@ -234,8 +234,8 @@ class Hierarchy:
             found.append(control)
         return tuple(found), ()
 
-    def control(self, node: Node) -> Control:
-        """Tell one thing as a control."""
+    def control(self, node: ScreenNode) -> Control:
+        """Convert a node to a control."""
         states = [name for name in _STATES if node.is_(name)]
         if node.is_("password"):
             states.append(PASSWORD)
@@ -253,7 +253,7 @@ class Hierarchy:
         )
 
     def fingerprint(self) -> str:
-        """Give a digest of what is shown: not of where it is, nor of the focus."""
+        """Return a digest of the shown nodes, without places and focus."""
         marks = hashlib.sha256(self.package.encode())
         for node in self.shown():
             states = [name for name in _STATES[:2] if node.is_(name)]
@@ -267,7 +267,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _allowed(reference: re.Match[str]) -> str:
-    """Replace a reference to a character that XML does not allow."""
+    """Return a character reference, or U+FFFD if XML forbids the character."""
     number = int(reference[1], 16) if reference[1] else int(reference[2])
     known = number <= sys.maxunicode and not _NO_XML.match(chr(number))
     return reference[0] if known else "\ufffd"

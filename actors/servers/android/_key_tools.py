@@ -1,4 +1,4 @@
-"""The tools of the keyboard and the keys."""
+"""Tools for the keyboard and the keys."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from callboard.actors.servers._server import ToolError, tool
-from callboard.actors.servers.android._hands import ACTION_SECONDS, OFF
+from callboard.actors.servers.android._device_actions import ACTION_SECONDS, OFF
 from callboard.actors.servers.android._hierarchy import FIELD
 from callboard.actors.servers.android._touch_tools import MOBILE, Answer, Serial
 from callboard.actors.servers.android._typing import KEYBOARD, is_plain, typing
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from callboard.actors.servers.android._device import Device
-    from callboard.actors.servers.android._hands import Hands
+    from callboard.actors.servers.android._device_actions import DeviceActions
     from callboard.actors.servers.android._keyboards import Keyboards
 
 _KEYBOARD_SECONDS = 5.0
@@ -38,19 +38,19 @@ _ALIASES = {
     "RIGHT": "DPAD_RIGHT",
     "UP": "DPAD_UP",
 }
-"""Names that keys have elsewhere; Android does nothing for one that it does not know, and says so nowhere."""
+"""Names of keys on other systems. Android ignores an unknown key without an error."""
 
 
 class KeyTools:
-    """Type, press keys and wait.
+    """Tools that type, press keys and wait.
 
     Args:
-        hands: Gives what acts on a device, by its serial.
-        keyboards: Keeps the keyboards that devices had.
+        actions: Returns the actions of a device, by its serial.
+        keyboards: Remembers the original keyboards of devices.
     """
 
-    def __init__(self, hands: Callable[[str], Hands], keyboards: Keyboards) -> None:
-        self._hands = hands
+    def __init__(self, actions: Callable[[str], DeviceActions], keyboards: Keyboards) -> None:
+        self._actions = actions
         self._keyboards = keyboards
 
     @tool(effect=Effect.ONCE, agents=MOBILE, seconds=300.0)
@@ -60,17 +60,17 @@ class KeyTools:
         text: Annotated[str, Field(min_length=1, max_length=10_000)],
         *,
         control_id: Annotated[str, Field(description="The text field; empty: the one that has the focus.")] = "",
-        clear: Annotated[bool, Field(description="Whether the text that is there is deleted first.")] = False,
+        clear: Annotated[bool, Field(description="Whether to delete the existing text first.")] = False,
     ) -> Answer:
-        """Type a text into a field. A line break is the key Enter."""
-        hands = self._hands(device)
-        before = await self._before(hands, control_id, clear=clear)
+        """Type a text into a field. A line break presses Enter."""
+        actions = self._actions(device)
+        before = await self._before(actions, control_id, clear=clear)
         parts, seconds = (before, *typing(text)), ACTION_SECONDS + before.count("KEYCODE_") * _KEY_SECONDS
         if is_plain(text):
-            await hands.act(*parts, seconds=seconds)
+            await actions.act(*parts, seconds=seconds)
         else:
-            async with self._keyboard(hands):
-                await hands.act(*parts, seconds=seconds)
+            async with self._keyboard(actions):
+                await actions.act(*parts, seconds=seconds)
         return {"typed": len(text)}
 
     def parts(self, text: str) -> int:
@@ -90,33 +90,33 @@ class KeyTools:
         ],
     ) -> Answer:
         """Press a key of the device."""
-        await self._hands(device).act(f"input keyevent {keycode(key)}")
+        await self._actions(device).act(f"input keyevent {keycode(key)}")
         return {}
 
     @tool(effect=Effect.READ, agents=MOBILE)
     async def wait(self, device: Serial, seconds: Annotated[float, Field(gt=0, le=50)] = 1.0) -> Answer:
-        """Wait, for example for a page to be loaded."""
+        """Wait, for example until a page is loaded."""
         await asyncio.sleep(seconds)
-        self._hands(device).device.screen.drop()
+        self._actions(device).device.screen.drop()
         return {}
 
-    async def _before(self, hands: Hands, control_id: str, *, clear: bool) -> str:
-        """Give the command that makes a field ready to be typed into."""
+    async def _before(self, actions: DeviceActions, control_id: str, *, clear: bool) -> str:
+        """Return the command that prepares a field for typing."""
         if control_id:
-            field = await hands.control(control_id)
+            field = await actions.control(control_id)
         else:
-            screen = await hands.device.screen.get()
+            screen = await actions.device.screen.get()
             if not screen.state.awake:
                 raise ToolError(OFF)
             if screen.hierarchy is None:
-                return ":"  # the model may see in the picture where the focus is
+                return ":"  # the model may see the focus in the picture
             found = screen.hierarchy.focused
             if found is None:
                 msg = "no text field has the focus: name the field to type into"
                 raise ToolError(msg)
             field = found
         if field.kind != FIELD:
-            msg = f"{field.kind} {field.name!r} is no text field"
+            msg = f"{field.kind} {field.name!r} is not a text field"
             raise ToolError(msg)
         commands = []
         if control_id and field.box is not None and not field.is_("focused"):
@@ -125,18 +125,18 @@ class KeyTools:
         if control_id or clear:
             commands.append("input keyevent KEYCODE_MOVE_END")
         if clear and (size := min(len(field.values.get("text", "")), _MOST_DELETED)):
-            # MOVE_END goes to the end of a line, so others may follow
+            # MOVE_END goes to the end of a line, so other lines may follow
             keys = ["KEYCODE_DEL"] * size + ["KEYCODE_FORWARD_DEL"] * size
             commands.append(f"input keyevent {' '.join(keys)}")
         return " && ".join(commands) or ":"
 
     @contextlib.asynccontextmanager
-    async def _keyboard(self, hands: Hands) -> AsyncIterator[None]:
-        """Have the device use the keyboard that can type anything, and give back the one that was set."""
-        device = hands.device
+    async def _keyboard(self, actions: DeviceActions) -> AsyncIterator[None]:
+        """Set the keyboard that types any text, and restore the original."""
+        device = actions.device
         if KEYBOARD not in (await device.text("ime list -s -a")).split():
             msg = (
-                "the device's own commands type the letters of ASCII alone. For others, install ADBKeyBoard on it "
+                "the device's own commands type only ASCII. For other characters, install ADBKeyBoard on the device "
                 "(https://github.com/senzhk/ADBKeyBoard)"
             )
             raise ToolError(msg)
@@ -146,11 +146,11 @@ class KeyTools:
             await _until_set(device)
             yield
         finally:
-            await self._keyboards.give_back(device)
+            await self._keyboards.restore(device)
 
 
 async def _until_set(device: Device) -> None:
-    """Wait until the keyboard is set that can type anything.
+    """Wait until the keyboard that can type any text is set.
 
     Raises:
         ToolError: If that takes longer than 5 s.
@@ -159,12 +159,12 @@ async def _until_set(device: Device) -> None:
         if f"mCurMethodId={KEYBOARD}" in await device.text("dumpsys input_method"):
             return
         await asyncio.sleep(_POLL_SECONDS)
-    msg = "nothing was typed: the device does not change its keyboard to ADBKeyBoard"
+    msg = "nothing was typed: the device does not switch its keyboard to ADBKeyBoard"
     raise ToolError(msg)
 
 
 def keycode(key: str) -> str:
-    """Give a key as Android names it, or its number without zeros before it."""
+    """Return a key's Android name, or its number without leading zeros."""
     if key.isdigit():
         return str(int(key))
     name = key.upper().removeprefix("KEYCODE_")

@@ -1,4 +1,4 @@
-"""The keyboards that devices had before this program set another one, kept on the disk until they are given back."""
+"""Original keyboards of devices, kept on the disk until they are restored."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SET = "settings get secure default_input_method"
 
 
 class Keyboards:
-    """Remembers and gives back keyboards."""
+    """Remembers the keyboards of devices, and restores them."""
 
     def __init__(self) -> None:
         self._file: Path | None = None
@@ -26,28 +26,31 @@ class Keyboards:
 
     @property
     def lent(self) -> tuple[str, ...]:
-        """The serials of the devices whose keyboard was not given back yet."""
+        """The serials of the devices whose keyboard is not restored yet."""
         return tuple(self._had)
 
     def open(self, file: Path) -> None:
-        """Read what a process before has noted; what is no such file is taken for an empty one."""
+        """Read an earlier process's notes; an invalid file counts as empty."""
         self._file = file
         with contextlib.suppress(FileNotFoundError, ValueError):
             noted = json.loads(file.read_text(encoding="utf-8"))
             self._had = {str(key): str(value) for key, value in noted.items()} if isinstance(noted, dict) else {}
 
     async def note(self, device: Device) -> None:
-        """Note the keyboard of a device. What was noted and not given back stays: what is set now is not the user's."""
+        """Note the keyboard of a device.
+
+        A note that is not restored yet is kept: the keyboard that is set now is not the user's.
+        """
         if device.serial not in self._had:
             had = (await device.text(_SET)).strip()
             self._had[device.serial] = "" if had == "null" else had
             self._keep()
 
-    async def give_back(self, device: Device) -> None:
-        """Have a device use the keyboard again that it had.
+    async def restore(self, device: Device) -> None:
+        """Set a device's noted keyboard again.
 
         Raises:
-            ToolError: If the device refuses, or is not there; the keyboard stays noted.
+            ToolError: If the device refuses, or is not connected; the note is kept.
             InDoubtError: As `Adb.shell`.
         """
         had = self._had.get(device.serial)
@@ -56,13 +59,16 @@ class Keyboards:
             del self._had[device.serial]
             self._keep()
 
-    async def try_to_give_back(self, device: Device) -> None:
-        """Give it back if the device is there; if not, the next process tries again."""
+    async def try_to_restore(self, device: Device) -> None:
+        """Restore the keyboard now, or leave it to the next process.
+
+        The note is kept if the device is not connected.
+        """
         with contextlib.suppress(ToolError, InDoubtError):
-            await self.give_back(device)
+            await self.restore(device)
 
     def _keep(self) -> None:
         if self._file is not None:
             new = self._file.with_suffix(".new")
             new.write_text(json.dumps(self._had), encoding="utf-8")
-            new.replace(self._file)  # a crash leaves the old one or the new one
+            new.replace(self._file)  # atomic: a crash leaves the old file or the new one

@@ -1,4 +1,4 @@
-"""The tools of the finger."""
+"""Tools for touches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from callboard.messages import AgentKind, Effect
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from callboard.actors.servers.android._hands import Hands
+    from callboard.actors.servers.android._device_actions import DeviceActions
 
 MOBILE = (AgentKind.MOBILE,)
 Answer = dict[str, Any]
@@ -28,21 +28,21 @@ _LONG_MS = 800
 
 
 class TouchTools:
-    """Tap, press, swipe and drag.
+    """Tools that tap, press, swipe and drag.
 
     Args:
-        hands: Gives what acts on a device, by its serial.
+        actions: Returns the actions of a device, by its serial.
     """
 
-    def __init__(self, hands: Callable[[str], Hands]) -> None:
-        self._hands = hands
+    def __init__(self, actions: Callable[[str], DeviceActions]) -> None:
+        self._actions = actions
 
     @tool(effect=Effect.ONCE, agents=MOBILE)
     async def tap(self, device: Serial, *, control_id: MaybeControl = "", x: X = None, y: Y = None) -> Answer:
         """Tap a control, or a point of the screen."""
-        hands = self._hands(device)
-        left, top = await hands.point(control_id, x, y)
-        await hands.act(f"input tap {left} {top}")
+        actions = self._actions(device)
+        left, top = await actions.point(control_id, x, y)
+        await actions.act(f"input tap {left} {top}")
         return {}
 
     @tool(effect=Effect.ONCE, agents=MOBILE, offered=False)
@@ -58,17 +58,19 @@ class TouchTools:
     @tool(effect=Effect.ONCE, agents=MOBILE)
     async def double_tap(self, device: Serial, *, control_id: MaybeControl = "", x: X = None, y: Y = None) -> Answer:
         """Tap a control, or a point of the screen, twice."""
-        hands = self._hands(device)
-        left, top = await hands.point(control_id, x, y)
-        await hands.act(f"input tap {left} {top} & input tap {left} {top} && wait")  # each takes too long to start
+        actions = self._actions(device)
+        left, top = await actions.point(control_id, x, y)
+        await actions.act(
+            f"input tap {left} {top} & input tap {left} {top} && wait"
+        )  # in sequence they would be too slow
         return {}
 
     @tool(effect=Effect.ONCE, agents=MOBILE)
     async def long_press(self, device: Serial, *, control_id: MaybeControl = "", x: X = None, y: Y = None) -> Answer:
-        """Press a control, or a point of the screen, for almost a second."""
-        hands = self._hands(device)
-        left, top = await hands.point(control_id, x, y)
-        await hands.act(f"input swipe {left} {top} {left} {top} {_LONG_MS}")
+        """Press a control or a screen point for almost a second."""
+        actions = self._actions(device)
+        left, top = await actions.point(control_id, x, y)
+        await actions.act(f"input swipe {left} {top} {left} {top} {_LONG_MS}")
         return {}
 
     @tool(effect=Effect.ONCE, agents=MOBILE)
@@ -81,20 +83,20 @@ class TouchTools:
         share: Annotated[float, Field(gt=0, le=0.9, description="How far, as a share of its size.")] = 0.6,
     ) -> Answer:
         """Swipe with a finger in a list, or over the screen."""
-        hands = self._hands(device)
+        actions = self._actions(device)
         if control_id:
-            box = (await hands.control(control_id)).box
+            box = (await actions.control(control_id)).box
             assert box is not None  # noqa: S101 - `control` gives those with a place
             left, top, width, height = box.x, box.y, box.width, box.height
         else:
-            known = await hands.device.information.get()
-            width, height = known.size(await hands.device.screen.get())
+            known = await actions.device.information.get()
+            width, height = known.size(await actions.device.screen.get())
             left, top = 0, 0
         across, down = _DIRECTIONS[direction]
         middle = (left + width // 2, top + height // 2)
         half = (round(across * share * width / 2), round(down * share * height / 2))
         start, end = (tuple(a + sign * b for a, b in zip(middle, half, strict=True)) for sign in (-1, 1))
-        await hands.act(f"input swipe {start[0]} {start[1]} {end[0]} {end[1]} 300")
+        await actions.act(f"input swipe {start[0]} {start[1]} {end[0]} {end[1]} 300")
         return {}
 
     @tool(effect=Effect.ONCE, agents=MOBILE)
@@ -110,8 +112,8 @@ class TouchTools:
         to_y: Y = None,
         seconds: Annotated[float, Field(gt=0, le=10)] = 1.0,
     ) -> Answer:
-        """Hold a control, or a point of the screen, and drag it to another one."""
-        hands = self._hands(device)
-        start, end = await hands.point(control_id, x, y), await hands.point(to, to_x, to_y)
-        await hands.act(f"input draganddrop {start[0]} {start[1]} {end[0]} {end[1]} {round(seconds * 1000)}")
+        """Drag a control, or a point of the screen, to another one."""
+        actions = self._actions(device)
+        start, end = await actions.point(control_id, x, y), await actions.point(to, to_x, to_y)
+        await actions.act(f"input draganddrop {start[0]} {start[1]} {end[0]} {end[1]} {round(seconds * 1000)}")
         return {}

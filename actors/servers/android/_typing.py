@@ -1,4 +1,4 @@
-"""Texts as commands of a device's shell that type them."""
+"""Commands for a device's shell that type texts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 KEYBOARD = "com.android.adbkeyboard/.AdbIME"
-"""The keyboard that types what it is sent: ADBKeyBoard (https://github.com/senzhk/ADBKeyBoard)."""
+"""The keyboard that types texts from broadcasts: ADBKeyBoard (https://github.com/senzhk/ADBKeyBoard)."""
 _MOST = 40
-"""The characters that one command types: a stop comes between two."""
+"""The most characters that one command types, so that a stop can take effect between two commands."""
 _KEYS = {"\n": "KEYCODE_ENTER", "\t": "KEYCODE_TAB"}
 
 
@@ -22,10 +22,10 @@ def is_plain(text: str) -> bool:
 
 
 def typing(text: str) -> tuple[str, ...]:
-    """Give the commands that type a text.
+    """Return the commands that type a text.
 
-    A plain one is typed by `input text`, which takes ``%s`` for a blank and has no way to write ``%s`` itself: such a
-    text is divided between the two characters. Any other one is sent to `KEYBOARD`, as base64, and to nobody else.
+    A plain text is typed by `input text`, which takes ``%s`` for a blank and has no escape for ``%s`` itself: such a
+    text is split between the two characters. Any other text is sent as base64, only to `KEYBOARD`.
     """
     return tuple(_plain(text) if is_plain(text) else _sent(text))
 
@@ -39,7 +39,7 @@ def _plain(text: str) -> Iterator[str]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Divide a text at line breaks and tabs, within each ``%s``, and where it is too long."""
+    """Split a text at line breaks, at tabs, within ``%s``, by length."""
     piece = ""
     for letter in text:
         ends = letter in _KEYS or len(piece) == _MOST or (letter == "s" and piece.endswith("%"))

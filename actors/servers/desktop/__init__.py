@@ -1,4 +1,4 @@
-"""The Linux desktop: windows of running applications, by accessibility and by real input."""
+"""Linux desktop as a surface, by accessibility and by synthetic input."""
 
 from callboard.actors.servers.desktop._desktop import DesktopServer
 

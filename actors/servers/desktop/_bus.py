@@ -1,4 +1,4 @@
-"""Calls over D-Bus, many in flight at once: a look at a window asks an application some hundred questions."""
+"""D-Bus calls, many in flight at once: one observation takes hundreds."""
 
 from __future__ import annotations
 
@@ -18,21 +18,23 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _BATCH = 200
-"""The most calls in flight: what they send must fit into the sockets' buffers before their answers are read."""
-_NOBODY = "nobody.here"
-"""The destination of a message before it is taken out: on a connection without a bus there is none."""
+"""The most calls in flight: their data must fit into the sockets' buffers before the answers are read."""
+_PLACEHOLDER = "nobody.here"
+"""The destination of a message before it is removed: a connection without a bus has no destinations."""
 
 
-class Connection:
-    """A connection to a bus, or straight to a program. Threads take turns on it, a batch of calls each.
+class BusConnection:
+    """A connection to a bus, or directly to a program.
+
+    Threads take turns on it, one batch of calls each.
 
     Args:
-        address: Of the socket, as D-Bus writes it: ``unix:path=/tmp/bus``.
-        hello: Whether a bus is at the other end, which wants to be greeted.
+        address: The socket's address in D-Bus form: ``unix:path=/tmp/bus``.
+        hello: Whether the other end is a bus, which expects a Hello call.
         timeout: The seconds to wait for the connection.
 
     Raises:
-        BusClosedError: If nothing answers there.
+        BusClosedError: If nothing answers at the address.
     """
 
     def __init__(self, address: str, *, hello: bool = True, timeout: float = 5.0) -> None:
@@ -57,15 +59,15 @@ class Connection:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; whoever waits for an answer on it gets a `BusClosedError`."""
+        """Close the connection; waiting callers get a `BusClosedError`."""
         self._socket.close()
 
     def call(self, destination: str | None, ask: Ask, *, timeout: float = 5.0) -> Answer:
-        """Make one call, and give its answer.
+        """Make one call, and return its answer.
 
         Raises:
-            BusError: If it is refused.
-            BusClosedError: If the other side goes away.
+            BusError: If the call is refused.
+            BusClosedError: If the other side closes the connection.
             TimeoutError: If there is no answer in time.
         """
         answer = self.calls(destination, [ask], timeout=timeout)[0]
@@ -74,16 +76,16 @@ class Connection:
         return answer
 
     def calls(self, destination: str | None, asks: Sequence[Ask], *, timeout: float = 5.0) -> list[Answer | BusError]:
-        """Make many calls, and give their answers in the same order.
+        """Make many calls, and return their answers in the same order.
 
         Args:
-            destination: Who is asked, by its name on the bus; None on a connection without one.
+            destination: The recipient's name on the bus; None on a connection without a bus.
             asks: The calls.
-            timeout: The seconds that all of them may take together.
+            timeout: The seconds for all of them together.
 
         Raises:
-            BusClosedError: If the other side goes away.
-            TimeoutError: If not all have been answered in time.
+            BusClosedError: If the other side closes the connection.
+            TimeoutError: If not all calls are answered in time.
         """
         end = time.monotonic() + timeout
         if not self._lock.acquire(timeout=timeout):
@@ -97,16 +99,18 @@ class Connection:
             self._lock.release()
 
     def send(self, destination: str | None, ask: Ask, *, timeout: float = 5.0) -> int:
-        """Send one call, and give the number by which `answer` knows it. For a connection that one thread uses.
+        """Send one call, and return its serial number for `answer`.
+
+        Only one thread may use the connection.
 
         Raises:
-            BusClosedError: If the other side has gone away.
-            TimeoutError: If it takes nothing more.
+            BusClosedError: If the other side has closed the connection.
+            TimeoutError: If the other side does not accept the data in time.
         """
         return self._sent(destination, [ask], time.monotonic() + timeout)[0]
 
     def answer(self, serial: int, *, timeout: float = 5.0) -> Answer:
-        """Wait for the answer of a call that was sent.
+        """Wait for the answer to a call that was sent.
 
         Raises:
             BusError, BusClosedError, TimeoutError: As `call`.
@@ -126,13 +130,13 @@ class Connection:
         while awaited:
             message = self._receive(end)
             serial = message.header.fields.get(HeaderFields.reply_serial)
-            if serial in awaited:  # else a signal, or the late answer to a call that was given up
+            if serial in awaited:  # otherwise a signal, or the late answer to an abandoned call
                 awaited.remove(serial)
-                answers[serial] = _told(message)
+                answers[serial] = _answer(message)
         return [answers[serial] for serial in serials]
 
     def _serialised(self, destination: str | None, ask: Ask, serial: int) -> bytes:
-        address = DBusAddress(ask.path, destination or _NOBODY, ask.interface)
+        address = DBusAddress(ask.path, destination or _PLACEHOLDER, ask.interface)
         message = new_method_call(address, ask.method, ask.signature, ask.body)
         if destination is None:
             del message.header.fields[HeaderFields.destination]
@@ -144,7 +148,7 @@ class Connection:
             self._socket.settimeout(max(0.001, end - time.monotonic()))
             self._socket.sendall(data)
         except TimeoutError:
-            self.close()  # half a message may be on its way: nothing can follow it
+            self.close()  # a message may be half sent, so no other one can follow
             raise
         except OSError as error:
             raise BusClosedError(str(error)) from error
@@ -175,7 +179,7 @@ class Connection:
         self._socket.sendall(BEGIN)
 
 
-def _told(message: Message) -> Answer | BusError:
+def _answer(message: Message) -> Answer | BusError:
     if message.header.message_type is MessageType.error:
         text = message.body[0] if message.body and isinstance(message.body[0], str) else ""
         return BusError(str(message.header.fields.get(HeaderFields.error_name, "error")), text)

@@ -1,4 +1,4 @@
-"""Calls of D-Bus methods, as plain values: the accessibility of a desktop is asked for with them."""
+"""D-Bus method calls as plain values, for AT-SPI, the desktop's accessibility."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 ATSPI = "org.a11y.atspi."
 BUS = "org.freedesktop.DBus"
 NOTHING = "/org/a11y/atspi/null"
-"""The path of an object that is not there."""
+"""The path of the null object."""
 
 
 class BusError(Exception):
-    """The answer of a call that was refused."""
+    """The error answer to a call."""
 
     def __init__(self, name: str, text: str) -> None:
         super().__init__(f"{name}: {text}" if text else name)
@@ -19,7 +19,7 @@ class BusError(Exception):
 
 
 class BusClosedError(ConnectionError):
-    """The other side has closed the connection: a program has ended, or its bus."""
+    """The other side, a program or a bus, closed the connection."""
 
 
 class Ask(NamedTuple):
@@ -37,22 +37,28 @@ Answer = tuple[Any, ...]
 
 
 def attribute(path: str, interface: str, name: str) -> Ask:
-    """Ask an object of AT-SPI for a property."""
+    """Build the call that reads a property of an AT-SPI object."""
     return Ask(path, f"{BUS}.Properties", "Get", "ss", (ATSPI + interface, name))
 
 
 def method(path: str, interface: str, name: str, signature: str | None = None, *body: object) -> Ask:
-    """Ask an object of AT-SPI to do something."""
+    """Build the call of a method of an AT-SPI object."""
     return Ask(path, ATSPI + interface, name, signature, body)
 
 
 def value(answer: Answer | BusError) -> object:
-    """Give the value of a property; None if it was refused. Qt gives some without the type that D-Bus wants."""
+    """Return a property's value from an answer; None for an error.
+
+    Qt returns some values without the variant type that D-Bus requires.
+    """
     if isinstance(answer, BusError):
         return None
     return answer[0][1] if isinstance(answer[0], tuple) else answer[0]
 
 
 def states(answer: Answer | BusError) -> int:
-    """Give the states that an object says it is in, as a number with a bit for each; 0 if it does not say."""
+    """Return an object's states from an answer; 0 for an error.
+
+    It is a number with a bit for each state.
+    """
     return 0 if isinstance(answer, BusError) else int(answer[0][0]) | int(answer[0][1]) << 32

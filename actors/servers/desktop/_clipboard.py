@@ -1,4 +1,4 @@
-"""The clipboard, borrowed: what was in it before a copy or a paste is in it again afterwards."""
+"""Clipboard whose content is restored after a copy or paste."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MOST_BYTES = 200_000
-"""The most bytes of one form of a content: more does not fit into one request."""
+"""The most bytes of one format of the content: more does not fit into one request."""
 _TEXT = "UTF8_STRING"
 _TEXTS = (_TEXT, "text/plain;charset=utf-8", "TEXT", "STRING")
 _NO_CONTENT = frozenset({"TARGETS", "MULTIPLE", "TIMESTAMP", "SAVE_TARGETS", "DELETE"})
@@ -34,8 +34,8 @@ _POLL_SECONDS = 0.02
 class Clipboard:
     """The clipboard of a display.
 
-    A thread of its own has the connection: it answers the programs that ask for what is in the clipboard while that is
-    ours. All methods may be called on any other thread.
+    Its own thread has the connection. While Callboard owns the clipboard, this thread answers the programs that request
+    the content. All methods may be called on any other thread.
 
     Args:
         name: The display's name.
@@ -49,7 +49,7 @@ class Clipboard:
         self._property = self._atom("CALLBOARD_CLIPBOARD")
         self._content: dict[int, bytes] = {}
         self._served: set[int] = set()
-        """The processes that have asked for what was offered last."""
+        """The processes that have requested the last offered text."""
         self._notified: Any = None
         self._borrowed = threading.Lock()
         self._jobs = queue.SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None]()
@@ -58,7 +58,7 @@ class Clipboard:
         self._thread.start()
 
     def close(self) -> None:
-        """Give the clipboard up, and end the thread."""
+        """Release the clipboard, and end the thread."""
         self._jobs.put(None)
         os.write(self._wake, b".")
         self._thread.join()
@@ -68,10 +68,10 @@ class Clipboard:
 
     @contextlib.contextmanager
     def borrowed(self) -> Iterator[None]:
-        """Give back at the end what was in the clipboard at the beginning.
+        """Restore the clipboard's content at the end of the context.
 
         Raises:
-            ToolError: If it is too large for that, or its owner does not answer; nothing has happened then.
+            ToolError: If the content is too large to restore, or its owner does not answer; nothing is changed then.
         """
         with self._borrowed:
             before = self._on_thread(self._everything)
@@ -88,20 +88,23 @@ class Clipboard:
         """
         data = text.encode()
         if len(data) > MOST_BYTES:
-            msg = f"a text of {len(data):,} bytes is too long for the clipboard; {MOST_BYTES:,} are possible"
+            msg = f"a text of {len(data):,} bytes is too long for the clipboard; at most {MOST_BYTES:,} are possible"
             raise ToolError(msg)
         self._on_thread(lambda: self._own(dict.fromkeys(_TEXTS, data)))
 
     def clear(self) -> None:
-        """Take out what is in the clipboard."""
+        """Empty the clipboard."""
         self._on_thread(lambda: self._own({}))
 
     def was_taken_by(self, pid: int) -> bool:
-        """Return whether a process has asked for what was offered; a clipboard manager does so, too."""
+        """Return whether a process has requested the offered text.
+
+        A clipboard manager requests it, too.
+        """
         return pid in self._served
 
     def is_empty(self) -> bool:
-        """Return whether no program has put something into the clipboard."""
+        """Return whether the clipboard has no owner."""
         return bool(self._on_thread(lambda: not self._owned()))
 
     def text(self) -> str:
@@ -118,7 +121,7 @@ class Clipboard:
 
     def _serve(self) -> None:
         while True:
-            self._handle_events()  # also those that were read with the answers of requests
+            self._handle_events()  # also events that were read together with answers to requests
             select.select([self._display.fileno(), self._woken], [], [])
             while select.select([self._woken], [], [], 0)[0]:
                 os.read(self._woken, 1)
@@ -128,24 +131,24 @@ class Clipboard:
                 job, done = entry
                 try:
                     done.set_result(job())
-                except BaseException as problem:  # it belongs to the caller
+                except BaseException as problem:  # passed on to the caller
                     done.set_exception(problem)
 
     def _owned(self) -> bool:
         return bool(self._display.get_selection_owner(self._selection))
 
     def _everything(self) -> dict[str, bytes]:
-        """Read all forms of the content."""
+        """Read the content in all formats."""
         listed = self._read("TARGETS") if self._owned() else None
         names = [str(self._display.get_atom_name(atom)) for atom in memoryview(listed).cast("I")] if listed else []
         found = {name: self._read(name) for name in dict.fromkeys(names) if name not in _NO_CONTENT}
         return {name: data for name, data in found.items() if data is not None}
 
     def _read(self, form: str) -> bytes | None:
-        """Ask the owner for one form of the content; None if it has none.
+        """Read one format of the content from its owner; None if missing.
 
         Raises:
-            ToolError: If it is larger than what could be given back, or its owner does not answer.
+            ToolError: If it is too large to restore, or its owner does not answer.
         """
         self._notified = None
         self._window.convert_selection(self._selection, self._atom(form), self._property, X.CurrentTime)
@@ -155,7 +158,7 @@ class Clipboard:
             self._handle_events()
             select.select([self._display.fileno()], [], [], _POLL_SECONDS)
         if self._notified is None:
-            msg = "the program that has filled the clipboard does not answer: what is in it could not be given back"
+            msg = "the program that owns the clipboard does not answer: its content could not be restored"
             raise ToolError(msg)
         if not self._notified.property:
             return None
@@ -165,16 +168,16 @@ class Clipboard:
             return None
         data = got.value.encode() if isinstance(got.value, str) else bytes(got.value)
         if got.property_type == self._atom("INCR") or len(data) > MOST_BYTES:
-            msg = f"the clipboard holds more ({form}) than could be given back: use set_text or type_text instead"
+            msg = f"the clipboard's content ({form}) is too large to be restored: use set_text or type_text instead"
             raise ToolError(msg)
         return data
 
     def _own(self, content: Mapping[str, bytes]) -> None:
-        """Own the clipboard with some forms of a content; without any, leave it without an owner."""
+        """Own the clipboard with a content in some formats, or disown it."""
         self._served = set()
         self._content = {self._atom(name): data for name, data in content.items()}
         self._window.set_selection_owner(self._selection, X.CurrentTime)
-        if not content:  # only an owner may do that
+        if not content:  # only the owner may disown it
             request.SetSelectionOwner(
                 display=self._display.display,
                 onerror=None,
@@ -200,10 +203,10 @@ class Clipboard:
             asked.requestor.change_property(place, asked.target, 8, self._content[asked.target])
         else:
             place = X.NONE
-        told = event.SelectionNotify(
+        notification = event.SelectionNotify(
             time=asked.time, requestor=asked.requestor, selection=asked.selection, target=asked.target, property=place
         )
-        asked.requestor.send_event(told)
+        asked.requestor.send_event(notification)
         self._display.flush()
         if place and asked.target in self._content:
             asker = self._display.res_query_client_ids([{"client": asked.requestor.id, "mask": res.LocalClientPIDMask}])

@@ -1,4 +1,4 @@
-"""The desktop server: windows of running applications, on the user's display or on a private one."""
+"""Desktop server: windows of applications on the user's or a private display."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pydantic import Field
 from callboard.actors.runtime import current_call
 from callboard.actors.servers._need import Need
 from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, collect, tool
-from callboard.actors.servers.desktop._hands import Hands
 from callboard.actors.servers.desktop._keyboard_tools import KeyboardTools
 from callboard.actors.servers.desktop._point_tools import PointTools
-from callboard.actors.servers.desktop._sight import within
 from callboard.actors.servers.desktop._table_tools import TableTools
+from callboard.actors.servers.desktop._view import within
 from callboard.actors.servers.desktop._widget_tools import WidgetTools
+from callboard.actors.servers.desktop._window_actions import WindowActions
 from callboard.messages import AgentKind, Box, Control, Effect, Look, Observation, Probe, Target, TargetKind
 
 if TYPE_CHECKING:
@@ -25,28 +25,30 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.servers._stage import Stage
-    from callboard.actors.servers.desktop._desk import Desk, Running
+    from callboard.actors.servers.desktop._open_desktop import OpenDesktop, Running
     from callboard.messages import Foreseen, Intent
 
 _PACKAGES = "pip install 'callboard[desktop]'"
 _PROGRAMS = "apt-get install xvfb dbus at-spi2-core openbox fonts-dejavu-core"
 _OPENED = {True: Probe.BEGUN, False: Probe.NOT_DONE, None: Probe.UNKNOWN}
-"""Once more, the call gives the window of what it has started; see `Desk.start`."""
+"""The probe of an opening call, by `has_started`. A repeated call returns the window of the started program."""
 _BUS_LAUNCHERS = ("/usr/libexec/at-spi-bus-launcher", "/usr/lib/at-spi2-core/at-spi-bus-launcher")
 
 
 class DesktopServer(Server):
-    """Windows on a Linux desktop with X11. Each process that has windows is a target.
+    """The surface of windows on a Linux desktop with X11.
+
+    Each process that has windows is a target.
 
     Args:
-        display: ``private`` for a display of its own that nobody sees, ``user`` for that of the person who is logged
-            in, or the name of a display, such as ``:1``.
+        display: ``private`` for an invisible display of its own, ``user`` for the logged-in user's display, or the
+            name of a display, such as ``:1``.
         size: The width and height of a private display.
-        grace: How many seconds a private desktop stays, with its windows, when this program is killed, and how many
-            seconds after a conversation's last task its windows are closed there.
-        folder: Where applications start, and look for files first. By default this program's working directory.
-        applications: Further applications: a command by name, in which ``%f`` stands for a file to open.
-        installed: Whether the applications that are installed are offered.
+        grace: The seconds for which a private desktop stays, with its windows, after this program is killed. Also the
+            seconds after a conversation's last task until its windows are closed there.
+        folder: The working directory of applications, in which they look for files first. By default this program's.
+        applications: Further applications: commands by name, in which ``%f`` stands for a file to open.
+        installed: Whether installed applications are offered.
     """
 
     name = "desktop"
@@ -70,14 +72,14 @@ class DesktopServer(Server):
         self._folder = folder or Path.cwd()
         self._applications = applications or {}
         self._installed = installed
-        self._desk: Desk | None = None
-        self._hands: Hands | None = None
+        self._desktop: OpenDesktop | None = None
+        self._actions: WindowActions | None = None
         self._keyboard = KeyboardTools(self._acting)
         self._parts = (self._keyboard, WidgetTools(self._acting), TableTools(self._acting), PointTools(self._acting))
 
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
-        """Need the extra's packages and, for a private display, the programs that make one."""
+        """Require the extra's packages and, for a private display, its programs."""
         packages = [Need.package(name, _PACKAGES) for name in ("jeepney", "Xlib", "PIL")]
         if options.get("display", "private") != "private":
             met = options["display"] != "user" or bool(os.environ.get("DISPLAY"))
@@ -91,15 +93,17 @@ class DesktopServer(Server):
         ]
 
     def open(self, stage: Stage) -> None:
-        """Start the private desktop, or take over the one that an earlier process has left; or connect to the user's.
+        """Start a private desktop, or connect to an existing one.
+
+        A private desktop that an earlier process has left is taken over.
 
         Raises:
-            ConnectionError: If the display can't be used; the text says why.
-            RuntimeError: If a private one can't be started.
+            ConnectionError: If the display can't be used; the text gives the reason.
+            RuntimeError: If a private desktop can't be started.
         """
-        from callboard.actors.servers.desktop._desk import Desk  # noqa: PLC0415 - an extra
+        from callboard.actors.servers.desktop._open_desktop import OpenDesktop  # noqa: PLC0415 - an extra
 
-        self._desk = Desk(
+        self._desktop = OpenDesktop(
             self._display,
             stage.folder / "session.json",
             grace=self._grace if stage.lasting else 0.0,
@@ -108,47 +112,49 @@ class DesktopServer(Server):
             applications=self._applications,
             shown=self._installed,
         )
-        self._hands = Hands(self._desk)
+        self._actions = WindowActions(self._desktop)
 
     def close(self) -> None:
-        """End the private desktop with everything on it, or let go of the user's."""
-        desk, self._desk = self._desk, None
-        if desk is not None:
-            desk.close()
+        """End the private desktop and its programs, or disconnect from the user's."""
+        desktop, self._desktop = self._desktop, None
+        if desktop is not None:
+            desktop.close()
 
     def tools(self) -> tuple[ServerTool, ...]:
-        """Give the tools of HostAgents, of AppAgents and of operators."""
+        """Return the tools of HostAgents, AppAgents and operators."""
         return tuple(entry for part in (self, *self._parts) for entry in collect(part))
 
     def targets(self) -> tuple[Target, ...]:
         """List the processes with windows, and the applications that can be started."""
-        desk = self._opened()
-        return (*map(self._window, desk.running()), *(self._application(name) for name in desk.applications))
+        desktop = self._opened()
+        return (*map(self._window, desktop.running()), *(self._application(name) for name in desktop.applications))
 
     def start(self, target: Target, arguments: Mapping[str, JsonValue]) -> Target:
-        """Start an application, and give its process as a target of this task.
+        """Start an application, and return its process as the task's target.
 
         Raises:
             ToolError: If it can't be started, or shows no window.
         """
-        desk, call = self._opened(), current_call()
-        application = desk.applications.get(target.id)
+        desktop, call = self._opened(), current_call()
+        application = desktop.applications.get(target.id)
         if application is None:
             msg = f"there is no application {target.id!r}"
             raise ToolError(msg)
-        return self._window(desk.start(application, str(arguments.get("path", "")), call=call.id, owner=call.session))
+        return self._window(
+            desktop.start(application, str(arguments.get("path", "")), call=call.id, owner=call.session)
+        )
 
     def stop(self, target: Target) -> None:
         """Close a process's windows.
 
         Raises:
-            ToolError: If it stays, for example because it asks whether to save.
+            ToolError: If a window stays open, for example because it asks whether to save.
         """
         self._opened().stop(_process(target))
 
     @tool(effect=Effect.IDEMPOTENT, agents=(AgentKind.HOST,))
     def focus_window(self, window: Annotated[str, Field(description="The window's id, as listed.")]) -> str:
-        """Bring a window to the front, and give it the focus."""
+        """Bring a window to the front, and focus it."""
         target = next((each for each in self.targets() if each.id == window), None)
         if target is None or target.kind is not TargetKind.WINDOW:
             msg = f"there is no window {window!r}"
@@ -157,36 +163,38 @@ class DesktopServer(Server):
         return target.name
 
     def desktop(self, look: Look) -> Observation:
-        """Look at the whole screen."""
-        desk = self._opened()
-        windows = [window for window in desk.screen.windows() if window.pid]
-        width, height = desk.screen.size
-        known = {running.pid: self._window(running).id for running in desk.running()}
+        """Observe the whole screen."""
+        desktop = self._opened()
+        windows = [window for window in desktop.screen.windows() if window.pid]
+        width, height = desktop.screen.size
+        known = {running.pid: self._window(running).id for running in desktop.running()}
         shown = {known[window.pid]: window for window in windows if window.pid in known}
         area = Box(x=0, y=0, width=width, height=height)
         controls = [
             Control(id=id_, name=window.title, kind="window", box=within(window.box, area))
             for id_, window in shown.items()
         ]
-        picture = desk.screen.picture(windows, area) if look.picture else None
-        facts: dict[str, JsonValue] = {"screen": f"{width}x{height}", "folder": str(desk.folder)}
+        picture = desktop.screen.picture(windows, area) if look.picture else None
+        facts: dict[str, JsonValue] = {"screen": f"{width}x{height}", "folder": str(desktop.folder)}
         return Observation(
             controls=tuple(controls), window=facts, picture=picture, fingerprint=repr(sorted(known.items()))
         )
 
     def observe(self, target: Target, look: Look) -> Observation:
-        """Look at a process's windows: their controls, and a picture of them whatever covers them.
+        """Observe a process's windows: their controls, and their picture.
+
+        The picture shows the windows even where other windows cover them.
 
         Raises:
             ToolError: If the process has ended, or does not answer.
         """
-        desk, pid = self._opened(), _process(target)
-        windows, area = desk.area(pid)
-        seen = desk.sight(
+        desktop, pid = self._opened(), _process(target)
+        windows, area = desktop.area(pid)
+        seen = desktop.view(
             pid, area, look.budget, popups=[each.box for each in windows if each.popup], masked=look.masked
         )
         titles: list[JsonValue] = [window.title for window in windows if not window.popup]
-        facts: dict[str, JsonValue] = {"titles": titles, "folder": str(desk.folder)}
+        facts: dict[str, JsonValue] = {"titles": titles, "folder": str(desktop.folder)}
         if seen.dialog:
             facts["dialog"] = seen.dialog
         if not titles:
@@ -194,18 +202,18 @@ class DesktopServer(Server):
         return Observation(
             controls=seen.controls,
             window=facts,
-            picture=desk.screen.picture(windows, area) if look.picture and area is not None else None,
+            picture=desktop.screen.picture(windows, area) if look.picture and area is not None else None,
             fingerprint=seen.fingerprint,
             notes=seen.notes,
         )
 
     def fingerprint(self, target: Target) -> str:
-        """Ask the process for what is in its windows, without a picture."""
-        desk, pid = self._opened(), _process(target)
-        return desk.sight(pid, None, Look().budget).fingerprint
+        """Return the fingerprint of the process's controls, without a picture."""
+        desktop, pid = self._opened(), _process(target)
+        return desktop.view(pid, None, Look().budget).fingerprint
 
     def busy(self, target: Target) -> bool | None:
-        """Return whether a window says that it is busy; None if it does not."""
+        """Return True if a window reports that it is busy, else None."""
         return self._opened().is_busy(_process(target)) or None
 
     def resources(
@@ -214,7 +222,7 @@ class DesktopServer(Server):
         tool: str,
         arguments: Mapping[str, JsonValue],
     ) -> tuple[str, ...]:
-        """Name the application that a call works in, as ``application:<name>``."""
+        """Name the application of a call, as ``application:<name>``."""
         if target is not None:
             return (f"application:{target.address.split('/')[1]}",)
         wanted = arguments.get("application") or arguments.get("window")
@@ -228,7 +236,7 @@ class DesktopServer(Server):
         foreseen: Sequence[Foreseen],
         fingerprint: str,
     ) -> Probe:
-        """Look for what the action has noted before it was done: the text of a field, or the program it starts."""
+        """Check an action's effect: a field's text, or the started program."""
         found = None
         if target is not None and target.binds:
             found = self._keyboard.probe(_process(target), intent)
@@ -236,16 +244,16 @@ class DesktopServer(Server):
             found = _OPENED[self._opened().has_started(intent.call_id)]
         return found or super().probe(target, intent, foreseen, fingerprint)
 
-    def _opened(self) -> Desk:
-        if self._desk is None:
+    def _opened(self) -> OpenDesktop:
+        if self._desktop is None:
             msg = "the desktop is not open"
             raise ToolError(msg)
-        return self._desk
+        return self._desktop
 
-    def _acting(self) -> Hands:
+    def _acting(self) -> WindowActions:
         self._opened()
-        assert self._hands is not None  # noqa: S101 - made with the desk
-        return self._hands
+        assert self._actions is not None  # noqa: S101 - made with the desktop
+        return self._actions
 
     def _window(self, running: Running) -> Target:
         return Target(

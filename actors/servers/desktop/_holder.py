@@ -1,8 +1,8 @@
-"""Hold a private desktop: a display, a session bus, a window manager, and all that is started on them.
+"""Program that holds a private desktop with its display and applications.
 
-A program of its own, which needs the standard library alone: it outlives a crash of the program that started it for a
-grace period, so that the next one finds the same windows. Whatever is started on the desktop becomes its descendant,
-also what detaches itself, and ends with it.
+It is a separate program, and needs only the standard library. After a crash of the program that started it, it keeps
+running for a grace period, so that the next program finds the same windows. All programs on the desktop become its
+descendants, even if they detach, and end with it.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 RUNTIME = "callboard-desktop-"
-"""The beginning of the name of a desktop's runtime folder."""
+"""The prefix of the name of a desktop's runtime folder."""
 _DEATH_SIGNAL, _SUBREAPER = 1, 36
 _POLITE_SECONDS = 1.0
-"""The time that programs get to end by themselves before they are killed."""
+"""The time for programs to end by themselves before they are killed."""
 _KILLED_SECONDS = 10.0
-"""The time limit for killed ones: one that runs as another user can't be killed."""
+"""The time limit for killed programs to end: a program of another user can't be killed."""
 _START_SECONDS = 20.0
 _OFFICE = """<?xml version="1.0" encoding="UTF-8"?>
 <oor:items xmlns:oor="http://openoffice.org/2001/registry">
@@ -46,23 +46,23 @@ _OFFICE = """<?xml version="1.0" encoding="UTF-8"?>
 </item>
 </oor:items>
 """
-"""LibreOffice's settings: where it offers to save documents."""
+"""LibreOffice's settings, with the folder in which it offers to save documents."""
 _LIBC = ctypes.CDLL(None)
 _COOKIE = b"MIT-MAGIC-COOKIE-1"
 
 
-class Ended(Exception):  # noqa: N818 - no error
-    """The desktop is over."""
+class DesktopEnded(Exception):  # noqa: N818 - no error
+    """The desktop has to end."""
 
 
-class Holder:
+class DesktopHolder:
     """The private desktop.
 
     Args:
-        record: The file that tells where it is.
-        grace: How many seconds it waits for another program when it has lost the last one.
+        record: The file that records how to connect to it.
+        grace: The seconds to wait for another client after the last one has disconnected.
         size: The width and height of the screen.
-        folder: Where programs start.
+        folder: The working directory of programs.
     """
 
     def __init__(self, record: Path, grace: float, size: str, folder: str) -> None:
@@ -73,20 +73,20 @@ class Holder:
         self._runtime = Path(tempfile.mkdtemp(prefix=RUNTIME))
         self._environment = _environment(self._runtime)
         self._essential: list[subprocess.Popen[bytes]] = []
-        """The display first, then the session bus."""
+        """The processes without which there is no desktop: the display first, then the session bus."""
         self._listener = socket.socket(socket.AF_UNIX)
         self._clients: dict[socket.socket, bytes] = {}
-        """The programs that use the desktop, each with the begun line of its next order. They stay connected to the end
-        of this process: so one that ends the desktop can wait for that."""
+        """The connected clients, each with the incomplete line of its next request. They stay connected until this
+        process ends, so that a client that ends the desktop can wait for the end."""
         self._calls: set[str] = set()
         """The calls that have started a program."""
 
     def start(self) -> None:
-        """Start the desktop, and tell in the record where it is.
+        """Start the desktop, and write the record.
 
         Raises:
             OSError: If a program is missing.
-            RuntimeError: If one does not start.
+            RuntimeError: If a program does not start.
         """
         run = self._runtime / "run"
         for folder in (run, self._runtime / "home", self._runtime / "tmp"):
@@ -100,16 +100,16 @@ class Holder:
         if not _until((run / "bus").exists, _START_SECONDS):
             msg = "dbus-daemon does not start"
             raise RuntimeError(msg)
-        told = self._record.with_suffix(".new")
-        told.write_text(json.dumps(self._told()), encoding="utf-8")
-        told.replace(self._record)
+        new = self._record.with_suffix(".new")
+        new.write_text(json.dumps(self._facts()), encoding="utf-8")
+        new.replace(self._record)
 
-    def _told(self) -> dict[str, Any]:
-        told = {"pid": os.getpid(), "runtime": str(self._runtime), "environment": self._environment}
-        return {**told, "display": self._essential[0].pid}
+    def _facts(self) -> dict[str, Any]:
+        facts = {"pid": os.getpid(), "runtime": str(self._runtime), "environment": self._environment}
+        return {**facts, "display": self._essential[0].pid}
 
     def serve(self) -> None:
-        """Serve programs until one ends the desktop, or none is there any more."""
+        """Serve clients until one ends the desktop, or none is left."""
         clients, end = self._clients, time.monotonic() + _START_SECONDS
         while clients or time.monotonic() < end:
             wait = 1.0 if clients else min(1.0, max(0.0, end - time.monotonic()))
@@ -122,10 +122,10 @@ class Holder:
                     end = time.monotonic() + self._grace
             _reap()
             if any(each.poll() is not None for each in self._essential):
-                raise Ended  # without the display or the bus there is no desktop
+                raise DesktopEnded  # without the display or the bus there is no desktop
 
     def _answers(self, client: socket.socket) -> bool:
-        """Answer what a client asks; False when it is gone, or talks nonsense."""
+        """Answer a client's requests; False if it disconnected or sent invalid ones."""
         try:
             data = client.recv(1 << 16)
             if not data:
@@ -139,7 +139,7 @@ class Holder:
 
     def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
         if asked["do"] == "end":
-            raise Ended
+            raise DesktopEnded
         if asked["do"] == "start":
             try:
                 program = self._start(asked["command"], asked["environment"])
@@ -150,10 +150,13 @@ class Holder:
         if asked["do"] == "recall":
             return {"started": asked["call"] in self._calls}
         self._grace = float(asked["grace"])
-        return self._told()
+        return self._facts()
 
     def _start(self, command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
-        """Start a program with a home and a session bus of its own, and the desktop's accessibility bus."""
+        """Start a program with its own home and session bus.
+
+        The accessibility bus is the desktop's.
+        """
         if shutil.which(command[0]) is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
         home = tempfile.mkdtemp(dir=self._runtime / "home")
@@ -163,7 +166,7 @@ class Holder:
     def _run(
         self, command: list[str], environment: dict[str, str] | None = None, fds: tuple[int, ...] = ()
     ) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(  # what the program that started this one asks for
+        return subprocess.Popen(  # a command of the program that started this one
             command,
             env={**self._environment, **(environment or {})},
             cwd=self._folder,
@@ -176,9 +179,9 @@ class Holder:
         )
 
     def _start_display(self) -> str:
-        """Start the X server, open to this user alone: others on this machine can neither look nor type.
+        """Start the X server, accessible only to this user.
 
-        Its keys don't repeat: that of a program that was killed while it was down would be typed without end.
+        Key repeat is off: otherwise a key that a killed program has left down would be typed endlessly.
         """
         cookie, authority = secrets.token_bytes(16), self._runtime / "run" / "authority"
         authority.touch(mode=0o600)
@@ -217,7 +220,7 @@ class Holder:
         _until(lambda: not self._others(), _POLITE_SECONDS)
         _until(lambda: not self._signal(signal.SIGKILL), _KILLED_SECONDS)
         for display in self._essential[:1]:
-            display.terminate()  # it removes its socket and its lock then
+            display.terminate()  # so it removes its socket and its lock
             try:
                 display.wait(_START_SECONDS)
             except subprocess.TimeoutExpired:
@@ -226,7 +229,7 @@ class Holder:
         shutil.rmtree(self._runtime, ignore_errors=True)
 
     def _signal(self, number: signal.Signals) -> list[int]:
-        """Send a signal to all descendants but the display, and give them."""
+        """Send a signal to all descendants except the display, and return them."""
         others = self._others()
         for pid in others:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -234,7 +237,10 @@ class Holder:
         return others
 
     def _others(self) -> list[int]:
-        """Give all descendants but the display. Those whose parent has ended are children of this process."""
+        """List all descendants except the display.
+
+        Those whose parent has ended are children of this process.
+        """
         _reap()
         parents = _parents()
         below = {os.getpid()}
@@ -244,14 +250,14 @@ class Holder:
 
 
 def _reap() -> None:
-    """Let go of children that have ended."""
+    """Reap children that have ended."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
 
 
 def _environment(runtime: Path) -> dict[str, str]:
-    """Give programs an environment of their own: nothing of the user's but the path and the language."""
+    """Build the programs' environment; only path, language and time zone are inherited."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "TZ") if name in os.environ}
     return {
         "LANG": "C.UTF-8",
@@ -270,10 +276,10 @@ def _environment(runtime: Path) -> dict[str, str]:
 
 
 def _save_in(folder: Path, home: Path) -> None:
-    """Have programs offer a folder for documents: what they save in their own home ends with the desktop.
+    """Set the folder in which programs offer to save documents.
 
-    Source: xdg-user-dirs, in which a backslash stands before what a shell would read; LibreOffice has settings of its
-    own.
+    Files in a program's own home are deleted with the desktop. Source: xdg-user-dirs, which escapes the special
+    characters of a shell with a backslash. LibreOffice has its own settings.
     """
     quoted = re.sub(r'([\\"$`])', r"\\\1", str(folder))
     dirs = "".join(f'XDG_{name}_DIR="{quoted}"\n' for name in ("DOCUMENTS", "DOWNLOAD", "DESKTOP"))
@@ -287,7 +293,7 @@ def _save_in(folder: Path, home: Path) -> None:
 
 
 def _admit(number: str, cookie: bytes) -> None:
-    """Let this user's programs connect to the display without the cookie, and no others."""
+    """Admit only this user's programs to the display without the cookie."""
     user = b"localuser\0" + pwd.getpwuid(os.getuid()).pw_name.encode()
     with socket.socket(socket.AF_UNIX) as display:
         display.settimeout(_START_SECONDS)
@@ -302,13 +308,13 @@ def _admit(number: str, cookie: bytes) -> None:
         change_hosts, insert, interpreted, get_input_focus = 109, 0, 5, 43
         request = struct.pack("<BBHBxH", change_hosts, insert, 2 + len(_padded(user)) // 4, interpreted, len(user))
         display.sendall(request + _padded(user) + struct.pack("<BxH", get_input_focus, 1))
-        if _read(display, 32)[0] != 1:  # the answer to the second request: the first one is done; or an error
+        if _read(display, 32)[0] != 1:  # an error, or the second request's answer: then the first one is done
             msg = "Xvfb does not admit this user"
             raise RuntimeError(msg)
 
 
 def _read(display: socket.socket, size: int) -> bytes:
-    """Read all of an answer, which may come in parts."""
+    """Read a complete answer, which may arrive in parts."""
     read = b""
     while len(read) < size:
         part = display.recv(size - len(read))
@@ -324,7 +330,7 @@ def _padded(text: bytes) -> bytes:
 
 
 def _parents() -> list[tuple[int, int]]:
-    """Give all processes of the machine with their parents."""
+    """List all processes of the machine with their parents."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -348,21 +354,21 @@ def _until(done: Callable[[], object], seconds: float) -> bool:
 
 
 def _stop(*_: object) -> None:
-    raise Ended
+    raise DesktopEnded
 
 
 def main(record: str, grace: str, size: str, folder: str) -> None:
-    """Hold a desktop until it is over; ``ready`` is written when it can be used."""
+    """Hold a desktop until it ends; print ``ready`` once it is usable."""
     signal.signal(signal.SIGTERM, _stop)
     for ignored in (signal.SIGINT, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
     _LIBC.prctl(_SUBREAPER, 1)
-    holder = Holder(Path(record), float(grace), size, folder)
+    holder = DesktopHolder(Path(record), float(grace), size, folder)
     try:
         holder.start()
         os.write(1, b"ready\n")
         holder.serve()
-    except Ended:
+    except DesktopEnded:
         pass
     finally:
         holder.end()

@@ -1,4 +1,4 @@
-"""Pointer and keyboard, as if a person used them, by the XTest extension."""
+"""Synthetic pointer and keyboard input by the XTest extension."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from callboard.actors.servers._server import ToolError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from callboard.actors.servers.desktop._screen import Screen
+    from callboard.actors.servers.desktop._xscreen import XScreen
 
 Button = Literal["left", "middle", "right"]
 _BUTTONS: dict[str, int] = {"left": 1, "middle": 2, "right": 3, "up": 4, "down": 5, "back": 6, "forth": 7}
@@ -39,9 +39,9 @@ _NAMES = {
 }
 _CONTROLS = {"\n": "Return", "\t": "Tab", "\r": "Return", "\b": "BackSpace"}
 _REMAPPED_SECONDS = 0.1
-"""The time that programs get to notice that a key stands for another character."""
+"""The time for programs to notice a changed key mapping."""
 _STEP_SECONDS = 0.002
-"""Between two characters: some programs lose keys that come faster."""
+"""The pause between two characters: some programs lose faster keys."""
 _DRAG_STEPS = 10
 _DRAG_SECONDS = 0.01
 _DOUBLE_SECONDS = 0.05
@@ -52,33 +52,35 @@ _LAYOUT = 3 << 13
 _UNICODE = 0x01000000
 """Added to a code point beyond Latin 1, this gives the number of its key symbol."""
 _LATIN, _FUNCTIONS = 0xA0, 0xFD00
-"""The first key symbols beyond ASCII, and of keys that give no characters."""
+"""The first key symbols beyond ASCII, and of keys that produce no characters."""
 
 
-class Keyboard:
-    """The keyboard of a display. Characters that no key gives are put on keys that have none.
+class XKeyboard:
+    """The keyboard of a display.
+
+    Characters that no key produces are mapped to unused keys.
 
     Args:
         screen: The display's screen.
     """
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: XScreen) -> None:
         self._screen = screen
         self._display = screen.display
         first = self._display.display.info.min_keycode
         count = self._display.display.info.max_keycode - first + 1
         rows = self._display.get_keyboard_mapping(first, count)
         self._keys: dict[int, tuple[int, bool]] = {}
-        spare = [keycode for keycode, row in enumerate(rows, first) if not any(row) or _was_lent(row)]
+        spare = [keycode for keycode, row in enumerate(rows, first) if not any(row) or _was_mapped(row)]
         for keycode, row in enumerate(rows, first):
             for level in (1, 0) if keycode not in spare else ():
                 if len(row) > level and row[level]:
                     self._keys[row[level]] = (keycode, bool(level))
         self._spare = [keycode for keycode in spare if keycode != first]
-        self._lent: dict[int, int] = {}
+        self._mapped: dict[int, int] = {}
 
     def symbols(self, keys: str) -> list[int]:
-        """Read a combination of keys such as ``ctrl+shift+s`` or ``Return``.
+        """Parse a combination of keys such as ``ctrl+shift+s`` or ``Return``.
 
         Raises:
             ToolError: If there is no such key.
@@ -90,7 +92,7 @@ class Keyboard:
         return [self._modifier(each) for each in modifiers] + [self._symbol(last)]
 
     def press(self, symbols: Sequence[int]) -> None:
-        """Press keys in order, and release them in the opposite one."""
+        """Press keys in order, and release them in reverse order."""
         codes = [self._key(symbol) for symbol in symbols]
         shift = self._keys[XK.string_to_keysym("Shift_L")][0]
         down = [code for code, _ in codes]
@@ -103,13 +105,13 @@ class Keyboard:
                 xtest.fake_input(self._display, X.KeyRelease, code)
             self._display.sync()
 
-    def hold(self, modifiers: Iterable[str], what: Callable[[], None]) -> None:
-        """Do something while modifier keys are down."""
+    def hold(self, modifiers: Iterable[str], action: Callable[[], None]) -> None:
+        """Perform an action while modifier keys are down."""
         codes = [self._key(self._modifier(each))[0] for each in modifiers]
         try:
             for code in codes:
                 xtest.fake_input(self._display, X.KeyPress, code)
-            what()
+            action()
         finally:
             for code in reversed(codes):
                 xtest.fake_input(self._display, X.KeyRelease, code)
@@ -120,33 +122,36 @@ class Keyboard:
 
         Args:
             text: The text.
-            press: Presses the key of one character; raises where it must not be pressed.
+            press: Presses the key of one character; raises if it must not be pressed.
 
         Raises:
-            ToolError: If a character can't be typed; then nothing was.
+            ToolError: If a character can't be typed; nothing is typed then.
         """
         symbols = [self._of_character(each) for each in text]
         done = 0
         while done < len(symbols):
-            part = self._that_fit(symbols[done:])
-            self._lend(part)
+            part = self._fitting(symbols[done:])
+            self._map(part)
             for symbol in part:
                 press(symbol)
                 time.sleep(_STEP_SECONDS)
             done += len(part)
 
-    def give_back(self) -> None:
-        """Take the characters off the keys that had none."""
-        if self._lent:
-            time.sleep(_REMAPPED_SECONDS)  # the last of them may be on their way
+    def restore(self) -> None:
+        """Remove the mappings from unused keys."""
+        if self._mapped:
+            time.sleep(_REMAPPED_SECONDS)  # the last keys may not be handled yet
             with self._screen.lock:
-                for keycode in self._lent.values():
+                for keycode in self._mapped.values():
                     self._display.change_keyboard_mapping(keycode, [(X.NoSymbol, X.NoSymbol)])
                 self._display.sync()
-            self._lent.clear()
+            self._mapped.clear()
 
-    def let_go(self) -> None:
-        """Release the keys and buttons that a program which was killed has left down; a person's stay as they are."""
+    def release_all(self) -> None:
+        """Release the keys and buttons that a killed program left down.
+
+        Those that a person holds down are not affected.
+        """
         down = self._display.query_keymap()
         buttons = self._screen.root.query_pointer().mask >> _FIRST_BUTTON
         with self._screen.lock:
@@ -159,13 +164,13 @@ class Keyboard:
             self._display.sync()
 
     def held(self) -> str:
-        """Name a modifier key that is held down at the moment; empty if none is."""
+        """Return the name of a pressed modifier key; empty without one."""
         mask = self._screen.root.query_pointer().mask
         held = {"Shift": X.ShiftMask, "Ctrl": X.ControlMask, "Alt": X.Mod1Mask, "Super": X.Mod4Mask}
         return next((name for name, bit in held.items() if mask & bit), "")
 
     def locked(self) -> str:
-        """Say which lock has keys give other characters; empty if none is on."""
+        """Return a message about an active keyboard lock; empty without one."""
         mask = self._screen.root.query_pointer().mask
         if mask & X.LockMask:
             return "Caps Lock is on"
@@ -176,46 +181,46 @@ class Keyboard:
         if self._screen.root.query_pointer().mask & X.LockMask:
             self.press([int(XK.string_to_keysym("Caps_Lock"))])
 
-    def _that_fit(self, symbols: list[int]) -> list[int]:
-        """Give as many symbols as there are keys for."""
+    def _fitting(self, symbols: list[int]) -> list[int]:
+        """Return the longest prefix of the symbols for which there are keys."""
         needed: set[int] = set()
         for place, symbol in enumerate(symbols):
             if symbol not in self._keys:
                 needed.add(symbol)
             if not self._spare and needed:
-                msg = "no key of this display gives the text, and none is free for it"
+                msg = "this display has no keys for the text, and no unused keys"
                 raise ToolError(msg)
             if len(needed) > len(self._spare):
                 return symbols[:place]
         return symbols
 
-    def _lend(self, symbols: Sequence[int]) -> None:
-        """Put characters on keys that have none."""
-        wanted = [symbol for symbol in dict.fromkeys(symbols) if symbol not in self._keys and symbol not in self._lent]
+    def _map(self, symbols: Sequence[int]) -> None:
+        """Map symbols to unused keys."""
+        wanted = [each for each in dict.fromkeys(symbols) if each not in self._keys and each not in self._mapped]
         if not wanted:
             return
-        if len(self._lent) + len(wanted) > len(self._spare):
-            self.give_back()
+        if len(self._mapped) + len(wanted) > len(self._spare):
+            self.restore()
             wanted = [symbol for symbol in dict.fromkeys(symbols) if symbol not in self._keys]
-        free = [keycode for keycode in self._spare if keycode not in self._lent.values()]
+        free = [keycode for keycode in self._spare if keycode not in self._mapped.values()]
         with self._screen.lock:
             for symbol, keycode in zip(wanted, free, strict=False):
                 self._display.change_keyboard_mapping(keycode, [(symbol, symbol)])
-                self._lent[symbol] = keycode
+                self._mapped[symbol] = keycode
             self._display.sync()
         time.sleep(_REMAPPED_SECONDS)
 
     def _key(self, symbol: int) -> tuple[int, bool]:
-        """Give the key of a symbol, and whether Shift is held for it."""
+        """Return the key of a symbol, and whether it needs Shift."""
         if symbol in self._keys:
             return self._keys[symbol]
-        self._lend([symbol])
-        return self._lent[symbol], False
+        self._map([symbol])
+        return self._mapped[symbol], False
 
     def _modifier(self, name: str) -> int:
         known = _MODIFIERS.get(name.lower())
         if known is None:
-            msg = f"{name!r} is no modifier key; there are: {', '.join(_MODIFIERS)}"
+            msg = f"{name!r} is not a modifier key; there are: {', '.join(_MODIFIERS)}"
             raise ToolError(msg)
         return int(XK.string_to_keysym(known))
 
@@ -241,8 +246,11 @@ class Keyboard:
         return code if code < 0x100 else _UNICODE + code  # Latin 1
 
 
-def _was_lent(row: Sequence[int]) -> bool:
-    """Return whether a program which was killed has left a character on a key: the same one, with Shift and without."""
+def _was_mapped(row: Sequence[int]) -> bool:
+    """Return whether a killed program has left its mapping on a key.
+
+    Such a key has the same character with Shift and without.
+    """
     symbol = row[0]
     is_foreign = _LATIN <= symbol < _FUNCTIONS or symbol > _UNICODE
     return is_foreign and {*row} <= {symbol, X.NoSymbol} and len(row) > 1 and row[1] == symbol
@@ -251,18 +259,21 @@ def _was_lent(row: Sequence[int]) -> bool:
 class Pointer:
     """The pointer of a display."""
 
-    def __init__(self, screen: Screen) -> None:
+    def __init__(self, screen: XScreen) -> None:
         self._screen = screen
         self._display = screen.display
 
     def move(self, x: int, y: int) -> None:
-        """Move it to a point of the screen."""
+        """Move the pointer to a point of the screen."""
         with self._screen.lock:
             xtest.fake_input(self._display, X.MotionNotify, x=x, y=y)
             self._display.sync()
 
     def click(self, x: int, y: int, button: str = "left", count: int = 1) -> None:
-        """Click at a point of the screen; also the wheel's steps are buttons: ``up``, ``down``, ``back``, ``forth``."""
+        """Click at a point of the screen.
+
+        The wheel's steps are buttons, too: ``up``, ``down``, ``back``, ``forth``.
+        """
         self.move(x, y)
         for number in range(count):
             if number:
@@ -271,7 +282,7 @@ class Pointer:
             self._button(X.ButtonRelease, button)
 
     def drag(self, start: tuple[int, int], end: tuple[int, int], button: str = "left") -> None:
-        """Press a button at one point, move in steps, and release it at another."""
+        """Press a button at one point, and release it at another."""
         self.move(*start)
         self._button(X.ButtonPress, button)
         try:
@@ -281,7 +292,7 @@ class Pointer:
         finally:
             self._button(X.ButtonRelease, button)
 
-    def _button(self, what: int, button: str) -> None:
+    def _button(self, event: int, button: str) -> None:
         with self._screen.lock:
-            xtest.fake_input(self._display, what, _BUTTONS[button])
+            xtest.fake_input(self._display, event, _BUTTONS[button])
             self._display.sync()

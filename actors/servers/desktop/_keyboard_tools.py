@@ -1,4 +1,4 @@
-"""The tools of the keyboard and the clipboard."""
+"""Tools for the keyboard and the clipboard."""
 
 from __future__ import annotations
 
@@ -9,51 +9,53 @@ from pydantic import Field
 
 from callboard.actors.runtime import current_call
 from callboard.actors.servers._server import ToolError, tool
+from callboard.actors.servers.desktop._accessible_programs import ANSWER_SECONDS
 from callboard.actors.servers.desktop._calls import BusError, attribute, method, value
-from callboard.actors.servers.desktop._hands import SHOWN_SECONDS, Answer, Process
-from callboard.actors.servers.desktop._programs import ANSWER_SECONDS
-from callboard.actors.servers.desktop._tree import State
+from callboard.actors.servers.desktop._tree import ObjectState
+from callboard.actors.servers.desktop._window_actions import SHOWN_SECONDS, Answer, Process
 from callboard.messages import AgentKind, Effect, Probe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from callboard.actors.servers.desktop._hands import Hands
-    from callboard.actors.servers.desktop._tree import Node
+    from callboard.actors.servers.desktop._tree import AccessibleNode
+    from callboard.actors.servers.desktop._window_actions import WindowActions
     from callboard.messages import Intent
 
 Focused = Annotated[str, Field(description="The control to type into; empty: the one that has the focus.")]
 _KEPT_SECONDS = 1.0
-"""The time after which LibreOffice has put the keys that it has taken into its text."""
+"""The time after which LibreOffice has inserted handled keys into its text."""
 BOTH = (AgentKind.APP, AgentKind.OPERATOR)
 
 
 class KeyboardTools:
-    """Type, press keys, copy and paste. Keys go to the window that has the focus, and that is checked for each.
+    """Tools that type, press keys, copy and paste.
+
+    Keys go to the window that has the focus. This is checked for each key.
 
     Args:
-        hands: Gives what does it, once the desktop is open.
+        actions: Returns the window actions, once the desktop is open.
     """
 
-    def __init__(self, hands: Callable[[], Hands]) -> None:
-        self._hands = hands
+    def __init__(self, actions: Callable[[], WindowActions]) -> None:
+        self._actions = actions
         self._typed: dict[str, int] = {}
-        """The number of characters of a call that were typed before a crash, as `probe` has seen."""
+        """The numbers of characters of calls that were typed before a crash, according to `probe`."""
 
     @tool(effect=Effect.ONCE, agents=BOTH)
     def type_text(self, process: Process, text: str, *, control_id: Focused = "") -> Answer:
-        """Type a text on the keyboard, where the cursor is. A line break is Return, a tab is Tab."""
-        hands, call = self._hands(), current_call()
+        """Type a text at the cursor; line breaks press Return, tabs Tab."""
+        actions, call = self._actions(), current_call()
         window, node = self._focused(process, control_id)
         done = self._typed.pop(call.id, 0)
         place = self._place(process, node) if node is not None else None
         caret, length = place or (0, 0)
         note = {"field": node.path, "at": caret - done, "length": length - done} if node is not None and place else {}
         call.note(json.dumps(note))
-        typed = done + hands.type(window, text[done:])
-        hands.desk.has_taken_keys(process, SHOWN_SECONDS)  # else the next call could overtake them
+        typed = done + actions.type(window, text[done:])
+        actions.desktop.has_taken_keys(process, SHOWN_SECONDS)  # otherwise the next call could overtake them
         if place is not None and node is not None:
-            hands.desk.wait(lambda: self._length(process, node.path) >= place[1] - done + typed, SHOWN_SECONDS)
+            actions.desktop.wait(lambda: self._length(process, node.path) >= place[1] - done + typed, SHOWN_SECONDS)
         return {"typed": typed}
 
     @tool(effect=Effect.ONCE, agents=BOTH)
@@ -65,57 +67,57 @@ class KeyboardTools:
         control_id: Focused = "",
     ) -> Answer:
         """Press one key or combination on the keyboard."""
-        hands = self._hands()
-        hands.desk.keyboard.symbols(keys)
+        actions = self._actions()
+        actions.desktop.keyboard.symbols(keys)
         window, _ = self._focused(process, control_id)
-        before = hands.mark(process)
-        hands.keys(window, keys)
-        return hands.changed(process, before)
+        before = actions.mark(process)
+        actions.keys(window, keys)
+        return actions.changed(process, before)
 
     @tool(effect=Effect.ONCE)
     def copy(self, process: Process, *, control_id: Focused = "") -> Answer:
-        """Copy what is selected, and give its text. The clipboard has its former content afterwards."""
-        hands = self._hands()
+        """Copy the selection, and return its text. The clipboard is restored afterwards."""
+        actions = self._actions()
         window, _ = self._focused(process, control_id)
-        clipboard = hands.desk.clipboard
+        clipboard = actions.desktop.clipboard
         with clipboard.borrowed():
             clipboard.clear()
-            hands.keys(window, "ctrl+c")
-            if not hands.desk.wait(lambda: not clipboard.is_empty(), SHOWN_SECONDS):
+            actions.keys(window, "ctrl+c")
+            if not actions.desktop.wait(lambda: not clipboard.is_empty(), SHOWN_SECONDS):
                 msg = "nothing was copied: nothing is selected, or it can't be copied"
                 raise ToolError(msg)
             return {"text": clipboard.text()}
 
     @tool(effect=Effect.ONCE)
     def paste(self, process: Process, text: str, *, control_id: Focused = "") -> Answer:
-        """Paste a text where the cursor is. The clipboard has its former content afterwards."""
-        hands = self._hands()
+        """Paste a text at the cursor. The clipboard's content is restored afterwards."""
+        actions = self._actions()
         window, _ = self._focused(process, control_id)
-        before, clipboard = hands.mark(process), hands.desk.clipboard
+        before, clipboard = actions.mark(process), actions.desktop.clipboard
         with clipboard.borrowed():
             clipboard.offer(text)
-            hands.keys(window, "ctrl+v")
-            if not hands.desk.wait(lambda: clipboard.was_taken_by(process), SHOWN_SECONDS):
+            actions.keys(window, "ctrl+v")
+            if not actions.desktop.wait(lambda: clipboard.was_taken_by(process), SHOWN_SECONDS):
                 msg = "the program did not take the text from the clipboard"
                 raise ToolError(msg)
-        return hands.changed(process, before)
+        return actions.changed(process, before)
 
     def probe(self, process: int, intent: Intent) -> Probe | None:
-        """Look whether a text was typed that a crash broke off; None where nothing tells.
+        """Check whether a call of `type_text` was done; None for other tools.
 
-        If a part of it was, the call is done once more, and types the rest.
+        If a part of the text was typed, the call is repeated, and types the rest.
         """
         text = intent.arguments.get("text")
         if intent.tool != "type_text" or not isinstance(text, str):
             return None
         if not intent.noted:
-            return Probe.NOT_DONE  # that comes before the first key
+            return Probe.NOT_DONE  # the note is written before the first key
         noted = json.loads(intent.noted[-1])
         if not noted or not self._has_taken(process, str(noted["field"])):
-            return Probe.UNKNOWN  # what is still on its way would be typed twice
+            return Probe.UNKNOWN  # keys that are not handled yet would be typed twice
         path, start = str(noted["field"]), int(noted["at"])
         typed = self._length(process, path) - int(noted["length"])
-        answer = self._hands().program(process).ask([method(path, "Text", "GetText", "ii", start, start + typed)])[0]
+        answer = self._actions().program(process).ask([method(path, "Text", "GetText", "ii", start, start + typed)])[0]
         if isinstance(answer, BusError) or not 0 <= typed <= len(text) or answer[0] != text[:typed]:
             return Probe.UNKNOWN
         if typed == len(text):
@@ -125,38 +127,42 @@ class KeyboardTools:
         return Probe.BEGUN if typed else Probe.NOT_DONE
 
     def _has_taken(self, process: int, path: str) -> bool:
-        """Wait until all keys are in the text of a field; False if that can't be known.
+        """Wait until all keys are in a field's text; False if unknown.
 
-        LibreOffice keeps the keys that it has taken, and puts them into its text a moment later.
+        LibreOffice inserts handled keys into its text a moment later.
         """
-        desk, lengths = self._hands().desk, list[int]()
-        while desk.has_taken_keys(process, ANSWER_SECONDS):
+        desktop, lengths = self._actions().desktop, list[int]()
+        while desktop.has_taken_keys(process, ANSWER_SECONDS):
             lengths.append(self._length(process, path))
-            if not self._hands().program(process).draws_itself or lengths[-2:-1] == lengths[-1:]:
+            if not self._actions().program(process).draws_itself or lengths[-2:-1] == lengths[-1:]:
                 return True
-            desk.wait(lambda: False, _KEPT_SECONDS)
+            desktop.wait(lambda: False, _KEPT_SECONDS)
         return False
 
-    def _focused(self, process: int, control_id: str) -> tuple[int, Node | None]:
-        """Give a window the focus, and the control if one is named; give both, the control where one has it."""
-        hands = self._hands()
-        if control_id:
-            node = hands.ready(process, control_id)
-            return hands.grab(process, node), node
-        window = hands.focus(process)
-        tree = hands.desk.tree(process)
-        nodes = tree.nodes if tree is not None else []
-        return window, next((each for each in nodes if each.has(State.FOCUSED) and each.text is not None), None)
+    def _focused(self, process: int, control_id: str) -> tuple[int, AccessibleNode | None]:
+        """Focus the control, or else the window; return both.
 
-    def _place(self, process: int, node: Node) -> tuple[int, int] | None:
-        """Give where the cursor is, and how long the text is.
-
-        None where that tells nothing: a selected text is replaced, and that of a password's field is not told. Nor
-        does it while earlier keys are on their way.
+        Returns:
+            The window, and the node that has the focus; None if it has no text.
         """
-        if not self._hands().desk.has_taken_keys(process, SHOWN_SECONDS):
+        actions = self._actions()
+        if control_id:
+            node = actions.ready(process, control_id)
+            return actions.grab(process, node), node
+        window = actions.focus(process)
+        tree = actions.desktop.tree(process)
+        nodes = tree.nodes if tree is not None else []
+        return window, next((each for each in nodes if each.has(ObjectState.FOCUSED) and each.text is not None), None)
+
+    def _place(self, process: int, node: AccessibleNode) -> tuple[int, int] | None:
+        """Return the cursor's position and the text's length; None if inconclusive.
+
+        They are inconclusive if text is selected, since it will be replaced; in a password field, which does not expose
+        its text; and while earlier keys are not handled yet.
+        """
+        if not self._actions().desktop.has_taken_keys(process, SHOWN_SECONDS):
             return None
-        program = self._hands().program(process)
+        program = self._actions().program(process)
         selected = program.ask([method(node.path, "Text", "GetNSelections")])[0]
         caret = value(program.ask([attribute(node.path, "Text", "CaretOffset")])[0])
         if isinstance(selected, BusError) or selected[0] or not isinstance(caret, int) or caret < 0:
@@ -164,5 +170,5 @@ class KeyboardTools:
         return None if node.role == "password text" else (caret, self._length(process, node.path))
 
     def _length(self, process: int, path: str) -> int:
-        found = value(self._hands().program(process).ask([attribute(path, "Text", "CharacterCount")])[0])
+        found = value(self._actions().program(process).ask([attribute(path, "Text", "CharacterCount")])[0])
         return found if isinstance(found, int) else 0

@@ -1,4 +1,7 @@
-"""Wait until a program has taken the keys that were pressed: keys and calls reach it in two ways."""
+"""Pings, to wait until a program has handled all pressed keys.
+
+The wait is necessary because keys and D-Bus calls reach a program on different ways.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _FIRST = 1 << 30
-"""The first number of ours: window managers ping with the time, or count from 0."""
+"""The first number of our pings: window managers use the time, or count from 0."""
 
 
 class Pings:
-    """Pings of windows. A program answers one after all the keys that came before: it gets both in one queue.
+    """Pings windows.
+
+    A program answers a ping after it has handled all earlier keys: it gets both in one queue.
 
     Source: ``_NET_WM_PING`` of the Extended Window Manager Hints, version 1.5.
 
@@ -44,10 +49,10 @@ class Pings:
             self._display.close()
 
     def answered(self, windows: Iterable[int], seconds: float) -> bool:
-        """Ping the first of some windows of a program that answers pings, and wait for its answer.
+        """Ping the first window that supports it, and wait for the answer.
 
         Returns:
-            False if none comes in time, or none of the windows answers pings.
+            False if no answer arrives in time, or no window supports pings.
 
         Raises:
             ToolError: If the display is gone.
@@ -57,7 +62,7 @@ class Pings:
                 window = next(filter(self._answers, windows), None)
                 if window is None:
                     return False
-                self._root.change_attributes(event_mask=X.SubstructureNotifyMask)  # where answers are sent to
+                self._root.change_attributes(event_mask=X.SubstructureNotifyMask)  # answers are sent to the root window
                 try:
                     return self._came(self._send(window), time.monotonic() + seconds)
                 finally:

@@ -1,4 +1,7 @@
-"""The tools of operators, who see pixels alone: points count from the left upper corner of the process's picture."""
+"""Tools for operators, which see only pixels.
+
+Points are counted from the upper left corner of the process's picture.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from callboard.actors.servers._server import ToolError, tool
-from callboard.actors.servers.desktop._hands import (  # noqa: TC001 - schemas are made of them
+from callboard.actors.servers.desktop._window_actions import (  # noqa: TC001 - schemas are made of them
     Answer,
     Button,
     Modifiers,
@@ -19,7 +22,7 @@ from callboard.messages import AgentKind, Effect
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from callboard.actors.servers.desktop._hands import Hands
+    from callboard.actors.servers.desktop._window_actions import WindowActions
 
 OPERATOR = (AgentKind.OPERATOR,)
 X = Annotated[int, Field(ge=0, description="Pixels from the left.")]
@@ -28,14 +31,14 @@ Steps = Annotated[int, Field(ge=-100, le=100)]
 
 
 class PointTools:
-    """Point, click, drag and scroll at points of a picture.
+    """Tools that point, click, drag and scroll at points of a picture.
 
     Args:
-        hands: Gives what does it, once the desktop is open.
+        actions: Returns the window actions, once the desktop is open.
     """
 
-    def __init__(self, hands: Callable[[], Hands]) -> None:
-        self._hands = hands
+    def __init__(self, actions: Callable[[], WindowActions]) -> None:
+        self._actions = actions
 
     @tool(effect=Effect.ONCE, agents=OPERATOR)
     def click_at(
@@ -49,51 +52,53 @@ class PointTools:
         modifiers: Modifiers | None = None,
     ) -> Answer:
         """Click at a point."""
-        hands = self._hands()
-        before = hands.mark(process)
-        hands.click(process, self._at(process, x, y), button, count, modifiers or ())
-        return hands.changed(process, before)
+        actions = self._actions()
+        before = actions.mark(process)
+        actions.click(process, self._at(process, x, y), button, count, modifiers or ())
+        return actions.changed(process, before)
 
     @tool(effect=Effect.IDEMPOTENT, agents=OPERATOR)
     def move_to(self, process: Process, x: X, y: Y) -> Answer:
         """Move the pointer to a point."""
-        hands, point = self._hands(), self._at(process, x, y)
-        hands.at(process, lambda: hands.desk.pointer.move(*point), (point, None))
+        actions, point = self._actions(), self._at(process, x, y)
+        actions.at(process, lambda: actions.desktop.pointer.move(*point), (point, None))
         return {}
 
     @tool(effect=Effect.ONCE, agents=OPERATOR)
     def drag_at(self, process: Process, x: X, y: Y, to_x: X, to_y: Y, *, button: Button = "left") -> Answer:
         """Press a button at a point, and release it at another."""
-        hands = self._hands()
-        before, points = hands.mark(process), (self._at(process, x, y), self._at(process, to_x, to_y))
-        hands.at(process, lambda: hands.desk.pointer.drag(*points, button), (points[0], None), (points[1], None))
-        return hands.changed(process, before)
+        actions = self._actions()
+        before, points = actions.mark(process), (self._at(process, x, y), self._at(process, to_x, to_y))
+        actions.at(process, lambda: actions.desktop.pointer.drag(*points, button), (points[0], None), (points[1], None))
+        return actions.changed(process, before)
 
     @tool(effect=Effect.IDEMPOTENT, agents=OPERATOR)
     def scroll_at(self, process: Process, x: X, y: Y, *, dx: Steps = 0, dy: Steps = 0) -> Answer:
-        """Turn the wheel at a point: down where `dy` is positive, to the right where `dx` is."""
-        hands, point = self._hands(), self._at(process, x, y)
-        before = hands.mark(process)
+        """Turn the wheel at a point: positive `dy` down, positive `dx` right."""
+        actions, point = self._actions(), self._at(process, x, y)
+        before = actions.mark(process)
         for button, count in (("down" if dy > 0 else "up", abs(dy)), ("forth" if dx > 0 else "back", abs(dx))):
             if count:
-                hands.click(process, point, button, count)
-        return hands.changed(process, before)
+                actions.click(process, point, button, count)
+        return actions.changed(process, before)
 
     @tool(effect=Effect.READ, agents=OPERATOR)
     def wait(self, process: Process, seconds: Annotated[float, Field(gt=0, le=55)]) -> Answer:
         """Wait."""
-        hands, end = self._hands(), time.monotonic() + seconds
-        hands.desk.wait(lambda: time.monotonic() >= end or process not in hands.desk.screen.processes(), seconds)
+        actions, end = self._actions(), time.monotonic() + seconds
+        actions.desktop.wait(
+            lambda: time.monotonic() >= end or process not in actions.desktop.screen.processes(), seconds
+        )
         return {}
 
     def _at(self, process: int, x: int, y: int) -> tuple[int, int]:
-        """Give the place on the screen of a point of the picture."""
-        area = self._hands().desk.area(process)[1]
+        """Convert a point of the picture to a point of the screen."""
+        area = self._actions().desktop.area(process)[1]
         if area is None:
-            self._hands().focus(process)
+            self._actions().focus(process)
             msg = "the window was minimized, and is shown now: look again"
             raise ToolError(msg)
         if not (0 <= x < area.width and 0 <= y < area.height):
-            msg = f"({x}, {y}) is out of the picture, which has {area.width} by {area.height} pixels"
+            msg = f"({x}, {y}) is outside the picture, which has {area.width} by {area.height} pixels"
             raise ToolError(msg)
         return area.x + x, area.y + y

@@ -1,4 +1,4 @@
-"""Facts about processes, as the kernel tells them."""
+"""Facts about processes from the kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def is_alive(pid: int) -> bool:
-    """Return whether a process is there, and does not only wait for its parent to notice its end."""
+    """Return whether a process exists and is not a zombie."""
     with contextlib.suppress(OSError):
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         return fields[0] not in "ZX"
@@ -20,7 +20,7 @@ def is_alive(pid: int) -> bool:
 
 
 def environment_of(pid: int) -> dict[str, str]:
-    """Read the environment that a process was started with; empty where this user may not."""
+    """Read a process's initial environment; empty if that is not permitted."""
     with contextlib.suppress(OSError):
         parts = Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
         return dict(part.split("=", 1) for part in parts if "=" in part)
@@ -28,9 +28,9 @@ def environment_of(pid: int) -> dict[str, str]:
 
 
 def marks_of(pid: int, names: Collection[str]) -> dict[str, str]:
-    """Read some variables of a process: those of its session's leader where it has none of them.
+    """Read a process's environment; its session leader's if it lacks the names.
 
-    Chromium writes its title over its environment.
+    Chromium overwrites its environment with its title.
     """
     leader = pid
     with contextlib.suppress(OSError):
@@ -43,7 +43,7 @@ def marks_of(pid: int, names: Collection[str]) -> dict[str, str]:
 
 
 def command_name(pid: int) -> str:
-    """Give the short name of a process's program; empty if it is there no more."""
+    """Return the short name of a process's program; empty if it ended."""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip().removesuffix(".bin")
     return ""

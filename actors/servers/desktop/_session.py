@@ -1,4 +1,4 @@
-"""A private desktop, started or taken over: what talks to the program that holds it."""
+"""Client of the program that holds a private desktop."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ _DISPLAY = re.compile(r":\d+")
 class Session:
     """A private desktop.
 
-    One that an earlier program has left behind is taken over, with its windows; otherwise a new one is started.
+    A desktop that an earlier program has left is taken over, with its windows. Otherwise a new one is started.
 
     Args:
-        record: The file that tells where the desktop is.
-        grace: How many seconds it stays when this program is killed.
+        record: The file that records how to connect to the desktop.
+        grace: The seconds for which it stays after this program is killed.
         size: The width and height of its screen: ``1280x800``.
-        folder: Where programs start.
+        folder: The working directory of programs.
 
     Raises:
-        RuntimeError: If it can't be started; the text says why.
+        RuntimeError: If it can't be started; the text gives the reason.
     """
 
     def __init__(self, record: Path, *, grace: float, size: str, folder: Path) -> None:
@@ -60,11 +60,11 @@ class Session:
             self._holder = _started(record, grace, size, folder)
             made = _recorded(record)
             if made is None or not self._connect(made["runtime"], grace):
-                msg = "the private desktop has ended right after its start"
+                msg = "the private desktop ended right after its start"
                 raise RuntimeError(msg)
 
     def _connect(self, runtime: str, grace: float) -> bool:
-        """Connect to the program that holds a desktop; False if there is none any more."""
+        """Connect to a desktop's holder; return False if it has ended."""
         connection = socket.socket(socket.AF_UNIX)
         connection.settimeout(_SECONDS)
         try:
@@ -74,15 +74,15 @@ class Session:
             return False
         self._connection, self._answers = connection, connection.makefile("r", encoding="utf-8")
         try:
-            told = self._ask({"do": "tell", "grace": grace})
-        except ToolError:  # its time was just over
+            facts = self._ask({"do": "tell", "grace": grace})
+        except ToolError:  # its grace period has just ended
             self._disconnect()
             return False
-        self._told = told
-        self.environment: dict[str, str] = told["environment"]
+        self._facts = facts
+        self.environment: dict[str, str] = facts["environment"]
         """The environment of programs on the desktop."""
-        self.pid: int = told["pid"]
-        """The process that holds it."""
+        self.pid: int = facts["pid"]
+        """The holder's process."""
         return True
 
     def _disconnect(self) -> None:
@@ -90,52 +90,54 @@ class Session:
         self._connection.close()
 
     def start(self, command: Sequence[str], environment: Mapping[str, str], call: str = "") -> int:
-        """Start a program with a home and a session bus of its own, and give its process.
+        """Start a program with its own home and session bus.
 
-        So a second window is never that of an earlier process: programs find each other over the session bus, or by
-        files in their home.
+        It returns the process. A second window never belongs to an earlier process in this way: programs find
+        each other over the session bus, or by files in their home.
 
         Args:
-            command: The program, and its arguments.
-            environment: What it has in its environment, beside the desktop's.
+            command: The program and its arguments.
+            environment: Its environment variables, in addition to the desktop's.
             call: The id of the call that starts it, which the desktop remembers.
 
         Raises:
-            ToolError: If it can't be started, or the desktop is gone.
+            ToolError: If it can't be started, or the desktop has ended.
         """
-        what = {"do": "start", "command": list(command), "environment": dict(environment), "call": call}
-        answer = self._ask(what)
+        request = {"do": "start", "command": list(command), "environment": dict(environment), "call": call}
+        answer = self._ask(request)
         if "error" in answer:
             msg = f"the program can't be started: {answer['error']}"
             raise ToolError(msg)
         return int(answer["pid"])
 
     def has_started(self, call: str) -> bool | None:
-        """Return whether a call has started a program; None where an earlier desktop may have been there for it.
+        """Return whether a call has started a program; None if unknown.
+
+        It is unknown if the program may have been started on an earlier desktop.
 
         Raises:
-            ToolError: If the desktop is gone.
+            ToolError: If the desktop has ended.
         """
         return bool(self._ask({"do": "recall", "call": call})["started"]) or (False if self.adopted else None)
 
     def end(self) -> None:
-        """End the desktop and everything on it, and wait until that is done."""
+        """End the desktop and everything on it, and wait for its end."""
         with contextlib.suppress(ToolError):
-            self._ask({"do": "end"})  # no answer comes: the connection is closed by its end
+            self._ask({"do": "end"})  # there is no answer: the holder closes the connection when it ends
         self._disconnect()
         if self._holder is not None:
             self._holder.wait()
         else:
             _until(lambda: not is_alive(self.pid), _SECONDS)
-        if _recorded(self._record) == self._told:
+        if _recorded(self._record) == self._facts:
             self._record.unlink()
-        _sweep(self._told)
+        _sweep(self._facts)
 
-    def _ask(self, what: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         with self._lock:
             line = ""
             with contextlib.suppress(OSError):
-                self._connection.sendall(json.dumps(what).encode() + b"\n")
+                self._connection.sendall(json.dumps(request).encode() + b"\n")
                 line = self._answers.readline()
         if not line.endswith("\n"):
             msg = "the private desktop has ended, with all its windows"
@@ -145,31 +147,31 @@ class Session:
 
 
 def _recorded(record: Path) -> dict[str, Any] | None:
-    """Read the record of a desktop; None if there is none, or it tells of nothing that a desktop could have left."""
+    """Read a desktop's record; None if it is missing or invalid."""
     try:
-        told: dict[str, Any] = json.loads(record.read_text(encoding="utf-8"))
-        runtime = Path(told["runtime"])
-        known = _DISPLAY.fullmatch(told["environment"]["DISPLAY"]) and runtime.name.startswith(RUNTIME)
-        known = known and isinstance(told["display"], int)
-        return told if known and runtime.lstat().st_uid == os.getuid() and not runtime.is_symlink() else None
+        facts: dict[str, Any] = json.loads(record.read_text(encoding="utf-8"))
+        runtime = Path(facts["runtime"])
+        known = _DISPLAY.fullmatch(facts["environment"]["DISPLAY"]) and runtime.name.startswith(RUNTIME)
+        known = known and isinstance(facts["display"], int)
+        return facts if known and runtime.lstat().st_uid == os.getuid() and not runtime.is_symlink() else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _sweep(told: dict[str, Any]) -> None:
-    """End what is left of a desktop whose holder was killed, and remove its files.
+def _sweep(facts: dict[str, Any]) -> None:
+    """End remaining processes of a desktop without a holder; remove its files.
 
-    The display and the buses are gone then, and with them all programs that have windows. Those without are found by
-    the runtime folder in their environment, which they have inherited.
+    If the holder was killed, the display and the buses have ended, and with them all programs that have windows. Other
+    programs are found by the runtime folder in their inherited environment.
     """
-    runtime, display = Path(told["runtime"]), told["display"]
+    runtime, display = Path(facts["runtime"]), facts["display"]
     for number, seconds in ((signal.SIGTERM, _POLITE_SECONDS), (signal.SIGKILL, _KILLED_SECONDS)):
         _until(functools.partial(_signalled, runtime, number), seconds)
     _until(lambda: not is_alive(display) or command_name(display) != "Xvfb", _KILLED_SECONDS)
-    path = Path(f"/tmp/.X11-unix/X{told['environment']['DISPLAY'][1:]}")  # noqa: S108 - where X servers listen
+    path = Path(f"/tmp/.X11-unix/X{facts['environment']['DISPLAY'][1:]}")  # noqa: S108 - where X servers listen
     with socket.socket(socket.AF_UNIX) as probe:
         try:
-            probe.connect(str(path))  # the number may be another display's by now
+            probe.connect(str(path))  # the number may belong to another display by now
         except ConnectionRefusedError:
             path.unlink(missing_ok=True)
         except OSError:
@@ -178,7 +180,7 @@ def _sweep(told: dict[str, Any]) -> None:
 
 
 def _signalled(runtime: Path, number: signal.Signals) -> bool:
-    """Send a signal to all processes that were started on a desktop; True if there is none."""
+    """Signal all processes that were started on a desktop; True if none."""
     pids = (int(each.name) for each in Path("/proc").glob("[0-9]*"))
     left = [pid for pid in pids if environment_of(pid).get("XDG_RUNTIME_DIR") == f"{runtime}/run" and is_alive(pid)]
     for pid in left:
@@ -204,9 +206,9 @@ def _started(record: Path, grace: float, size: str, folder: Path) -> subprocess.
     )
     assert holder.stdout is not None  # noqa: S101 - for the type checker
     with holder.stdout as output:
-        said = output.readline()
-        if said != b"ready\n":
-            rest = (said + output.read()).decode(errors="replace").strip()
+        line = output.readline()
+        if line != b"ready\n":
+            rest = (line + output.read()).decode(errors="replace").strip()
             holder.wait()
             msg = f"the private desktop does not start: {rest.rpartition(chr(10))[2] or 'its holder ended'}"
             raise RuntimeError(msg)

@@ -1,4 +1,4 @@
-"""The tools of tables and sheets."""
+"""Tools for tables and sheets."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from pydantic import Field
 
 from callboard.actors.servers._server import tool
 from callboard.actors.servers.desktop._cells import Value, read_table, select_cells, write_cells
-from callboard.actors.servers.desktop._hands import Answer, ControlId, Process  # noqa: TC001 - schemas are made of them
+from callboard.actors.servers.desktop._window_actions import Answer, ControlId, Process  # noqa: TC001 - schemas are made of them
 from callboard.messages import Effect
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from callboard.actors.servers.desktop._hands import Hands
+    from callboard.actors.servers.desktop._window_actions import WindowActions
 
 _CELL = r"[A-Za-z]{1,3}[1-9]\d{0,6}"
 _TABLES = ("table", "tree table", "tree")
 
 
 class TableTools:
-    """Read and write tables, whether or not their cells are in sight.
+    """Tools that read and write tables, including cells that are not visible.
 
     Args:
-        hands: Gives what does it, once the desktop is open.
+        actions: Returns the window actions, once the desktop is open.
     """
 
-    def __init__(self, hands: Callable[[], Hands]) -> None:
-        self._hands = hands
+    def __init__(self, actions: Callable[[], WindowActions]) -> None:
+        self._actions = actions
 
     @tool(effect=Effect.READ, controls=_TABLES)
     def read_table(
@@ -39,14 +39,12 @@ class TableTools:
         first_row: Annotated[int, Field(ge=0, description="From 0.")] = 0,
         rows: Annotated[int, Field(ge=1, le=500)] = 100,
         columns: Annotated[int, Field(ge=1, le=50)] = 20,
-        numbers: Annotated[
-            bool, Field(description="Whether texts that are numbers beyond doubt become numbers.")
-        ] = True,
+        numbers: Annotated[bool, Field(description="Whether unambiguous texts become numbers.")] = True,
     ) -> Answer:
-        """Read the cells of a table, also those that are not in sight."""
-        hands = self._hands()
-        path = hands.desk.node(process, control_id).path
-        return read_table(hands.program(process), path, first_row, rows, columns, numbers=numbers)
+        """Read the cells of a table, including those that are not visible."""
+        actions = self._actions()
+        path = actions.desktop.node(process, control_id).path
+        return read_table(actions.program(process), path, first_row, rows, columns, numbers=numbers)
 
     @tool(effect=Effect.IDEMPOTENT, controls=("table",))
     def write_cells(
@@ -56,9 +54,9 @@ class TableTools:
         cell: Annotated[str, Field(pattern=f"^{_CELL}$", description="The first cell, such as B2.")],
         rows: list[list[Value]],
     ) -> Answer:
-        """Write rows of numbers, texts and formulas into the cells of a sheet; null leaves a cell as it is."""
-        hands = self._hands()
-        return write_cells(hands, process, hands.ready(process, control_id).path, cell, rows)
+        """Write rows of values or formulas into a sheet; null keeps cells."""
+        actions = self._actions()
+        return write_cells(actions, process, actions.ready(process, control_id).path, cell, rows)
 
     @tool(effect=Effect.IDEMPOTENT, controls=("table",))
     def select_cells(
@@ -68,5 +66,5 @@ class TableTools:
         cells: Annotated[str, Field(pattern=f"^{_CELL}(:{_CELL})?$", description="Such as A1:E5.")],
     ) -> Answer:
         """Select cells of a sheet."""
-        hands = self._hands()
-        return select_cells(hands, process, hands.ready(process, control_id).path, cells)
+        actions = self._actions()
+        return select_cells(actions, process, actions.ready(process, control_id).path, cells)

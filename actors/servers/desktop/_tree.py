@@ -1,4 +1,4 @@
-"""A snapshot of a program's windows, as its accessibility tree shows them."""
+"""Snapshot of the accessibility tree of a program's windows."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from callboard.messages import Box
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from callboard.actors.servers.desktop._accessible_programs import AccessibleProgram
     from callboard.actors.servers.desktop._calls import Answer, Ask
-    from callboard.actors.servers.desktop._programs import Program
 
 MOST_NODES = 5_000
 """The most objects of one snapshot."""
@@ -23,7 +23,7 @@ LONGEST_TEXT = 2_000
 """The most characters of one object's text in a snapshot."""
 _DEEPEST = 60
 _ROWS, _COLUMNS = 80, 8
-"""The rows and columns of a large table among which those in sight are looked for."""
+"""The rows and columns of a large table in which visible cells are searched."""
 _LABELLED = frozenset(
     {"text", "entry", "text box", "password text", "combo box", "spin button", "slider", "list box", "table"}
 )
@@ -32,7 +32,7 @@ _LABELLED_BY = 2
 """The number of this relation in AT-SPI's `AtspiRelationType`."""
 _SCREEN, _WINDOW = 0, 1
 _CELLS = 400
-"""The most cells of a table that are listed one by one; larger tables show those that are in sight."""
+"""The most cells of a table that are all listed; of larger tables only visible cells are listed."""
 TABLES = frozenset({"table", "tree table", "tree"})
 CELLS = frozenset({"table cell", "column header", "row header", "table column header", "table row header"})
 TEXTS = frozenset(
@@ -53,8 +53,8 @@ TEXTS = frozenset(
 VALUES = frozenset({"spin button", "slider", "scroll bar", "progress bar", "dial", "level bar"})
 
 
-class State(IntEnum):
-    """The states of an object that are asked for, by their numbers in AT-SPI's `AtspiStateType`."""
+class ObjectState(IntEnum):
+    """The used states of objects, numbered as in AT-SPI's `AtspiStateType`."""
 
     BUSY = 3
     CHECKED = 4
@@ -73,45 +73,45 @@ class State(IntEnum):
 
 
 @dataclass(slots=True, eq=False)
-class Node:
-    """One object of the tree that is to be seen."""
+class AccessibleNode:
+    """One visible object of the tree."""
 
     path: str
-    parent: Node | None
+    parent: AccessibleNode | None
     depth: int
     role: str = ""
     states: int = 0
     name: str = ""
     box: Box | None = None
-    """Where it is on the screen; None where it is drawn nowhere."""
+    """Its place on the screen; None if it is not drawn."""
     text: str | None = None
-    """Its text, where it holds one of its own."""
+    """Its own text, if it has one."""
     value: float | None = None
-    """Its number, where it has one."""
+    """Its number, if it has one."""
     size: tuple[int, int] | None = None
-    """A table's rows and columns."""
+    """A table's numbers of rows and columns."""
     shift: tuple[int, int] = (0, 0)
-    """The correction of its box, and of those of all in it."""
-    children: list[Node] = field(default_factory=list)
-    labels: list[Node] = field(default_factory=list)
-    """The labels that have given it its name."""
+    """The correction of its box, and of the boxes of its descendants, in pixels."""
+    children: list[AccessibleNode] = field(default_factory=list)
+    labels: list[AccessibleNode] = field(default_factory=list)
+    """The labels that its name is taken from."""
 
-    def has(self, state: State) -> bool:
+    def has(self, state: ObjectState) -> bool:
         """Return whether the object is in a state."""
         return bool(self.states >> state & 1)
 
     @property
     def enabled(self) -> bool:
         """True if it reacts to input."""
-        return self.has(State.SENSITIVE) or self.has(State.ENABLED)
+        return self.has(ObjectState.SENSITIVE) or self.has(ObjectState.ENABLED)
 
     @property
-    def window(self) -> Node:
-        """The window that it is in."""
+    def window(self) -> AccessibleNode:
+        """The window that contains it."""
         return next((each for each in self.above() if each.parent is None), self)
 
-    def above(self) -> Iterator[Node]:
-        """Give its parent, the parent of that, and so on."""
+    def above(self) -> Iterator[AccessibleNode]:
+        """Yield its ancestors, its parent first."""
         node = self.parent
         while node is not None:
             yield node
@@ -119,51 +119,53 @@ class Node:
 
 
 class Tree:
-    """Everything that is to be seen in a program's windows, asked for level by level, each level in a few batches.
+    """All visible objects in a program's windows.
+
+    They are read level by level, each level in a few batches.
 
     Args:
         program: The program.
-        origins: For toolkits that tell places within their windows alone (GTK 4): where the content of a window
-            begins on the screen, by the window's title.
+        origins: For toolkits that report only places relative to their windows (GTK 4): the upper left corners of the
+            windows' contents on the screen, by window title.
 
     Raises:
         ToolError: If the program has ended, or does not answer.
     """
 
-    def __init__(self, program: Program, origins: Mapping[str, tuple[int, int]] | None = None) -> None:
+    def __init__(self, program: AccessibleProgram, origins: Mapping[str, tuple[int, int]] | None = None) -> None:
         self._program = program
         self._origins = origins or {}
-        self.nodes: list[Node] = []
-        """All objects that are to be seen, parents before children."""
+        self.nodes: list[AccessibleNode] = []
+        """All visible objects, parents before children."""
         self.complete = True
-        """False if there were more than fit."""
+        """False if objects were left out, because there are too many."""
         self._met: set[str] = set()
         windows = program.one(method(program.root, "Accessible", "GetChildren"))[0]
-        level = self._new(Node(str(path), None, 0) for _, path in windows)
+        level = self._new(AccessibleNode(str(path), None, 0) for _, path in windows)
         while level and level[0].depth < _DEEPEST:
             level = self._below(self._described(self._seen(level)))
         self._read()
 
-    def windows(self) -> list[Node]:
-        """Give its windows, dialogs included."""
+    def windows(self) -> list[AccessibleNode]:
+        """Return its windows, including dialogs."""
         return [node for node in self.nodes if node.depth == 0]
 
-    def _seen(self, level: list[Node]) -> list[Node]:
-        """Ask a level for roles and states, and give those that are to be seen."""
+    def _seen(self, level: list[AccessibleNode]) -> list[AccessibleNode]:
+        """Read a level's roles and states, and return its visible objects."""
         kept = []
         for node, (role, found) in self._answers(level, _role_and_states):
             if isinstance(role, BusError):
-                continue  # it went away meanwhile
+                continue  # it has been removed meanwhile
             node.role, node.states = str(role[0]), states(found)
-            seen = node.has(State.SHOWING) or (self._program.relative and node.has(State.VISIBLE))
-            if seen and not node.has(State.DEFUNCT) and not self._is_second_menu_bar(node):
+            seen = node.has(ObjectState.SHOWING) or (self._program.relative and node.has(ObjectState.VISIBLE))
+            if seen and not node.has(ObjectState.DEFUNCT) and not self._is_second_menu_bar(node):
                 kept.append(node)
         room = MOST_NODES - len(self.nodes)
         self.complete = self.complete and len(kept) <= room
         return kept[:room]
 
-    def _described(self, level: list[Node]) -> list[Node]:
-        """Ask a level for names and places."""
+    def _described(self, level: list[AccessibleNode]) -> list[AccessibleNode]:
+        """Read a level's names and places."""
         system = _WINDOW if self._program.relative else _SCREEN
 
         def name_and_place(path: str) -> tuple[Ask, ...]:
@@ -181,49 +183,52 @@ class Tree:
         self.nodes += level
         return level
 
-    def _place(self, node: Node, x: int, y: int, width: int, height: int) -> None:
+    def _place(self, node: AccessibleNode, x: int, y: int, width: int, height: int) -> None:
         parent = node.parent
         node.shift = parent.shift if parent is not None else (0, 0)
-        told = Box(x=x, y=y, width=max(width, 0), height=max(height, 0))
+        extents = Box(x=x, y=y, width=max(width, 0), height=max(height, 0))
         if self._program.relative and parent is None:
             node.shift = self._origins.get(node.name, (0, 0))
         elif parent is not None and parent.box is not None and self._program.draws_itself:
-            # LibreOffice counts from the frame's corner, and forgets the menu bar that GTK has put above its content.
-            # The GTK widgets that it has put into that content again are where they say that they are.
+            # LibreOffice counts from the frame's corner, and ignores the menu bar that GTK puts above its content.
+            # GTK widgets inside that content report their correct places.
             if node.role == "root pane":
                 node.shift = (parent.box.x - x, parent.box.y - y)
-            elif (told.x, told.y, told.width) == (parent.box.x, parent.box.y, parent.box.width):
+            elif (extents.x, extents.y, extents.width) == (parent.box.x, parent.box.y, parent.box.width):
                 node.shift = (0, 0)
-        if told.width and told.height and min(x, y) > -(1 << 30):  # a menu item off its menu is at INT_MIN
-            node.box = told.model_copy(update={"x": x + node.shift[0], "y": y + node.shift[1]})
+        if extents.width and extents.height and min(x, y) > -(1 << 30):  # an item of a closed menu is at INT_MIN
+            node.box = extents.model_copy(update={"x": x + node.shift[0], "y": y + node.shift[1]})
 
-    def _is_second_menu_bar(self, node: Node) -> bool:
-        """Return whether it is LibreOffice's own menu bar, which is never shown: GTK's is."""
+    def _is_second_menu_bar(self, node: AccessibleNode) -> bool:
+        """Return whether it is LibreOffice's own menu bar, never shown beside GTK's."""
         return (
             self._program.draws_itself
             and node.role == "menu bar"
             and any(each.role == "root pane" for each in node.above())
         )
 
-    def _below(self, level: list[Node]) -> list[Node]:
-        """List the children of a level, as far as they can be seen."""
+    def _below(self, level: list[AccessibleNode]) -> list[AccessibleNode]:
+        """List the children of a level that may be visible."""
         found = []
         for node, (children,) in self._answers([each for each in level if _opens(each)], _children):
             if not isinstance(children, BusError):
-                found += [Node(path, node, node.depth + 1) for _, path in children[0]]
+                found += [AccessibleNode(path, node, node.depth + 1) for _, path in children[0]]
         for node in level:
             if node.role in TABLES and node.size is not None and node.box is not None and not _opens(node):
                 found += self._cells_in_sight(node)
         return self._new(found)
 
-    def _new(self, nodes: Iterable[Node]) -> list[Node]:
-        """Leave out objects that were met already: Chromium lists some of its dialogs in two places."""
+    def _new(self, nodes: Iterable[AccessibleNode]) -> list[AccessibleNode]:
+        """Filter out known objects: Chromium lists some dialogs in two places."""
         new = {node.path: node for node in nodes if node.path not in self._met}
         self._met |= new.keys()
         return list(new.values())
 
-    def _cells_in_sight(self, table: Node) -> list[Node]:
-        """List the cells of a large table that may be in sight: those of the rows around its middle."""
+    def _cells_in_sight(self, table: AccessibleNode) -> list[AccessibleNode]:
+        """List a large table's cells in the rows around its center.
+
+        Only these may be visible.
+        """
         if table.parent is not None and table.parent.role == "document spreadsheet":
             return []  # hundreds of empty cells; they are read and written by their addresses
         place = (table.box.x + table.box.width // 2, table.box.y + table.box.height // 2)  # type: ignore[union-attr]
@@ -240,10 +245,10 @@ class Tree:
             for column in range(min(columns, _COLUMNS))
         ]
         cells = [answer[0][1] for answer in self._program.ask(wanted) if not isinstance(answer, BusError)]
-        return [Node(path, table, table.depth + 1) for path in cells if path != NOTHING]
+        return [AccessibleNode(path, table, table.depth + 1) for path in cells if path != NOTHING]
 
     def _read(self) -> None:
-        """Read texts and numbers; what stands in a password's field is not asked for."""
+        """Read texts and numbers, except the texts of password fields."""
         texts = [each for each in self.nodes if each.role in TEXTS and each.role != "password text"]
         counts = {node: value(count) for node, (count,) in self._answers(texts, _length)}
         lengths = {node.path: min(int(str(count)), LONGEST_TEXT) for node, count in counts.items() if count is not None}
@@ -264,13 +269,13 @@ class Tree:
                 node.labels = [labels[path] for path in paths if path in labels]
             node.labels = node.labels or _beside(node, labels.values())
             if node.labels:
-                node.text = node.text or node.name or None  # GTK calls a combo box by what is chosen in it
+                node.text = node.text or node.name or None  # GTK names a combo box after its chosen entry
                 node.name = " ".join(filter(None, (label.name for label in node.labels)))
 
     def _answers(
-        self, nodes: Sequence[Node], asks: Callable[[str], tuple[Ask, ...]]
-    ) -> Iterator[tuple[Node, list[Answer | BusError]]]:
-        """Ask each of some nodes the same, all of them at once."""
+        self, nodes: Sequence[AccessibleNode], asks: Callable[[str], tuple[Ask, ...]]
+    ) -> Iterator[tuple[AccessibleNode, list[Answer | BusError]]]:
+        """Make the same calls to several nodes, all at once."""
         if not nodes:
             return
         asked = [asks(node.path) for node in nodes]
@@ -279,8 +284,8 @@ class Tree:
             yield node, list(itertools.islice(answers, len(each)))
 
 
-def _beside(node: Node, labels: Iterable[Node]) -> list[Node]:
-    """Give the label that a person would take for that of a field: the nearest one before it."""
+def _beside(node: AccessibleNode, labels: Iterable[AccessibleNode]) -> list[AccessibleNode]:
+    """Return the nearest label to the left of a field, if any."""
     box = node.box
     if box is None:
         return []
@@ -296,12 +301,15 @@ def _beside(node: Node, labels: Iterable[Node]) -> list[Node]:
     return [min(found, key=operator.itemgetter(0))[1]] if found else []
 
 
-def _opens(node: Node) -> bool:
-    """Return whether all children of an object are listed. A sheet has two thousand million."""
+def _opens(node: AccessibleNode) -> bool:
+    """Return whether all children of an object are listed.
+
+    Large tables are excluded: a sheet has billions of cells.
+    """
     if node.role in TABLES:
         rows, columns = node.size or (0, 0)
         return 0 < rows * columns <= _CELLS
-    return node.role != "menu" or node.has(State.SELECTED) or node.has(State.EXPANDED)
+    return node.role != "menu" or node.has(ObjectState.SELECTED) or node.has(ObjectState.EXPANDED)
 
 
 def _role_and_states(path: str) -> tuple[Ask, ...]:

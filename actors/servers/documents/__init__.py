@@ -1,4 +1,4 @@
-"""The documents server: a folder of Word and Excel files as a desktop without a display."""
+"""The documents server: Word and Excel files, without a display."""
 
 from callboard.actors.servers.documents._documents import DocumentServer
 

@@ -1,4 +1,4 @@
-"""The documents server: a folder is the desktop, each ``.docx`` and ``.xlsx`` file in it a window."""
+"""The documents server: Word and Excel files are windows."""
 
 from __future__ import annotations
 
@@ -52,20 +52,20 @@ _FILE = "file:"
 Window = Annotated[str, Field(description="The window's id or name, as listed.")]
 
 
-class Application(Protocol):
-    """What the server asks of an application's tools."""
+class OfficeTools(Protocol):
+    """The interface that the server uses of an application's tools."""
 
     def controls(self, snapshot: Snapshot) -> list[Control]:
         """List a document's controls."""
 
     def tree(self, snapshot: Snapshot) -> Answer:
-        """Order a document's controls in a tree."""
+        """Arrange a document's controls in a tree."""
 
     def not_writable(self, snapshot: Snapshot) -> str:
-        """Say why a document's content must not be written; empty if it may."""
+        """Explain why a document must not be written; empty if it may."""
 
     def empty(self) -> bytes:
-        """Make a new document."""
+        """Return the bytes of a new document."""
 
 
 OVERWRITING = frozenset(
@@ -80,37 +80,37 @@ OVERWRITING = frozenset(
         "write_range",
     }
 )
-"""Tools that replace or move what stands in a document; the others add to it, or change how it looks."""
+"""Tools that replace or move a document's content; the others add to it, or change its format."""
 
 
 class DocumentServer(Server):
-    """Documents in a workspace folder, for any operating system and no display.
+    """Documents in a workspace folder, on any operating system, without a display.
 
-    Nothing stays open: each call reads a file, and an edit replaces it, atomically, synced, and only if it is still
-    what was looked at. `observe`, ``get_controls`` and ``get_tree`` are looks; other calls are not, unless they
-    are the first on a document.
+    No file stays open: each call reads a file, and an edit replaces it, atomically and synced. An edit fails if the
+    file has changed since the last observation. `observe`, ``get_controls``, ``get_tree`` and the first call on a
+    document count as observations; other calls do not.
 
     Args:
-        workspace: The folder; everything outside of it is refused, links included.
-        max_bytes: How large a file may be.
+        workspace: The folder; paths and links that lead out of it are refused.
+        max_bytes: The largest size of a file, in bytes.
 
     Raises:
-        NotADirectoryError: If the workspace is no folder.
+        NotADirectoryError: If the workspace is not a folder.
     """
 
     name = "documents"
     resource_kinds = ("file", "sheet", "range")
-    settles = False  # a document changes only by a call, and is quiet when that returns
+    settles = False  # only calls change a document, and each change is complete when its call returns
 
     def __init__(self, workspace: Path, *, max_bytes: int = 50_000_000) -> None:
         self._workspace = Workspace(workspace, max_bytes)
         self._word = WordTools(self._workspace)
         self._excel = ExcelTools(self._workspace)
-        self._applications: dict[str, Application] = {"word": self._word, "excel": self._excel}
+        self._applications: dict[str, OfficeTools] = {"word": self._word, "excel": self._excel}
 
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
-        """Need the folder, and nothing else: no display, no Office."""
+        """Require the folder only: no display and no Office."""
         folder = options.get("workspace")
         if folder is None:
             return ()
@@ -119,7 +119,7 @@ class DocumentServer(Server):
 
     @property
     def workspace(self) -> Path:
-        """The folder, resolved."""
+        """The resolved path of the workspace folder."""
         return self._workspace.folder
 
     def probe(
@@ -129,7 +129,10 @@ class DocumentServer(Server):
         foreseen: Sequence[Foreseen],
         fingerprint: str,
     ) -> Probe:
-        """Look at the file's bytes. No file is replaced before that was foreseen; what was not, was not done."""
+        """Compare the file's bytes with the announced write.
+
+        Every write is announced first (see `foresee`), so without an announcement nothing was done.
+        """
         if not foreseen:
             return Probe.NOT_DONE
         now = self._workspace.mark_of(foreseen[-1].path)
@@ -138,26 +141,28 @@ class DocumentServer(Server):
         return Probe.NOT_DONE if now == foreseen[-1].before else Probe.UNKNOWN
 
     def targets(self) -> tuple[Target, ...]:
-        """List the documents as windows, and Word and Excel as applications that can be started."""
+        """List the documents as windows, and Word and Excel as applications."""
         windows = tuple(_window(document) for document in self._workspace.documents())
         return windows + tuple(_application(root) for root in _NAMES)
 
     def observe(self, target: Target, look: Look = Look()) -> Observation:
-        """Look at a document; a write is refused if others changed the file since a look that was shown to an agent.
+        """Observe a document.
+
+        A later write is refused if another program changed the file since the last observation shown to an agent.
 
         Raises:
-            ToolError: If the target is no document, or it can't be read; the text says why.
+            ToolError: If the target is not a document, or can't be read; the text gives the reason.
         """
         return self._observe(_document_of(target), remember=look.shown)
 
     def fingerprint(self, target: Target) -> str:
-        """Read the file, without opening the document in it."""
+        """Return the fingerprint of the file, without parsing it."""
         return self._workspace.read(_document_of(target)).fingerprint
 
     def hazards(
         self, target: Target, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]
     ) -> set[Hazard]:
-        """Say that a call overwrites, when it replaces what stands in a document that the task did not make."""
+        """Report a call that replaces content the task did not make."""
         document = _document_of(target)
         if tool not in OVERWRITING or str(self._workspace.path(document)) in made:
             return set()
@@ -171,14 +176,17 @@ class DocumentServer(Server):
         tool: str,
         arguments: Mapping[str, JsonValue],
     ) -> Mapping[str, JsonValue]:
-        """Write which sheet and which cells a call means, and a window by its id."""
+        """Make the sheet, cells and window id explicit in the arguments."""
         if "window" in arguments:
             return {**arguments, "window": self.select_window(str(arguments["window"])).id}
         document = _document_of(target) if target is not None else ""
         return self._excel.canonical(document, arguments) if document and _root(document) == "excel" else arguments
 
     def resources(self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue]) -> list[str]:
-        """Name the ranges and sheets that a call touches; the file where it has none, or another file is made."""
+        """Name the ranges and sheets that a call touches.
+
+        A Word document counts as a whole file, and so does each file that the call opens or creates.
+        """
         files = [arguments[name] for name in ("path", "window") if name in arguments]
         if tool == "start_application":
             files.append(self._untitled(str(arguments["name"])))
@@ -195,7 +203,10 @@ class DocumentServer(Server):
             return [*found, whole, UNKNOWN]
 
     def coverage(self, target: Target | None, pattern: str, resource: str) -> Coverage:
-        """Compare a pattern with a resource, and with the file that it is in; that by its path in the workspace too."""
+        """Compare a pattern with a resource, and with the resource's file.
+
+        The file has two names: its absolute path and its path in the workspace.
+        """
         of_file = resource.startswith(_FILE)
         path = self._workspace.path(_document_of(target)) if target is not None and not of_file else None
         path = Path(resource.removeprefix(_FILE)) if of_file else path
@@ -204,11 +215,14 @@ class DocumentServer(Server):
             if any(fits(pattern, name) for name in names):
                 return Coverage.ALL
             if any(fits(pattern.casefold(), name.casefold()) for name in names):
-                return Coverage.PART  # the same file where the file system takes capitals for small letters
+                return Coverage.PART  # the same file on a case-insensitive file system
         return Coverage.NONE if of_file or resource == UNKNOWN else coverage(pattern, resource)
 
     def tools(self) -> tuple[ServerTool, ...]:
-        """Build the tools of the host, of both applications, and of each; names are unique within an application."""
+        """Return the tools of the host and of the applications.
+
+        Names are unique within an application.
+        """
         return self._tools
 
     @functools.cached_property
@@ -217,7 +231,10 @@ class DocumentServer(Server):
         return tuple(sorted(found, key=lambda entry: (entry.name, sorted(entry.roots))))
 
     def mcp_server(self) -> MCPServer:
-        """Make a stand-alone MCP server; a name that both applications use gets the application's in front."""
+        """Make a stand-alone MCP server.
+
+        A tool name that both applications use gets the application's name as a prefix.
+        """
         entries = self.tools()
         names = [entry.name for entry in entries]
         tools = [
@@ -240,14 +257,17 @@ class DocumentServer(Server):
 
     @tool(effect=Effect.READ, agents=HOST, offered=False)
     def open_document(self, path: Document) -> Target:
-        """Open a document of the workspace: check that it can be read, and answer with its window."""
+        """Check that a document can be read, and return its window."""
         snapshot = self._workspace.read(path)
         self._applications[snapshot.root].not_writable(snapshot)
         return _window(path)
 
     @tool(effect=Effect.ONCE, agents=HOST)
     def create_document(self, path: Document) -> Target:
-        """Create an empty document, .docx or .xlsx, in a folder that exists; answers with its window."""
+        """Create an empty .docx or .xlsx document and return its window.
+
+        Its folder must exist.
+        """
         place = self._workspace.path(path)
         made = _window(path)
         empty = self._applications[ROOTS[place.suffix.lower()]].empty()
@@ -256,7 +276,7 @@ class DocumentServer(Server):
 
     @tool(effect=Effect.READ, agents=HOST, offered=False)
     def select_window(self, window: Window) -> Target:
-        """Select one of the listed windows, by its id or, where only one has it, its name."""
+        """Select a listed window by its id or its unique name."""
         windows = self.list_windows()
         found = [target for target in windows if target.id == window]
         found = found or [target for target in windows if target.name.casefold() == window.casefold()]
@@ -264,31 +284,34 @@ class DocumentServer(Server):
             return found[0]
         if found:
             ids = ", ".join(target.id for target in found)
-            msg = f"{len(found)} windows are called {window!r}; name one by its id: {ids}"
+            msg = f"{len(found)} windows are called {window!r}; use an id: {ids}"
         else:
-            msg = f"there is no window {window!r}; list the windows to see what there is"
+            msg = f"there is no window {window!r}; list the windows to see which there are"
         raise ToolError(msg)
 
     @tool(effect=Effect.ONCE, agents=HOST, offered=False)
     def start_application(self, name: Annotated[str, Field(description="The application: word or excel.")]) -> Target:
-        """Start an application with a new untitled document; answers with its window."""
+        """Start an application with a new untitled document and return its window."""
         return self.create_document(self._untitled(name))
 
     @tool(effect=Effect.READ, type=CommandType.DATA_COLLECTION)
     def get_controls(self, document: Document) -> Answer:
-        """Look at the document: its controls, with ids by which the other tools find them."""
+        """Observe the document: list its controls, with ids for other tools."""
         seen = self._observe(document, remember=True)
         controls: list[JsonValue] = [control.model_dump(mode="json") for control in seen.controls]
         return {"controls": controls, "left_out": seen.window["controls_left_out"]}
 
     @tool(effect=Effect.READ, type=CommandType.DATA_COLLECTION)
     def get_window_info(self, document: Document) -> Answer:
-        """Tell the document's path, application, size, time of change, and whether and why it can't be written."""
+        """Return the document's path, application, size and time of change.
+
+        If it can't be written, the reason is included.
+        """
         return dict(self._observe(document, remember=False).window)
 
     @tool(effect=Effect.READ, type=CommandType.DATA_COLLECTION)
     def get_tree(self, document: Document) -> Answer:
-        """Look at the document as a tree: what is below which heading, or on which sheet."""
+        """Observe the document as a tree of headings or sheets."""
         snapshot = self._workspace.read(document, remember=True)
         return self._applications[snapshot.root].tree(snapshot)
 
@@ -298,7 +321,10 @@ class DocumentServer(Server):
         document: Document,
         path: Annotated[str, Field(description="The new path in the workspace, of the same kind; must not exist yet.")],
     ) -> Target:
-        """Save a copy under another name; answers with its window. The document itself stays open as it is."""
+        """Save a copy under another name and return its window.
+
+        The document itself is unchanged.
+        """
         snapshot = self._workspace.read_unchanged(document)
         if PurePosixPath(path).suffix.lower() != snapshot.path.suffix.lower():
             msg = f"{path!r} is refused: {document!r} can only be saved as another {snapshot.path.suffix} file"
@@ -308,7 +334,7 @@ class DocumentServer(Server):
         return copy
 
     def _untitled(self, application: str) -> str:
-        """Find a free name for a new document."""
+        """Find an unused name for a new document."""
         root = application.casefold()
         if root not in _UNTITLED:
             msg = f"there is no application {application!r}; there are: word, excel"
@@ -370,6 +396,6 @@ def _application(root: str) -> Target:
 def _document_of(target: Target) -> str:
     document = target.binds.get("document")
     if not isinstance(document, str):
-        msg = f"{target.name!r} is no document; start the application first"
+        msg = f"{target.name!r} is not a document; start the application first"
         raise ToolError(msg)
     return document

@@ -1,4 +1,4 @@
-"""The tools of an Excel workbook: ranges, tables, order, formulas, formats, charts and sheets."""
+"""Excel tools: ranges, tables, sorting, formulas, formats, charts and sheets."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from callboard.actors.servers.documents._excel_file import (
 )
 from callboard.actors.servers.documents._excel_formulas import checked, fill
 from callboard.actors.servers.documents._excel_move import SortKey, reorder, sort_rows
-from callboard.actors.servers.documents._excel_references import holders, mentions, renamed
+from callboard.actors.servers.documents._excel_references import all_formulas, mentions, renamed
 from callboard.actors.servers.documents._excel_touch import canonical, resources
 from callboard.actors.servers.documents._office import damaged
 from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean, width_of
@@ -75,7 +75,10 @@ _MAX_TITLE = 31
 
 
 class ExcelTools:
-    """What can be done with an ``.xlsx`` file. Each call reads it, an edit replaces it; nothing stays open."""
+    """The tools of ``.xlsx`` files.
+
+    Each call reads the file, and an edit replaces it; no file stays open.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -84,7 +87,7 @@ class ExcelTools:
         """List a workbook's controls: sheets, used ranges, tables and charts.
 
         Raises:
-            ToolError: If it is damaged: openpyxl also loads cells that lie behind a sheet's last row.
+            ToolError: If the workbook is damaged: openpyxl also loads cells beyond a sheet's last row.
         """
         file = self._load(snapshot)
         try:
@@ -93,19 +96,19 @@ class ExcelTools:
             raise damaged(snapshot.document, error) from error
 
     def tree(self, snapshot: Snapshot) -> Answer:
-        """Order a workbook's controls by sheets."""
+        """Arrange a workbook's controls in a tree, by sheets."""
         return tree(self._load(snapshot), snapshot.path.name)
 
     def not_writable(self, snapshot: Snapshot) -> str:
-        """Say why a workbook's content must not be written; empty if it may."""
+        """Explain why a workbook must not be written; empty if it may."""
         return self._load(snapshot).not_writable()
 
     def empty(self) -> bytes:
-        """Make a new workbook."""
+        """Return the bytes of a new workbook."""
         return ExcelFile.new().to_bytes()
 
     def canonical(self, document: str, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """Write arguments with the title of the sheet and the cells that they mean."""
+        """Make the sheet's title and the cells explicit in the arguments."""
         return canonical(self._load(self._workspace.read(document)), arguments)
 
     def resources(self, document: str, tool_name: str, arguments: Mapping[str, Any]) -> Iterator[str]:
@@ -113,9 +116,10 @@ class ExcelTools:
         return resources(self._load(self._workspace.read(document)), tool_name, arguments)
 
     def overwrites(self, document: str, tool_name: str, arguments: Mapping[str, Any]) -> bool:
-        """Say whether a call that writes cells finds something else in them. What it would refuse overwrites nothing.
+        """Return whether a call that writes cells would replace other content.
 
-        Nor does writing what stands there already: a call that was done, right before a crash, and is done again.
+        A call that would be refused replaces nothing. Neither does a call that writes the present content, such as
+        the repetition of a call that completed right before a crash.
         """
         given = {key: arguments.get(key, "") for key in ("cell", "cells", "sheet", "control_id", "control_name")}
         named = (given["control_id"], given["control_name"])
@@ -125,16 +129,17 @@ class ExcelTools:
                 values = arguments["values"]
                 found = start_of(file, given["sheet"], given["cell"], *named)
                 cells = spread(found, len(values), width_of(values))
-                before = _held(found.sheet, cells)
+                before = _contents(found.sheet, cells)
                 write_cells(found.sheet, cells, _ROWS.validate_python(values))
             else:
                 found = writable(place(file, given["sheet"], given["cells"], *named))
                 cells = bounded(found.need())
-                before = _held(found.sheet, cells)
+                before = _contents(found.sheet, cells)
                 fill(found.sheet, cells, checked(arguments["formula"]))
         except ToolError:
             return False
-        return any(old is not None and old != new for old, new in zip(before, _held(found.sheet, cells), strict=True))
+        after = _contents(found.sheet, cells)
+        return any(old is not None and old != new for old, new in zip(before, after, strict=True))
 
     @tool(effect=Effect.READ, roots=EXCEL, controls=FILLED)
     def read_range(
@@ -146,11 +151,13 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Read cells, row by row: numbers as numbers, dates as ISO texts (listed in ``dates``), empty cells as null.
+        """Read cells by row.
 
-        A formula gives what it came to when a spreadsheet program last computed the workbook; it stands in
-        ``formulas``, and in ``not_computed`` if it never was. A merged cell's value stands at its top left corner.
-        Long ranges are cut after whole rows; ``left_out`` says how many follow.
+        Numbers are numbers, dates are ISO texts (listed in ``dates``), and empty cells are null.
+
+        A formula has the value that a spreadsheet program computed last. It is listed in ``formulas``, and in
+        ``not_computed`` if it was never computed. A merged cell's value is in its top left cell. Long ranges are cut
+        after whole rows; ``left_out`` is the number of rows that follow.
         """
         file = self._load(self._workspace.read(document))
         found = place(file, sheet, cells, control_id, control_name)
@@ -169,7 +176,10 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Write values into the cells from a top left one on; null empties a cell, a text with ``=`` stays a text."""
+        """Write values into cells.
+
+        Null empties a cell. A text that begins with ``=`` stays a text.
+        """
         width = width_of(values)  # type: ignore[arg-type]
         with self._editing(document) as file:
             found = start_of(file, sheet, cell, control_id, control_name)
@@ -191,7 +201,10 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Insert a header and rows into empty cells, as an Excel table with banded rows and filters."""
+        """Insert a header and rows into empty cells.
+
+        They become an Excel table with banded rows and filters.
+        """
         width = width_of(rows, header)  # type: ignore[arg-type]
         with self._editing(document) as file:
             found = start_of(file, sheet, cell, control_id, control_name)
@@ -219,7 +232,7 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Sort the rows of a range or table by one or more columns."""
+        """Sort the rows of a range or table by columns."""
         with self._editing(document) as file:
             found = place(file, sheet, cells, control_id, control_name)
             count = sort_rows(file, writable(found), by, header=header)
@@ -237,7 +250,10 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Put the columns of a range or table in a new order; those that are not named follow."""
+        """Reorder the columns of a range or table.
+
+        Columns that are not named follow.
+        """
         with self._editing(document) as file:
             found = place(file, sheet, cells, control_id, control_name)
             before = reorder(file, writable(found), order, header=header)
@@ -254,7 +270,10 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Write a formula into a cell, or fill a range; a spreadsheet program computes it when it opens the file."""
+        """Write a formula into a cell, or fill a range.
+
+        A spreadsheet program computes it when it opens the file.
+        """
         text = checked(formula)
         with self._editing(document) as file:
             found = writable(place(file, sheet, cells, control_id, control_name))
@@ -275,7 +294,7 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Set how the numbers and dates of some cells are shown; their values stay."""
+        """Set the number format of cells; their values stay."""
         code = clean(number_format)
         with self._editing(document) as file:
             found = writable(place(file, sheet, cells, control_id, control_name))
@@ -289,7 +308,7 @@ class ExcelTools:
     def insert_chart(
         self,
         document: Document,
-        type: Annotated[ChartType, Field(description="The kind of chart.")],  # noqa: A002 - as people call it
+        type: Annotated[ChartType, Field(description="The kind of chart.")],  # noqa: A002 - the usual name
         *,
         cells: Cells = "",
         sheet: Sheet = "",
@@ -307,7 +326,10 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Draw a bar, line or pie chart of a range or table: a series for each column of numbers."""
+        """Insert a bar, line or pie chart of a range or table.
+
+        Each column of numbers becomes a series.
+        """
         corner = parse_cells(anchor).coord.partition(":")[0] if anchor else ""
         with self._editing(document) as file:
             found = writable(place(file, sheet, cells, control_id, control_name))
@@ -354,10 +376,10 @@ class ExcelTools:
             _check_title(file, title, found)
             _check_structure(file)
             old = found.title
-            for holder in list(holders(file)):
-                changed = renamed(holder.formula, old, title)
-                if changed != holder.formula:
-                    holder.write(changed)
+            for reference in list(all_formulas(file)):
+                changed = renamed(reference.formula, old, title)
+                if changed != reference.formula:
+                    reference.write(changed)
             found.title = title
             return file.answers({"sheet": title, "before": old})
 
@@ -370,16 +392,19 @@ class ExcelTools:
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Delete a sheet with all that is on it, unless it is the last one or others refer to it."""
+        """Delete a sheet with its content.
+
+        The last visible sheet, and one that others refer to, can't be deleted.
+        """
         with self._editing(document) as file:
             found = sheet_of(file, sheet, control_id, control_name)
             _check_structure(file)
             if sum(other.sheet_state == "visible" for other in file.book.worksheets if other is not found) == 0:
-                msg = f"{found.title!r} is the last sheet that can be seen; a workbook needs one"
+                msg = f"{found.title!r} is the last visible sheet; a workbook needs one"
                 raise ToolError(msg)
-            for holder in holders(file):
-                if holder.sheet != found.title and mentions(holder.formula, found.title):
-                    msg = f"{holder.where} refers to the sheet {found.title!r}; change it first"
+            for reference in all_formulas(file):
+                if reference.sheet != found.title and mentions(reference.formula, found.title):
+                    msg = f"{reference.where} refers to the sheet {found.title!r}; change it first"
                     raise ToolError(msg)
             file.book.remove(found)
             return file.answers({"deleted": found.title, "sheets": list(file.book.sheetnames)})
@@ -389,7 +414,7 @@ class ExcelTools:
 
     @contextlib.contextmanager
     def _editing(self, document: str) -> Iterator[ExcelFile]:
-        """Open a workbook for one edit; it is replaced when the body ends without an error."""
+        """Open a workbook for one edit; replace it unless the body raises."""
         snapshot = self._workspace.read_to_write(document)
         file = self._load(snapshot)
         if reason := file.not_writable():
@@ -399,8 +424,11 @@ class ExcelTools:
         self._workspace.replace(snapshot, file.to_bytes(), file.answer)
 
 
-def _held(sheet: Worksheet, cells: CellRange) -> list[tuple[JsonValue, bool] | None]:
-    """Read what cells hold, and whether it is a formula; None for an empty one."""
+def _contents(sheet: Worksheet, cells: CellRange) -> list[tuple[JsonValue, bool] | None]:
+    """Read cells for a comparison; None for an empty one.
+
+    Each entry is a value and whether it is a formula.
+    """
     rows = sheet.iter_rows(cells.min_row, cells.max_row, cells.min_col, cells.max_col)
     return [None if cell.value is None else (read_value(cell), is_formula(cell)) for row in rows for cell in row]
 

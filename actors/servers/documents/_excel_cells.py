@@ -1,4 +1,4 @@
-"""Cells of a sheet: reading and writing ranges, and making tables of them."""
+"""Cells of a sheet: reading and writing ranges, and making tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from openpyxl.worksheet.cell_range import CellRange
 from openpyxl.worksheet.table import Table, TableStyleInfo
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_controls import Place, find, place, used_range
+from callboard.actors.servers.documents._excel_controls import SheetRange, find, place, used_range
 from callboard.actors.servers.documents._excel_file import (
     LAST_COLUMN,
     LAST_ROW,
@@ -37,7 +37,7 @@ _CELL_NAME = re.compile(r"[A-Z]{1,3}[0-9]+|R[0-9]*C[0-9]*|[RC]", re.IGNORECASE)
 
 
 def read_cells(file: ExcelFile, sheet: Worksheet, cells: CellRange) -> Answer:
-    """Describe a range as JSON; ``read_range`` says how."""
+    """Describe a range as JSON; see the tool ``read_range``."""
     across = range(cells.min_col, cells.max_col + 1)
     last = min(cells.max_row, cells.min_row + max(1, _MAX_READ // len(across)) - 1)
     formulas: Answer = {}
@@ -72,22 +72,22 @@ def read_cells(file: ExcelFile, sheet: Worksheet, cells: CellRange) -> Answer:
     }
 
 
-def start_of(file: ExcelFile, sheet: str, cell: str, control_id: str, control_name: str) -> Place:
-    """Find the cell from which a call writes on."""
+def start_of(file: ExcelFile, sheet: str, cell: str, control_id: str, control_name: str) -> SheetRange:
+    """Find the top left cell of a call that writes."""
     has_cells = control_id and find(file, control_id, control_name).kind in {"range", "table"}
     return place(file, sheet, cell or ("" if has_cells else "A1"), control_id, control_name)
 
 
-def spread(found: Place, rows: int, width: int) -> CellRange:
-    """Lay rows out from the top left cell of a place.
+def spread(found: SheetRange, rows: int, width: int) -> CellRange:
+    """Return the range of rows that begin at a top left cell.
 
     Raises:
-        ToolError: If they would not fit on the sheet, or are too many for one call.
+        ToolError: If the rows do not fit on the sheet, or are too many for one call.
     """
     corner = writable(found).cells
     top, left = (corner.min_row, corner.min_col) if corner else (1, 1)
     if top + rows - 1 > LAST_ROW or left + width - 1 > LAST_COLUMN:
-        msg = f"{rows} rows and {width} columns from {get_column_letter(left)}{top} on do not fit on a sheet"
+        msg = f"{rows} rows and {width} columns from {get_column_letter(left)}{top} do not fit on a sheet"
         raise ToolError(msg)
     return bounded(CellRange(min_col=left, min_row=top, max_col=left + width - 1, max_row=top + rows - 1))
 
@@ -96,15 +96,15 @@ def bounded(cells: CellRange) -> CellRange:
     """Refuse a range that is too large for one call.
 
     Raises:
-        ToolError: If it has too many cells.
+        ToolError: If the range has too many cells.
     """
     if cells.size["rows"] * cells.size["columns"] > _MAX_WRITE:
-        msg = f"{cells.coord} has more than {_MAX_WRITE} cells; do it in parts"
+        msg = f"{cells.coord} has more than {_MAX_WRITE} cells; split the call"
         raise ToolError(msg)
     return cells
 
 
-def writable(found: Place) -> Place:
+def writable(found: SheetRange) -> SheetRange:
     """Refuse a place on a protected sheet.
 
     Raises:
@@ -124,10 +124,10 @@ def write_cells(sheet: Worksheet, cells: CellRange, values: list[list[Value]]) -
 
 
 def check_empty(sheet: Worksheet, cells: CellRange) -> None:
-    """Refuse a range in which there is something already: values, merged cells, a table.
+    """Refuse a range that is not empty.
 
     Raises:
-        ToolError: If there is.
+        ToolError: If the range has values, merged cells or a table.
     """
     taken = [cell.coordinate for row in sheet[cells.coord] for cell in row if cell.value is not None]
     taken += [area.coord for area in sheet.merged_cells.ranges if not area.isdisjoint(cells)]
@@ -136,26 +136,26 @@ def check_empty(sheet: Worksheet, cells: CellRange) -> None:
         some = ", ".join(taken[:3])
         used = used_range(sheet)
         free = "" if used is None else f" (the next free row is {used.max_row + 1})"
-        msg = f"there is already something in {cells.coord} ({some}); choose free cells{free}, or use write_range"
+        msg = f"{cells.coord} is not empty ({some}); choose empty cells{free}, or use write_range"
         raise ToolError(msg)
 
 
 def make_table(file: ExcelFile, sheet: Worksheet, cells: CellRange, header: list[str], name: str) -> str:
-    """Make an Excel table of a range that holds a header and rows. Returns its name.
+    """Make an Excel table of a range, and return its name.
 
     Raises:
-        ToolError: If the name or the headers are none that a table can have.
+        ToolError: If the name or a header is not valid for a table, or there are no rows.
     """
     names = {title.casefold() for other in file.book.worksheets for title in other.tables}
     names |= {title.casefold() for title in file.book.defined_names}
     if not name:
         name = next(f"Table{n}" for n in range(1, len(names) + 2) if f"table{n}" not in names)
-    name = "_".join(name.split())  # no blanks in it; the answer says what it is called
+    name = "_".join(name.split())  # names have no spaces; the answer has the name in use
     if not _TABLE_NAME.fullmatch(name) or _CELL_NAME.fullmatch(name) or name.casefold() in names:
         msg = f"{name!r} can't name a table: letters, digits, _ and . only, not like a cell, and not taken yet"
         raise ToolError(msg)
     if any(not text.strip() for text in header) or len({text.casefold() for text in header}) < len(header):
-        msg = "the headers of a table must be all different, and not empty"
+        msg = "the headers of a table must be unique and not empty"
         raise ToolError(msg)
     if cells.size["rows"] == 1:
         msg = "a table needs at least one row"
@@ -167,7 +167,7 @@ def make_table(file: ExcelFile, sheet: Worksheet, cells: CellRange, header: list
 
 
 def widen(sheet: Worksheet, cells: CellRange) -> None:
-    """Make columns as wide as their longest text, within reason."""
+    """Widen columns to their longest text, up to 60 characters."""
     for column in range(cells.min_col, cells.max_col + 1):
         texts = [read_value(sheet.cell(row, column)) for row in range(cells.min_row, min(cells.max_row, 1000) + 1)]
         longest = max((len(str(text)) for text in texts if text is not None), default=0)

@@ -12,7 +12,7 @@ from openpyxl.chart.series_factory import SeriesFactory
 from openpyxl.utils import get_column_letter
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_controls import Place, column_of, used_range
+from callboard.actors.servers.documents._excel_controls import SheetRange, column_of, used_range
 from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW, is_date, is_formula
 from callboard.actors.servers.documents._tables import short
 
@@ -26,10 +26,10 @@ _WIDTH, _HEIGHT = 16.0, 9.0
 
 @dataclass(frozen=True)
 class ChartPlan:
-    """What a chart shows, and where it goes."""
+    """The data, titles and position of a chart."""
 
     type: ChartType
-    place: Place
+    place: SheetRange
     columns: list[str]
     """The columns to draw, by header or letter; empty for all but the categories."""
     header: bool
@@ -39,14 +39,16 @@ class ChartPlan:
     x_title: str
     y_title: str
     anchor: str
-    """The cell at the chart's top left corner; empty for two columns right of what is there."""
+    """The cell at the chart's top left corner; empty for two columns right of all values."""
 
 
 def add_chart(plan: ChartPlan) -> None:
-    """Draw a chart of a range; each column is a series, named by its header.
+    """Add a chart of a range.
+
+    Each column is a series, named by its header.
 
     Raises:
-        ToolError: If the range has too few columns or rows, a column holds other things than numbers, or a pie
+        ToolError: If the range has too few columns or rows, a column has values that are not numbers, or a pie
             would have several series or negative numbers.
     """
     sheet, cells = plan.place.sheet, plan.place.need()
@@ -103,14 +105,17 @@ def _categories(sheet: Worksheet, column: int, first: int, last: int) -> AxDataS
 
 
 def _check_numbers(sheet: Worksheet, column: int, first: int, last: int, *, positive: bool) -> None:
-    """Refuse a column without numbers; a formula may come to one, and an empty cell leaves a gap."""
+    """Refuse a column without numbers.
+
+    A formula counts as a number, and an empty cell leaves a gap.
+    """
     found = 0
     for row in range(first, last + 1):
         cell = sheet.cell(row, column)
         value = cell.value
         number = is_formula(cell) or (isinstance(value, (int, float)) and not isinstance(value, bool))
         if value is not None and not number:
-            msg = f"{cell.coordinate} holds {short(str(value), 40)!r}, which is no number; a chart draws numbers"
+            msg = f"{cell.coordinate} holds {short(str(value), 40)!r}, which is not a number; a chart needs numbers"
             raise ToolError(msg)
         if positive and isinstance(value, (int, float)) and value < 0:
             msg = f"{cell.coordinate} is negative; a pie can't show it"
@@ -122,7 +127,7 @@ def _check_numbers(sheet: Worksheet, column: int, first: int, last: int, *, posi
 
 
 def _free_corner(sheet: Worksheet, cells: CellRange) -> str:
-    """Find a place right of all values, and below the charts that stand there already."""
+    """Find a position right of all values, and below the other charts."""
     used = used_range(sheet)
     column = max(cells.max_col, used.max_col if used else 0) + 2
     charts = sheet._charts  # type: ignore[attr-defined]
@@ -131,7 +136,7 @@ def _free_corner(sheet: Worksheet, cells: CellRange) -> str:
 
 
 def _bottom(chart: object) -> int:
-    """Estimate a chart's last row, at the usual height of rows (half a centimetre)."""
+    """Estimate a chart's last row, for rows of 0.5 cm."""
     anchor = getattr(chart, "anchor", None)
     if isinstance(anchor, str):
         return int("".join(filter(str.isdigit, anchor))) + round(_HEIGHT * 2)

@@ -1,4 +1,4 @@
-"""What there is in a workbook: sheets, used ranges, tables and charts, each with an id."""
+"""The controls of a workbook: sheets, used ranges, tables and charts."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ _MAX_HEADER = 30
 _FIRST_ROWS = 3
 _FIRST_COLUMNS = 8
 _LONGEST_CELL = 24
-"""How much of a range's content its control shows: enough to see that it is not empty, and what is in a column."""
+"""Limits of the content that an observation shows: rows, columns, characters of a cell."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """Some cells of a sheet."""
+class SheetRange:
+    """A sheet and a range of its cells."""
 
     sheet: Worksheet
     cells: CellRange | None
     """None for an empty sheet."""
 
     def need(self) -> CellRange:
-        """Give the cells.
+        """Return the cells, which must exist.
 
         Raises:
-            ToolError: If the sheet is empty and no cells were named.
+            ToolError: If the sheet is empty and no cells were given.
         """
         if self.cells is None:
             msg = f"the sheet {self.sheet.title!r} is empty"
@@ -50,8 +50,8 @@ class Place:
 
 
 def used_range(sheet: Worksheet) -> CellRange | None:
-    """Measure the part of a sheet that holds values; cells that are only formatted do not count."""
-    cells = sheet._cells.values()  # does not make the cells between
+    """Return the range that holds values; formatted empty cells do not count."""
+    cells = sheet._cells.values()  # the public way would create the cells between
     taken = [(cell.row, cell.column) for cell in cells if cell.value is not None]
     if not taken:
         return None
@@ -60,7 +60,10 @@ def used_range(sheet: Worksheet) -> CellRange | None:
 
 
 def find_all(file: ExcelFile) -> list[Control]:
-    """List the controls: ``sheet-1``, its used range ``range-1``, ``table-1`` …, ``chart-1`` …, through the book."""
+    """List the controls of a workbook, numbered by kind across all sheets.
+
+    The ids are ``sheet-1``, ``range-1`` (the used range of ``sheet-1``), ``table-1``, ``chart-1`` and so on.
+    """
     found: list[Control] = []
     for number, sheet in enumerate(file.book._sheets, start=1):  # type: ignore[attr-defined]  # with chart sheets
         found.extend(_of_sheet(sheet, number, sheet in file.book.worksheets))
@@ -89,7 +92,7 @@ def _of_sheet(sheet: Any, number: int, is_grid: bool) -> Iterator[Control]:  # n
 
 
 def _content(sheet: Worksheet, cells: CellRange) -> dict[str, JsonValue]:
-    """Count the rows below a range's header, and show the first of them, long texts and wide rows cut."""
+    """Count the rows below a header, and read the first ones; cut long texts."""
     known = sheet._cells  # does not make cells
     last_row = min(cells.max_row, cells.min_row + _FIRST_ROWS)
     last_column = min(cells.max_col, cells.min_col + _FIRST_COLUMNS - 1)
@@ -128,31 +131,31 @@ def _of_charts(sheet: Any, number: int, before: int) -> Iterator[Control]:
 
 
 def find(file: ExcelFile, control_id: str, control_name: str = "") -> Control:
-    """Find a control by its id, and check its name where one is given.
+    """Find a control by its id, and check the given name.
 
     Raises:
-        ToolError: If it is not there, or is called something else now.
+        ToolError: If the control does not exist, or has another name now.
     """
     controls = find_all(file)
     for control in controls:
         if control.id == control_id:
             if control_name and control.name != control_name:
-                msg = f"{control_id!r} is now called {control.name!r}, not {control_name!r}; look again"
+                msg = f"{control_id!r} is now called {control.name!r}, not {control_name!r}; observe it again"
                 raise ToolError(msg)
             return control
-    msg = f"there is no control {control_id!r} in the workbook; look again to see what there is"
+    msg = f"there is no control {control_id!r} in the workbook; observe it again to see its controls"
     msg += nearest(control_id, [name for control in controls for name in (control.id, control.name)])
     raise ToolError(msg)
 
 
-def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control_name: str = "") -> Place:
-    """Find the cells that a call means.
+def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control_name: str = "") -> SheetRange:
+    """Find the sheet and the cells that a call's arguments select.
 
-    A control gives the sheet, and a range or table its cells too; without one the title does, and without that the
-    sheet that is open when the workbook is opened. Without cells the used range is meant.
+    A control selects its sheet, and a range or table also its cells. Without a control the title selects the sheet,
+    and without a title the workbook's active sheet is used. Without cells the used range is selected.
 
     Raises:
-        ToolError: If there is no such control, sheet or range, or the sheet and the control contradict each other.
+        ToolError: If the control, sheet or range does not exist, or the sheet and the control contradict each other.
     """
     title, wanted = sheet, cells
     if "!" in cells:
@@ -172,60 +175,62 @@ def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control
             wanted = wanted or str(control.detail["cells"])
     sheets = file.book.worksheets
     found = file.sheet(title) if title else next((each for each in sheets if each is file.book.active), sheets[0])
-    return Place(found, parse_cells(wanted) if wanted else used_range(found))
+    return SheetRange(found, parse_cells(wanted) if wanted else used_range(found))
 
 
 def sheet_of(file: ExcelFile, sheet: str, control_id: str, control_name: str) -> Worksheet:
-    """Find the sheet that a call names by its title, or by its control.
+    """Find a sheet by its title or its control.
 
     Raises:
-        ToolError: If there is none, or the title and the control contradict each other.
+        ToolError: If the sheet does not exist, or the title and the control contradict each other.
     """
     if not control_id:
         return file.sheet(sheet)
     control = find(file, control_id, control_name)
     if control.kind != "sheet" or sheet.casefold() not in {"", control.name.casefold()}:
-        msg = f"{control_id!r} is not the sheet that is meant"
+        msg = f"{control_id!r} is not a sheet, or its title is not {sheet!r}; observe the workbook again"
         raise ToolError(msg)
     return file.sheet(control.name)
 
 
 def parse_cells(text: str) -> CellRange:
-    """Read a range such as ``A1`` or ``A1:C10``.
+    """Parse a range such as ``A1`` or ``A1:C10``.
 
     Raises:
-        ToolError: If it is none, has no end, or ends beyond the last cell of a sheet.
+        ToolError: If the text is not a range, has no end, or ends beyond the last cell of a sheet.
     """
     try:
         bounds = [bound for bound in range_boundaries(text.replace("$", "").upper()) if bound is not None]
-        left, top, right, bottom = bounds  # whole rows and columns lack some
+        left, top, right, bottom = bounds  # whole rows and columns have fewer bounds
         if right > LAST_COLUMN or bottom > LAST_ROW:
             msg = f"{text!r} lies beyond {get_column_letter(LAST_COLUMN)}{LAST_ROW}, the last cell of a sheet"
             raise ToolError(msg)
         return CellRange(min_col=left, min_row=top, max_col=right, max_row=bottom)
     except (ValueError, TypeError):
-        msg = f"{text!r} is no range of cells; write it like A1:C10"
+        msg = f"{text!r} is not a range of cells; write it like A1:C10"
         raise ToolError(msg) from None
 
 
 def header_of(sheet: Worksheet, cells: CellRange) -> list[str]:
-    """Read the texts of the first row of a range; empty for empty cells."""
-    cells_ = sheet._cells  # does not make cells
+    """Return the texts of a range's first row."""
+    cells_ = sheet._cells  # the public way would create cells
     row = (cells_.get((cells.min_row, column)) for column in range(cells.min_col, cells.max_col + 1))
     return ["" if cell is None or cell.value is None else str(read_value(cell)) for cell in row]
 
 
 def column_of(sheet: Worksheet, cells: CellRange, name: str, *, header: bool) -> int:
-    """Find a column of a range by its header, else by its letter, else by its header in other capitals.
+    """Find a column of a range by its header or letter.
 
-    Returns its number on the sheet.
+    Returns:
+        The column's number on the sheet. A header takes precedence over a letter, and a letter over a header in other
+        capitals.
 
     Raises:
-        ToolError: If there is no such column, or two of that name.
+        ToolError: If there is no such column, or two with that header.
     """
     names = header_of(sheet, cells) if header else []
     if names.count(name) > 1:
-        msg = f"two columns are called {name!r}; name them by their letters"
+        msg = f"two columns are called {name!r}; use their letters"
         raise ToolError(msg)
     if name in names:
         return cells.min_col + names.index(name)
@@ -246,7 +251,7 @@ def column_of(sheet: Worksheet, cells: CellRange, name: str, *, header: bool) ->
 
 
 def chart_title(chart: Any) -> str:
-    """Read a chart's title; empty if it has none, or takes it from a cell."""
+    """Return a chart's own title; empty for one taken from a cell."""
     rich = chart.title.tx.rich if chart.title is not None and chart.title.tx is not None else None
     if rich is None:
         return ""
@@ -254,7 +259,7 @@ def chart_title(chart: Any) -> str:
 
 
 def tree(file: ExcelFile, name: str) -> Answer:
-    """Order the controls by sheets."""
+    """Arrange the controls in a tree, by sheets."""
     sheets: dict[str, list[JsonValue]] = {}
     top: list[JsonValue] = []
     for control in find_all(file):

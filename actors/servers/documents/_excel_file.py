@@ -1,4 +1,4 @@
-"""An Excel workbook in memory: its sheets, and the values of its cells as JSON."""
+"""An Excel workbook in memory, and its values as JSON."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._workspace import Snapshot
 
 LAST_ROW, LAST_COLUMN = 1_048_576, 16_384
-"""Of a sheet: Excel refuses a file that names a cell beyond them, and openpyxl writes columns up to ``ZZZ``."""
+"""The limits of a sheet. Excel refuses a file with a cell beyond them, but openpyxl writes columns up to ``ZZZ``."""
 _MAX_TEXT = 32_767
 _MAX_EXACT = 10**15
 _EPOCH = dt.datetime(1900, 3, 1)  # noqa: DTZ001 - a workbook's dates have no time zone
 
 
 class Date(BaseModel):
-    """A date, or a date with a time of day, to be written as one: text alone stays text."""
+    """A date, with or without a time; a text stays a text."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -45,16 +45,16 @@ class Date(BaseModel):
 
 
 Value: TypeAlias = str | bool | int | float | Date | None
-"""What a tool writes into a cell: a text beginning with ``=`` stays a text; None and the empty text empty it."""
+"""A value for a cell. A text beginning with ``=`` stays a text; None and the empty text empty the cell."""
 
 
 @dataclass
 class ExcelFile(_office.Edited):
-    """An opened workbook; nothing of it is kept open on disk."""
+    """A parsed workbook, with no open file."""
 
     book: Workbook
     lost: list[str]
-    """What writing it would lose, in words for people."""
+    """Content that writing the workbook would lose, as readable phrases."""
     _snapshot: Snapshot | None = None
     _results: Workbook | None = None
 
@@ -63,7 +63,7 @@ class ExcelFile(_office.Edited):
         """Parse a workbook.
 
         Raises:
-            ToolError: If it is damaged, protected with a password, or something else than its name says.
+            ToolError: If the workbook is damaged, protected with a password, or does not match its suffix.
         """
         parts = _office.parts(snapshot, max_bytes)
         book = _parse(snapshot)
@@ -83,7 +83,10 @@ class ExcelFile(_office.Edited):
         return cls(book, [])
 
     def to_bytes(self) -> bytes:
-        """Write the workbook to memory; whoever opens it next computes its formulas anew."""
+        """Return the workbook as the bytes of a file.
+
+        The next program that opens it recomputes its formulas.
+        """
         if self.book.calculation is None:
             self.book.calculation = CalcProperties()
         self.book.calculation.fullCalcOnLoad = True
@@ -92,11 +95,11 @@ class ExcelFile(_office.Edited):
         return out.getvalue()
 
     def not_writable(self) -> str:
-        """Say why the workbook must not be written; empty if it may."""
+        """Explain why the workbook must not be written; empty if it may."""
         return f"writing it would lose {', '.join(self.lost)}" if self.lost else ""
 
     def sheet(self, title: str) -> Worksheet:
-        """Find a sheet by its title, whatever its capitals; a chart sheet is none.
+        """Find a sheet with cells by its title, case-insensitively.
 
         Raises:
             ToolError: If there is no such sheet.
@@ -109,7 +112,7 @@ class ExcelFile(_office.Edited):
         raise ToolError(msg)
 
     def result(self, sheet: Worksheet, row: int, column: int) -> JsonValue:
-        """Read what a formula came to when the workbook was last computed; None if it never was."""
+        """Return a formula's last computed value; None if there is none."""
         if self._snapshot is None:
             return None
         if self._results is None:
@@ -118,27 +121,27 @@ class ExcelFile(_office.Edited):
 
 
 def _parse(snapshot: Snapshot, *, data_only: bool = False) -> Workbook:
-    """Parse a workbook; what openpyxl warns of goes to the host program's own warning filters.
+    """Parse a workbook; openpyxl's warnings pass through the host program's filters.
 
-    Python can only silence a warning for the whole process, which is not ours, and then one thread at a time would
-    have to parse. What matters of the warnings, `lost_by_openpyxl` finds by itself.
+    Python can silence a warning only for the whole process, which belongs to the host program, and then only one
+    thread at a time could parse. `lost_by_openpyxl` detects the losses that the warnings are about.
     """
     try:
         return openpyxl.load_workbook(io.BytesIO(snapshot.data), data_only=data_only, rich_text=True)
-    except Warning as warning:  # a filter of the host program's makes an error of it
-        msg = f"{snapshot.document!r} can't be opened: a warning counts as an error in this program: {warning}"
+    except Warning as warning:  # a filter of the host program turned it into an error
+        msg = f"{snapshot.document!r} can't be opened: this program treats warnings as errors: {warning}"
         raise ToolError(msg) from warning
     except Exception as error:
         raise _office.damaged(snapshot.document, error) from error
 
 
 def is_formula(cell: Cell | MergedCell) -> bool:
-    """Tell whether a cell is computed."""
+    """Return whether a cell holds a formula."""
     return cell.data_type == "f"
 
 
 def formula_text(cell: Cell | MergedCell) -> str:
-    """Read a formula, with its ``=``; array formulas in braces, as Excel shows them."""
+    """Return a formula with its ``=``; array formulas in braces, like Excel."""
     value = cell.value
     if isinstance(value, ArrayFormula):
         return f"{{{value.text}}}"
@@ -148,7 +151,10 @@ def formula_text(cell: Cell | MergedCell) -> str:
 
 
 def read_value(cell: Cell | MergedCell) -> JsonValue:
-    """Read a cell as JSON: dates as ISO 8601, spans of time as hours:minutes:seconds; None for an empty one."""
+    """Return a cell's value as JSON; None for an empty cell.
+
+    Dates are in ISO 8601, durations are hours:minutes:seconds.
+    """
     value = cell.value
     if value is None or isinstance(value, (bool, int, str)):
         return value if not isinstance(value, str) else str(value)
@@ -166,15 +172,17 @@ def read_value(cell: Cell | MergedCell) -> JsonValue:
 
 
 def is_date(cell: Cell | MergedCell) -> bool:
-    """Tell whether a cell holds a date or a time."""
+    """Return whether a cell holds a date, a time or a duration."""
     return isinstance(cell.value, (dt.date, dt.time, dt.timedelta))
 
 
 def write_value(cell: Cell | MergedCell, value: Value) -> None:
-    """Write a value as what it is: a text never becomes a formula, an error or a date.
+    """Write a value with its type.
+
+    A text never becomes a formula, an error or a date.
 
     Raises:
-        ToolError: If a workbook can't hold it, or the cell is the inside of a merged one.
+        ToolError: If a workbook can't hold the value, or the cell lies within a merged one.
     """
     if isinstance(cell, MergedCell):
         if value is None or value == "":

@@ -1,4 +1,4 @@
-"""Formulas: which are accepted, and how they fill a range."""
+"""Formulas: check them, and fill ranges with them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _NEWER = frozenset(
         "XOR",
     ],
 )
-"""Functions that came after the file format; in a file their names begin with ``_xlfn.``, which people never write."""
+"""Functions newer than the file format; in a file their names have the prefix ``_xlfn.``, which Excel hides."""
 _WITHOUT_PREFIX = frozenset({"AGGREGATE"})
 _OUTWARD = frozenset(
     [
@@ -86,48 +86,50 @@ _OUTWARD = frozenset(
         "CUBERANKEDMEMBER",
     ],
 )
-"""Functions that reach out of the workbook."""
-_CELL = re.compile(r"(?P<column>[A-Za-z]{1,3})?(?P<row>[0-9]{1,8})?")  # or a whole column, or a whole row
+"""Functions that access data outside the workbook."""
+_CELL = re.compile(r"(?P<column>[A-Za-z]{1,3})?(?P<row>[0-9]{1,8})?")  # also a whole column or row
 _OPENING, _CLOSING = Token.OPEN, Token.CLOSE
 
 
 def checked(formula: str) -> str:
-    """Check a formula as people write it in English, and write it as a file holds it.
+    """Check an English formula, and return it in the file's notation.
 
     Raises:
-        ToolError: If it does not begin with ``=``, is malformed, uses an unknown function, or reaches out of the
-            workbook (other files, programs, the network).
+        ToolError: If the formula does not begin with ``=``, is malformed, uses an unknown function, or accesses data
+            outside the workbook (other files, programs, the network).
     """
     text = formula.strip()
     if not text.startswith("=") or not text[1:].strip() or len(text) > _MAX_LENGTH:
-        msg = f"a formula begins with = and has at most {_MAX_LENGTH} characters; {short(text, 40)!r} is none"
+        msg = f"a formula begins with = and has at most {_MAX_LENGTH} characters; {short(text, 40)!r} is not one"
         raise ToolError(msg)
     try:
         tokens: Any = Tokenizer(text)
     except (TokenizerError, IndexError) as error:
-        msg = f"{text!r} is no formula: {error}"
+        msg = f"{text!r} is not a formula: {error}"
         raise ToolError(msg) from error
     depth = 0
     for token in tokens.items:
         depth += (token.subtype == _OPENING) - (token.subtype == _CLOSING)
         if token.type == Token.SEP and token.subtype == Token.ROW and "{" not in text:
-            msg = f"{text!r} is no formula: arguments are separated by commas"
+            msg = f"{text!r} is not a formula: arguments are separated by commas"
             raise ToolError(msg)
         if token.type == Token.FUNC and token.subtype == _OPENING:
             token.value = _function(token.value, text)
         elif token.type == Token.OPERAND and token.subtype == Token.RANGE:
             _check_reference(token.value, text)
     if depth or not tokens.items:
-        msg = f"{text!r} is no formula: its parentheses do not match"
+        msg = f"{text!r} is not a formula: its parentheses do not match"
         raise ToolError(msg)
     return str(tokens.render())
 
 
 def fill(sheet: Worksheet, cells: CellRange, formula: str) -> None:
-    """Write a formula into the top left cell, and into the others with its relative references moved, as Excel fills.
+    """Fill a range with a formula, moving relative references like Excel.
+
+    The formula is written for the top left cell.
 
     Raises:
-        ToolError: If a cell is the inside of a merged one, or a reference would leave the sheet.
+        ToolError: If a cell lies within a merged one, or a reference would leave the sheet.
     """
     origin = sheet.cell(cells.min_row, cells.min_col).coordinate
     furthest = filled(formula, cells)
@@ -144,7 +146,7 @@ def fill(sheet: Worksheet, cells: CellRange, formula: str) -> None:
 
 
 def filled(formula: str, cells: CellRange) -> str:
-    """Give what a formula of the top left cell becomes in the last one of a range.
+    """Translate a formula from a range's first cell to its last.
 
     Raises:
         ToolError: If a reference would leave the sheet.
@@ -165,19 +167,19 @@ def _function(opening: str, formula: str) -> str:
     name = opening.rstrip("(").upper()
     plain = name.removeprefix("_XLFN.")
     if plain in _OUTWARD:
-        msg = f"{plain} reaches out of the workbook and is refused"
+        msg = f"{plain} is refused: it accesses data outside the workbook"
         raise ToolError(msg)
     if plain in _NEWER:
         return f"{plain}(" if plain in _WITHOUT_PREFIX else f"_xlfn.{plain}("
     if plain and plain not in FORMULAE:
-        msg = f"{formula!r} is refused: {plain!r} is no function that can be written; use English names"
+        msg = f"{formula!r} is refused: {plain!r} is not a known function; use English names"
         raise ToolError(msg)
     return f"{plain}("
 
 
 def _check_reference(text: str, formula: str) -> None:
     if "|" in text or ("[" in text.partition("!")[0] and "!" in text):
-        msg = f"{formula!r} is refused: {text!r} reaches out of the workbook"
+        msg = f"{formula!r} is refused: {text!r} is outside the workbook"
         raise ToolError(msg)
     ends = text.rpartition("!")[2].replace("$", "").split(":")
     for end in ends:
@@ -186,5 +188,5 @@ def _check_reference(text: str, formula: str) -> None:
             continue
         column, row = column_index_from_string(match["column"] or "A"), int(match["row"] or 1)
         if column > LAST_COLUMN or not 1 <= row <= LAST_ROW:
-            msg = f"{formula!r} refers to {end}, which no sheet has"
+            msg = f"{formula!r} refers to {end}, which lies beyond the last cell of a sheet"
             raise ToolError(msg)

@@ -1,4 +1,4 @@
-"""Moving cells: sorting the rows of a range, and putting its columns in another order."""
+"""Moves of cells: sorting the rows of a range, reordering its columns."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from openpyxl.worksheet.cell_range import CellRange
 from pydantic import BaseModel, ConfigDict, Field
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_controls import Place, column_of
+from callboard.actors.servers.documents._excel_controls import SheetRange, column_of
 from callboard.actors.servers.documents._excel_file import ExcelFile, is_formula
-from callboard.actors.servers.documents._excel_references import holders, overlapping
+from callboard.actors.servers.documents._excel_references import all_formulas, overlapping
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
 
 MAX_CELLS = 200_000
-"""The largest range that is moved about."""
+"""The largest number of cells that a call moves."""
 
 
 class SortKey(BaseModel):
@@ -35,7 +35,7 @@ class SortKey(BaseModel):
 
 @dataclass
 class _Content:
-    """What moves with a cell."""
+    """The content and format that move with a cell."""
 
     origin: str
     value: Any
@@ -45,11 +45,11 @@ class _Content:
     comment: Any
 
 
-def sort_rows(file: ExcelFile, place: Place, keys: list[SortKey], *, header: bool) -> int:
-    """Sort rows as Excel does: numbers and dates, texts whatever their capitals, false, true, errors, empty cells last.
+def sort_rows(file: ExcelFile, place: SheetRange, keys: list[SortKey], *, header: bool) -> int:
+    """Sort rows in Excel's order, and return their number.
 
-    Rows that compare equal keep their order. Formulas move as in Excel: relative references go with their row.
-    Returns how many rows were sorted.
+    The order is numbers and dates, texts (case-insensitively), false, true, errors, empty cells. The sort is stable.
+    Formulas move as in Excel: relative references move with their row.
 
     Raises:
         ToolError: If a column is missing, the range has merged cells, or a formula to sort by was never computed.
@@ -58,7 +58,7 @@ def sort_rows(file: ExcelFile, place: Place, keys: list[SortKey], *, header: boo
     check_movable(sheet, cells)
     columns = [(column_of(sheet, cells, key.column, header=header), key.descending) for key in keys]
     first = cells.min_row + header
-    # a table's rows of totals stay at its end
+    # a table's totals rows stay at its end
     totals = next((table.totalsRowCount or 0 for table in sheet.tables.values() if table.ref == cells.coord), 0)
     rows = list(range(first, cells.max_row + 1 - totals))
     for column, descending in reversed(columns):
@@ -75,14 +75,17 @@ def sort_rows(file: ExcelFile, place: Place, keys: list[SortKey], *, header: boo
     return len(rows)
 
 
-def reorder(file: ExcelFile, place: Place, order: list[str], *, header: bool) -> list[str]:
-    """Put the columns of a range in an order; columns that are not named follow as they stood.
+def reorder(file: ExcelFile, place: SheetRange, order: list[str], *, header: bool) -> list[str]:
+    """Reorder the columns of a range.
 
-    Returns the letters where the columns stood before, in their new order.
+    Columns that are not named follow in their order.
+
+    Returns:
+        The columns' former letters, in the new order.
 
     Raises:
         ToolError: If a column is missing or named twice, the range has merged cells, or a formula, name or chart
-            refers to a column that would move: it would then mean another one.
+            refers to a column that would move: the reference would then select another column.
     """
     sheet, cells = place.sheet, place.need()
     check_movable(sheet, cells)
@@ -108,10 +111,10 @@ def reorder(file: ExcelFile, place: Place, order: list[str], *, header: bool) ->
 
 
 def check_movable(sheet: Worksheet, cells: CellRange) -> None:
-    """Refuse ranges whose cells can't be moved one by one.
+    """Refuse a range whose cells can't be moved one by one.
 
     Raises:
-        ToolError: If it is too large, or has merged cells or array formulas.
+        ToolError: If the range is too large, or has merged cells, array formulas or data tables.
     """
     if cells.size["rows"] * cells.size["columns"] > MAX_CELLS:
         msg = f"{cells.coord} has more than {MAX_CELLS} cells; name a smaller range"
@@ -129,7 +132,7 @@ def check_movable(sheet: Worksheet, cells: CellRange) -> None:
 
 
 def _rank(file: ExcelFile, sheet: Worksheet, row: int, column: int) -> tuple[int, float, str] | None:
-    """Give a cell its place in Excel's order; None for an empty one."""
+    """Return a cell's sort key in Excel's order; None if empty."""
     cell = sheet.cell(row, column)
     value: Any = cell.value
     if is_formula(cell):
@@ -148,7 +151,7 @@ def _rank(file: ExcelFile, sheet: Worksheet, row: int, column: int) -> tuple[int
 
 
 def _as_number(value: object) -> float | None:
-    """Count numbers as they are, dates and times in days; None for all else."""
+    """Convert numbers, and times in days; None for other values."""
     day = dt.timedelta(days=1)
     if isinstance(value, (int, float)):
         return float(value)
@@ -166,7 +169,10 @@ def _take(sheet: Worksheet, row: int, column: int) -> _Content:
 
 
 def _put(sheet: Worksheet, row: int, column: int, content: _Content) -> None:
-    """Write what moves into a cell as it was; setting ``value`` would guess its type anew."""
+    """Write moved content into a cell unchanged.
+
+    Setting ``value`` would make openpyxl infer its type again.
+    """
     cell: Any = sheet.cell(row, column)
     value = content.value
     if content.data_type == "f":
@@ -182,16 +188,16 @@ def _put(sheet: Worksheet, row: int, column: int, content: _Content) -> None:
 
 
 def _check_references(file: ExcelFile, sheet: Worksheet, cells: CellRange, moving: list[int]) -> None:
-    for holder in holders(file):
+    for reference in all_formulas(file):
         for column in moving:
             strip = CellRange(min_col=column, max_col=column, min_row=cells.min_row, max_row=cells.max_row)
-            for text in overlapping(holder, sheet.title, strip):
+            for text in overlapping(reference, sheet.title, strip):
                 letter = get_column_letter(column)
                 own = {f"{sheet.title}!{letter}{row}" for row in range(cells.min_row, cells.max_row + 1)}
                 within = all(end.rstrip("0123456789") == letter for end in text.rpartition("!")[2].split(":"))
-                if holder.where in own and within:
+                if reference.where in own and within:
                     continue
-                msg = f"{holder.where} refers to {text}, which would move; change it first, or leave column {letter}"
+                msg = f"{reference.where} refers to {text}, which would move; change it first, or leave column {letter}"
                 raise ToolError(msg)
 
 
@@ -200,7 +206,7 @@ def _reorder_tables(sheet: Worksheet, cells: CellRange, new: list[int]) -> None:
         if cells.isdisjoint(CellRange(table.ref)):
             continue
         if table.ref != cells.coord:
-            msg = f"the table {table.displayName} covers {table.ref}; name exactly its cells to reorder its columns"
+            msg = f"the table {table.displayName} covers {table.ref}; give exactly its cells to reorder its columns"
             raise ToolError(msg)
         columns = list(table.tableColumns)
         table.tableColumns = [columns[old - cells.min_col] for old in new]

@@ -1,4 +1,4 @@
-"""What formulas, names and charts refer to, and how that changes when sheets are renamed or columns move."""
+"""Find references in formulas, names and charts, and rename their sheets."""
 
 from __future__ import annotations
 
@@ -22,60 +22,60 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Holder:
-    """A place in a workbook where a formula or a reference stands."""
+class BookFormula:
+    """A formula or reference, its position, and a setter."""
 
     where: str
-    """For people: ``Sheet1!B2``, ``the name Total``, ``the chart Sales``."""
+    """A readable position: ``Sheet1!B2``, ``the name Total``, ``a chart on Sales``."""
     sheet: str
-    """The sheet that references without a sheet mean."""
+    """The sheet of references without a sheet's title."""
     formula: str
     """Without ``=``."""
     write: Callable[[str], None]
 
 
-def holders(file: ExcelFile) -> Iterator[Holder]:
-    """Go through all formulas and references of a workbook."""
+def all_formulas(file: ExcelFile) -> Iterator[BookFormula]:
+    """Yield all formulas and references of a workbook."""
     for sheet in file.book.worksheets:
         yield from _of_cells(sheet)
         yield from _of_rules(sheet)
         for name, defined in sheet.defined_names.items():
-            yield Holder(f"the name {name}", sheet.title, defined.attr_text or "", _setter(defined, "attr_text"))
+            yield BookFormula(f"the name {name}", sheet.title, defined.attr_text or "", _setter(defined, "attr_text"))
     for name, defined in file.book.defined_names.items():
-        yield Holder(f"the name {name}", "", defined.attr_text or "", _setter(defined, "attr_text"))
+        yield BookFormula(f"the name {name}", "", defined.attr_text or "", _setter(defined, "attr_text"))
     yield from _of_charts(file)
 
 
-def _of_cells(sheet: Worksheet) -> Iterator[Holder]:
-    for cell in list(sheet._cells.values()):  # does not make cells
+def _of_cells(sheet: Worksheet) -> Iterator[BookFormula]:
+    for cell in list(sheet._cells.values()):  # the public way would create cells
         where = f"{sheet.title}!{cell.coordinate}"
         if cell.data_type == "f" and isinstance(cell.value, ArrayFormula):
-            yield Holder(where, sheet.title, (cell.value.text or "=")[1:], _setter(cell.value, "text", "="))
+            yield BookFormula(where, sheet.title, (cell.value.text or "=")[1:], _setter(cell.value, "text", "="))
         elif cell.data_type == "f" and isinstance(cell.value, str):
-            yield Holder(where, sheet.title, cell.value[1:], _setter(cell, "value", "="))
+            yield BookFormula(where, sheet.title, cell.value[1:], _setter(cell, "value", "="))
 
 
-def _of_rules(sheet: Worksheet) -> Iterator[Holder]:
+def _of_rules(sheet: Worksheet) -> Iterator[BookFormula]:
     title = sheet.title
     for validation in sheet.data_validations.dataValidation:
         for side in ("formula1", "formula2"):
             if getattr(validation, side):
                 where = f"a validation on {title}"
-                yield Holder(where, title, str(getattr(validation, side)), _setter(validation, side))
+                yield BookFormula(where, title, str(getattr(validation, side)), _setter(validation, side))
     for formats in sheet.conditional_formatting:
         for rule in formats.rules:
             for index, formula in enumerate(rule.formula):
-                yield Holder(f"a conditional format on {title}", title, formula, _item_setter(rule.formula, index))
+                yield BookFormula(f"a conditional format on {title}", title, formula, _item_setter(rule.formula, index))
 
 
-def _of_charts(file: ExcelFile) -> Iterator[Holder]:
+def _of_charts(file: ExcelFile) -> Iterator[BookFormula]:
     for sheet in file.book._sheets:  # type: ignore[attr-defined]  # with chart sheets
         for chart in sheet._charts:
             for part in chart._charts:
                 for series in part.series:
                     for reference in _of_series(series):
                         where = f"a chart on {sheet.title}"
-                        yield Holder(where, sheet.title, reference.f, _setter(reference, "f"))
+                        yield BookFormula(where, sheet.title, reference.f, _setter(reference, "f"))
 
 
 def _of_series(series: object) -> Iterator[Any]:
@@ -88,7 +88,10 @@ def _of_series(series: object) -> Iterator[Any]:
 
 
 def ranges(formula: str) -> Iterator[tuple[Token, str, str]]:
-    """Go through the references of a formula: the token, its sheet (empty for its own), and the cells or name."""
+    """Yield the references of a formula.
+
+    Each is a token, the sheet's title (empty for the formula's own sheet), and the cells or the name.
+    """
     tokenizer = Tokenizer(f"={formula}")
     for token in tokenizer.items:
         if token.type == Token.OPERAND and token.subtype == Token.RANGE:
@@ -97,7 +100,7 @@ def ranges(formula: str) -> Iterator[tuple[Token, str, str]]:
 
 
 def renamed(formula: str, old: str, new: str) -> str:
-    """Write a formula with a sheet's new title."""
+    """Replace a sheet's title in a formula."""
     tokenizer: Any = Tokenizer(f"={formula}")
     for token in tokenizer.items:
         if token.type == Token.OPERAND and token.subtype == Token.RANGE:
@@ -108,15 +111,18 @@ def renamed(formula: str, old: str, new: str) -> str:
 
 
 def mentions(formula: str, title: str) -> bool:
-    """Tell whether a formula refers to a sheet by its title, also as one end of several sheets."""
+    """Return whether a formula refers to a sheet.
+
+    The ends of a span of sheets count, those between do not.
+    """
     titles = title.casefold()
     return any(titles in sheet.casefold().split(":") for _, sheet, _ in ranges(formula) if sheet)
 
 
-def overlapping(holder: Holder, title: str, cells: CellRange) -> Iterator[str]:
-    """Go through those references of a formula that touch some cells of a sheet."""
-    for _, sheet, text in ranges(holder.formula):
-        if (sheet or holder.sheet).casefold() != title.casefold():
+def overlapping(reference: BookFormula, title: str, cells: CellRange) -> Iterator[str]:
+    """Yield the references of a formula that overlap a range."""
+    for _, sheet, text in ranges(reference.formula):
+        if (sheet or reference.sheet).casefold() != title.casefold():
             continue
         try:
             left, top, right, bottom = range_boundaries(text.replace("$", ""))

@@ -1,4 +1,4 @@
-"""Which sheets and cells a call touches, whichever way it names them, and how they compare with a rule's pattern."""
+"""Find the cells a call touches, and compare policy patterns with them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from callboard.actors.servers.documents._excel_cells import spread, start_of
 from callboard.actors.servers.documents._excel_controls import parse_cells, place, sheet_of
 from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_formulas import checked, filled
-from callboard.actors.servers.documents._excel_references import holders, mentions, ranges
+from callboard.actors.servers.documents._excel_references import all_formulas, mentions, ranges
 from callboard.actors.servers.documents._tables import width_of
 from callboard.config import fits
 from callboard.messages import Coverage
@@ -29,49 +29,49 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._excel_file import ExcelFile
 
 _INDIRECT = re.compile(r"\b(?:INDIRECT|OFFSET)\s*\(", re.IGNORECASE)
-"""Functions that read what their references don't name."""
+"""Functions that read cells beyond those that they name."""
 _AREA = re.compile(r"([A-Z]{1,3})?([0-9]{1,7})?(?::([A-Z]{1,3})?([0-9]{1,7})?)?", re.IGNORECASE)
-_LOOKED_AT = 2600
-"""How many cells an expression that names no area is held against, one by one."""
+_MAX_COMPARED = 2600
+"""The largest number of cells that are compared one by one with a pattern that names no area."""
 
 
 @dataclass(frozen=True)
-class Touched:
-    """A sheet, and the cells of it that are meant; None for all of it."""
+class TouchedCells:
+    """A sheet and its touched cells; None for the whole sheet."""
 
     sheet: Worksheet
     cells: CellRange | None = None
 
     @property
     def resource(self) -> str:
-        """Its name for the policy's rules."""
+        """The name of the sheet or range in policy rules."""
         return f"range:{self.sheet.title}!{self.cells.coord}" if self.cells else f"sheet:{self.sheet.title}"
 
 
-def touched(file: ExcelFile, arguments: Mapping[str, Any]) -> Touched | None:
-    """Find the sheet and the cells that a call means; None for a call that means none.
+def touched(file: ExcelFile, arguments: Mapping[str, Any]) -> TouchedCells | None:
+    """Find the sheet and the cells that a call touches, if any.
 
     Raises:
-        ToolError: If there is no such sheet, control or range.
+        ToolError: If the sheet, control or range does not exist.
     """
     if "sheet" not in arguments:
         return None
     named = (arguments["sheet"], arguments["control_id"], arguments["control_name"])
     if "cells" in arguments:
         found = place(file, named[0], arguments["cells"], *named[1:])
-        return Touched(found.sheet, found.cells)
+        return TouchedCells(found.sheet, found.cells)
     if "cell" in arguments:
         rows = arguments.get("values") or [arguments.get("header", []), *arguments.get("rows", [])]
         found = start_of(file, named[0], arguments["cell"], *named[1:])
-        return Touched(found.sheet, spread(found, len(rows), width_of(rows)))
-    return Touched(sheet_of(file, *named))
+        return TouchedCells(found.sheet, spread(found, len(rows), width_of(rows)))
+    return TouchedCells(sheet_of(file, *named))
 
 
 def canonical(file: ExcelFile, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Write the sheet that a call means by its title, and its cells like ``A1:C3``.
+    """Make the sheet and the cells, like ``A1:C3``, explicit in the arguments.
 
     Raises:
-        ToolError: If there is no such sheet, control or range.
+        ToolError: If the sheet, control or range does not exist.
     """
     written = dict(arguments)
     found = touched(file, arguments)
@@ -88,10 +88,10 @@ def canonical(file: ExcelFile, arguments: Mapping[str, JsonValue]) -> dict[str, 
 
 
 def resources(file: ExcelFile, tool: str, arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Name the sheets and ranges that a call touches, those that its formula reads included.
+    """Name the sheets and ranges that a call and its formula touch.
 
     Raises:
-        ToolError: If there is no such sheet, control or range.
+        ToolError: If the sheet, control or range does not exist.
     """
     found = touched(file, arguments)
     if found is None:
@@ -100,10 +100,12 @@ def resources(file: ExcelFile, tool: str, arguments: Mapping[str, Any]) -> Itera
     yield found.resource
     if tool == "rename_sheet":
         yield f"sheet:{arguments['title']}"
-        followers = (holder.sheet for holder in holders(file) if mentions(holder.formula, found.sheet.title))
+        followers = (
+            reference.sheet for reference in all_formulas(file) if mentions(reference.formula, found.sheet.title)
+        )
         yield from (f"sheet:{title}" for title in followers if title)
     if anchor := arguments.get("anchor"):
-        yield Touched(found.sheet, parse_cells(anchor)).resource
+        yield TouchedCells(found.sheet, parse_cells(anchor)).resource
     if formula := arguments.get("formula"):
         yield from _read_by(file, found, str(formula))
 
@@ -112,15 +114,18 @@ def _titles(file: ExcelFile) -> list[str]:
     return [sheet.title for sheet in file.book._sheets]  # type: ignore[attr-defined]  # with chart sheets
 
 
-def _read_by(file: ExcelFile, found: Touched, formula: str) -> Iterator[str]:
-    """Name what a formula reads when it fills some cells: ranges, and sheets where the ranges can't be told."""
+def _read_by(file: ExcelFile, found: TouchedCells, formula: str) -> Iterator[str]:
+    """Name the ranges that a filled formula reads.
+
+    A reference whose range is unknown counts as its whole sheet.
+    """
     if found.cells is None:
         return
     text = checked(formula)
     if _INDIRECT.search(text):
         yield UNKNOWN
     for (_, sheet, first), (_, _, last) in zip(ranges(text[1:]), ranges(filled(text, found.cells)[1:]), strict=True):
-        if ":" in sheet:  # from one sheet to another one: those between count too
+        if ":" in sheet:  # a span of sheets: those between count too
             yield from (f"sheet:{title}" for title in _titles(file))
             continue
         try:
@@ -133,7 +138,12 @@ def _read_by(file: ExcelFile, found: Touched, formula: str) -> Iterator[str]:
 
 
 def _named(file: ExcelFile, own: Worksheet, sheet: str, name: str, seen: frozenset[str]) -> Iterator[str]:
-    """Name the sheets that whole rows, a table or a defined name mean in a formula, names of names included."""
+    """Name the sheets of a reference that is not a range.
+
+    The reference is whole rows, a table or a defined name.
+
+    Names that refer to other names are followed.
+    """
     wanted = name.partition("[")[0].casefold()
     if sheet or _area(name) is not None:
         yield f"sheet:{_title(file, sheet) or own.title}"
@@ -142,39 +152,44 @@ def _named(file: ExcelFile, own: Worksheet, sheet: str, name: str, seen: frozens
             yield f"sheet:{other.title}"
             return
     found = [
-        (holder, str(defined.attr_text or ""))
-        for holder, names in _names_of(file, own)
+        (owner, str(defined.attr_text or ""))
+        for owner, names in _names_of(file, own)
         for known, defined in names.items()
         if known.casefold() == wanted
     ]
-    for holder, text in found if wanted not in seen else ():
+    for owner, text in found if wanted not in seen else ():
         if _INDIRECT.search(text):
             yield UNKNOWN
         for _, inner_sheet, inner in ranges(text):
             if inner_sheet:
                 yield from (f"sheet:{title}" for title in _titles(file) if mentions(text, title))
             else:
-                yield from _named(file, holder, "", inner, seen | {wanted})
+                yield from _named(file, owner, "", inner, seen | {wanted})
     if not found and not sheet and _area(name) is None:
         yield UNKNOWN
 
 
 def _names_of(file: ExcelFile, own: Worksheet) -> Iterator[tuple[Worksheet, Mapping[str, Any]]]:
-    """Give all defined names with the sheet that references without one mean: those of a sheet may hide the book's."""
+    """Yield all defined names, with the sheet of references without a title.
+
+    A sheet's names may shadow those of the workbook.
+    """
     yield own, file.book.defined_names
     for sheet in file.book.worksheets:
         yield sheet, sheet.defined_names
 
 
 def _title(file: ExcelFile, sheet: str) -> str:
-    """Give a sheet's title as the workbook writes it."""
+    """Return a sheet's title in the workbook's spelling."""
     return next((title for title in _titles(file) if title.casefold() == sheet.casefold()), sheet)
 
 
 def coverage(pattern: str, resource: str) -> Coverage:
-    """Compare a pattern for sheets and ranges with one of them; titles are the same in capitals and small letters.
+    """Compare a pattern for sheets and ranges with a resource.
 
-    Where nobody can tell which cells a pattern means, it is taken for a part of what is touched.
+    Titles are case-insensitive.
+
+    A pattern whose cells are unknown counts as covering a part of the resource.
     """
     kind, _, name = resource.partition(":")
     title, _, cells = name.rpartition("!") if kind == "range" else (name, "", "")
@@ -191,7 +206,7 @@ def coverage(pattern: str, resource: str) -> Coverage:
         return Coverage.ALL
     area = parse_cells(cells) if cells else CellRange("A1:Z100")
     places = itertools.product(range(area.min_row, area.max_row + 1), range(area.min_col, area.max_col + 1))
-    first = itertools.islice(places, _LOOKED_AT)  # of a large range, and of a whole sheet, a part
+    first = itertools.islice(places, _MAX_COMPARED)  # only a part of a large range or a whole sheet
     single = (f"range:{title}!{get_column_letter(column)}{row}" for row, column in first)
     touched_in_part = any(fits(pattern, text) for each in single for text in (each, each.casefold()))
     return Coverage.PART if touched_in_part else Coverage.NONE
@@ -202,14 +217,12 @@ def _unquoted(title: str) -> str:
 
 
 def _of_cells(wanted: str, cells: str) -> Coverage:
-    """Compare the cells of a pattern with those of a range; it has none if all of a sheet is meant."""
+    """Compare a pattern's cells with a range; empty for a whole sheet."""
     if wanted == "*":
         return Coverage.ALL
     areas = [_area(part) for part in wanted.split(",")]
     one = bool(cells) and ":" not in cells
-    if any(
-        area is None for area in areas
-    ):  # a glob: it fits the text of one cell, and nobody can tell which larger areas it means
+    if any(area is None for area in areas):  # a glob matches the text of one cell; its larger areas are unknown
         globbed = set(wanted) & set("*?[")
         found = Coverage.ALL if fits(wanted, cells.casefold()) else Coverage.NONE
         return found if one and globbed else Coverage.PART
@@ -222,7 +235,7 @@ def _of_cells(wanted: str, cells: str) -> Coverage:
 
 
 def _area(text: str) -> CellRange | None:
-    """Read cells as people write them: ``b2``, ``A1:C3``, whole columns and rows like ``B:D`` and ``1:3``."""
+    """Parse cells like ``b2`` or ``A1:C3``, or whole lines like ``B:D``."""
     match = _AREA.fullmatch(text.strip().replace("$", ""))
     if match is None:
         return None

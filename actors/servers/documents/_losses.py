@@ -1,12 +1,15 @@
-"""What a document holds that would be lost if its library wrote it; such a document is read, never written.
+"""Content that a document would lose if its library wrote it.
 
-openpyxl builds a workbook anew from what it understood when it read it, and drops the rest without an error. So
-what it keeps is listed here (from the reader and writer of openpyxl 3.1.5), and all else counts as lost. Left out of
-the count, because nothing a person made is in it: calculation chains, printer settings, thumbnails, ignored-error
-marks, phonetic guides, sort marks, and the size and fonts of a note's box (its text and author are kept).
+A document with such content is read, but never written.
 
-python-docx writes back every part that it can reach, understood or not. It loses what no relationship leads to, and
-a digital signature would no longer fit.
+openpyxl rebuilds a workbook from the parts that it understood, and drops the rest without an error. This module
+lists the content that it keeps (from the reader and writer of openpyxl 3.1.5); everything else counts as lost. Some
+lost content does not count, because no person made it: calculation chains, printer settings, thumbnails,
+ignored-error marks, phonetic guides, sort marks, and the size and fonts of a note's box (its text and author are
+kept).
+
+python-docx writes back every part that it can reach, understood or not. It loses parts without a relationship, and
+it invalidates digital signatures.
 """
 
 from __future__ import annotations
@@ -116,7 +119,10 @@ _NOTE = re.compile(rb'ObjectType="(?!Note")')
 
 
 def lost_by_openpyxl(parts: dict[str, bytes]) -> list[str]:
-    """Name what openpyxl would lose of a workbook, in words for people, sorted; empty if it keeps everything.
+    """List the content of a workbook that openpyxl would lose.
+
+    Returns:
+        Readable phrases, sorted; empty if openpyxl keeps everything.
 
     Raises:
         xml.etree.ElementTree.ParseError: If a part can't be parsed.
@@ -137,11 +143,14 @@ def lost_by_openpyxl(parts: dict[str, bytes]) -> list[str]:
 
 
 def lost_by_docx(parts: dict[str, bytes], reached: Iterable[str]) -> list[str]:
-    """Name what python-docx would lose of a document, in words for people, sorted; empty if it keeps everything.
+    """List the content of a document that python-docx would lose.
 
     Args:
         parts: The document's parts.
         reached: The names of the parts that python-docx found by following relationships.
+
+    Returns:
+        Readable phrases, sorted; empty if python-docx keeps everything.
     """
     names = {name for name in parts if name != "[Content_Types].xml" and not name.endswith(".rels")}
     lost = {f"the part {name}" for name in names - set(reached)}
@@ -186,7 +195,7 @@ def _lost_of_drawing(data: bytes) -> Iterator[str]:
 
 
 def _chart_survives(data: bytes) -> bool:
-    """Tell whether openpyxl, having read a chart, writes the same elements again."""
+    """Return whether openpyxl writes the same elements that it read."""
     tree: Any = fromstring(data)
     read: Any = read_chart
     try:
@@ -197,7 +206,7 @@ def _chart_survives(data: bytes) -> bool:
 
 
 def _shape(element: ET.Element) -> tuple[object, ...]:
-    """Reduce an element to what counts: prefixes and white space between elements do not."""
+    """Make an element comparable, ignoring prefixes and white space between elements."""
     inner = tuple(_shape(child) for child in element)
     text = "" if inner else element.text or ""
     return (element.tag, tuple(sorted(element.attrib.items())), text, inner)
@@ -208,4 +217,4 @@ def _local(element: ET.Element) -> str:
 
 
 def _parse(data: bytes) -> ET.Element:
-    return ET.fromstring(data)  # noqa: S314 - parts that declare entities were refused before
+    return ET.fromstring(data)  # noqa: S314 - `_office.parts` refuses entities

@@ -1,4 +1,4 @@
-"""What both kinds of document have in common: what is checked before one is parsed, and what an edit answers."""
+"""Checks before parsing an Office document, and an edit's answer."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _MAX_PARTS = 10_000
 _UNPACKED = 5
-"""How many times the largest allowed file its unpacked parts may take."""
+"""Limit for the unpacked parts together, as a multiple of the largest allowed file."""
 _ENTITIES = tuple(
     word.encode(coding) for word in ("<!DOCTYPE", "<!ENTITY") for coding in ("ascii", "utf-16-le", "utf-16-be")
 )
 _XML = (".xml", ".rels", ".vml")
 _DECLARED = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([^\"'>]+)")
 _CODINGS = frozenset({b"utf-8", b"utf8", b"utf-16", b"us-ascii", b"ascii", b"iso-8859-1", b"windows-1252"})
-"""In these `_ENTITIES` would be found. In others, such as UTF-32 and UTF-7, a parser reads what we don't see."""
+"""Encodings in which `_ENTITIES` are found. In others, such as UTF-32 and UTF-7, only the parser would see them."""
 _STRICT = b"purl.oclc.org/ooxml/"
 _MAIN = {"word": "word/document.xml", "excel": "xl/workbook.xml"}
 _MAIN_TYPES = {"word": (b"wordprocessingml.",), "excel": (b"spreadsheetml.", b"ms-excel.")}
@@ -39,10 +39,10 @@ class Edited:
     """An opened document that an edit changes."""
 
     answer: dict[str, JsonValue] | None = field(default=None, init=False)
-    """What the edit answers; it is noted before the file is replaced, so that a crash does not lose it."""
+    """The answer of the edit. It is journaled before the file is replaced, so that a crash does not lose it."""
 
     def answers(self, answer: dict[str, JsonValue]) -> dict[str, JsonValue]:
-        """Set it. The last line of an edit."""
+        """Set the answer and return it: the last line of an edit."""
         self.answer = answer
         return answer
 
@@ -51,21 +51,21 @@ def parts(snapshot: Snapshot, max_bytes: int) -> dict[str, bytes]:
     """Unpack a document into its parts, by name.
 
     Raises:
-        ToolError: If it is damaged, password-protected, in another format, or unpacks to more than allowed.
+        ToolError: If the document is damaged, password-protected, in another format, or unpacks to more than allowed.
     """
     name, data = snapshot.document, snapshot.data
     if data.startswith(_OLE):
         if _ENCRYPTED in data:
-            msg = f"{name!r} is protected with a password; it is not opened, and stays as it is"
+            msg = f"{name!r} is protected with a password; it was not opened, and is unchanged"
         else:
-            msg = f"{name!r} is in the format of Office 97, whatever its name says; save it as .docx or .xlsx"
+            msg = f"{name!r} is in the format of Office 97, despite its name; save it as .docx or .xlsx"
         raise ToolError(msg)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_size(archive, name, max_bytes * _UNPACKED)
             found = {entry.filename: archive.read(entry) for entry in archive.infolist() if not entry.is_dir()}
     except zipfile.BadZipFile as error:
-        raise damaged(name, "it is empty" if not data else "it is no Office document, or was cut") from error
+        raise damaged(name, "it is empty" if not data else "it is not an Office document, or is truncated") from error
     except (zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:
         raise damaged(name, error) from error
     _check_kind(found, snapshot)
@@ -75,13 +75,13 @@ def parts(snapshot: Snapshot, max_bytes: int) -> dict[str, bytes]:
 def damaged(name: str, error: Exception | str) -> ToolError:
     """Make the error for a document that can't be parsed."""
     why = error if isinstance(error, str) else reason_of(error)
-    return ToolError(f"{name!r} is damaged and can't be opened ({why}); it stays as it is")
+    return ToolError(f"{name!r} is damaged and can't be opened ({why}); it is unchanged")
 
 
 def _check_size(archive: zipfile.ZipFile, name: str, limit: int) -> None:
     entries = archive.infolist()
     if any(entry.flag_bits & 1 for entry in entries):
-        msg = f"{name!r} is protected with a password; it is not opened, and stays as it is"
+        msg = f"{name!r} is protected with a password; it was not opened, and is unchanged"
         raise ToolError(msg)
     unpacked = sum(entry.file_size for entry in entries)
     if unpacked > limit or len(entries) > _MAX_PARTS:
@@ -91,7 +91,7 @@ def _check_size(archive: zipfile.ZipFile, name: str, limit: int) -> None:
 
 
 def _odd_coding(data: bytes) -> str:
-    """Name the encoding of an XML part, if it is none that we look into; empty if it is."""
+    """Name an XML part's encoding if it would hide entities; else empty."""
     if b"\0\0" in data[:4]:
         return "UTF-32"
     declared = _DECLARED.match(data.removeprefix(b"\xef\xbb\xbf").lstrip())
@@ -103,17 +103,17 @@ def _check_kind(found: dict[str, bytes], snapshot: Snapshot) -> None:
     name, root = snapshot.document, snapshot.root
     for part, data in found.items():
         if part.endswith(_XML) and (coding := _odd_coding(data)):
-            msg = f"{name!r} is not read: its part {part} is in {coding}, which no Office program writes; save it again"
+            msg = f"{name!r} is refused: its part {part} is in {coding}, which no Office program writes; save it again"
             raise ToolError(msg)
     types = found.get("[Content_Types].xml")
     if types is None:
-        raise damaged(name, "it has no list of content types, so it is no Office document")
+        raise damaged(name, "it has no list of content types, so it is not an Office document")
     if not any(kind in types for kind in _MAIN_TYPES[root]):
-        msg = f"{name!r} holds something else than its name says: it is no {root} document"
+        msg = f"{name!r} is refused: its content does not match its suffix"
         raise ToolError(msg)
     for part, data in found.items():
         if part.endswith(_XML) and any(word in data for word in _ENTITIES):
             raise damaged(name, f"{part} declares entities, which no Office program writes")
     if _STRICT in found.get(_MAIN[root], b"")[:4000]:
-        msg = f"{name!r} is saved as Strict Open XML, which can't be read; save it as the ordinary kind"
+        msg = f"{name!r} is saved as Strict Open XML, which can't be read; save it as an ordinary .docx or .xlsx file"
         raise ToolError(msg)

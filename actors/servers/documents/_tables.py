@@ -1,4 +1,4 @@
-"""What tools of both applications take and answer: texts, cells, parts of a long answer."""
+"""Arguments and answers that the tools of both applications share."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Answer: TypeAlias = dict[str, JsonValue]
-"""What a tool returns: one JSON object."""
+"""A tool's answer: one JSON object."""
 
 Document = Annotated[str, Field(description="The document's path within the workspace, such as sales.docx.")]
 ControlId = Annotated[str, Field(description="The id of an observed control, such as table-1.")]
@@ -27,19 +27,19 @@ _NAME = 80
 
 
 def clean(text: str) -> str:
-    """Make a text fit for a document: each line break becomes a single line feed.
+    """Normalise line breaks to single line feeds.
 
     Raises:
-        ToolError: If it has characters that no document can hold.
+        ToolError: If the text has characters that no document can hold.
     """
     if match := _FORBIDDEN.search(text):
-        msg = f"the text has the character {match.group()!r}, which a document can't hold; leave it out"
+        msg = f"the text has the character {match.group()!r}, which a document can't hold; remove it"
         raise ToolError(msg)
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def short(text: str, limit: int = _NAME) -> str:
-    """Cut a text to a control's name: one line, at most so many characters."""
+    """Shorten a text to one line of at most `limit` characters."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
@@ -52,15 +52,15 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def width_of(rows: list[list[Cell]], header: list[str] | None = None) -> int:
-    """Measure rows that make a table.
+    """Return the number of cells in each row of a table.
 
     Raises:
-        ToolError: If there is nothing in them, or they are not equally long.
+        ToolError: If the rows are empty, or differ in length.
     """
     widths = {len(row) for row in rows} | ({len(header)} if header is not None else set())
     if len(widths) > 1:
         found = ", ".join(str(width) for width in sorted(widths))
-        msg = f"the rows (and the header) must be equally long; they have {found} cells"
+        msg = f"the rows (and the header) must have equally many cells; they have {found}"
         raise ToolError(msg)
     if not widths or widths == {0}:
         msg = "there are no cells to write"

@@ -1,4 +1,4 @@
-"""The tools of a Word document: reading, inserting and editing text, headings, tables and fonts."""
+"""Word tools: read, insert and edit text, headings, tables and fonts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from callboard.actors.servers.documents._tables import (
     nearest,
     width_of,
 )
-from callboard.actors.servers.documents._word_controls import Found, find, find_all, tree
+from callboard.actors.servers.documents._word_controls import WordControl, find, find_all, tree
 from callboard.actors.servers.documents._word_file import WordFile, visible_text
 from callboard.messages import ESSENTIAL, Control, Effect, Hazard
 
@@ -48,7 +48,10 @@ Rows = Annotated[list[list[Cell]], Field(description="The rows, each as long as 
 
 
 class WordTools:
-    """What can be done with a ``.docx`` file. Each call reads it, an edit replaces it; nothing stays open."""
+    """The tools of ``.docx`` files.
+
+    Each call reads the file, and an edit replaces it; no file stays open.
+    """
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -58,15 +61,15 @@ class WordTools:
         return [found.control for found in find_all(self._load(snapshot))]
 
     def tree(self, snapshot: Snapshot) -> Answer:
-        """Order a document's controls by headings."""
+        """Arrange a document's controls in a tree, by headings."""
         return tree(self._load(snapshot), snapshot.path.name)
 
     def not_writable(self, snapshot: Snapshot) -> str:
-        """Say why a document's content must not be written; empty if it may."""
+        """Explain why a document must not be written; empty if it may."""
         return self._load(snapshot).not_writable()
 
     def empty(self) -> bytes:
-        """Make a new document."""
+        """Return the bytes of a new document."""
         return WordFile.new().to_bytes()
 
     @tool(effect=Effect.READ, roots=WORD, controls=ANY)
@@ -79,7 +82,10 @@ class WordTools:
         offset: Annotated[int, Field(ge=0, description="How many characters to skip.")] = 0,
         limit: Annotated[int, Field(ge=1, le=50_000, description="How many characters to read at most.")] = 20_000,
     ) -> Answer:
-        """Read the document's text, or that of one control: a paragraph, a table, or a heading with all below it."""
+        """Read the text of the document or of one control.
+
+        The text of a heading includes its section.
+        """
         file = self._load(self._workspace.read(document))
         blocks = list(file.blocks())
         if control_id:
@@ -96,19 +102,19 @@ class WordTools:
         *,
         control_name: ControlName = "",
         numbers: Annotated[
-            bool, Field(description="Whether cells that are numbers beyond doubt become numbers.")
+            bool, Field(description="Whether cells that are unambiguous numbers become numbers.")
         ] = True,
-        decimal: Annotated[Literal["auto", ".", ","], Field(description="What stands before the decimals.")] = "auto",
+        decimal: Annotated[Literal["auto", ".", ","], Field(description="The decimal separator.")] = "auto",
         header: Annotated[bool, Field(description="Whether the first row is the header.")] = True,
         start: Annotated[int, Field(ge=0, description="How many rows to skip.")] = 0,
         limit: Annotated[int, Field(ge=1, le=5000, description="How many rows to read at most.")] = 1000,
     ) -> Answer:
-        """Read a table: its header, its rows with numbers as numbers, and each column's unit.
+        """Read a table: its header, its rows and the columns' units.
 
-        With ``numbers``, an empty cell is null, and a percentage its hundredth (its column's unit is then ``%``).
-        What could be a number in two ways (``1,234``) stays text and is listed in ``kept_as_text`` (rows and columns
-        from 1, the header not counted); give ``decimal`` to have it read. What separates the decimals is otherwise
-        learnt from the same column. A merged cell's text stands at its top left corner.
+        With ``numbers``, an empty cell is null, and a percentage is divided by 100 (its column's unit is then ``%``).
+        An ambiguous number (``1,234``) stays text and is listed in ``kept_as_text`` (rows and columns from 1, the
+        header not counted); pass ``decimal`` to have it read. Without it, the decimal separator is inferred from the
+        other cells of the column. A merged cell's text is in its top left cell.
         """
         file = self._load(self._workspace.read(document))
         grid = tables.grid_of(find(file, control_id, control_name).table)
@@ -126,7 +132,10 @@ class WordTools:
         position: Position = "after",
         style: Style = "",
     ) -> Answer:
-        """Insert a paragraph before or after a control, or at the end of the document without one."""
+        """Insert a paragraph before or after a control.
+
+        Without a control it is inserted at the end of the document.
+        """
         with self._editing(document) as file:
             place = _place(file, control_id, control_name)
             made = edit.insert_paragraph(file.document, text, style, place, before=position == "before")
@@ -143,7 +152,10 @@ class WordTools:
         control_name: ControlName = "",
         position: Position = "after",
     ) -> Answer:
-        """Insert a heading before or after a control, or at the end of the document without one."""
+        """Insert a heading before or after a control.
+
+        Without a control it is inserted at the end of the document.
+        """
         with self._editing(document) as file:
             place = _place(file, control_id, control_name)
             return file.answers(
@@ -162,7 +174,10 @@ class WordTools:
         position: Position = "after",
         style: Style = "",
     ) -> Answer:
-        """Insert a table before or after a control, or at the end of the document without one."""
+        """Insert a table before or after a control.
+
+        Without a control it is inserted at the end of the document.
+        """
         width_of(rows, header or None)
         with self._editing(document) as file:
             place = _place(file, control_id, control_name)
@@ -175,7 +190,7 @@ class WordTools:
     def append_rows(
         self, document: Document, control_id: ControlId, rows: Rows, *, control_name: ControlName = ""
     ) -> Answer:
-        """Add rows at the end of a table; they look like its last row."""
+        """Append rows to a table, formatted like its last row."""
         width_of(rows)
         with self._editing(document) as file:
             found = find(file, control_id, control_name)
@@ -193,7 +208,7 @@ class WordTools:
         *,
         control_name: ControlName = "",
     ) -> Answer:
-        """Write one cell of a table, in the font of what stands there."""
+        """Write one cell of a table, in its present font."""
         with self._editing(document) as file:
             grid = tables.grid_of(find(file, control_id, control_name).table)
             tables.write_cell(grid, row - 1, column - 1, tables.text_of(value))
@@ -203,7 +218,7 @@ class WordTools:
     def edit_paragraph(
         self, document: Document, control_id: ControlId, text: Text, *, control_name: ControlName = ""
     ) -> Answer:
-        """Give a paragraph or heading a new text; its style and font stay."""
+        """Replace the text of a paragraph or heading, keeping its format."""
         with self._editing(document) as file:
             found = find(file, control_id, control_name)
             edit.set_text(found.paragraph, text)
@@ -214,14 +229,17 @@ class WordTools:
         self,
         document: Document,
         find_text: Annotated[str, Field(min_length=1, description="The text to look for; within one paragraph.")],
-        new_text: Annotated[str, Field(description="What to put in its place.")],
+        new_text: Annotated[str, Field(description="The replacement.")],
         *,
         match_case: Annotated[bool, Field(description="Whether capitals matter.")] = True,
         whole_words: Annotated[bool, Field(description="Whether parts of words are left alone.")] = False,
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Replace a text everywhere in the body, tables and links included, or within one control; fonts stay."""
+        """Replace a text in the whole body or in one control.
+
+        Tables and links are included. Fonts stay.
+        """
         if "\n" in clean(new_text):
             msg = "new_text must not have line breaks; insert paragraphs instead"
             raise ToolError(msg)
@@ -252,9 +270,12 @@ class WordTools:
         underline: Annotated[bool | None, Field(description="Null to leave it.")] = None,
         color: Annotated[str, Field(pattern="^(#?[0-9A-Fa-f]{6})?$", description="As RRGGBB; empty to leave it.")] = "",
     ) -> Answer:
-        """Set the font of a heading, a paragraph or a whole table; what is not given stays."""
+        """Set the font of a heading, a paragraph or a table.
+
+        Omitted properties stay.
+        """
         if not name and not color and all(side is None for side in (size, bold, italic, underline)):
-            msg = "say what to set: name, size, bold, italic, underline or color"
+            msg = "nothing to set: pass name, size, bold, italic, underline or color"
             raise ToolError(msg)
         with self._editing(document) as file:
             block = find(file, control_id, control_name).block
@@ -265,7 +286,7 @@ class WordTools:
 
     @tool(effect=Effect.ONCE, roots=WORD, hazards=[Hazard.DELETES])
     def delete_control(self, document: Document, control_id: ControlId, *, control_name: ControlName = "") -> Answer:
-        """Delete a paragraph, a heading (without what is below it) or a table."""
+        """Delete a paragraph, a heading (but not its section) or a table."""
         with self._editing(document) as file:
             found = find(file, control_id, control_name)
             element = found.block._element  # python-docx can't remove a block
@@ -282,7 +303,7 @@ class WordTools:
 
     @contextlib.contextmanager
     def _editing(self, document: str) -> Iterator[WordFile]:
-        """Open a document for one edit; it is replaced when the body ends without an error."""
+        """Open a document for one edit; replace it unless the body raises."""
         snapshot = self._workspace.read_to_write(document)
         file = self._load(snapshot)
         if reason := file.not_writable():
@@ -297,15 +318,15 @@ def _place(file: WordFile, control_id: str, control_name: str) -> Block | None:
 
 
 def _made(file: WordFile, block: Block) -> Answer:
-    """Name the control that a new block became; an empty paragraph is none."""
+    """Name the control of a new block; an empty paragraph has none."""
     for found in find_all(file):
         if found.block._element is block._element:  # the same element, though another proxy
             return {"control_id": found.control.id, "control_name": found.control.name}
     return {"control_id": None, "control_name": ""}
 
 
-def _below(file: WordFile, blocks: list[Block], found: Found) -> list[Block]:
-    """Take a block, and for a heading all blocks below it."""
+def _below(file: WordFile, blocks: list[Block], found: WordControl) -> list[Block]:
+    """Return a control's block; for a heading, its section's blocks."""
     start = next(n for n, block in enumerate(blocks) if block._element is found.block._element)
     if found.control.kind != "heading":
         return blocks[start : start + 1]
@@ -321,7 +342,10 @@ def _below(file: WordFile, blocks: list[Block], found: Found) -> list[Block]:
 
 
 def _text_of(file: WordFile, block: Block) -> str:
-    """Write a block as text: a heading with ``#`` marks, a table with a line a row and tabs between cells."""
+    """Format a block as text.
+
+    A heading begins with ``#`` marks. A table has one line per row and tabs between cells.
+    """
     if isinstance(block, Table):
         return "\n".join("\t".join(" ".join(text.split()) for text in row) for row in tables.grid_of(block).texts)
     level = file.heading_level(block)

@@ -1,4 +1,4 @@
-"""What there is in a Word document: headings, paragraphs and tables, each with an id."""
+"""The controls of a Word document: headings, paragraphs and tables."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _MAX_OUTLINE = 30
 _FIRST_ROWS = 3
 _FIRST_COLUMNS = 8
 _LONGEST_CELL = 24
-"""How much of a table's content its control shows."""
+"""Limits of the content that an observation shows: headings, rows, columns, characters of a cell."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """A control and the block behind it."""
+class WordControl:
+    """A control and its block."""
 
     control: Control
     block: Block
@@ -42,7 +42,7 @@ class Found:
         """The paragraph or heading.
 
         Raises:
-            ToolError: If it is a table.
+            ToolError: If the control is a table.
         """
         if isinstance(self.block, Paragraph):
             return self.block
@@ -54,7 +54,7 @@ class Found:
         """The table.
 
         Raises:
-            ToolError: If it is a heading or a paragraph.
+            ToolError: If the control is a heading or a paragraph.
         """
         if isinstance(self.block, Table):
             return self.block
@@ -62,13 +62,14 @@ class Found:
         raise ToolError(msg)
 
 
-def find_all(file: WordFile) -> list[Found]:
-    """List the controls in order: ``heading-1``, ``paragraph-1``, ``table-1`` …, counted by kind.
+def find_all(file: WordFile) -> list[WordControl]:
+    """List the controls in order, numbered by kind.
 
-    Empty paragraphs count, so that a number stays while text is written into one, but are not listed.
+    The ids are ``heading-1``, ``paragraph-1``, ``table-1`` and so on. Empty paragraphs are counted but not listed, so
+    that the numbers stay the same when text is written into one.
     """
     counts = {"heading": 0, "paragraph": 0, "table": 0}
-    found: list[Found] = []
+    found: list[WordControl] = []
     heading = ""
     for block in file.blocks():
         if isinstance(block, Table):
@@ -86,30 +87,33 @@ def find_all(file: WordFile) -> list[Found]:
             heading = heading if level is None else name
         counts[kind] += 1
         if name or kind == "table":
-            found.append(Found(Control(id=f"{kind}-{counts[kind]}", name=name, kind=kind, detail=detail), block))
+            found.append(WordControl(Control(id=f"{kind}-{counts[kind]}", name=name, kind=kind, detail=detail), block))
     return found
 
 
-def find(file: WordFile, control_id: str, control_name: str = "") -> Found:
-    """Find a control by its id, and check its name where one is given.
+def find(file: WordFile, control_id: str, control_name: str = "") -> WordControl:
+    """Find a control by its id, and check the given name.
 
     Raises:
-        ToolError: If it is not there, or is called something else now.
+        ToolError: If the control does not exist, or has another name now.
     """
     controls = find_all(file)
     for found in controls:
         if found.control.id == control_id:
             if control_name and found.control.name != control_name:
-                msg = f"{control_id!r} is now called {found.control.name!r}, not {control_name!r}; look again"
+                msg = f"{control_id!r} is now called {found.control.name!r}, not {control_name!r}; observe it again"
                 raise ToolError(msg)
             return found
-    msg = f"there is no control {control_id!r} in the document; look again to see what there is"
+    msg = f"there is no control {control_id!r} in the document; observe it again to see its controls"
     msg += nearest(control_id, [name for found in controls for name in (found.control.id, found.control.name)])
     raise ToolError(msg)
 
 
 def tree(file: WordFile, name: str) -> Answer:
-    """Order the controls by headings: each holds what follows it, down to the next of its level."""
+    """Arrange the controls in a tree, below their headings.
+
+    A heading holds the controls up to the next heading of its level or a higher one.
+    """
     top: list[JsonValue] = []
     open_lists: list[tuple[int, list[JsonValue]]] = [(-1, top)]
     for found in find_all(file):
@@ -129,7 +133,7 @@ def tree(file: WordFile, name: str) -> Answer:
 
 
 def outline(controls: Iterable[Control]) -> list[JsonValue]:
-    """List the headings, indented by level, each with the number of paragraphs and tables right below it."""
+    """List the headings, indented by level, with the numbers of their paragraphs and tables."""
     lines: list[tuple[str, Counter[str]]] = []
     for control in controls:
         if control.kind == "heading":
@@ -150,12 +154,12 @@ def header_of(table: Table) -> list[str]:
 
 
 def _rows_of(table: Table, start: int, end: int) -> Iterator[list[str]]:
-    """Read some rows without measuring the whole table."""
+    """Read some rows; python-docx would lay out the whole table for one."""
     for row in table._tbl.tr_lst[start:end]:
         yield [visible_text(cell) for cell in row.iterchildren(qn("w:tc"))]
 
 
 def _first_rows(table: Table) -> list[JsonValue]:
-    """Read the rows after the first one, long texts and wide rows cut."""
+    """Read the rows after the first one; cut long texts and wide rows."""
     rows = _rows_of(table, 1, 1 + _FIRST_ROWS)
     return [[short(text, _LONGEST_CELL) for text in row[:_FIRST_COLUMNS]] for row in rows]

@@ -1,4 +1,4 @@
-"""Editing the text of Word paragraphs without losing how it looks."""
+"""Edits of Word paragraphs that keep their formatting."""
 
 from __future__ import annotations
 
@@ -55,10 +55,12 @@ _HEADING_SIZES = {1: 16, 2: 14, 3: 12}
 
 
 def set_text(paragraph: Paragraph, text: str) -> None:
-    """Give a paragraph a new text in the font of its first run; line breaks and tabs stay.
+    """Replace a paragraph's text, in the font of its first run.
+
+    Line breaks and tabs in the new text are kept.
 
     Raises:
-        ToolError: If it holds more than text (a link, picture, field, note …), which would be lost.
+        ToolError: If the paragraph holds more than text (a link, picture, field, note …), which would be lost.
     """
     lost = sorted({_WORDS.get(name, name) for name in _more_than_text(paragraph._p)})
     if lost:
@@ -78,9 +80,10 @@ def set_text(paragraph: Paragraph, text: str) -> None:
 
 
 def replace_in(paragraph: BaseOxmlElement, pattern: re.Pattern[str], new: str) -> int:
-    """Replace what matches, also across runs; the new text gets the font of the first character it replaces.
+    """Replace all matches in a paragraph, and return their number.
 
-    Field codes, deleted text and text boxes are left alone. Returns how many were replaced.
+    A match may span runs; the new text gets the font of the first character that it replaces. Field codes, deleted
+    text and text boxes are left alone.
     """
     pieces = list(_texts(paragraph))
     whole = "".join(text for _, text in pieces)
@@ -91,14 +94,17 @@ def replace_in(paragraph: BaseOxmlElement, pattern: re.Pattern[str], new: str) -
 
 
 def paragraphs_of(block: Block) -> Iterator[BaseOxmlElement]:
-    """Go through the paragraphs of a block, those of tables within tables too, those of text boxes not."""
+    """Yield the paragraphs of a block and of its nested tables.
+
+    Those of text boxes are left out.
+    """
     for paragraph in _element(block).iter(qn("w:p")):
         if next(paragraph.iterancestors(qn("w:txbxContent")), None) is None:
             yield paragraph
 
 
 def insert_paragraph(document: Document, text: str, style: str, place: Block | None, *, before: bool) -> Paragraph:
-    """Put a new paragraph beside a block, or at the end where there is none.
+    """Insert a paragraph beside a block, or at the end without one.
 
     Raises:
         ToolError: If the document has no such paragraph style.
@@ -114,7 +120,10 @@ def insert_paragraph(document: Document, text: str, style: str, place: Block | N
 
 
 def insert_heading(document: Document, text: str, level: int, place: Block | None, *, before: bool) -> Paragraph:
-    """Put a new heading beside a block, or at the end; level 0 is the title. Makes the style where it is missing."""
+    """Insert a heading beside a block, or at the end without one.
+
+    Level 0 is the title. A missing style is added to the document.
+    """
     style = f"Heading {level}" if level else "Title"
     if style not in {entry.name for entry in document.styles}:
         made = document.styles.add_style(style, WD_STYLE_TYPE.PARAGRAPH, builtin=True)
@@ -128,7 +137,7 @@ def insert_heading(document: Document, text: str, level: int, place: Block | Non
 
 
 def move(block: Block, place: Block | None, *, before: bool) -> None:
-    """Move a block beside another one; without one it stays where it is."""
+    """Move a block beside another one, if there is one."""
     if place is None:
         return
     target, element = _element(place), _element(block)
@@ -139,7 +148,7 @@ def move(block: Block, place: Block | None, *, before: bool) -> None:
 
 
 def separate(table: Table) -> None:
-    """Put an empty paragraph between a table and one that follows it at once, as Word would join them."""
+    """Insert empty paragraphs between adjacent tables, because Word would join them."""
     element = table._tbl
     following, previous = element.getnext(), element.getprevious()
     if following is None or following.tag in {qn("w:tbl"), qn("w:sectPr")}:
@@ -158,7 +167,7 @@ def set_font(
     underline: bool | None = None,
     color: str = "",
 ) -> int:
-    """Set the given sides of the font of all text in a block. Returns how many runs there were."""
+    """Set font properties of a block, and return the number of runs."""
     count = 0
     for element in _element(block).iter(qn("w:r")):
         run = Run(element, block)
@@ -194,7 +203,10 @@ def _more_than_text(paragraph: BaseOxmlElement) -> Iterator[str]:
 
 
 def _texts(element: BaseOxmlElement) -> Iterator[tuple[BaseOxmlElement, str]]:
-    """Go through the shown texts; tabs and line breaks count as a character that matches nothing."""
+    """Yield the visible texts.
+
+    Tabs and line breaks become a character that matches nothing.
+    """
     for child in element.iterchildren():
         if child.tag == qn("w:t"):
             yield child, child.text or ""
@@ -205,7 +217,10 @@ def _texts(element: BaseOxmlElement) -> Iterator[tuple[BaseOxmlElement, str]]:
 
 
 def _splice(pieces: list[tuple[BaseOxmlElement, str]], start: int, end: int, new: str) -> None:
-    """Replace the characters from start to end of texts that follow each other; matches are spliced last one first."""
+    """Replace the characters from start to end of consecutive texts.
+
+    The caller splices the last match first, so that earlier positions stay valid.
+    """
     position, written = 0, False
     for piece, before in pieces:
         text = piece.text or "" if piece.tag == qn("w:t") else before

@@ -1,4 +1,4 @@
-"""A Word document in memory: its blocks in order, and their text as a reader sees it."""
+"""A Word document in memory: its blocks and their visible text."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ MARKS = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyp
 
 @dataclass
 class WordFile(_office.Edited):
-    """An opened document; nothing of it is kept open on disk."""
+    """A parsed document, with no open file."""
 
     document: Document
     lost: list[str]
-    """What writing it would lose, in words for people."""
+    """Content that writing the document would lose, as readable phrases."""
     _levels: dict[str, int | None] = field(default_factory=dict)
 
     @classmethod
@@ -46,11 +46,11 @@ class WordFile(_office.Edited):
         """Parse a document.
 
         Raises:
-            ToolError: If it is damaged, protected with a password, or something else than its name says.
+            ToolError: If the document is damaged, protected with a password, or does not match its suffix.
         """
         parts = _office.parts(snapshot, max_bytes)
         if b"macroEnabled" in parts["[Content_Types].xml"]:
-            msg = f"{snapshot.document!r} holds macros in spite of its name; save it as .docx"
+            msg = f"{snapshot.document!r} holds macros despite its suffix; save it as .docx"
             raise ToolError(msg)
         try:
             document = docx.Document(io.BytesIO(snapshot.data))
@@ -67,13 +67,13 @@ class WordFile(_office.Edited):
         return cls(docx.Document(), [])
 
     def to_bytes(self) -> bytes:
-        """Write the document to memory."""
+        """Return the document as the bytes of a file."""
         out = io.BytesIO()
         self.document.save(out)
         return out.getvalue()
 
     def not_writable(self) -> str:
-        """Say why the document must not be written; empty if it may."""
+        """Explain why the document must not be written; empty if it may."""
         if self.lost:
             return f"writing it would lose {', '.join(self.lost)}"
         protection = self.document.settings.element.find(qn("w:documentProtection"))
@@ -82,20 +82,24 @@ class WordFile(_office.Edited):
         return ""
 
     def blocks(self) -> Iterator[Block]:
-        """Go through the paragraphs and tables of the body in order, those in content controls too."""
+        """Yield paragraphs and tables in order, also those in content controls."""
         yield from self._blocks(self.document.element.body)
 
     def _blocks(self, parent: BaseOxmlElement) -> Iterator[Block]:
         for child in parent.iterchildren():
             if child.tag == qn("w:p"):
-                yield Paragraph(child, self.document._body)  # python-docx makes its own so
+                yield Paragraph(child, self.document._body)  # as python-docx makes them
             elif child.tag == qn("w:tbl"):
                 yield Table(child, self.document._body)
             elif child.tag in _WRAPPERS:
                 yield from self._blocks(child)
 
     def heading_level(self, paragraph: Paragraph) -> int | None:
-        """Tell a heading's level, 1 to 9; 0 for the title, None for other paragraphs."""
+        """Return a paragraph's heading level.
+
+        Returns:
+            1 to 9; 0 for the title, None for other paragraphs.
+        """
         outline = paragraph._p.find(f"{qn('w:pPr')}/{qn('w:outlineLvl')}")
         if outline is not None:
             return _outline(outline.get(qn("w:val")))
@@ -106,7 +110,10 @@ class WordFile(_office.Edited):
 
 
 def visible_text(element: BaseOxmlElement) -> str:
-    """Read a paragraph's text as it is shown: links and insertions with it, deletions and text boxes without."""
+    """Return a paragraph's visible text.
+
+    It includes links and insertions, but not deletions and text boxes.
+    """
     pieces: list[str] = []
     _gather(element, pieces)
     return "".join(pieces)

@@ -1,4 +1,4 @@
-"""Tables of a Word document: reading their cells, writing cells and rows, making new ones."""
+"""Tables of a Word document: cells, rows and new tables."""
 
 from __future__ import annotations
 
@@ -33,21 +33,24 @@ _BORDERS = ("top", "left", "bottom", "right", "insideH", "insideV")
 
 @dataclass
 class Grid:
-    """A table's cells on a grid: a merged cell's text stands at its top left corner, the rest of it is empty."""
+    """A table's cells on a rectangular grid.
+
+    A merged cell's text is at its top left position; its other positions are empty.
+    """
 
     texts: list[list[str]]
     cells: dict[tuple[int, int], BaseOxmlElement]
-    """The cells by row and column, from 0; only the corners of merged ones."""
+    """The cells by row and column, from 0; a merged cell only at its top left position."""
     merged: list[tuple[int, int, int, int]]
     """Row, column, rows and columns of each merged cell, from 0."""
 
 
 def grid_of(table: Table) -> Grid:
-    """Lay a table out, however ragged its rows are."""
+    """Lay a table out on a grid, padding short rows."""
     grid = Grid([], {}, [])
     extents: dict[tuple[int, int], tuple[int, int]] = {}
     corners: dict[int, tuple[int, int]] = {}
-    for row, element in enumerate(_rows(table._tbl)):  # merged cells have no public names
+    for row, element in enumerate(_rows(table._tbl)):  # python-docx has no public names for merged cells
         texts: list[str] = []
         column = _number(element.find(f"{qn('w:trPr')}/{qn('w:gridBefore')}"), 0)
         texts.extend([""] * column)
@@ -75,7 +78,7 @@ def grid_of(table: Table) -> Grid:
 
 
 def answer_of(grid: Grid, *, header: bool, numbers: bool, decimal: Separator | None, start: int, limit: int) -> Answer:
-    """Describe a table as JSON; ``read_table`` says how."""
+    """Describe a table as JSON; see the tool ``read_table``."""
     above = 1 if header and grid.texts else 0
     columns = list(zip(*grid.texts[above:], strict=True))
     marks = [decimal or separator_of(column) for column in columns]
@@ -104,10 +107,12 @@ def answer_of(grid: Grid, *, header: bool, numbers: bool, decimal: Separator | N
 
 
 def write_cell(grid: Grid, row: int, column: int, text: str) -> None:
-    """Write one cell's text, in the font of what stands there. Rows and columns count from 0.
+    """Write a cell's text, in the font of its present text.
+
+    Rows and columns count from 0.
 
     Raises:
-        ToolError: If there is no such cell, it lies within a merged one, or it holds more than text.
+        ToolError: If the cell does not exist, lies within a merged one, or holds more than text.
     """
     if row >= len(grid.texts) or column >= len(grid.texts[0]):
         msg = f"the table has {len(grid.texts)} rows and {len(grid.texts[0]) if grid.texts else 0} columns"
@@ -128,18 +133,18 @@ def write_cell(grid: Grid, row: int, column: int, text: str) -> None:
 
 
 def append_rows(table: Table, rows: list[list[Cell]]) -> None:
-    """Add rows that look like the table's last one.
+    """Add rows formatted like the table's last one.
 
     Raises:
-        ToolError: If the table is empty, its last row has merged cells, or a row has not as many cells as the table.
+        ToolError: If the table is empty, its last row has merged cells, or a row's length is not the table's width.
     """
     grid = grid_of(table)
     if not grid.texts:
-        msg = "the table has no row that new ones could look like"
+        msg = "the table is empty; there is no row to format new ones like"
         raise ToolError(msg)
     width, last = len(grid.texts[0]), len(grid.texts) - 1
     if any(row + rows_ > last for row, _, rows_, _ in grid.merged):
-        msg = "the table's last row has merged cells; new rows can't be made like it"
+        msg = "the table's last row has merged cells; rows can't be added after it"
         raise ToolError(msg)
     for row in rows:
         if len(row) != width:
@@ -155,7 +160,9 @@ def append_rows(table: Table, rows: list[list[Cell]]) -> None:
 
 
 def make_table(document: Document, header: list[str], rows: list[list[Cell]], style: str) -> Table:
-    """Make a table at the end of a document: a header row in bold, repeated on each page, and the rows.
+    """Add a table at the end of a document.
+
+    The header row is bold and repeated on each page.
 
     Raises:
         ToolError: If the document has no such table style.
@@ -185,7 +192,7 @@ def make_table(document: Document, header: list[str], rows: list[list[Cell]], st
 
 
 def text_of(value: Cell) -> str:
-    """Write a value as a cell's text; None is empty."""
+    """Format a value as a cell's text; None is empty."""
     return "" if value is None else clean(str(value))
 
 
@@ -194,7 +201,7 @@ def _rows(table: BaseOxmlElement) -> list[BaseOxmlElement]:
 
 
 def _unwrapped(parent: BaseOxmlElement, tag: str) -> Iterator[BaseOxmlElement]:
-    """Go through the children of one kind, those in content controls too."""
+    """Yield the children with a tag, with those in content controls."""
     for child in parent.iterchildren():
         if child.tag == tag:
             yield child

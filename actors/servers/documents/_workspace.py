@@ -1,4 +1,4 @@
-"""The workspace: a folder whose documents are windows, and the only place where a document is replaced."""
+"""The workspace folder; only this module replaces documents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
 ROOTS = {".docx": "word", ".xlsx": "excel"}
-"""Which application a document belongs to, by the end of its name."""
+"""The application of a document, by the suffix of its name."""
 
 _OTHERS = {
     ".docm": "it may hold macros; save it as .docx",
@@ -39,16 +39,16 @@ _OTHERS = {
 _NOT_PORTABLE = frozenset('<>:"|?*')
 _RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
 _MAX_PATH = 400
-LEFT_SECONDS = 3600.0
-"""How old a half-written file is before it counts as left by a process that was killed."""
+STALE_SECONDS = 3600.0
+"""Age of a temporary file from which it counts as left behind by a killed process."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The bytes of a document as they were read at one moment."""
+    """The bytes of a document at one moment."""
 
     document: str
-    """The path within the workspace, with ``/`` between folders: the process of its agent's address."""
+    """The path within the workspace, separated by ``/``; the last part of its agent's address."""
     path: Path
     data: bytes
     fingerprint: str
@@ -64,12 +64,15 @@ class Snapshot:
 
 
 def fingerprint(data: bytes) -> str:
-    """Tell one state of a file from another: the SHA-256 of its bytes, in hexadecimal."""
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
 class Workspace:
-    """A folder of documents. Remembers what each looked like when it was last looked at. Shared between threads."""
+    """A folder of documents, with their fingerprints at the last observation.
+
+    Threads may share it.
+    """
 
     def __init__(self, folder: Path, max_bytes: int) -> None:
         if not folder.is_dir():
@@ -82,10 +85,10 @@ class Workspace:
         self._lock = threading.Lock()
 
     def documents(self) -> Iterator[str]:
-        """List the documents, sorted; hidden files and folders, lock files and links are left out.
+        """List the documents, sorted, without hidden files, lock files and links.
 
         Raises:
-            OSError: If the folder can't be read. One in it that this user may not read is left out.
+            OSError: If the workspace can't be read. A subfolder that this user may not read is left out.
         """
         found: list[str] = []
         for folder, folders, files in os.walk(self.folder, followlinks=False, onerror=self._unreadable):
@@ -102,10 +105,10 @@ class Workspace:
             raise error
 
     def path(self, document: str) -> Path:
-        """Find the place of a document, which need not exist.
+        """Resolve the path of a document, which need not exist.
 
         Raises:
-            ToolError: If the path leads out of the workspace, through a link, or to something that is no document.
+            ToolError: If the path leads out of the workspace, passes through a link, or is not that of a document.
         """
         if reason := _refusal(document):
             msg = f"{document!r} is refused: {reason}"
@@ -127,11 +130,11 @@ class Workspace:
 
         Args:
             document: The path within the workspace.
-            remember: Whether this is a look after which a write may follow. What was never looked at is
-                remembered in any case.
+            remember: Whether a write may follow this observation. The first read of a document is always
+                remembered.
 
         Raises:
-            ToolError: If it is not there, not a file, or larger than allowed.
+            ToolError: If the document is missing, not a file, or larger than allowed.
         """
         path = self.path(document)
         try:
@@ -144,7 +147,7 @@ class Workspace:
                 raise ToolError(msg)
             data = _read(path)
         except FileNotFoundError:
-            msg = f"there is no document {document!r} in the workspace; list the windows to see what there is"
+            msg = f"there is no document {document!r} in the workspace; list the windows to see which there are"
             raise ToolError(msg) from None
         except OSError as error:
             msg = f"{document!r} can't be read: {error.strerror}"
@@ -156,10 +159,10 @@ class Workspace:
         return Snapshot(document, path, data, mark, about.st_mtime, stat.S_IMODE(about.st_mode))
 
     def read_unchanged(self, document: str) -> Snapshot:
-        """Read a document that must be as it was when it was looked at.
+        """Read a document that must be unchanged since it was last observed.
 
         Raises:
-            ToolError: If it can't be read, or was changed by others since it was looked at.
+            ToolError: If it can't be read, or another program changed it since.
         """
         snapshot = self.read(document)
         with self._lock:
@@ -168,10 +171,11 @@ class Workspace:
         raise _changed(document)
 
     def read_to_write(self, document: str) -> Snapshot:
-        """Read a document that is to be replaced.
+        """Read a document in order to replace it.
 
         Raises:
-            ToolError: If it can't be read, is locked or read-only, or was changed by others since it was looked at.
+            ToolError: If it can't be read, is locked or read-only, or another program changed it since it was
+                last observed.
         """
         snapshot = self.read_unchanged(document)
         if reason := self.not_writable(snapshot):
@@ -180,7 +184,11 @@ class Workspace:
         return snapshot
 
     def mark_of(self, path: str) -> str | None:
-        """Give the fingerprint of what an absolute path holds: empty for no file, None if it is not ours to read."""
+        """Return the fingerprint of the file at an absolute path.
+
+        Returns:
+            Empty if there is no file; None if the file can't be read or is not a document of this workspace.
+        """
         try:
             document = Path(path).relative_to(self.folder).as_posix()
             return fingerprint(_read(self.path(document)))
@@ -190,26 +198,36 @@ class Workspace:
             return None
 
     def not_writable(self, snapshot: Snapshot) -> str:
-        """Say why a document can't be written now, as far as the file system knows; empty if it can."""
+        """Explain why a document can't be written now; empty if it can.
+
+        Only the file system is checked, not the content.
+        """
         if lock := _lock_file(snapshot.path):
             return f"it is open in another program ({lock} exists); close it there first"
         return "" if snapshot.mode & 0o222 else "the file is read-only"
 
     def replace(self, snapshot: Snapshot, data: bytes, answer: JsonValue = None) -> None:
-        """Put new bytes in a document's place, atomically and synced, if it is still as it was read.
+        """Replace an unchanged document's bytes, atomically and synced.
 
-        `answer` is what the running call will answer then (see `foresee`).
+        Args:
+            snapshot: The document as it was read; it must not have changed since.
+            data: The new bytes.
+            answer: The answer of the running call if the write succeeds (see `foresee`).
 
         Raises:
-            ToolError: If it was changed or locked meanwhile, or the file system refuses. The file is as it was.
-            LeaseVoidError: If the lease of the running call is void. The file is as it was.
+            ToolError: If the document was changed or locked meanwhile, or the file system refuses. The file is
+                unchanged.
+            LeaseVoidError: If the lease of the running call is void. The file is unchanged.
         """
         self._put(snapshot.document, snapshot.path, data, snapshot, answer)
 
     def create(self, document: str, data: bytes, answer: JsonValue = None) -> Path:
-        """Write a document that must not exist yet, atomically and synced.
+        """Write a new document, atomically and synced; it must not exist yet.
 
-        `answer` is what the running call will answer then (see `foresee`).
+        Args:
+            document: The path within the workspace.
+            data: The document's bytes.
+            answer: The answer of the running call if the write succeeds (see `foresee`).
 
         Raises:
             ToolError: If the name is taken or not portable, or its folder is missing.
@@ -229,11 +247,11 @@ class Workspace:
         return path
 
     def _put(self, document: str, path: Path, data: bytes, old: Snapshot | None, answer: JsonValue) -> None:
-        """Be the one place where a document appears or changes on disk."""
+        """Write a document to disk; all writes pass through here."""
         if len(data) > self.max_bytes:
             msg = f"{document!r} is not written: it would have {len(data)} bytes; {self.max_bytes} are allowed"
             raise ToolError(msg)
-        self._sweep(path.parent)
+        self._delete_stale(path.parent)
         spare = path.with_name(f".callboard-{secrets.token_hex(8)}.tmp")
         try:
             _write_synced(spare, data, old.mode if old else None)
@@ -255,20 +273,23 @@ class Workspace:
         finally:
             spare.unlink(missing_ok=True)
 
-    def _sweep(self, folder: Path) -> None:
-        """Take away what a killed process left in a folder, once; what is young may be another process's, at work."""
+    def _delete_stale(self, folder: Path) -> None:
+        """Delete the old temporary files of killed processes from a folder, once.
+
+        A young one may belong to another process that is writing.
+        """
         if folder in self._swept:
             return
         self._swept.add(folder)
-        oldest = time.time() - LEFT_SECONDS
+        oldest = time.time() - STALE_SECONDS
         for spare in folder.glob(".callboard-*.tmp"):
-            with contextlib.suppress(OSError):  # another process was as quick, or it may not be touched
+            with contextlib.suppress(OSError):  # another process deleted it first, or this one may not
                 if spare.stat().st_mtime < oldest:
                     spare.unlink()
 
 
 def _changed(document: str) -> ToolError:
-    return ToolError(f"{document!r} was changed by another program since it was looked at; look again")
+    return ToolError(f"{document!r} was changed by another program since it was last observed; observe it again")
 
 
 def _exists(document: str) -> ToolError:
@@ -276,7 +297,7 @@ def _exists(document: str) -> ToolError:
 
 
 def _refusal(document: str) -> str:
-    """Say why a path can't name a document of a workspace; empty if it can."""
+    """Explain why a path can't name a document; empty if it can."""
     parts = document.split("/")
     reasons = (
         (not 0 < len(document) <= _MAX_PATH, f"a path has 1 to {_MAX_PATH} characters"),
@@ -284,13 +305,13 @@ def _refusal(document: str) -> str:
         ("\\" in document, "folders are separated by /"),
         (not parts[0] or ":" in parts[0] or ".." in parts, "it leads out of the workspace; paths are relative to it"),
         (any(part in {"", "."} for part in parts), "it has an empty part"),
-        (any(part.startswith((".", "~$")) for part in parts), "hidden files and lock files are no documents"),
+        (any(part.startswith((".", "~$")) for part in parts), "hidden files and lock files are not documents"),
     )
     return next((reason for refused, reason in reasons if refused), "")
 
 
 def _is_link(path: Path) -> bool:
-    """Recognise symbolic links, and on Windows every other reparse point (junctions)."""
+    """Return whether a path is a symbolic link or Windows reparse point."""
     try:
         about = path.lstat()
     except OSError:
@@ -306,7 +327,10 @@ def _is_file(path: Path) -> bool:
 
 
 def _lock_file(path: Path) -> str:
-    """Name the lock file that Office or LibreOffice keeps beside a document that it has open; empty if none."""
+    """Name the lock file of a document open elsewhere; empty if none.
+
+    Office and LibreOffice keep it beside the document.
+    """
     name = path.name
     for lock in (f"~${name}", f"~${name[2:]}", f".~lock.{name}#"):
         if os.path.lexists(path.with_name(lock)):
@@ -321,7 +345,7 @@ def _read(path: Path) -> bytes:
 
 
 def _write_synced(spare: Path, data: bytes, mode: int | None) -> None:
-    """Write a new file beside the document, with the document's permissions where there is one, and sync it."""
+    """Write a new file with the given permissions, and sync it."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     with open(os.open(spare, flags, 0o666 if mode is None else 0o600), "wb") as file:  # noqa: PTH123 - must be new
         file.write(data)
@@ -344,7 +368,10 @@ def _check_unchanged(old: Snapshot) -> None:
 
 
 def _publish(spare: Path, path: Path) -> None:
-    """Give a new file its name, unless the name is taken: a hard link can't overwrite, nor can Windows' rename."""
+    """Rename a new file without overwriting another one.
+
+    Neither a hard link nor a rename on Windows overwrites.
+    """
     if os.name == "nt":
         spare.rename(path)
         return
@@ -359,7 +386,10 @@ def _publish(spare: Path, path: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a rename durable; Windows can't open folders, and some file systems can't sync them."""
+    """Make a rename durable where the platform can.
+
+    Windows can't open folders, and some file systems can't sync them.
+    """
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)

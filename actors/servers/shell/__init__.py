@@ -1,4 +1,4 @@
-"""Shells on Linux machines: commands, and files in their workspaces."""
+"""Shells on Linux machines: commands and files in workspaces."""
 
 from callboard.actors.servers.shell._shells import ShellServer
 

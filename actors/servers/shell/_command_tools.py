@@ -1,4 +1,4 @@
-"""The tools that run commands."""
+"""Tools that run commands."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pydantic import Field
 
 from callboard.actors.runtime import committing, current_call
 from callboard.actors.servers._server import InDoubtError, ToolError, tool
-from callboard.actors.servers.shell._held import Stage
+from callboard.actors.servers.shell._base_shell import NO_NULL
+from callboard.actors.servers.shell._command_process import CommandStage
 from callboard.actors.servers.shell._privileged import privileged
-from callboard.actors.servers.shell._shell import NO_NULL
 from callboard.messages import AgentKind, Effect, Probe
 
 if TYPE_CHECKING:
@@ -23,32 +23,32 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from callboard.actors.servers.shell._held import Ended, Output
-    from callboard.actors.servers.shell._shell import Shell
+    from callboard.actors.servers.shell._base_shell import BaseShell
+    from callboard.actors.servers.shell._command_process import CommandEnd, Output
     from callboard.messages import Intent
 
 LINUX = (AgentKind.LINUX,)
 LONGEST = 3_600.0
-"""The longest that a command may take, in seconds."""
+"""The longest time limit of a command, in seconds."""
 SHOWN = 4_000
-"""The characters of the beginning and of the end of an output that are shown."""
+"""The number of first and of last characters of an output that are shown."""
 _STOP_SECONDS = 5.0
 _PROMPT = re.compile(r"(password|passphrase|passwort|\[y/n\]|\(yes/no[^)]*\)|continue\?)[^\n]*$", re.IGNORECASE)
 
 ShellName = Annotated[str, Field(description="The shell.")]
 Command = Annotated[str, Field(min_length=1, max_length=100_000, pattern=NO_NULL, description="For bash.")]
-Handle = Annotated[str, Field(description="What `start` has answered.")]
+Handle = Annotated[str, Field(description="The handle that `start` returned.")]
 Answer = dict[str, Any]
 
 
 class CommandTools:
-    """Run commands, and follow those in the background.
+    """Tools that run commands, and follow those in the background.
 
     Args:
-        shell: Gives a shell by its name.
+        shell: Returns a shell by its name.
     """
 
-    def __init__(self, shell: Callable[[str], Shell]) -> None:
+    def __init__(self, shell: Callable[[str], BaseShell]) -> None:
         self._shell = shell
 
     @tool(effect=Effect.ONCE, agents=LINUX, seconds=LONGEST + 60)
@@ -57,23 +57,26 @@ class CommandTools:
         shell: ShellName,
         command: Command,
         *,
-        cwd: Annotated[str, Field(description="Where it starts; empty: where the last command has led to.")] = "",
-        seconds: Annotated[float, Field(gt=0, le=LONGEST, description="The longest that it may take.")] = 60.0,
-        read_json: Annotated[bool, Field(description="Whether it prints JSON, which is answered as `value`.")] = False,
+        cwd: Annotated[str, Field(description="The working directory; empty for that of the last command.")] = "",
+        seconds: Annotated[float, Field(gt=0, le=LONGEST, description="The time limit.")] = 60.0,
+        read_json: Annotated[bool, Field(description="Whether its output is JSON, to be returned as `value`.")] = False,
     ) -> Answer:
-        """Run a command and wait for its end. Nothing that it has started runs on, and nobody can type into it."""
+        """Run a command and wait for its end.
+
+        Its child processes end with it, and it gets no input.
+        """
         _check_rights(command)
         here, call = self._shell(shell), current_call()
-        id_ = call.id or uuid.uuid4().hex  # a server of its own has no calls with ids
-        held = here.held(id_)
+        id_ = call.id or uuid.uuid4().hex  # calls of a stand-alone server have no ids
+        process = here.process(id_)
         try:
-            await here.off(lambda: self._begin(here, id_, command, cwd, seconds))
-            ended = await held.ended()
+            await here.run_blocking(lambda: self._begin(here, id_, command, cwd, seconds))
+            ended = await process.ended()
         except asyncio.CancelledError:
-            here.cancel(held)
+            here.cancel(process)
             raise
         told = f"{command}\n{ended.code}\n{ended.out.tail!r}{ended.err.tail!r}".encode()
-        await here.off(lambda: here.took(held, told))
+        await here.run_blocking(lambda: here.adopt(process, told))
         answer = _answer(ended, seconds)
         return {**answer, "value": _json_of(ended.out)} if read_json and not ended.code else answer
 
@@ -83,10 +86,10 @@ class CommandTools:
         shell: ShellName,
         command: Command,
         *,
-        cwd: Annotated[str, Field(description="Where it starts; empty: where the last command has led to.")] = "",
-        seconds: Annotated[float, Field(gt=0, le=86_400, description="The longest that it may run.")] = 3_600.0,
+        cwd: Annotated[str, Field(description="The working directory; empty for that of the last command.")] = "",
+        seconds: Annotated[float, Field(gt=0, le=86_400, description="The time limit.")] = 3_600.0,
     ) -> Answer:
-        """Start a command in the background, and give a handle for `read_output` and `stop`."""
+        """Start a background command, and return a handle for `read_output` and `stop`."""
         _check_rights(command)
         here, call = self._shell(shell), current_call()
 
@@ -103,13 +106,13 @@ class CommandTools:
                 self._begin(here, jobs[handle], command, cwd, seconds)
             except InDoubtError:
                 raise
-            except ToolError:  # there will be none
+            except ToolError:  # the command will not start
                 del jobs[handle]
                 here.save()
                 raise
             return handle
 
-        return {"handle": await here.off(begin)}
+        return {"handle": await here.run_blocking(begin)}
 
     @tool(effect=Effect.READ, agents=LINUX)
     async def read_output(
@@ -119,111 +122,114 @@ class CommandTools:
         *,
         seconds: Annotated[float, Field(ge=0, le=50, description="How long to wait for its end.")] = 0.0,
     ) -> Answer:
-        """Give what a background command has printed so far, and whether it still runs."""
+        """Return the output of a background command, and whether it still runs."""
         here = self._shell(shell)
-        held = await here.off(lambda: here.job(handle))
-        if seconds or await here.off(held.stage) in {Stage.ENDED, Stage.LOST}:
+        process = await here.run_blocking(lambda: here.job(handle))
+        if seconds or await here.run_blocking(process.stage) in {CommandStage.ENDED, CommandStage.LOST}:
             with contextlib.suppress(TimeoutError):
                 return {
                     "running": False,
-                    **_answer(await asyncio.wait_for(held.ended(), seconds or _STOP_SECONDS), None),
+                    **_answer(await asyncio.wait_for(process.ended(), seconds or _STOP_SECONDS), None),
                 }
-        out, err = await here.off(held.output)
+        out, err = await here.run_blocking(process.output)
         return {"running": True, "stdout": out.shown(SHOWN), "stderr": err.shown(SHOWN)}
 
     @tool(effect=Effect.IDEMPOTENT, agents=LINUX)
     async def stop(self, shell: ShellName, handle: Handle) -> Answer:
-        """End a background command, with everything that it has started."""
+        """Kill a background command with its child processes."""
         here = self._shell(shell)
 
-        def cancel() -> Stage:
-            held = here.job(handle)
+        def cancel() -> CommandStage:
+            process = here.job(handle)
             with committing():
-                held.cancel()
-            return held.stage()
+                process.cancel()
+            return process.stage()
 
-        if await here.off(cancel) is Stage.ABSENT:
-            return {"running": False, "stopped": "it was stopped before it began", "stdout": "", "stderr": ""}
+        if await here.run_blocking(cancel) is CommandStage.ABSENT:
+            return {"running": False, "stopped": "the command was stopped before it began", "stdout": "", "stderr": ""}
         return await self.read_output(shell, handle, seconds=_STOP_SECONDS)
 
-    def probe(self, shell: Shell, intent: Intent) -> Probe | None:
-        """Say whether a command was begun before a crash; one that was is followed to its end, or has ended."""
+    def probe(self, shell: BaseShell, intent: Intent) -> Probe | None:
+        """Return whether a command was started before a crash.
+
+        A started one has ended, or is followed to its end.
+        """
         if intent.tool not in {"run", "start"}:
             return None
-        held = shell.held(intent.call_id)
-        if held.stage() is Stage.ABSENT and held.call_off():
+        process = shell.process(intent.call_id)
+        if process.stage() is CommandStage.ABSENT and process.call_off():
             return Probe.NOT_DONE
-        return Probe.UNKNOWN if held.stage() is Stage.LOST else Probe.BEGUN
+        return Probe.UNKNOWN if process.stage() is CommandStage.LOST else Probe.BEGUN
 
-    def _begin(self, here: Shell, call: str, command: str, cwd: str, seconds: float) -> None:
+    def _begin(self, here: BaseShell, call: str, command: str, cwd: str, seconds: float) -> None:
         where = here.inside(cwd)
         if here.isolated and not here.is_inside(where):
-            msg = f"{where} is out of the workspace {here.workspace}, and commands see nothing else of it"
+            msg = f"{where} is outside the workspace {here.workspace}, and isolated commands can't access it"
             raise ToolError(msg)
         with committing():
             here.begin(call, command, where, seconds)
 
 
 def _check_rights(command: str) -> None:
-    """Refuse a command that would run another one with the rights of another user.
+    """Refuse a command that would run a program as another user.
 
     Raises:
-        ToolError: If it is one.
+        ToolError: If it would.
     """
     name = privileged(command)
     if name:
-        msg = f"{name!r} is never run: commands have the rights of this user alone. Nothing was done"
+        msg = f"{name!r} is never run: commands run with the rights of this user only. Nothing was done"
         raise ToolError(msg)
 
 
-def _answer(ended: Ended, seconds: float | None) -> Answer:
-    """Say how a command has ended.
+def _answer(ended: CommandEnd, seconds: float | None) -> Answer:
+    """Describe the outcome of a command.
 
     Args:
-        ended: What is known of its end.
-        seconds: How long it was waited for; None for one in the background.
+        ended: The outcome.
+        seconds: The time limit; None for a background command.
 
     Raises:
-        ToolError: If it could not be started, or was ended while it was waited for.
+        ToolError: If the command could not be started, or a command in the foreground was killed.
     """
     if ended.error:
         msg = f"bash can't be started: {ended.error}"
         raise ToolError(msg)
     answer: Answer = {"exit_code": ended.code, **_shown("stdout", ended.out), **_shown("stderr", ended.err)}
     if ended.left:
-        answer["ended"] = f"{ended.left} processes that it had left behind were ended; use `start` for what is to go on"
+        answer["ended"] = f"{ended.left} child processes were still running and were killed; to keep one, use `start`"
     asked = _PROMPT.search(ended.out.tail[-200:].decode(errors="replace").rstrip() or "") or _PROMPT.search(
         ended.err.tail[-200:].decode(errors="replace").rstrip()
     )
     if asked and (ended.why or ended.code):
-        answer["note"] = f"it seems to have asked {asked[0]!r}: nobody can answer, so give what it needs as options"
-    if ended.why and seconds is None:  # that is no failure of who reads its output
-        answer["stopped"] = f"it was {ended.why}, with everything that it had started"
+        answer["note"] = f"it seems to have asked {asked[0]!r}; it gets no input, so pass the answer as an option"
+    if ended.why and seconds is None:  # the call that reads the output has not failed
+        answer["stopped"] = f"the command was killed with its child processes ({ended.why})"
     elif ended.why:
         limit = f" after {seconds:g} s" if ended.why == "timed out" else ""
         hint = f"; {answer['note']}" if "note" in answer else ""
-        msg = f"it was {ended.why}{limit}, with everything that it had started{hint}. It printed: {answer['stdout']}"
+        msg = f"the command was killed with its child processes ({ended.why}{limit}){hint}. Output: {answer['stdout']}"
         raise ToolError(msg + answer["stderr"])
     return answer
 
 
 def _shown(name: str, output: Output) -> Answer:
-    """Show an output; what is left out of it is kept in a file."""
+    """Show an output; a long one is shortened and kept elsewhere."""
     if output.total <= 2 * SHOWN:
         return {name: output.shown(SHOWN)}
     return {name: output.shown(SHOWN), f"{name}_bytes": output.total, f"{name}_file": str(_kept(output))}
 
 
 def _json_of(output: Output) -> JsonValue:
-    """Read what was printed as JSON.
+    """Parse an output as JSON.
 
     Raises:
-        ToolError: If it is none; the command was run.
+        ToolError: If it is not JSON; the command was run.
     """
     try:
         found: JsonValue = json.loads(output.path.read_bytes())
     except (ValueError, OSError) as error:
-        msg = f"the command was run, and what it printed is no JSON: {error}"
+        msg = f"the command was run, but its output is not JSON: {error}"
         raise ToolError(msg) from error
     return found
 

@@ -1,4 +1,4 @@
-"""The files of a machine, by which a command is judged: looked at on the spot, or as another machine told them."""
+"""A machine's files for the analysis of commands, live or listed."""
 
 from __future__ import annotations
 
@@ -16,66 +16,69 @@ _SPECIAL = frozenset({"/proc", "/dev", "/sys"})
 _MOST_LINKS = 40
 
 
-class Entry(NamedTuple):
-    """Something in a folder."""
+class DiskEntry(NamedTuple):
+    """An entry of a folder."""
 
     name: str
     path: str
     is_link: bool
     is_folder: bool
-    """Whether it is a folder itself, and no link to one."""
+    """Whether the entry is a folder, not a link to one."""
 
     @classmethod
-    def of(cls, found: os.DirEntry[str]) -> Entry:
-        """Take what a folder of this machine has."""
+    def of(cls, found: os.DirEntry[str]) -> DiskEntry:
+        """Make an entry from one of this machine."""
         return cls(found.name, found.path, found.is_symlink(), found.is_dir(follow_symlinks=False))
 
 
 class Disk(ABC):
-    """The files of a machine. Paths are absolute texts; all methods but `is_link` and `target` follow links.
+    """The interface of a machine's files.
+
+    Paths are absolute strings. All methods except `is_link` and `target` follow links.
 
     Args:
-        workspace: The folder that the shell may change, with links followed.
+        workspace: The folder that the shell may change, with links resolved.
     """
 
     local = True
-    """Whether they are those of this machine."""
+    """Whether the files are those of this machine."""
 
     def __init__(self, workspace: Path) -> None:
         self.workspace = workspace
 
     @abstractmethod
     def is_link(self, path: str) -> bool:
-        """Return whether there is a link."""
+        """Return whether a path is a link."""
 
     @abstractmethod
     def target(self, path: str) -> str:
-        """Give what a link says."""
+        """Return the text of a link."""
 
     @abstractmethod
     def exists(self, path: str) -> bool:
-        """Return whether there is anything."""
+        """Return whether a path exists."""
 
     @abstractmethod
     def is_file(self, path: str) -> bool:
-        """Return whether there is a plain file."""
+        """Return whether a path is a regular file."""
 
     @abstractmethod
     def is_folder(self, path: str) -> bool:
-        """Return whether there is a folder."""
+        """Return whether a path is a folder."""
 
     @abstractmethod
     def is_open(self, path: str) -> bool:
-        """Return whether there is a folder that can be entered."""
+        """Return whether a path is a folder that can be entered."""
 
     @abstractmethod
-    def entries(self, folder: str) -> Sequence[Entry]:
-        """Give what is in a folder; nothing where it can't be read."""
+    def entries(self, folder: str) -> Sequence[DiskEntry]:
+        """Return the entries of a folder; none if it can't be read."""
 
     def followed(self, path: str) -> Path | None:
-        """Follow the links of a path; None for what is another file for each process, or no file.
+        """Resolve the links of a path; parts that do not exist stay.
 
-        What does not exist is taken as it is written.
+        Returns:
+            None for a path in a virtual file system such as ``/proc``, or with too many links.
         """
         left = path.split("/")[::-1]
         here, links = "/", 0
@@ -114,21 +117,21 @@ class LocalDisk(Disk):
     def is_open(self, path: str) -> bool:
         return os.access(path, os.X_OK) and Path(path).is_dir()
 
-    def entries(self, folder: str) -> Sequence[Entry]:
+    def entries(self, folder: str) -> Sequence[DiskEntry]:
         try:
             with os.scandir(folder) as found:
-                return [Entry.of(each) for each in found]
+                return [DiskEntry.of(each) for each in found]
         except OSError:
             return ()
 
 
-class ToldDisk(Disk):
-    """The files of another machine, as it has told them.
+class RemoteDisk(Disk):
+    """The files of another machine, from its list of the workspace.
 
     Args:
-        workspace: As for `Disk`; all that is in it is known.
-        kinds: What is there by path: ``d`` for a folder, ``f`` for a plain file, ``l`` for a link, or another letter.
-        links: What links say, by their paths.
+        workspace: The shell's workspace, whose files are all known.
+        kinds: Kinds by path: ``d`` for a folder, ``f`` for a regular file, ``l`` for a link, or another letter.
+        links: The texts of links by path.
     """
 
     local = False
@@ -137,10 +140,10 @@ class ToldDisk(Disk):
         super().__init__(workspace)
         self._kinds = {**kinds, str(workspace): "d"}
         self._links = links
-        self._inside: dict[str, list[Entry]] = {}
+        self._inside: dict[str, list[DiskEntry]] = {}
         for path, kind in self._kinds.items():
             folder, _, name = path.rpartition("/")
-            self._inside.setdefault(folder or "/", []).append(Entry(name, path, kind == "l", kind == "d"))
+            self._inside.setdefault(folder or "/", []).append(DiskEntry(name, path, kind == "l", kind == "d"))
         self._above = {str(each) for path in self._kinds for each in Path(path).parents}
 
     def is_link(self, path: str) -> bool:
@@ -161,7 +164,7 @@ class ToldDisk(Disk):
     def is_open(self, path: str) -> bool:
         return False
 
-    def entries(self, folder: str) -> Sequence[Entry]:
+    def entries(self, folder: str) -> Sequence[DiskEntry]:
         found = self.followed(folder)
         if found is None or self._kind(str(found)) != "d":
             return ()
@@ -184,4 +187,4 @@ class ToldDisk(Disk):
 
 
 def _not_known(path: str) -> str:
-    return f"it is not known what is at {path} on the other machine"
+    return f"the file {path} on the other machine is not known"

@@ -1,4 +1,7 @@
-"""The tools for files of the workspace. Others are read and written too, if a person or a rule allows it."""
+"""File tools of a shell.
+
+ShellFiles outside the workspace are accessible too, if a person or a rule allows it.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from callboard.actors.servers._server import ToolError, tool
+from callboard.actors.servers.shell._base_shell import NO_NULL
 from callboard.actors.servers.shell._files import MOST_BYTES
-from callboard.actors.servers.shell._shell import NO_NULL
 from callboard.messages import AgentKind, Effect
 
 if TYPE_CHECKING:
@@ -20,8 +23,8 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from callboard.actors.servers.shell._files import Files
-    from callboard.actors.servers.shell._shell import Shell
+    from callboard.actors.servers.shell._base_shell import BaseShell
+    from callboard.actors.servers.shell._files import ShellFiles
 
 LINUX = (AgentKind.LINUX,)
 _LINES = 2_000
@@ -36,13 +39,13 @@ Answer = dict[str, Any]
 
 
 class FileTools:
-    """Read, write, edit and find files.
+    """Tools that read, write, edit and find files.
 
     Args:
-        shell: Gives a shell by its name.
+        shell: Returns a shell by its name.
     """
 
-    def __init__(self, shell: Callable[[str], Shell]) -> None:
+    def __init__(self, shell: Callable[[str], BaseShell]) -> None:
         self._shell = shell
 
     @tool(effect=Effect.READ, agents=LINUX)
@@ -64,7 +67,7 @@ class FileTools:
 
     @tool(effect=Effect.IDEMPOTENT, agents=LINUX)
     def write_file(self, shell: ShellName, path: PathName, text: str) -> Answer:
-        """Write a text file, in place of the one that is there."""
+        """Write a text file, replacing an existing one."""
         here = self._shell(shell)
         place = here.inside(path)
         if here.files.is_folder(place):
@@ -77,24 +80,27 @@ class FileTools:
         self,
         shell: ShellName,
         path: PathName,
-        old: Annotated[str, Field(min_length=1, description="What stands there once, exactly, with line breaks.")],
+        old: Annotated[str, Field(min_length=1, description="The text to replace, which occurs exactly once.")],
         new: str,
     ) -> Answer:
-        """Replace a part of a text file that stands there exactly once."""
+        """Replace a text that occurs exactly once in a text file."""
         here = self._shell(shell)
         place = here.inside(path)
         before = here.files.read(place)
         text = _text_of(before, path)
-        count = len(re.findall(f"(?={re.escape(old)})", text))  # where they overlap, too
+        count = len(re.findall(f"(?={re.escape(old)})", text))  # overlapping ones count
         if count != 1:
-            why = f"stands there {count} times: give more of what is around it" if count else "does not stand there"
+            why = f"occurs {count} times: include more of the text around it" if count else "does not occur"
             msg = f"nothing was replaced in {path!r}: the text {why}"
             raise ToolError(msg)
         return _write(here.files, place, text.replace(old, new).encode(), before)
 
     @tool(effect=Effect.READ, agents=LINUX)
     def list_dir(self, shell: ShellName, path: Folder = "") -> Answer:
-        """List a folder: its folders with a slash, its files with their sizes in bytes."""
+        """List a folder.
+
+        Folders end with a slash, files have their sizes in bytes.
+        """
         here = self._shell(shell)
         place = here.inside(path)
         shown, left = here.files.entries(place, _ENTRIES)
@@ -108,7 +114,7 @@ class FileTools:
         *,
         path: Folder = "",
     ) -> Answer:
-        """Find files and folders by their names, in a folder and all below it."""
+        """Find files and folders by name, below a folder."""
         here = self._shell(shell)
         shown = list(itertools.islice(here.files.find(here.inside(path), pattern), _ENTRIES + 1))
         return {"paths": sorted(shown[:_ENTRIES]), **({"more": True} if len(shown) > _ENTRIES else {})}
@@ -118,7 +124,7 @@ class FileTools:
         self,
         shell: ShellName,
         text: Annotated[
-            str, Field(min_length=1, pattern=NO_NULL, description="What a line contains, as it is written.")
+            str, Field(min_length=1, pattern=NO_NULL, description="A text that the line contains, literally.")
         ],
         *,
         path: Folder = "",
@@ -127,7 +133,10 @@ class FileTools:
         ] = "*",
         ignore_case: bool = False,
     ) -> Answer:
-        """Find and count lines that contain a text, in a folder and all below it, and in each file."""
+        """Find lines with a text, in a file or below a folder.
+
+        The answer also counts the lines, in all and in each file.
+        """
         here = self._shell(shell)
         counts: Counter[str] = Counter()
         shown: list[dict[str, Any]] = []
@@ -143,11 +152,11 @@ def _text_of(data: bytes, path: str) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        msg = f"{path!r} is no text in UTF-8 (byte {error.start})"
+        msg = f"{path!r} is not text in UTF-8 (byte {error.start})"
         raise ToolError(msg) from error
 
 
-def _write(files: Files, path: Path, data: bytes, before: bytes | None) -> Answer:
+def _write(files: ShellFiles, path: Path, data: bytes, before: bytes | None) -> Answer:
     if len(data) > MOST_BYTES:
         msg = f"{len(data):,} bytes are too many for one file; {MOST_BYTES:,} can be written"
         raise ToolError(msg)

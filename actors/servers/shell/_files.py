@@ -1,4 +1,4 @@
-"""The files of this machine, as the tools of shells use them."""
+"""Files of shells' machines, for the file tools."""
 
 from __future__ import annotations
 
@@ -31,67 +31,81 @@ _MOST_OF_LINE = 1_000_000
 
 
 class Match(NamedTuple):
-    """A line that a search has found."""
+    """A line that matches a search."""
 
     file: str
     line: int
     text: str
 
 
-class Files(ABC):
-    """The files of a machine. Paths are absolute. All methods raise `ToolError` with a text that says why."""
+class ShellFiles(ABC):
+    """The interface of a machine's files.
+
+    Paths are absolute. All methods raise `ToolError`, whose text gives the reason.
+    """
 
     @abstractmethod
     def real(self, path: Path) -> Path:
-        """Follow all links of a path, of which not all has to be there."""
+        """Resolve all links of a path, which need not exist."""
 
     @abstractmethod
     def is_folder(self, path: Path) -> bool:
-        """Return whether there is a folder."""
+        """Return whether a path is a folder."""
 
     @abstractmethod
     def exists(self, path: Path) -> bool:
-        """Return whether there is anything."""
+        """Return whether a path exists."""
 
     @abstractmethod
     def read(self, path: Path) -> bytes:
         """Read a file of at most `MOST_BYTES`."""
 
     def digest(self, path: Path) -> str:
-        """Give the fingerprint of a file's bytes; empty where there is none."""
+        """Return the fingerprint of a file's bytes; empty for no file."""
         return mark(self.read(path) if self.exists(path) and not self.is_folder(path) else None)
 
     @abstractmethod
     def replace(self, path: Path, data: bytes, before: bytes | None, answer: dict[str, JsonValue]) -> None:
-        """Replace a file at once, if it is still what it was; a crash leaves the old one or the new one.
+        """Replace an unchanged file atomically.
+
+        A crash leaves the old or the new file.
 
         Args:
             path: The file.
-            data: All its bytes.
-            before: Those that it has now; None where there is no file.
-            answer: The tool's answer once that is done.
+            data: The new bytes.
+            before: The present bytes; None if the file must not exist.
+            answer: The tool's answer after the replacement.
         """
 
     @abstractmethod
     def entries(self, path: Path, most: int) -> tuple[list[str], int]:
-        """List a folder: folders with a slash, files with sizes, where links lead; and how many more there are."""
+        """List a folder, and count the entries beyond the first `most`.
+
+        Folders end with a slash, files have their sizes, links have their targets.
+        """
 
     @abstractmethod
     def find(self, path: Path, pattern: str) -> Iterator[str]:
-        """Give the paths below a folder, from there, whose name fits a pattern. Links are not followed."""
+        """Yield the relative paths below a folder whose names match a pattern.
+
+        Links are not followed.
+        """
 
     @abstractmethod
     def search(self, path: Path, text: str, names: str, *, ignore_case: bool) -> Iterator[Match]:
-        """Give lines that contain a text, in text files below a folder whose name fits, or in one file."""
+        """Yield lines with a text, in one file or below a folder.
+
+        Below a folder, text files whose names match `names` are searched.
+        """
 
 
-class LocalFiles(Files):
+class LocalFiles(ShellFiles):
     """The files of this machine."""
 
     def real(self, path: Path) -> Path:
         found = os.path.realpath(path)
         if _text(found) != found:
-            msg = f"{path} leads to {_text(found)!r}, a name that is no text in UTF-8"
+            msg = f"{path} leads to {_text(found)!r}, a name that is not UTF-8"
             raise ToolError(msg)
         return Path(found)
 
@@ -104,13 +118,13 @@ class LocalFiles(Files):
     def read(self, path: Path) -> bytes:
         try:
             if not path.is_file():
-                what = "a folder" if path.is_dir() else "no file" if path.exists() else "not there"
+                what = "a folder" if path.is_dir() else "not a file" if path.exists() else "not there"
                 msg = f"{path} is {what}"
                 raise ToolError(msg)
             if path.stat().st_size > MOST_BYTES:
                 msg = f"{path} has {path.stat().st_size:,} bytes; {MOST_BYTES:,} can be read: use `run`"
                 raise ToolError(msg)
-            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # it may be another one by now, or have no end
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # it may be a pipe by now
             with os.fdopen(descriptor, "rb") as file:
                 return file.read(MOST_BYTES) or b""
         except OSError as error:
@@ -131,7 +145,7 @@ class LocalFiles(Files):
             foresee(path, mark(before), mark(data), answer)
             with committing(path):
                 if (path.read_bytes() if path.is_file() else None) != before:
-                    msg = f"{path} was changed by somebody else meanwhile; nothing was written"
+                    msg = f"{path} was changed by another program meanwhile; nothing was written"
                     raise ToolError(msg)
                 new.replace(path)
         except OSError as error:
@@ -163,15 +177,15 @@ class LocalFiles(Files):
 
 
 def mark(data: bytes | None) -> str:
-    """Give the fingerprint of a file's bytes; empty for no file."""
+    """Return the fingerprint of bytes; empty for no file."""
     return "" if data is None else hashlib.sha256(data).hexdigest()
 
 
 def _below(place: Path) -> Iterator[Path]:
-    """Give all files and folders below one; links are not followed.
+    """Yield all files and folders below a folder, without following links.
 
     Raises:
-        ToolError: If there is none.
+        ToolError: If the folder does not exist.
     """
     if not os.path.isdir(place):  # noqa: PTH112 - as in `is_folder`
         msg = f"there is no folder {place}"
@@ -183,7 +197,10 @@ def _below(place: Path) -> Iterator[Path]:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Give the lines of a file with their numbers, a long one in parts; nothing of a file that is gone."""
+    """Yield numbered lines of a file, long ones in parts.
+
+    A deleted file has none.
+    """
     number = 1
     with contextlib.suppress(OSError), path.open(encoding="utf-8", errors="replace", newline="\n") as file:
         while line := file.readline(_MOST_OF_LINE):
@@ -192,7 +209,10 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _is_no_text(path: Path) -> bool:
-    """Return whether a file is none that this user may read, or has a null byte at its beginning."""
+    """Return whether a file is unreadable, special or binary.
+
+    A binary file has a null byte at its beginning.
+    """
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return True
@@ -206,7 +226,7 @@ def _entry(entry: os.DirEntry[str]) -> str:
     name = _text(entry.name)
     try:
         if entry.is_symlink():
-            return f"{name} -> {_text(os.readlink(entry.path))}"  # noqa: PTH115 - it is no `Path`
+            return f"{name} -> {_text(os.readlink(entry.path))}"  # noqa: PTH115 - not a `Path`
         if entry.is_dir():
             return f"{name}/"
         return f"{name} ({entry.stat().st_size})"
@@ -215,7 +235,7 @@ def _entry(entry: os.DirEntry[str]) -> str:
 
 
 def _text(name: str | Path) -> str:
-    """Give a name as it can be told: those on a disk may be no UTF-8."""
+    """Return a name as UTF-8; on disk it may have other bytes."""
     return os.fsencode(name).decode(errors="replace")
 
 

@@ -1,4 +1,4 @@
-"""The program `find`, which may delete what it finds, and run others on it."""
+"""Analysis of `find`, which may delete files and run programs on them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _WITH_VALUE = re.compile(
 
 
 def find(words: list[Word], touched: Touched) -> None:
-    """Note what `find` does with its words.
+    """Record the effects of `find`.
 
     Raises:
-        UnclearError: If that can't be told.
+        UnclearError: If its effects are unknown.
     """
     left = list(words)
     follows, starts = False, []
@@ -43,7 +43,7 @@ def find(words: list[Word], touched: Touched) -> None:
 
 
 def _test(left: list[Word], starts: list[Word], touched: Touched) -> bool:
-    """Note what one test or action of `find` does, and return whether it deletes."""
+    """Record the effects of one test or action; return whether it deletes."""
     test = left.pop(0).literal
     if test == "-exec":
         _exec(left, starts, touched)
@@ -60,7 +60,7 @@ def _test(left: list[Word], starts: list[Word], touched: Touched) -> bool:
 
 
 def _exec(left: list[Word], starts: list[Word], touched: Touched) -> None:
-    """Note what a program does that `find` runs on each file that it finds."""
+    """Record the effects of a program that `find` runs on each file."""
     words: list[Word] = []
     while left and (word := left.pop(0)).literal != ";":
         if word.text == "+" and words[-1:] == [Word("{}")]:
@@ -72,7 +72,7 @@ def _exec(left: list[Word], starts: list[Word], touched: Touched) -> None:
             touched.delete(start, repeatable=True)
         return
     if name not in READS:
-        msg = f"nothing is known of what {name!r} does with the files that find finds"
+        msg = f"the effects of {name!r} on the files that find finds are unknown"
         raise UnclearError(msg)
     for start in starts:
         if start.dashed or start.glob:
@@ -82,5 +82,5 @@ def _exec(left: list[Word], starts: list[Word], touched: Touched) -> None:
         before = list(touched.writes)
         reads(name, filled, touched)
         if before != touched.writes or any("{}" in word.text for word in filled):
-            msg = "find puts names into a word, or into the place of a file that is written"
+            msg = "find inserts names into a word, or writes to the files that it finds"
             raise UnclearError(msg)

@@ -1,4 +1,4 @@
-"""The isolation of commands: a sandbox by bubblewrap where that runs, else none."""
+"""The isolation of commands, by bubblewrap where available."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _SECONDS = 10.0
 
 @functools.cache
 def why_not() -> str:
-    """Say why commands can't be isolated here; empty if they can. Tried once for each process."""
+    """Explain why commands can't be isolated here; empty if they can.
+
+    The result of the trial is cached for the process.
+    """
     if shutil.which("bwrap") is None:
         return "the program 'bwrap' is missing"
     try:
@@ -36,15 +39,16 @@ def why_not() -> str:
 
 
 def sandbox(workspace: Path, cwd: Path, writable: Sequence[Path], *, network: bool) -> list[str]:
-    """Give the command in front of one that is to see the system's programs and a workspace, and nothing else.
+    """Return the command prefix that isolates a command.
 
-    It has no home, no settings, no journal, no other processes, and no network unless that is granted.
+    The command can access the system's programs and the workspace, but no home, settings, journal or other processes,
+    and no network unless `network` is true.
 
     Args:
-        workspace: The folder that it may change.
-        cwd: Where it starts.
-        writable: Further folders that it may change.
-        network: Whether it has the network.
+        workspace: The folder that the command may change.
+        cwd: The working directory.
+        writable: Further folders that the command may change.
+        network: Whether the command can use the network.
     """
     words = [shutil.which("bwrap") or "bwrap", "--die-with-parent", "--new-session", "--unshare-all"]
     words += ["--share-net"] if network else []
@@ -56,7 +60,7 @@ def sandbox(workspace: Path, cwd: Path, writable: Sequence[Path], *, network: bo
             words += ["--symlink", str(path.readlink()), name]
         elif path.exists():
             words += ["--ro-bind", name, name]
-    words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108 - one of its own
+    words += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]  # noqa: S108 - private to the sandbox
     for each in (workspace, *writable):
         words += ["--bind", str(each), str(each)]
     return [*words, "--chdir", str(cwd), "--"]

@@ -1,4 +1,4 @@
-"""The judgement of a command before it is run: what it reads and changes, as far as its text tells."""
+"""Analysis of the files that a command will read and change."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from callboard.actors.servers._server import UNKNOWN
-from callboard.actors.servers.shell._programs import program
-from callboard.actors.servers.shell._shell import PATH
+from callboard.actors.servers.shell._base_shell import PATH
+from callboard.actors.servers.shell._known_programs import program
 from callboard.actors.servers.shell._syntax import WORDS, parsed
 from callboard.actors.servers.shell._touched import STREAMS, Touched
 from callboard.actors.servers.shell._variables import check_variable
@@ -33,18 +33,18 @@ _MOST_STEPS = 2_000
 
 @dataclass(frozen=True)
 class Judgement:
-    """What running a command would do."""
+    """The result of a command's analysis."""
 
     effect: Effect
     hazards: frozenset[Hazard]
     resources: tuple[str, ...]
-    """The files and folders that it touches; a folder stands for all that is in it."""
+    """The files and folders that the command touches; a folder includes its content."""
     why: str = ""
-    """Why that can't be told, where it can't."""
+    """The reason if the effects are unknown."""
 
 
-UNSEEN = Judgement(Effect.ONCE, frozenset({Hazard.UNKNOWN}), (UNKNOWN,), "the files of its machine can't be looked at")
-"""What is said of a command where there are too many files, or their machine can't be reached."""
+UNSEEN = Judgement(Effect.ONCE, frozenset({Hazard.UNKNOWN}), (UNKNOWN,), "the files of its machine can't be listed")
+"""The judgement if there are too many files, or their machine can't be reached."""
 
 
 def judge(
@@ -55,16 +55,16 @@ def judge(
     environment: Mapping[str, str],
     made: Collection[str] = (),
 ) -> Judgement:
-    """Say what a command would do. What is not understood has the hazard `unknown`.
+    """Analyse a command; one that can't be analysed has the hazard `unknown`.
 
-    Looks at the workspace, for links and for the names that a pattern may match, and changes nothing.
+    The analysis reads the workspace, for links and for the names that a pattern may match, and changes nothing.
 
     Args:
-        command: For bash.
-        cwd: Where it starts, with links followed.
-        disk: The files that there are, and the folder among them that the shell may change.
-        environment: All that the command has in its environment.
-        made: Files that the task has made itself, as absolute paths.
+        command: The command line for bash.
+        cwd: The working directory, with links resolved.
+        disk: The files of the machine, with the shell's workspace.
+        environment: The whole environment of the command.
+        made: ShellFiles that the task has made itself, as absolute paths.
     """
     touched = Touched(disk, cwd, made)
     try:
@@ -86,7 +86,7 @@ def judge(
 
 
 def _effect(touched: Touched) -> Effect:
-    """Say what repeating it would do."""
+    """Return the effect of a command from its record."""
     if touched.lasting or len(touched.writes) > 1:
         return Effect.ONCE
     if not touched.writes:
@@ -107,7 +107,7 @@ def _check_environment(environment: Mapping[str, str], disk: Disk) -> None:
 
 
 class _Walk:
-    """Goes through a command in the order in which it is run."""
+    """A walk through a command in execution order."""
 
     def __init__(self, source: bytes, touched: Touched) -> None:
         self._source = source
@@ -115,10 +115,10 @@ class _Walk:
         self._steps = 0
 
     def statement(self, node: Node) -> None:
-        """Note what a statement does.
+        """Record the effects of a statement.
 
         Raises:
-            UnclearError: If that can't be told.
+            UnclearError: If its effects are unknown.
         """
         self._steps += 1
         if self._steps > _MOST_STEPS:
@@ -146,7 +146,7 @@ class _Walk:
         if node.type == "comment":
             return
         if node.type not in steps:
-            msg = f"the form {node.type.replace('_', ' ')!r} is not understood"
+            msg = f"the form {node.type.replace('_', ' ')!r} is not supported"
             raise UnclearError(msg)
         steps[node.type](node)
 
@@ -185,13 +185,13 @@ class _Walk:
     def _for(self, node: Node) -> None:
         word, name, *rest = node.children
         if word.type != "for" or rest[0].type != "in":
-            msg = f"the form {word.type!r} is not understood"
+            msg = f"the form {word.type!r} is not supported"
             raise UnclearError(msg)
         body = rest.pop()
         values = self._words(child for child in rest if child.type not in {"in", ";", "comment"})
         variable = self._text(name).decode()
         check_variable(variable, "")
-        for value in values * 2 if any(value.glob for value in values) else values:  # a pattern has several
+        for value in values * 2 if any(value.glob for value in values) else values:  # a pattern may match several names
             self._touched.sometimes(functools.partial(self._loop, variable, value, body))
 
     def _loop(self, variable: str, value: Word, body: Node) -> None:
@@ -205,7 +205,7 @@ class _Walk:
                 redirects.append(child)
             else:
                 body = child
-        for redirect in redirects:  # the body may change what it names, so it is looked at before and after
+        for redirect in redirects:  # the body may change the target, so it is checked before and after
             self._redirect(redirect)
         if body is not None:
             self.statement(body)
@@ -218,7 +218,7 @@ class _Walk:
         if operator in {">&-", "<&-"} or node.type == "herestring_redirect":
             return
         if len(words) != 1:
-            msg = "a redirect is not understood"
+            msg = "a redirect is not supported"
             raise UnclearError(msg)
         target = words[0]
         if operator in {">&", "<&"} and target.known and (target.text.isdecimal() or target.text == "-"):
@@ -231,14 +231,14 @@ class _Walk:
         elif operator in {">", ">|", "&>", ">>", "&>>"}:
             self._written(target, repeatable=">>" not in operator)
         else:
-            msg = f"the redirect {operator!r} is not understood"
+            msg = f"the redirect {operator!r} is not supported"
             raise UnclearError(msg)
 
     def _written(self, target: Word, *, repeatable: bool) -> None:
         known = [path for path, _ in self._touched.writes]
         count = len(known)
         self._touched.write(target, repeatable=repeatable)
-        if [path for path, _ in self._touched.writes[count:]] == known[-1:]:  # the second look at a redirect
+        if [path for path, _ in self._touched.writes[count:]] == known[-1:]:  # the second check of a redirect
             del self._touched.writes[count:]
 
     def _command(self, node: Node) -> None:
@@ -259,14 +259,14 @@ class _Walk:
             msg = f"the program {text!r} is not one of the system's"
             raise UnclearError(msg)
         if folder and bare in _BUILTIN:
-            msg = f"nothing is known of the program {text!r}"
+            msg = f"the effects of the program {text!r} are unknown"
             raise UnclearError(msg)
         self._touched.check_words(words)
         program(Word(bare), words, self._touched)
 
     def _test(self, node: Node) -> None:
         if node.children[0].type != "[":
-            msg = "the form '[[' is not understood"
+            msg = "the form '[[' is not supported"
             raise UnclearError(msg)
         leaves: list[Node] = []
         stack = list(reversed(node.children[1:-1]))
@@ -280,20 +280,20 @@ class _Walk:
 
     def _export(self, node: Node) -> None:
         if node.children[0].type != "export" or len(node.children) == 1:
-            msg = f"the form {node.children[0].type!r} is not understood"
+            msg = f"the form {node.children[0].type!r} is not supported"
             raise UnclearError(msg)
         for child in node.children[1:]:
             if child.type != "variable_assignment":
-                msg = "it can't be told what it exports"
+                msg = "the exported values are unknown"
                 raise UnclearError(msg)
             self._assign(child)
         self._touched.lasting = True
 
     def _assign(self, node: Node, *, exported: bool = False) -> None:
-        """Note an assignment; one in front of a command is for that command alone."""
+        """Record an assignment; before a command it applies to that command only."""
         match = _ASSIGNMENT.fullmatch(self._text(node))
         if match is None:
-            msg = "the assignment is not understood"
+            msg = "the assignment is not supported"
             raise UnclearError(msg)
         name = match[1].decode()
         value = evaluate(match[2], self._touched.variables, assigned=True) if match[2] else Word("")

@@ -12,18 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.shell._base_shell import KEPT_DAYS, BaseShell, FinalState, exports_of
+from callboard.actors.servers.shell._command_process import CommandStage, LocalProcess, folder_of
 from callboard.actors.servers.shell._disk import LocalDisk
 from callboard.actors.servers.shell._files import LocalFiles
-from callboard.actors.servers.shell._held import LocalHeld, Stage, folder_of
 from callboard.actors.servers.shell._isolation import sandbox, why_not
 from callboard.actors.servers.shell._runner import start_of
-from callboard.actors.servers.shell._shell import KEPT_DAYS, Left, Shell, exports_of
 from callboard.messages import SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from callboard.actors.servers.shell._held import Held
+    from callboard.actors.servers.shell._command_process import CommandProcess
 
 _SCRIPT = """\
 . {place}/exports 2>/dev/null; /bin/rm -f -- {place}/exports
@@ -34,24 +34,24 @@ exit "$__code"' EXIT
 eval "$command"
 """
 _MOST_LEFT = 4_000_000
-"""The most bytes of a folder's name or an environment that are taken over."""
+"""The most bytes of a working directory's name or an environment."""
 _POLL_SECONDS = 0.02
 
 
-class LocalShell(Shell):
+class LocalShell(BaseShell):
     """A shell whose workspace is a folder of this machine.
 
     Args:
-        name: Its name.
-        place: Where its state and its commands are kept.
+        name: The shell's name.
+        place: The folder of its state and its commands.
         workspace: The folder that commands may change.
-        environment: What commands have in their environment, beside `ENVIRONMENT`.
-        network: Whether isolated commands have the network.
-        isolated: Whether commands are isolated: None if that is possible here.
-        grace: How many seconds commands go on when this program is killed.
+        environment: Environment variables of commands, in addition to `ENVIRONMENT`.
+        network: Whether isolated commands can use the network.
+        isolated: Whether commands are isolated; None to isolate them where possible.
+        grace: Seconds for which commands run on after this program is killed.
 
     Raises:
-        SettingsError: If isolated commands could change what is kept.
+        SettingsError: If isolated commands could change the journal's folder.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class LocalShell(Shell):
                 "commands are isolated, and could change that; set another `cwd`, or another `journal.path`"
             )
             raise SettingsError(msg)
-        home = "/tmp" if self.isolated else str(place / "home")  # noqa: S108 - its own there
+        home = "/tmp" if self.isolated else str(place / "home")  # noqa: S108 - private in the sandbox
         super().__init__(name, place, {"HOME": home, **environment})
         (place / "home").mkdir(mode=0o700, exist_ok=True)
         self._network = network
@@ -94,22 +94,22 @@ class LocalShell(Shell):
         return Path(path).is_dir()
 
     def begin(self, call: str, command: str, cwd: Path, seconds: float) -> None:
-        held = self.held(call)
-        if held.stage() is not Stage.ABSENT:
+        process = self.process(call)
+        if process.stage() is not CommandStage.ABSENT:
             return
         if not cwd.is_dir():
             msg = f"there is no folder {cwd}"
             raise ToolError(msg)
         try:
-            self._begin(held, command, cwd, seconds)
-        except OSError as error:  # the holder is started last
-            msg = f"the command can't be begun, and was not run: {error.strerror}"
+            self._begin(process, command, cwd, seconds)
+        except OSError as error:  # the runner is started last
+            msg = f"the command can't be started, and was not run: {error.strerror}"
             raise ToolError(msg) from error
 
-    def _begin(self, held: LocalHeld, command: str, cwd: Path, seconds: float) -> None:
-        place = self._place / "states" / held.folder.name
+    def _begin(self, process: LocalProcess, command: str, cwd: Path, seconds: float) -> None:
+        place = self._place / "states" / process.folder.name
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        exports = place / "exports"  # not in the environment: it could choose another bwrap, or load something into it
+        exports = place / "exports"  # not by the environment: it could select another bwrap, or inject code into it
         exports.unlink(missing_ok=True)
         exports.touch(mode=0o600)
         exports.write_text(exports_of(self.state.environment), encoding="utf-8")
@@ -118,16 +118,16 @@ class LocalShell(Shell):
         words = ["/bin/bash", "--noprofile", "--norc", "-c", script, "bash", command]
         if self.isolated:
             words = [*sandbox(self.workspace, cwd, (place,), network=self._network), *words]
-        held.begin(words, cwd=cwd, environment=self._base, seconds=seconds, grace=self._grace)
+        process.begin(words, cwd=cwd, environment=self._base, seconds=seconds, grace=self._grace)
 
-    def held(self, call: str) -> LocalHeld:
-        return LocalHeld(folder_of(self._place / "commands", call))
+    def process(self, call: str) -> LocalProcess:
+        return LocalProcess(folder_of(self._place / "commands", call))
 
-    def left_by(self, held: Held) -> Left | None:
-        assert isinstance(held, LocalHeld)  # noqa: S101 - for the type checker
-        place = self._place / "states" / held.folder.name
+    def final_state(self, process: CommandProcess) -> FinalState | None:
+        assert isinstance(process, LocalProcess)  # noqa: S101 - for the type checker
+        place = self._place / "states" / process.folder.name
         try:
-            return Left(_plain(place / "cwd"), _plain(place / "env"))
+            return FinalState(_plain(place / "cwd"), _plain(place / "env"))
         except OSError:
             return None
         finally:
@@ -139,34 +139,40 @@ class LocalShell(Shell):
         return cwd if seen and self.files.is_folder(cwd) else self.workspace
 
     def end(self, seconds: float) -> None:
-        running = [held for held in map(LocalHeld, self._folders()) if held.stage() in {Stage.RUNNING, Stage.ABSENT}]
-        for held in running:  # those that are about to begin, too
-            held.cancel()
+        running = [
+            process
+            for process in map(LocalProcess, self._folders())
+            if process.stage() in {CommandStage.RUNNING, CommandStage.ABSENT}
+        ]
+        for process in running:  # also those that are about to start
+            process.cancel()
         end = time.monotonic() + seconds
-        while any(held.stage() is Stage.RUNNING for held in running) and time.monotonic() < end:
+        while any(process.stage() is CommandStage.RUNNING for process in running) and time.monotonic() < end:
             time.sleep(_POLL_SECONDS)
 
     def _folders(self) -> list[Path]:
         return [path for path in (self._place / "commands").iterdir() if path.is_dir()]
 
     def _forget(self) -> None:
-        """Remove what commands have printed, and left, that ended long ago."""
-        running = {folder.name for folder in self._folders() if LocalHeld(folder).stage() is Stage.RUNNING}
+        """Delete the output and the state of commands that ended long ago."""
+        running = {folder.name for folder in self._folders() if LocalProcess(folder).stage() is CommandStage.RUNNING}
         for folder in (*self._folders(), *(self._place / "states").iterdir()):
             old = time.time() - folder.stat().st_mtime > KEPT_DAYS * 86_400
             if old and folder.name not in running:
                 shutil.rmtree(folder, ignore_errors=True)
-        jobs = {handle: call for handle, call in self.state.jobs.items() if self.held(call).folder.exists()}
+        jobs = {handle: call for handle, call in self.state.jobs.items() if self.process(call).folder.exists()}
         if jobs != self.state.jobs:
             self.state.jobs = jobs
             self.save()
 
 
 def _plain(path: Path) -> bytes:
-    """Read a file that a command may have put there: a link could lead out of what it sees, a pipe has no end.
+    """Read a regular file that a command has written.
+
+    A command could also create a link that leads out of its sandbox, or a pipe without an end.
 
     Raises:
-        OSError: If it is no plain file, or a long one.
+        OSError: If the path is not a regular file, or the file is too long.
     """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
         found = os.fstat(file.fileno())

@@ -1,4 +1,4 @@
-"""Commands that would run a program with the rights of another user."""
+"""Detection of commands that run a program as another user."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _MOST = 50
 
 
 def privileged(command: str) -> str:
-    """Name the program by which a command would run another with the rights of another user; empty for none.
+    """Name the program by which a command would switch users, if any.
 
-    It is found wherever a program's name stands: behind ``env``, ``xargs`` and the like, and in scripts that are given
-    to a shell. Not found is a name that is put together when the command runs, as by a variable.
+    It is found at each position of a program's name: after ``env``, ``xargs`` and the like, and in scripts passed to a
+    shell. A name that is built at run time, for example from a variable, is not found.
     """
     found = parser()
     left: list[str | list[str]] = [command]
@@ -46,7 +46,7 @@ def privileged(command: str) -> str:
 
 
 def _run_by(words: list[str]) -> list[str | list[str]]:
-    """Give what a command runs: words, or a script."""
+    """Return the commands and scripts that a command's words run."""
     name = PurePosixPath(words[0]).name
     if name in _SHELLS:
         return [" ".join(words[1:]), *(word for word in words[1:] if " " in word)]

@@ -13,10 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from callboard.actors.servers._server import InDoubtError, ToolError
-from callboard.actors.servers.shell._held import MOST_BYTES, TAIL_BYTES, Ended, Held, Output, Stage, folder_of
+from callboard.actors.servers.shell._base_shell import KEPT_DAYS, BaseShell, FinalState, exports_of
+from callboard.actors.servers.shell._command_process import (
+    MOST_BYTES,
+    TAIL_BYTES,
+    CommandEnd,
+    CommandProcess,
+    CommandStage,
+    Output,
+    folder_of,
+)
 from callboard.actors.servers.shell._remote_files import RemoteFiles
-from callboard.actors.servers.shell._shell import KEPT_DAYS, Left, Shell, exports_of
-from callboard.actors.servers.shell._ssh import Link, LinkLostError, There, UnreachableError
+from callboard.actors.servers.shell._ssh import Link, LinkLostError, RemoteFolder, UnreachableError
 from callboard.actors.servers.shell._words import UnclearError
 from callboard.config import HostLog
 
@@ -31,12 +39,12 @@ _T = TypeVar("_T")
 _WAIT_SECONDS = 5
 _RETRY_SECONDS = 0.5
 _DISK_SECONDS = 2.0
-"""For how long what the machine has told of its files is taken for what is there: the questions about one command."""
+"""The lifetime of the cached file list: long enough for the analysis of one command."""
 _THREADS = 4
 _SO_FAR = 16_000
-"""The bytes of the beginning of an output that are fetched while a command runs."""
+"""The number of first bytes of an output that are fetched while a command runs."""
 _SIZES = 8
-"""The number of sizes that `look` tells."""
+"""The number of sizes in the answer of `look`."""
 _SCRIPT = """\
 rm -f -- "$0"
 {exports}
@@ -48,26 +56,26 @@ eval {command}
 """
 
 
-class RemoteHeld(Held):
-    """A command on another machine, held by a process there.
+class RemoteProcess(CommandProcess):
+    """The process of a command on another machine, with a runner there.
 
     Args:
-        link: The connection to it.
-        folder: The command's folder there.
-        place: Where what it has printed is kept here.
-        patience: How many seconds the connection may be lost until its outcome is in doubt.
+        link: The connection to the machine.
+        folder: The command's folder on the machine.
+        place: The folder of its output on this machine.
+        patience: Seconds of a lost connection after which the outcome is in doubt.
     """
 
-    def __init__(self, link: Link, folder: There, place: Path, patience: float) -> None:
+    def __init__(self, link: Link, folder: RemoteFolder, place: Path, patience: float) -> None:
         self.folder = folder
         self._link = link
         self._place = place
         self._patience = patience
-        self.left: Left | None = None
-        """What it has left, once it has ended."""
+        self.left: FinalState | None = None
+        """The command's final state, once it has ended."""
 
-    def stage(self) -> Stage:
-        return _Seen(self._link.run("look", self.folder, "0", "0")).stage
+    def stage(self) -> CommandStage:
+        return _RemoteReport(self._link.run("look", self.folder, "0", "0")).stage
 
     def call_off(self) -> bool:
         return self._link.run("call_off", self.folder, "called off").strip() == b"yes"
@@ -80,55 +88,55 @@ class RemoteHeld(Held):
             raise InDoubtError(msg) from error
 
     def output(self) -> tuple[Output, Output]:
-        return _Seen(self._link.run("look", self.folder, str(_SO_FAR), str(TAIL_BYTES))).outputs(self._place)
+        return _RemoteReport(self._link.run("look", self.folder, str(_SO_FAR), str(TAIL_BYTES))).outputs(self._place)
 
-    async def ended(self) -> Ended:
+    async def ended(self) -> CommandEnd:
         words = ("wait", self.folder, str(_WAIT_SECONDS), str(MOST_BYTES), str(TAIL_BYTES))
         lost = 0.0
         while True:
             try:
-                seen = _Seen(await self._link.ask(*words, seconds=300))
+                seen = _RemoteReport(await self._link.ask(*words, seconds=300))
             except (UnreachableError, LinkLostError) as error:
                 lost = lost or time.monotonic()
                 if time.monotonic() - lost > self._patience or self._link.closed:
-                    msg = f"whether the command has ended, or goes on, is in doubt: {error}"
+                    msg = f"it is unknown whether the command is still running: {error}"
                     raise InDoubtError(msg) from error
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
             lost = 0.0
-            if seen.stage is Stage.ABSENT:
+            if seen.stage is CommandStage.ABSENT:
                 told = await self._link.ask("call_off", self.folder, "cancelled")
-                if told.strip() != b"yes":  # it has begun meanwhile
+                if told.strip() != b"yes":  # it has started meanwhile
                     continue
                 msg = "the connection was lost before the command began; it was not run"
                 raise ToolError(msg)
-            if seen.stage is Stage.LOST:
-                await self._link.ask("cancel", self.folder)  # what is left of it
-                msg = f"the process that held the command on {self._link.host} was killed: nothing tells how it ended"
+            if seen.stage is CommandStage.LOST:
+                await self._link.ask("cancel", self.folder)  # kill its remaining processes
+                msg = f"the command's runner process on {self._link.host} was killed; its outcome is unknown"
                 raise InDoubtError(msg)
-            if seen.stage is Stage.ENDED:
+            if seen.stage is CommandStage.ENDED:
                 self.left = seen.left
                 return seen.ended(self._place)
 
 
-class _Seen:
-    """What the machine tells of a command; its parts are those that `look` in the script names."""
+class _RemoteReport:
+    """A machine's report about a command, as `look` prints it."""
 
     def __init__(self, told: bytes) -> None:
         try:
             stage, ended, sizes, self._rest = told.split(b"\n", 3)
-            self.stage = Stage(stage.decode())
+            self.stage = CommandStage(stage.decode())
             self._sizes = _sizes_of(sizes)
-            if self.stage is Stage.ENDED:
+            if self.stage is CommandStage.ENDED:
                 code, self._why, left, seconds = ended.decode().split("|")
                 self._code = int(code) if code else None
                 self._left, self._seconds = int(left), float(seconds)
         except ValueError as error:
-            msg = f"the machine's answer about a command is not understood: {told[:100]!r}"
+            msg = f"the machine's report about a command can't be parsed: {told[:100]!r}"
             raise InDoubtError(msg) from error
 
     def outputs(self, place: Path) -> tuple[Output, Output]:
-        """Give both outputs, whose beginnings are written into files of a folder."""
+        """Return both outputs, with their first bytes in files."""
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         found, at = [], 0
         for name, (head, tail, total) in zip(("out", "err"), (self._sizes[:3], self._sizes[3:6]), strict=True):
@@ -137,16 +145,16 @@ class _Seen:
             at += head + tail
         return found[0], found[1]
 
-    def ended(self, place: Path) -> Ended:
-        """Say how it has ended."""
-        return Ended(self._code, self._why, "", self._left, self._seconds, *self.outputs(place))
+    def ended(self, place: Path) -> CommandEnd:
+        """Return the command's outcome."""
+        return CommandEnd(self._code, self._why, "", self._left, self._seconds, *self.outputs(place))
 
     @property
-    def left(self) -> Left | None:
-        """What it has left."""
+    def left(self) -> FinalState | None:
+        """The command's final state."""
         cwd, environment = self._sizes[6:]
         at = len(self._rest) - cwd - environment
-        return Left(self._rest[at : at + cwd], self._rest[at + cwd :]) if cwd else None
+        return FinalState(self._rest[at : at + cwd], self._rest[at + cwd :]) if cwd else None
 
 
 def _sizes_of(line: bytes) -> list[int]:
@@ -156,14 +164,14 @@ def _sizes_of(line: bytes) -> list[int]:
     return found
 
 
-class RemoteShell(Shell):
+class RemoteShell(BaseShell):
     """A shell on another machine.
 
     Args:
-        name: Its name.
-        place: Where its state is kept on this machine.
-        settings: Its settings, with `ssh`.
-        lasting: Whether the next program finds the same place.
+        name: The shell's name.
+        place: The folder of its state on this machine.
+        settings: The shell's settings, with `ssh`.
+        lasting: Whether the folder is kept for the next program.
     """
 
     def __init__(self, name: str, place: Path, settings: ShellSettings, *, lasting: bool) -> None:
@@ -176,15 +184,15 @@ class RemoteShell(Shell):
         self._lasting = lasting
         self._threads = concurrent.futures.ThreadPoolExecutor(_THREADS, f"callboard-shell-{name}")
         self._running: set[str] = set()
-        """The commands that were begun, and whose end is not known."""
+        """The started commands whose outcome is not known."""
         self._workspace: Path | None = None
         self._disk: Disk | None = None
         self._looked = 0.0
         kept = place / "remote"
         if not kept.exists():
             kept.write_text(uuid.uuid4().hex, encoding="ascii")
-        self._there = There(kept.read_text(encoding="ascii"))
-        """The folder of its commands on the machine."""
+        self._there = RemoteFolder(kept.read_text(encoding="ascii"))
+        """The folder of the shell's commands on the machine."""
 
     @property
     def workspace(self) -> Path:
@@ -212,42 +220,44 @@ class RemoteShell(Shell):
         return f"{self._link.home}{path[1:]}" if path == "~" or path.startswith("~/") else path
 
     def begin(self, call: str, command: str, cwd: Path, seconds: float) -> None:
-        held = self.held(call)
+        process = self.process(call)
         self._disk = None
-        self._running.add(held.folder.name)
-        self._link.connect()  # else nothing would have been asked of the machine
+        self._running.add(process.folder.name)
+        self._link.connect()  # an error here means that nothing was sent to the machine
         exports = exports_of(self.environment)
-        folder = shlex.quote(f"{self._link.place}/{held.folder.name}").replace("'", "'\\''")
+        folder = shlex.quote(f"{self._link.place}/{process.folder.name}").replace("'", "'\\''")
         script = _SCRIPT.format(exports=exports, cwd=shlex.quote(str(cwd)), folder=folder, command=shlex.quote(command))
         limits = (f"{seconds:g}", str(MOST_BYTES), str(TAIL_BYTES))
         try:
             data = script.encode()
-            self._link.run("begin", held.folder, *limits, uuid.uuid4().hex, str(cwd), str(len(data)), data=data)
+            self._link.run("begin", process.folder, *limits, uuid.uuid4().hex, str(cwd), str(len(data)), data=data)
         except LinkLostError:
-            _log.warning("the connection to %s was lost while a command was begun there", self.host)
+            _log.warning("the connection to %s was lost while a command was started there", self.host)
 
-    def held(self, call: str) -> RemoteHeld:
+    def process(self, call: str) -> RemoteProcess:
         folder = folder_of(self._place / "commands", call)
-        return RemoteHeld(self._link, There(f"{self._there.name}/{folder.name}"), folder, self._settings.grace)
+        return RemoteProcess(
+            self._link, RemoteFolder(f"{self._there.name}/{folder.name}"), folder, self._settings.grace
+        )
 
-    def left_by(self, held: Held) -> Left | None:
-        assert isinstance(held, RemoteHeld)  # noqa: S101 - for the type checker
-        self._running.discard(held.folder.name)
-        return held.left
+    def final_state(self, process: CommandProcess) -> FinalState | None:
+        assert isinstance(process, RemoteProcess)  # noqa: S101 - for the type checker
+        self._running.discard(process.folder.name)
+        return process.left
 
-    async def off(self, function: Callable[[], _T]) -> _T:
+    async def run_blocking(self, function: Callable[[], _T]) -> _T:
         work = self._threads.submit(contextvars.copy_context().run, function)
         return await asyncio.wrap_future(work)
 
-    def cancel(self, held: Held) -> None:
-        """Have a command ended; while the machine can't be reached, that is tried again and again."""
+    def cancel(self, process: CommandProcess) -> None:
+        """Cancel a command, with retries while the machine can't be reached."""
 
         def cancel() -> None:
             end = time.monotonic() + self._settings.grace
             told = False
             while True:
                 try:
-                    held.cancel()
+                    process.cancel()
                 except InDoubtError as error:
                     if not told:
                         _log.warning("%s", error)
@@ -258,7 +268,7 @@ class RemoteShell(Shell):
                 else:
                     return
 
-        with contextlib.suppress(RuntimeError):  # it was closed, which has them all ended
+        with contextlib.suppress(RuntimeError):  # the shell was closed, which ends all commands
             self._threads.submit(cancel)
 
     def end(self, seconds: float) -> None:

@@ -1,11 +1,12 @@
 #!/bin/sh
-# Callboard's part on a machine that is reached over SSH. It holds commands and works on files there: each call is
+# Callboard's script on a machine that is reached over SSH. It runs commands and accesses files there. A call is
 #
 #     sh THIS OPERATION ARGUMENT...
 #
-# A command is held in a folder of its own. It has `begun`, a link whose target tells the process that holds it and when
-# that was started; `out` and `err`, the beginning of what the command has printed; and `ended` once it has ended. What
-# can't be done exits with 3, and tells why on stderr. Needs a POSIX shell, bash for the commands, and /proc.
+# Each command has a folder. The folder has `begun`, a link whose target is the process id and the start time of the
+# command's runner; `out` and `err`, the first bytes of the outputs; and `ended` once the command has ended. An
+# operation that can't be done exits with 3 and prints the reason to stderr. The script needs a POSIX shell, bash for
+# the commands, and /proc.
 
 umask 077
 LC_ALL=C
@@ -17,7 +18,7 @@ fail() {
     exit 3
 }
 
-# The start time of a process that is alive; empty for others.
+# started PID: print the start time of a running process; nothing for others.
 started() {
     sed -n 's/^.*) \([^ZX]\)/\1/p' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20
 }
@@ -28,7 +29,7 @@ size() {
 
 # ---- commands
 
-# The stage of the command in this folder.
+# Print the stage of the command in this folder.
 stage() {
     [ -e ended ] && { echo ended; return; }
     [ -L begun ] || { echo absent; return; }
@@ -43,15 +44,15 @@ stage() {
     fi
 }
 
-# begin FOLDER SECONDS MOST TAIL MARK CWD BYTES: begin the command whose script for bash comes on stdin, unless it was
-# begun or cancelled, or a connection that was cut has brought only a part of its script.
+# begin FOLDER SECONDS MOST TAIL MARK CWD BYTES: start the command whose script for bash is on stdin, unless it was
+# started or cancelled before, or a lost connection has truncated its script.
 begin() {
     [ -d "$6" ] || fail "there is no folder $6"
     command -v bash >/dev/null || fail "there is no bash"
     [ "$(readlink "$1/begun" 2>/dev/null)" = "called off" ] && rm -rf "$1"
     [ -L "$1/begun" ] && return
     mkdir -p "$1" && cat >"$1/script" && echo "$5" >"$1/mark" || fail "$1 can't be written"
-    [ "$(size "$1/script")" = "$7" ] || { rm -f "$1/script"; fail "the command has not come whole, and was not run"; }
+    [ "$(size "$1/script")" = "$7" ] || { rm -f "$1/script"; fail "the command arrived incomplete, and was not run"; }
     detach=$(command -v setsid)
     $detach sh "$here" hold "$@" </dev/null >/dev/null 2>&1 &
     cd "$1" || exit 1
@@ -64,7 +65,7 @@ begin() {
     [ "$(stage)" != absent ] || rm -f script
 }
 
-# hold FOLDER SECONDS MOST TAIL MARK: run the command to its end, and end everything that it has started.
+# hold FOLDER SECONDS MOST TAIL MARK: run the command to its end, and kill its child processes.
 hold() {
     cd "$1" || exit 1
     seconds=$2 most=$3 tail=$4 mark=$5 why='' code='' left=0
@@ -80,7 +81,7 @@ hold() {
     env -i "CALLBOARD_COMMAND=$mark" PATH="$PATH" HOME="$HOME" $detach bash --noprofile --norc ./script \
         </dev/null >out.pipe 2>err.pipe &
     child=$!
-    ( # ends with the command's processes if this one is killed, and tells no other process that has its number by then
+    ( # the timer ends with the command's processes if this one is killed, and never signals a reused process id
         trap - TERM USR1
         CALLBOARD_COMMAND="$mark" sleep "$seconds" && [ "$(readlink begun)" = "$$ $(started $$)" ] && kill -USR1 $$
     ) >/dev/null 2>&1 &
@@ -93,7 +94,7 @@ hold() {
     trap '' TERM USR1
     kill -KILL $(cat "/proc/$timer/task/$timer/children") "$timer" 2>/dev/null
     [ -n "$why" ] && code=''
-    [ -z "$why" ] && [ -n "$(marked "$mark")" ] && sleep 0.05 # for those that are about to end by themselves
+    [ -z "$why" ] && [ -n "$(marked "$mark")" ] && sleep 0.05 # for processes that are about to end by themselves
     end_marked "$mark"
     kill -KILL "-$child" 2>/dev/null
     rounds=0
@@ -106,14 +107,13 @@ hold() {
     mv ended.new ended
 }
 
-# marked MARK: tell the processes that a command has started. However they have detached themselves, the mark is in their
-# environment.
+# marked MARK: print the ids of a command's processes. Detached ones too have the mark in their environment.
 marked() {
     grep -lsF "CALLBOARD_COMMAND=$1" /proc/[0-9]*/environ | sed 's:^/proc/::; s:/environ$::'
 }
 
-# end_marked MARK: end all processes that a command has started, and count them. They are stopped first, so that none can
-# start another one meanwhile.
+# end_marked MARK: kill all processes of a command, and count them. They are stopped first, so that none can start
+# another one meanwhile.
 end_marked() {
     rounds=0
     while [ $rounds -lt 500 ]; do
@@ -126,7 +126,7 @@ end_marked() {
     done
 }
 
-# keep NAME: keep the first bytes of an output as they come, the last ones once it is over, and count all.
+# keep NAME: write the first bytes of an output as they arrive, and the last ones at its end, and count all.
 keep() {
     exec <"$1.pipe"
     total=0
@@ -144,9 +144,9 @@ keep() {
     rm -f "$1.chunk" "$1.rest" "$1.pipe"
 }
 
-# look FOLDER HEAD TAIL: tell the stage, and as much of both outputs. The first line has the stage, the second one what
-# `ended` says, the third one the sizes of the parts that follow: beginning, end and all of both outputs, and the
-# folder and the environment in which the command has ended.
+# look FOLDER HEAD TAIL: print the stage, and the first HEAD and last TAIL bytes of both outputs. The first line is the
+# stage, the second one the content of `ended`, the third one the sizes of the parts that follow: for each output the
+# first bytes, the last bytes and the total, then the final working directory and environment of the command.
 look() {
     cd "$1" 2>/dev/null || { printf 'absent\n\n0 0 0 0 0 0 0 0\n'; return; }
     stage=$(stage)
@@ -168,7 +168,7 @@ look() {
     return 0
 }
 
-# wait FOLDER SECONDS HEAD TAIL: wait so long for the command's end, and tell what `look` does.
+# wait FOLDER SECONDS HEAD TAIL: wait for the command's end at most so long, then do as `look`.
 await() {
     (
         cd "$1" 2>/dev/null || exit 0
@@ -180,7 +180,7 @@ await() {
     look "$1" "$3" "$4"
 }
 
-# cancel FOLDER: have it ended, or never begun.
+# cancel FOLDER: kill the command, or prevent its start.
 cancel() {
     mkdir -p "$1" && cd "$1" || exit 1
     ln -s cancelled begun 2>/dev/null && return
@@ -192,8 +192,8 @@ cancel() {
     return 0
 }
 
-# call_off FOLDER HOW: see to it that it is not begun any more; `no` if it was. One that is `called off` may be begun by
-# a later call, one that is `cancelled` may not: that call may be on its way already.
+# call_off FOLDER HOW: prevent the command's start; print `no` if it has started. A later call may start a command that
+# is `called off`, but not one that is `cancelled`: that call may be on its way already.
 call_off() {
     mkdir -p "$1" && cd "$1" || exit 1
     [ "$(readlink begun)" = cancelled ] && rm -f begun
@@ -201,7 +201,7 @@ call_off() {
     if [ "$(readlink begun)" = "$2" ]; then echo yes; else echo no; fi
 }
 
-# end_all PLACE SECONDS: end all commands of a place, and wait so long for that; `no` if some still run.
+# end_all PLACE SECONDS: kill all commands of a folder, and wait at most so long; print `no` if some still run.
 end_all() {
     [ -d "$1" ] || { echo yes; return; }
     for folder in "$1"/*/; do
@@ -219,7 +219,7 @@ end_all() {
     done
 }
 
-# forget PLACE DAYS: remove what is kept of commands that ended so long ago, or of all for 0.
+# forget PLACE DAYS: delete the folders of commands that ended so long ago; of all commands for 0.
 forget() {
     [ -d "$1" ] || return 0
     if [ "$2" = 0 ]; then rm -rf "$1"; else find "$1" -mindepth 1 -maxdepth 1 -mtime "+$2" -exec rm -rf {} +; fi
@@ -227,50 +227,51 @@ forget() {
 
 # ---- files
 
-# real PATH: tell the path with all links followed; what is not there may follow.
+# real PATH: print the path with all links resolved; its last parts need not exist.
 real() {
     path=$1 rest=''
     while [ ! -e "$path" ] && [ ! -L "$path" ] && [ "$path" != / ] && [ -n "$path" ]; do
         rest="/${path##*/}$rest"
         path=${path%/*}
     done
-    found=$(readlink -f -- "${path:-/}") || fail "$1 can't be followed"
+    found=$(readlink -f -- "${path:-/}") || fail "the links of $1 can't be resolved"
     [ "$found" = / ] && [ -n "$rest" ] && found=''
     printf '%s%s' "$found" "$rest"
 }
 
-# kind PATH: tell whether it is a `folder`, a `file`, something `other`, or `nothing`.
+# kind PATH: print `folder`, `file`, `other` or `nothing`.
 kind() {
     if [ -d "$1" ]; then echo folder; elif [ -f "$1" ]; then echo file; elif [ -e "$1" ]; then echo other
     else echo nothing; fi
 }
 
-# read PATH MOST: give a file.
+# read PATH MOST: print a file of at most so many bytes.
 read_file() {
     [ "$(size "$1")" -le "$2" ] || fail "$1 has $(size "$1") bytes; $2 can be read: use \`run\`"
     cat -- "$1"
 }
 
-# put PATH: write what comes on stdin into a new file beside it, and tell its name.
+# put PATH: write stdin into a new file beside the path, and print its name.
 put() {
     folder=$(dirname -- "$1")
     new=$(mktemp "$folder/.callboard.XXXXXX") || fail "$folder can't be written"
     cat >"$new" && { sync "$new" 2>/dev/null; printf '%s' "$new"; } || { rm -f "$new"; fail "$1 can't be written"; }
 }
 
-# place NEW PATH DIGEST: have a new file take a path, if what is there still has the SHA-256; none for an empty one.
+# place NEW PATH DIGEST: rename a new file to the path, if the present file has the SHA-256; empty for no file.
 place() {
     now=''
     [ -e "$2" ] && now=$(sha256sum <"$2" | cut -d' ' -f1)
     if [ "$now" != "$3" ] || [ -d "$2" ]; then
         rm -f "$1"
-        fail "$2 was changed by somebody else meanwhile; nothing was written"
+        fail "$2 was changed by another program meanwhile; nothing was written"
     fi
     chmod "$(stat -c %a "$2" 2>/dev/null || echo 644)" "$1"
     mv -f -- "$1" "$2" || { rm -f -- "$1"; fail "$2 can't be written"; }
 }
 
-# list PATH MOST: tell so many names with their kinds and sizes, or where links lead, each ended by a null; then the rest.
+# list PATH MOST: print so many names with kinds and sizes, or targets of links, each ended by a null; then the number
+# of the others.
 list() {
     cd -- "$1" 2>/dev/null || fail "there is no folder $1"
     count=0
@@ -288,9 +289,9 @@ list() {
     return 0
 }
 
-# tree PATH PROGRAMS BYTES: tell what is in a folder and below it, and the folders of programs, which a colon divides: of
-# each a letter for what it is, its path, and where it leads if it is a link, each ended by a null. A dot says that all of
-# it was told: a find without -printf, or one that may not look into a folder, leaves it out.
+# tree PATH PROGRAMS BYTES: print all entries below a folder, and the folders of programs, separated by colons. Each has
+# a letter for its kind, its path, and the target of a link, ended by nulls. A dot at the end marks a complete list: it
+# is missing if find has no -printf, or may not read a folder.
 tree() {
     {
         printf '%s\n' "$2" | tr ':' '\n' | while read -r folder; do
@@ -302,13 +303,13 @@ tree() {
     } 2>/dev/null | head -c "$3"
 }
 
-# find PATH PATTERN BYTES: tell the paths below that have such a name, each ended by a null.
+# find PATH PATTERN BYTES: print the paths below whose names match, each ended by a null.
 find_names() {
     cd -- "$1" 2>/dev/null || fail "there is no folder $1"
     find . -mindepth 1 -name "$2" -print0 2>/dev/null | head -c "$3"
 }
 
-# search PATH TEXT NAMES OPTIONS BYTES: tell lines that contain a text: file, null, number, colon, line.
+# search PATH TEXT NAMES OPTIONS BYTES: print lines that contain a text, as file, null, number, colon, line.
 search() {
     [ -e "$1" ] || fail "there is no folder $1"
     if [ -d "$1" ]; then cd -- "$1" && set -- . "$2" "$3" "$4" "$5"; fi

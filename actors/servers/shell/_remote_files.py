@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.runtime import committing, foresee
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.shell._disk import Disk, ToldDisk
-from callboard.actors.servers.shell._files import LONGEST_LINE, MOST_BYTES, Files, Match, mark
-from callboard.actors.servers.shell._shell import PATH
+from callboard.actors.servers.shell._base_shell import PATH
+from callboard.actors.servers.shell._disk import Disk, RemoteDisk
+from callboard.actors.servers.shell._files import LONGEST_LINE, MOST_BYTES, Match, ShellFiles, mark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from callboard.actors.servers.shell._ssh import Link
 
 _FOUND_BYTES = 5_000_000
-"""The most bytes that a search gives."""
+"""The most bytes of a search's result."""
 
 
-class RemoteFiles(Files):
-    """The files of the machine at the other end of a link.
+class RemoteFiles(ShellFiles):
+    """The files of another machine.
 
     Args:
-        link: The connection.
+        link: The connection to the machine.
     """
 
     def __init__(self, link: Link) -> None:
@@ -46,7 +46,7 @@ class RemoteFiles(Files):
         kind = self._kind(path)
         if kind != "file":
             what = {"folder": "a folder", "nothing": "not there"}
-            msg = f"{path} is {what.get(kind, 'no file')}"
+            msg = f"{path} is {what.get(kind, 'not a file')}"
             raise ToolError(msg)
         return self._link.run("read", _name(path), str(MOST_BYTES))
 
@@ -59,7 +59,7 @@ class RemoteFiles(Files):
     def entries(self, path: Path, most: int) -> tuple[list[str], int]:
         *shown, more = _text(self._link.run("list", _name(path), str(most))).split("\0")
         if more and not more.isdecimal():
-            msg = f"the machine's list of {path} is not understood: {more[:100]!r}"
+            msg = f"the machine's list of {path} can't be parsed: {more[:100]!r}"
             raise ToolError(msg)
         return sorted(shown), int(more[:18] or 0)
 
@@ -70,19 +70,19 @@ class RemoteFiles(Files):
     def search(self, path: Path, text: str, names: str, *, ignore_case: bool) -> Iterator[Match]:
         option = "-i" if ignore_case else ""
         rest = self._found("search", _name(path), text, names, option)
-        while rest:  # a file's name may have a line break, and a line has none
+        while rest:  # a file's name may have a line break, but a line has none
             file, _, rest = rest.partition(b"\0")
             line, _, rest = rest.partition(b"\n")
             number, _, found = line.partition(b":")
-            if number.isdigit() and len(number) < 19:  # what a line of a file can have
+            if number.isdigit() and len(number) < 19:  # the limit for a line number
                 name = _text(file).removeprefix("./") if file.startswith(b"./") else path.name
                 yield Match(name, int(number), _text(found)[:LONGEST_LINE])
 
     def disk(self, workspace: Path) -> Disk:
-        """Have it told what is in a folder.
+        """List a folder with all folders below it.
 
         Raises:
-            ToolError: If there is too much, or it can't be told.
+            ToolError: If there are too many files, or they can't be listed.
         """
         *parts, end, rest = ("", *_text(self._found("tree", _name(workspace), PATH)).split("\0"))
         if end != "." or rest or not len(parts) % 2:
@@ -90,17 +90,17 @@ class RemoteFiles(Files):
             raise ToolError(msg)
         pairs = list(zip(parts[1::2], parts[2::2], strict=True))
         kinds = {each[1:]: each[0] for each, _ in pairs}
-        return ToldDisk(workspace, kinds, {each[1:]: link for each, link in pairs if each[0] == "l"})
+        return RemoteDisk(workspace, kinds, {each[1:]: link for each, link in pairs if each[0] == "l"})
 
     def _found(self, *words: str) -> bytes:
-        """Give what an operation finds.
+        """Return the result of a search.
 
         Raises:
-            ToolError: If that is too much.
+            ToolError: If the result is too large.
         """
         found = self._link.run(*words, str(_FOUND_BYTES))
         if len(found) == _FOUND_BYTES:
-            msg = f"more than {_FOUND_BYTES:,} bytes are found: look in a smaller folder, or for less"
+            msg = f"the search found more than {_FOUND_BYTES:,} bytes; search a smaller folder, or for less"
             raise ToolError(msg)
         return found
 
@@ -109,13 +109,13 @@ class RemoteFiles(Files):
 
 
 def _name(path: Path) -> str:
-    """Give a path as an argument of the script, which takes no line breaks.
+    """Return a path as an argument of the script.
 
     Raises:
-        ToolError: If it has one.
+        ToolError: If the path has a line break, which the script does not take.
     """
     if "\n" in str(path):
-        msg = f"{str(path)!r} has a line break, which is not possible on another machine"
+        msg = f"{str(path)!r} has a line break, which is not supported on another machine"
         raise ToolError(msg)
     return str(path)
 

@@ -1,8 +1,8 @@
-"""Git in the workspace: commands that only read, in repositories whose settings start no programs.
+"""Analysis of git commands that only read.
 
-A repository in the workspace is the workspace's: its settings may name programs that even ``git status`` starts. So a
-command is understood only if each setting of the repository and of the shell's home is one that is known to start none.
-The system's own settings are trusted as its programs are.
+Anything in the workspace may have written a repository's settings, which may name programs that even ``git status``
+starts. So a command is accepted only if each setting of the repository and of the shell's home is known to start no
+program. The system's own settings are trusted, as its programs are.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callboard.actors.servers.shell._options import Usage, given
+from callboard.actors.servers.shell._usage import ProgramUsage, parse_options
 from callboard.actors.servers.shell._words import UnclearError, Word
 
 if TYPE_CHECKING:
@@ -28,26 +28,26 @@ _LOOK = (
     " --relative-date --check"
 )
 _COMMANDS = {
-    "blame": Usage("-wlsefn -L: --date: --porcelain --line-porcelain --show-name --show-number --no-textconv"),
-    "branch": Usage("-avrl --list --all --verbose --remotes --show-current --no-color --no-column", "none"),
-    "cat-file": Usage("-tspe"),
-    "describe": Usage("--tags --all --long --always --abbrev: --exact-match"),
-    "diff": Usage(f"{_LOOK} --ignore-submodules?"),
-    "log": Usage(_LOOK),
-    "ls-files": Usage("-cdmosztuv --cached --deleted --modified --others --stage --exclude-standard"),
-    "ls-tree": Usage("-rtdlz --name-only --long --full-tree --full-name"),
-    "rev-list": Usage(f"{_LOOK} --count"),
-    "rev-parse": Usage(
+    "blame": ProgramUsage("-wlsefn -L: --date: --porcelain --line-porcelain --show-name --show-number --no-textconv"),
+    "branch": ProgramUsage("-avrl --list --all --verbose --remotes --show-current --no-color --no-column", "none"),
+    "cat-file": ProgramUsage("-tspe"),
+    "describe": ProgramUsage("--tags --all --long --always --abbrev: --exact-match"),
+    "diff": ProgramUsage(f"{_LOOK} --ignore-submodules?"),
+    "log": ProgramUsage(_LOOK),
+    "ls-files": ProgramUsage("-cdmosztuv --cached --deleted --modified --others --stage --exclude-standard"),
+    "ls-tree": ProgramUsage("-rtdlz --name-only --long --full-tree --full-name"),
+    "rev-list": ProgramUsage(f"{_LOOK} --count"),
+    "rev-parse": ProgramUsage(
         "--show-toplevel --abbrev-ref? --short? --verify --git-dir --is-inside-work-tree --show-prefix --show-cdup"
     ),
-    "shortlog": Usage("-sne --summary --numbered --email --all --no-merges"),
-    "show": Usage(_LOOK),
-    "status": Usage(
+    "shortlog": ProgramUsage("-sne --summary --numbered --email --all --no-merges"),
+    "show": ProgramUsage(_LOOK),
+    "status": ProgramUsage(
         "-sbvz -u? --short --branch --porcelain? --untracked-files? --ignored? --ignore-submodules? --long"
     ),
 }
 _REFRESHING = frozenset({"status", "diff"})
-"""Those that write down anew when files were changed."""
+"""Commands that refresh git's index."""
 _SETTING = re.compile(r"[ \t]*([A-Za-z][\w-]*)[ \t]*=[ \t]*([^\"\\\n]*)")
 _SECTION = re.compile(r'[ \t]*\[([A-Za-z.-]+)(?:[ \t]+"([^"\\\n]*)")?\][ \t]*')
 _HARMLESS = re.compile(
@@ -62,10 +62,10 @@ _MOST_DEPTH = 100
 
 
 def git(words: list[Word], touched: Touched) -> None:
-    """Note what a git command does.
+    """Record the effects of a git command.
 
     Raises:
-        UnclearError: If that can't be told.
+        UnclearError: If its effects are unknown.
     """
     left, locks = list(words), True
     while left and left[0].dashed:
@@ -79,22 +79,22 @@ def git(words: list[Word], touched: Touched) -> None:
         msg = f"the command 'git {name}' is not one that only reads"
         raise UnclearError(msg)
     usage = _COMMANDS[name]
-    found = given(usage, left)
+    found = parse_options(usage, left)
     formats = [word.text for word in found.values("--format", "--pretty")]
     if any(_SIGNATURE in text for text in formats) or (usage.operands == "none" and found.operands):
         msg = f"'git {name}' may start a program, or change something, with these words"
         raise UnclearError(msg)
     if touched.writes or touched.moved:
-        msg = "git is run after files were changed"
+        msg = "git runs after files were changed"
         raise UnclearError(msg)
     if not touched.disk.local:
-        msg = "the settings of git on another machine are not looked at"
+        msg = "the settings of git on another machine are not read"
         raise UnclearError(msg)
     for folder in touched.folders:
         _check_repository(Path(folder), touched, submodules=name in _REFRESHING)
-    for word in found.operands:  # a revision is the name of no file; a file elsewhere is compared as one
+    for word in found.operands:  # a revision is not a file; a file outside the repository is read
         touched.read(word)
-    if name in _REFRESHING and (locks or name == "diff"):  # `git diff` writes the index anew all the same
+    if name in _REFRESHING and (locks or name == "diff"):  # `git diff` writes the index even then
         touched.caches = True
 
 
@@ -102,7 +102,7 @@ def _check_repository(folder: Path, touched: Touched, *, submodules: bool) -> No
     root = Path(os.path.realpath(folder))
     while not (root / ".git").exists():
         if (root / "HEAD").exists() or root in {touched.disk.workspace, root.parent}:
-            msg = f"there is no repository at {folder}, or one of a form that is not understood"
+            msg = f"there is no repository at {folder}, or one of an unsupported form"
             raise UnclearError(msg)
         root = root.parent
     place = root / ".git"
@@ -117,7 +117,7 @@ def _check_repository(folder: Path, touched: Touched, *, submodules: bool) -> No
         or (place / "objects" / "info" / "alternates").exists()
         or not all(name.endswith(".sample") for name in hooks)
     ):
-        msg = f"the repository {root} has hooks, or a form that is not understood"
+        msg = f"the repository {root} has hooks, or an unsupported form"
         raise UnclearError(msg)
     touched.read(Word(str(root)), follows=False)
     home = touched.variables.get("HOME", Word("", known=False)).literal
@@ -129,7 +129,7 @@ def _check_repository(folder: Path, touched: Touched, *, submodules: bool) -> No
 
 
 def _check_config(path: Path) -> None:
-    """Refuse settings that may start a program, or read other files."""
+    """Refuse settings that may start a program or read other files."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -1,8 +1,8 @@
-"""Hold one command: start it once, keep what it prints, and end it with everything that it has started.
+"""Run one command once, keep its output, and kill its child processes.
 
-A program of its own, which needs the standard library alone. It outlives a crash of the program that started it, so
-that the next one finds the command running, or its exit code and what it printed. Usage: ``_runner.py FOLDER``; the
-folder has ``request.json``, and gets ``begun``, ``out``, ``err`` and ``ended.json``.
+This is a separate program that needs only the standard library. It survives a crash of the program that started it,
+so that the next one finds the running command, or its exit code and output. Usage: ``_runner.py FOLDER``; the folder
+has ``request.json``, and the runner writes ``begun``, ``out``, ``err`` and ``ended.json``.
 """
 
 from __future__ import annotations
@@ -26,26 +26,28 @@ if TYPE_CHECKING:
 _DEATH_SIGNAL, _SUBREAPER = 1, 36
 _LIBC = ctypes.CDLL(None)
 _LIMITS = {resource.RLIMIT_CORE: 0, resource.RLIMIT_NPROC: 10_000, resource.RLIMIT_FSIZE: 20_000_000_000}
-"""The bytes of a core dump, the processes and threads that the user can have, and the bytes of a file."""
+"""Bytes of a core dump, processes and threads of the user, bytes of a file."""
 _CHUNK = 1 << 16
 _OUTPUTS = ("out", "err")
 _DRAIN_SECONDS = 0.2
-"""The wait for output that is on its way once the command has ended."""
+"""The wait for remaining output after the command's end."""
 _DYING_SECONDS = 0.05
 _KILL_SECONDS = 10.0
-"""The time after which a process that can't be killed is left alone."""
+"""The time limit for killing a process."""
 _TICK = 0.1
 _HOST_TICK = 1.0
 
 
-class Stream:
-    """One of the command's two outputs: its beginning goes to a file, its end is kept, the rest is counted.
+class OutputStream:
+    """One of the command's two outputs.
+
+    The first bytes are written to a file, the last ones are kept in memory, and all are counted.
 
     Args:
-        pipe: Where it comes from.
+        pipe: The command's end of the output.
         file: The file, unbuffered.
-        most: How many bytes the file gets.
-        tail: How many of the last bytes are kept.
+        most: The most bytes of the file.
+        tail: The number of last bytes that are kept.
     """
 
     def __init__(self, pipe: IO[bytes], file: IO[bytes], most: int, tail: int) -> None:
@@ -58,26 +60,26 @@ class Stream:
         self.last = b""
 
     def read(self) -> bool:
-        """Take what is there; False once the command has closed it."""
+        """Read the available bytes; return False at the output's end."""
         try:
             data = os.read(self.pipe.fileno(), _CHUNK)
         except BlockingIOError:
             return True
         room = self._most - self.total
         if room > 0:
-            with contextlib.suppress(OSError):  # a full disk: the end is kept all the same
+            with contextlib.suppress(OSError):  # on a full disk the last bytes are still kept
                 self._file.write(data[:room])
         self.total += len(data)
         self.last = (self.last + data)[-self._tail :]
         return bool(data)
 
 
-class Stopped(Exception):  # noqa: N818 - no error
-    """The command is to be ended."""
+class Stopped(Exception):  # noqa: N818 - not an error
+    """A request to end the command."""
 
 
 def main(folder: Path) -> None:
-    """Run the command that a folder's request tells of, unless it was begun or called off already."""
+    """Run a folder's command, unless it was started or called off."""
     request = json.loads((folder / "request.json").read_text(encoding="utf-8"))
     _LIBC.prctl(_SUBREAPER, 1)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -87,7 +89,7 @@ def main(folder: Path) -> None:
     (folder / "request.json").unlink()  # it may hold a secret
     begin = time.monotonic()
     ended: dict[str, Any] = {"code": None, "why": "", "error": ""}
-    streams: list[Stream] = []
+    streams: list[OutputStream] = []
     try:
         ended["code"] = _run(request, folder, streams, begin)
     except Stopped:
@@ -98,7 +100,7 @@ def main(folder: Path) -> None:
         ended["error"] = f"{error.strerror}: {error.filename}"
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     ended["left"] = _end_all(_DYING_SECONDS if ended["code"] is not None else 0.0)
-    for stream in streams:  # what was printed until the end
+    for stream in streams:  # the output until the end
         with selectors.DefaultSelector() as selector:
             selector.register(stream.pipe, selectors.EVENT_READ)
             while stream.read() and selector.select(0):
@@ -109,9 +111,9 @@ def main(folder: Path) -> None:
     _write(folder / "ended.json", ended)
 
 
-def _run(request: dict[str, Any], folder: Path, streams: list[Stream], begin: float) -> int:
-    files = [(folder / name).open("wb", buffering=0) for name in _OUTPUTS]  # a full disk is noticed before the command
-    command = subprocess.Popen(  # what the request says, which a policy has allowed
+def _run(request: dict[str, Any], folder: Path, streams: list[OutputStream], begin: float) -> int:
+    files = [(folder / name).open("wb", buffering=0) for name in _OUTPUTS]  # fails early on a full disk
+    command = subprocess.Popen(  # the policy has allowed this command
         request["command"],
         cwd=request["cwd"],
         env=request["environment"],
@@ -125,10 +127,10 @@ def _run(request: dict[str, Any], folder: Path, streams: list[Stream], begin: fl
     with selectors.DefaultSelector() as selector:
         for file, pipe in zip(files, (command.stdout, command.stderr), strict=True):
             assert pipe is not None  # noqa: S101 - for the type checker
-            stream = Stream(pipe, file, request["most"], request["tail"])
+            stream = OutputStream(pipe, file, request["most"], request["tail"])
             streams.append(stream)
             selector.register(pipe, selectors.EVENT_READ, stream)
-        host = Host(folder.parent / "host", float(request["grace"]))
+        host = HostProcess(folder.parent / "host", float(request["grace"]))
         drained_by = None
         while drained_by is None or (selector.get_map() and time.monotonic() < drained_by):
             for key, _ in selector.select(_TICK if drained_by is None else 0.01):
@@ -142,17 +144,17 @@ def _run(request: dict[str, Any], folder: Path, streams: list[Stream], begin: fl
                 raise TimeoutError
             elif host.is_gone():
                 raise Stopped
-            elif not selector.get_map():  # it has closed its outputs, and lives on
+            elif not selector.get_map():  # the command has closed its outputs, and is still running
                 time.sleep(_TICK)
     return command.returncode
 
 
-class Host:
-    """The program that wants the command's outcome: that of the last supervisor that has looked at it.
+class HostProcess:
+    """The process that waits for the outcome: the last supervisor's host.
 
     Args:
-        path: The file with its process and when that was started.
-        grace: How many seconds it may be missing.
+        path: The file with its process id and start time.
+        grace: Seconds for which it may be missing.
     """
 
     def __init__(self, path: Path, grace: float) -> None:
@@ -161,7 +163,7 @@ class Host:
         self._seen = self._looked = time.monotonic()
 
     def is_gone(self) -> bool:
-        """Return whether it has been missing for too long."""
+        """Return whether the host has been missing for too long."""
         now = time.monotonic()
         if now - self._looked >= _HOST_TICK:
             self._looked = now
@@ -173,12 +175,12 @@ class Host:
 
 
 def _end_all(patience: float) -> int:
-    """End all descendants, also those that have detached themselves, and give how many there were.
+    """Kill all descendants, including detached ones, and return their number.
 
     They are stopped before they are killed, so that none can start another one meanwhile.
 
     Args:
-        patience: How many seconds those that are about to end by themselves get for that.
+        patience: Seconds that descendants get to end by themselves.
     """
     seen: set[int] = set()
     end = time.monotonic() + patience
@@ -189,14 +191,14 @@ def _end_all(patience: float) -> int:
         seen |= others
         for number in (signal.SIGSTOP, signal.SIGKILL):
             for pid in others:
-                with contextlib.suppress(ProcessLookupError, PermissionError):  # one may be another user's by now
+                with contextlib.suppress(ProcessLookupError, PermissionError):  # it may be another user's
                     os.kill(pid, number)
         time.sleep(0.002)
     return len(seen)
 
 
 def _descendants() -> Iterator[int]:
-    """Give all descendants. Those whose parent has ended are children of this process."""
+    """Yield all descendants; orphans are children of this process."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -211,7 +213,11 @@ def _descendants() -> Iterator[int]:
 
 
 def claim(folder: Path, what: str) -> bool:
-    """Say in a folder that its command was begun, or is not to be begun; False if that was said already."""
+    """Record once that a command was started or called off.
+
+    Returns:
+        False if one of the two was recorded before.
+    """
     mine = folder / f".begun-{os.getpid()}"
     _write_text(mine, what)
     try:
@@ -224,7 +230,10 @@ def claim(folder: Path, what: str) -> bool:
 
 
 def start_of(pid: int) -> str:
-    """Give when a process was started: its number alone may be that of another one later. Empty if it has ended."""
+    """Return a process's start time; empty if it has ended.
+
+    A process id alone may be reused.
+    """
     try:
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
     except OSError:
@@ -233,7 +242,7 @@ def start_of(pid: int) -> str:
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
-    """Write a file by way of another one, which may be there already so that a full disk has room for it."""
+    """Replace a file atomically; its temporary file may exist to reserve space."""
     new = path.with_suffix(".new")
     _write_text(new, json.dumps(content), "r+" if new.exists() else "w")
     new.replace(path)
@@ -248,7 +257,7 @@ def _write_text(path: Path, text: str, mode: str = "w") -> None:
 
 
 def _prepare() -> None:
-    """Have the command die with this process, and limit what it can take."""
+    """Bind the command's life to this process, and limit its resources."""
     _LIBC.prctl(_DEATH_SIGNAL, signal.SIGKILL)
     for kind, most in _LIMITS.items():
         allowed = resource.getrlimit(kind)[1]

@@ -1,4 +1,4 @@
-"""Scripts in other languages on a command line: those that only read."""
+"""Checks of embedded scripts (sed, awk, printf, jq) that only read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from callboard.actors.servers.shell._words import UnclearError
 
 _PART = r"(?:[^{0}\\\n[]|\\[^\n]|\[\^?\]?[^{0}\]\n]*\])*"
-"""A part of a command of sed. No set of characters has the sign that ends the part: implementations differ there."""
+"""A part of a sed command. Character sets must not contain its delimiter: implementations differ there."""
 _SUBSTITUTE = "|".join(
     rf"s{sign}{part}{sign}{part}{sign}[gpIi0-9]*"
     for sign, part in ((re.escape(each), _PART.format(each)) for each in "/|#,:@!")
@@ -23,10 +23,12 @@ _JQ = re.compile(r"\b(?:import|include|modulemeta|input_filename|get_search_list
 
 
 def sed_script(script: str) -> None:
-    """Refuse scripts that may write, read other files, or run programs.
+    """Refuse a sed script that may do more than read.
+
+    It may write, read other files or run programs.
 
     Raises:
-        UnclearError: If it may be one.
+        UnclearError: If it may.
     """
     if _SED.fullmatch(script) is None:
         msg = f"the script {script!r} of sed is not one that only reads"
@@ -34,12 +36,12 @@ def sed_script(script: str) -> None:
 
 
 def awk(text: str) -> None:
-    """Refuse programs, and assignments, that may write, read other files, or run programs.
+    """Refuse an awk program or assignment that may do more than read.
 
-    They can do so by a function, by a redirect of what they print, and by a pipe.
+    It can write, read other files or run programs by a function, a redirect of its output, or a pipe.
 
     Raises:
-        UnclearError: If it may be one.
+        UnclearError: If it may.
     """
     prints = "print" in text
     pipes = "|" in text.replace("||", "")
@@ -49,10 +51,10 @@ def awk(text: str) -> None:
 
 
 def printf_format(text: str) -> None:
-    """Refuse formats that set a variable.
+    """Refuse a printf format that sets a variable.
 
     Raises:
-        UnclearError: If it may be one.
+        UnclearError: If it may.
     """
     if _PRINTF_STORES.search(text):
         msg = "printf may set a variable"
@@ -60,10 +62,10 @@ def printf_format(text: str) -> None:
 
 
 def jq_filter(text: str) -> None:
-    """Refuse filters that read other files.
+    """Refuse a jq filter that reads other files.
 
     Raises:
-        UnclearError: If it may be one.
+        UnclearError: If it may.
     """
     if _JQ.search(text):
         msg = f"the filter {text!r} of jq may read other files"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.servers._stage import Stage
-    from callboard.actors.servers.shell._shell import Shell
+    from callboard.actors.servers.shell._base_shell import BaseShell
     from callboard.config import ShellSettings
     from callboard.messages import Foreseen, Intent
 
@@ -39,7 +39,7 @@ _END_SECONDS = 5.0
 
 
 class ShellServer(Server):
-    """Shells on this machine.
+    """The server of shells on this and other machines.
 
     Args:
         shells: The settings of each shell, by its name.
@@ -47,17 +47,20 @@ class ShellServer(Server):
 
     name = "shells"
     resource_kinds = ("file",)
-    settles = False  # what a command has started ends with it
+    settles = False  # the child processes of a command end with it
 
     def __init__(self, shells: Mapping[str, ShellSettings]) -> None:
         self._settings = dict(shells)
-        self._shells: dict[str, Shell] = {}
+        self._shells: dict[str, BaseShell] = {}
         self._commands = CommandTools(self._shell)
         self._parts = (self._commands, FileTools(self._shell))
 
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
-        """Need the workspaces and bash; bubblewrap makes commands see nothing else, tree-sitter tells what they do."""
+        """Require the workspaces and bash.
+
+        Bubblewrap, for the isolation of commands, and tree-sitter, for their analysis, are optional.
+        """
         shells = options.get("shells", {})
         local = {name: shell for name, shell in shells.items() if shell.ssh is None}
         found = [
@@ -83,7 +86,7 @@ class ShellServer(Server):
         return found
 
     def open(self, stage: Stage) -> None:
-        """Find again what runs, and where the shells were."""
+        """Open the shells, with their saved state and running commands."""
         for name, settings in self._settings.items():
             place = stage.folder / name
             if settings.ssh is not None:
@@ -102,7 +105,7 @@ class ShellServer(Server):
             )
 
     def close(self) -> None:
-        """End all commands that run, with everything that they have started."""
+        """Kill all running commands with their child processes."""
         shells = tuple(self._shells.values())
         self._shells.clear()
         if not shells:
@@ -114,7 +117,7 @@ class ShellServer(Server):
             shell.close()
 
     def tools(self) -> tuple[ServerTool, ...]:
-        """Give the tools that run commands, and those for files."""
+        """Return the command tools and the file tools."""
         return tuple(entry for part in self._parts for entry in collect(part))
 
     def targets(self) -> tuple[Target, ...]:
@@ -132,7 +135,7 @@ class ShellServer(Server):
         )
 
     def observe(self, target: Target, look: Look = Look()) -> Observation:
-        """Look where a shell is, what is there, and what runs in its background."""
+        """Observe a shell: its working directory, files and background commands."""
         shell = self._shell(target.id)
         cwd = shell.here()
         entries, left = shell.files.entries(cwd, _NAMES)
@@ -153,10 +156,10 @@ class ShellServer(Server):
     def hazards(
         self, target: Target, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]
     ) -> set[Hazard]:
-        """Say what a call does that a person may want to see first."""
+        """Return the hazards of a call."""
         shell = self._shell(target.id)
         if tool in _COMMANDS:
-            refused = privileged(str(arguments["command"]))  # by the tool, so that nobody needs to approve it
+            refused = privileged(str(arguments["command"]))  # the tool refuses it, so no approval is needed
             return set() if refused else set(self._judged(shell, arguments, made).hazards)
         if tool not in _FILES:
             return set()
@@ -166,7 +169,7 @@ class ShellServer(Server):
         return outside | ({Hazard.OVERWRITES} if replaces else set())
 
     def effect(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> Effect | None:
-        """Say what repeating a command would do, as far as its text tells."""
+        """Return a command's effect, as far as its text shows it."""
         if tool != "run":
             return None
         shell = self._shell(target.id)
@@ -189,7 +192,7 @@ class ShellServer(Server):
         return (f"{_machine(shell)}{shell.inside(str(arguments.get('path', '')))}",)
 
     def coverage(self, target: Target | None, pattern: str, resource: str) -> Coverage:
-        """Compare a pattern with a file, or with a folder, which stands for all that is in it."""
+        """Compare a pattern with a file or a folder's content."""
         found = super().coverage(target, pattern, resource)
         shell = self._shells.get(target.id) if target is not None else None
         if found is Coverage.ALL or shell is None or not shell.may_be_folder(resource.removeprefix(_machine(shell))):
@@ -204,7 +207,7 @@ class ShellServer(Server):
         tool: str,
         arguments: Mapping[str, JsonValue],
     ) -> Mapping[str, JsonValue]:
-        """Write paths as they are on the disk."""
+        """Resolve the path in the arguments."""
         if target is None or tool not in _FILES:
             return arguments
         return {**arguments, "path": str(self._shell(target.id).inside(str(arguments.get("path", ""))))}
@@ -216,7 +219,7 @@ class ShellServer(Server):
         foreseen: Sequence[Foreseen],
         fingerprint: str,
     ) -> Probe:
-        """Ask what holds the command, or compare the file's bytes."""
+        """Ask the command's process, or compare the file's bytes."""
         if target is None:
             return Probe.UNKNOWN
         shell = self._shell(target.id)
@@ -225,14 +228,14 @@ class ShellServer(Server):
             if found is not None:
                 return found
             now = shell.files.digest(Path(foreseen[-1].path)) if foreseen else ""
-        except ToolError:  # its machine can't be reached
+        except ToolError:  # the machine can't be reached
             return Probe.UNKNOWN
         if not foreseen:
             return Probe.NOT_DONE if intent.tool in _WRITING else super().probe(target, intent, foreseen, fingerprint)
         known = {foreseen[-1].before: Probe.NOT_DONE, foreseen[-1].after: Probe.DONE}
         return known.get(now, Probe.UNKNOWN)
 
-    def _judged(self, shell: Shell, arguments: Mapping[str, JsonValue], made: Collection[str] = ()) -> Judgement:
+    def _judged(self, shell: BaseShell, arguments: Mapping[str, JsonValue], made: Collection[str] = ()) -> Judgement:
         try:
             cwd, disk = shell.inside(str(arguments.get("cwd", ""))), shell.disk()
         except ToolError:
@@ -242,13 +245,13 @@ class ShellServer(Server):
         named = tuple(each.replace("file:", _machine(shell), 1) for each in found.resources)
         return replace(found, resources=named)
 
-    def _shell(self, name: str) -> Shell:
+    def _shell(self, name: str) -> BaseShell:
         if name not in self._shells:
             msg = f"there is no shell {name!r}"
             raise ToolError(msg)
         return self._shells[name]
 
 
-def _machine(shell: Shell) -> str:
-    """Give the beginning of the names of its files for rules."""
+def _machine(shell: BaseShell) -> str:
+    """Return the prefix of the names of a shell's files in rules."""
     return f"file:ssh://{shell.host}" if shell.host else "file:"

@@ -1,4 +1,4 @@
-"""The link to another machine by SSH: its key is checked, and nothing of this machine is forwarded there."""
+"""An SSH connection with host key checks and without forwarding."""
 
 from __future__ import annotations
 
@@ -32,29 +32,31 @@ _CONNECT_SECONDS = 15.0
 _KEEPALIVE_SECONDS = 5.0
 _CLOSE_SECONDS = 2.0
 _ONCE = frozenset({"begin", "put", "place"})
-"""The operations that are not repeated where the connection was lost; any other does the same once more."""
+"""Operations that are not retried after a lost connection; the others are idempotent."""
 _MOST_TOLD = 50_000_000
-"""The most bytes of one answer: both outputs of a command, with what `_held` keeps of each."""
+"""The most bytes of one answer, which may have both outputs of a command."""
 _REFUSED = 3
-"""The exit code of the script where something can't be done."""
+"""The exit code of the script for an operation that can't be done."""
 
 
-class There(NamedTuple):
-    """A folder below Callboard's own on the machine."""
+class RemoteFolder(NamedTuple):
+    """A folder below Callboard's folder on the machine."""
 
     name: str
 
 
 class UnreachableError(ToolError):
-    """The machine can't be reached; nothing was asked of it."""
+    """The machine can't be reached; no request was sent."""
 
 
 class LinkLostError(InDoubtError):
-    """The connection was lost while something was asked of the machine: whether it was done is unknown."""
+    """The connection was lost during a request; its outcome is unknown."""
 
 
 class Link:
-    """A connection to one machine, made when it is needed and again after it was lost. For any thread; it blocks.
+    """A connection to one machine, made on demand and after losses.
+
+    Any thread may call its methods, which block.
 
     Args:
         settings: The shell's settings.
@@ -71,7 +73,7 @@ class Link:
             "username": user,
             "known_hosts": str(settings.known_hosts),
             "client_keys": [str(settings.key)] if settings.key is not None else (),
-            "config": None,  # no ProxyCommand, and no option that somebody has set for his own logins
+            "config": None,  # no ProxyCommand, and no options of the user's own logins
             "agent_forwarding": False,
             "preferred_auth": "publickey",
             "disable_trivial_auth": True,
@@ -84,18 +86,18 @@ class Link:
         self._connecting: asyncio.Task[asyncssh.SSHClientConnection] | None = None
         self._file = f"{hashlib.sha256(_SCRIPT.read_bytes()).hexdigest()[:16]}.sh"
         self.place = self.home = ""
-        """The folder of Callboard, and the user's home, on the machine; known once it was reached."""
+        """Callboard's folder and the user's home on the machine; empty before the first connection."""
 
-    def run(self, *words: str | There, data: bytes = b"", seconds: float = 30.0) -> bytes:
-        """Run an operation of the script on the machine, and give what it prints.
+    def run(self, *words: str | RemoteFolder, data: bytes = b"", seconds: float = 30.0) -> bytes:
+        """Run an operation of the script, and return its output.
 
         Args:
             words: The operation and its arguments.
-            data: What it reads.
+            data: The operation's input.
             seconds: The time limit.
 
         Raises:
-            ToolError: If it can't be done; the text says why.
+            ToolError: If the operation can't be done; the text gives the reason.
             UnreachableError: If the machine can't be reached.
             LinkLostError: If the connection was lost meanwhile.
         """
@@ -104,8 +106,8 @@ class Link:
         except concurrent.futures.CancelledError:
             raise self._gone() from None
 
-    async def ask(self, *words: str | There, seconds: float = 30.0) -> bytes:
-        """Do as `run`, from a coroutine."""
+    async def ask(self, *words: str | RemoteFolder, seconds: float = 30.0) -> bytes:
+        """Run an operation like `run`, from a coroutine."""
         work = self._submit(self._run(words, b"", seconds))
         try:
             return await asyncio.wrap_future(work)
@@ -116,7 +118,7 @@ class Link:
             raise self._gone() from None
 
     def connect(self) -> None:
-        """Connect, if there is no connection.
+        """Connect, unless there is a connection.
 
         Raises:
             UnreachableError: If the machine can't be reached, or refuses.
@@ -135,7 +137,7 @@ class Link:
         return task.exception() is None and not task.result().is_closed()
 
     def close(self) -> None:
-        """Disconnect, and end the thread. What is asked from then on, or waits for an answer, is refused."""
+        """Disconnect and end the thread; pending and later requests fail."""
         with self._lock:
             self.closed = True
             loop, self._loop = self._loop, None
@@ -165,8 +167,8 @@ class Link:
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.close()
 
-    async def _run(self, words: tuple[str | There, ...], data: bytes, seconds: float) -> bytes:
-        """Run an operation; if the connection turns out to be lost, on a new one."""
+    async def _run(self, words: tuple[str | RemoteFolder, ...], data: bytes, seconds: float) -> bytes:
+        """Run an operation, with a retry on a new connection."""
         try:
             return await self._run_once(words, data, seconds)
         except LinkLostError:
@@ -174,9 +176,9 @@ class Link:
                 raise
         return await self._run_once(words, data, seconds)
 
-    async def _run_once(self, words: tuple[str | There, ...], data: bytes, seconds: float) -> bytes:
+    async def _run_once(self, words: tuple[str | RemoteFolder, ...], data: bytes, seconds: float) -> bytes:
         connection = await self._connected()
-        given = [f"{self.place}/{word.name}" if isinstance(word, There) else word for word in words]
+        given = [f"{self.place}/{word.name}" if isinstance(word, RemoteFolder) else word for word in words]
         command = shlex.join(("sh", f"{self.place}/{self._file}", *given))
         try:
             async with asyncio.timeout(seconds):
@@ -197,13 +199,13 @@ class Link:
         return out
 
     def _forget(self, connection: asyncssh.SSHClientConnection) -> None:
-        """Make a new connection next time; a lost one may not know yet that it is."""
+        """Drop a lost connection, which may not report its loss itself."""
         task = self._connecting
         if task is not None and task.done() and not task.cancelled() and task.exception() is None:
             self._connecting = None if task.result() is connection else task
 
     async def _connected(self) -> asyncssh.SSHClientConnection:
-        """Give the connection, or make one; all that wait share it."""
+        """Return the connection, or make one that all waiting calls share."""
         task = self._connecting
         if task is None or (task.done() and not self.connected):
             task = self._connecting = asyncio.ensure_future(self._connect())
@@ -236,7 +238,7 @@ class Link:
                     await connection.wait_closed()
             connection.abort()
         left = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in left:  # they would wait for ever
+        for task in left:  # they would never finish
             task.cancel()
         await asyncio.gather(*left, return_exceptions=True)
 
@@ -250,17 +252,19 @@ class Link:
                 "the machine's operator tells you, and add it there (ssh-keyscan)"
             )
         if isinstance(error, asyncssh.PermissionDenied):
-            return f"it refuses the user {self._options['username']!r} with the keys that there are"
+            return f"it refuses the user {self._options['username']!r} with the available keys"
         if isinstance(error, FileNotFoundError) and error.filename == self._options["known_hosts"]:
             return f"there is no file {error.filename} with the keys of known machines"
         return "it does not answer" if isinstance(error, TimeoutError) else reason_of(error)
 
 
 async def _told(connection: asyncssh.SSHClientConnection, command: str, data: bytes) -> tuple[int | None, bytes, bytes]:
-    """Run a command, and give its exit status, None if the connection was lost, and both outputs.
+    """Run a command, and return its exit status and both outputs.
+
+    The status is None if the connection was lost.
 
     Raises:
-        ConnectionError: If it prints more than any operation of the script does.
+        ConnectionError: If the command prints more than any operation of the script does.
     """
     given: dict[str, Any] = {"input": data} if data else {"stdin": asyncssh.DEVNULL}
     process = await connection.create_process(command, encoding=None, **given)

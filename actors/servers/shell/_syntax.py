@@ -1,10 +1,10 @@
-"""The syntax tree of a command, by tree-sitter, checked against the words as bash divides them."""
+"""Parsing of commands by tree-sitter, checked against an independent tokenizer."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.servers.shell._words import Token, UnclearError, tokens
+from callboard.actors.servers.shell._words import ShellToken, UnclearError, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -12,17 +12,20 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 LONGEST = 20_000
-"""The most bytes of a command that is looked at."""
+"""The most bytes of a command that is parsed."""
 _DEEPEST = 60
 WORDS = frozenset({"word", "number", "string", "raw_string", "concatenation", "simple_expansion", "expansion"})
-"""The types of the nodes that are words."""
+"""The node types of words."""
 _WHOLE = WORDS | {"variable_assignment", "variable_name", "test_operator", "file_descriptor"}
 _ONE_COMMAND = frozenset({"command", "declaration_command", "test_command", "variable_assignments"})
 _REDIRECTS = frozenset({"file_redirect", "herestring_redirect"})
 
 
 def parser() -> Parser | None:
-    """Make a parser for bash, for one thread; None where the extra `shell` is not installed."""
+    """Make a parser for bash; None without the extra `shell`.
+
+    Only one thread may use it.
+    """
     try:
         import tree_sitter
         import tree_sitter_bash
@@ -34,11 +37,11 @@ def parser() -> Parser | None:
 def parsed(source: bytes) -> Node:
     """Parse a command.
 
-    The parser's grammar and bash do not divide every text into the same words. So the words are found a second time,
-    and only a command on which both agree is understood.
+    The parser's grammar and bash do not split every text into the same words. So an independent tokenizer splits the
+    command too, and a command on which the two differ is refused.
 
     Raises:
-        UnclearError: If it can't be parsed, or has a form that is not understood.
+        UnclearError: If the command can't be parsed, or has an unsupported form.
     """
     found = parser()
     if found is None:
@@ -56,9 +59,9 @@ def parsed(source: bytes) -> Node:
 
 
 def _leaves(root: Node) -> Iterator[tuple[int, int, int]]:
-    """Give the words and operators of a tree in order: beginning, end, and the command that each belongs to.
+    """Yield the start, end and owner of each word and operator.
 
-    The command is -1 for an operator, a keyword or a redirect.
+    The owner is the position of the command; it is -1 for an operator, a keyword or a redirect.
     """
     stack: list[tuple[Any, int, int]] = [(root, -1, 0)]
     while stack:
@@ -75,8 +78,8 @@ def _leaves(root: Node) -> Iterator[tuple[int, int, int]]:
         stack += [(child, inner, depth + 1) for child in reversed(node.children)]
 
 
-def _check(leaves: list[tuple[int, int, int]], found: list[Token]) -> None:
-    """Compare the words of the tree with those that bash would see.
+def _check(leaves: list[tuple[int, int, int]], found: list[ShellToken]) -> None:
+    """Compare the words of the tree with the tokens.
 
     Raises:
         UnclearError: If they differ.
@@ -93,5 +96,5 @@ def _check(leaves: list[tuple[int, int, int]], found: list[Token]) -> None:
             agree = same is not broken
         place, broken = place + 1, False
     if not agree:
-        msg = "its words can be divided in more than one way"
+        msg = "its words can be split in more than one way"
         raise UnclearError(msg)

@@ -1,4 +1,4 @@
-"""The files that a command touches, and the hazards that this brings."""
+"""A record of the files that a command touches, with hazards."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from callboard.messages import Hazard
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from callboard.actors.servers.shell._disk import Disk, Entry
+    from callboard.actors.servers.shell._disk import Disk, DiskEntry
 
 STREAMS = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"})
-"""Names under which a program finds what it has open already, and the one that is always empty."""
+"""Names of a program's open streams, and of the empty file."""
 _MOST_ENTRIES = 20_000
 _MOST_DEPTH = 1_000
 _SIGNS = frozenset("*?[")
@@ -24,43 +24,43 @@ _ENDS = frozenset("*?[]")
 
 
 class Touched:
-    """A record of what a command reads and changes, made while it is gone through in order.
+    """A record of a command's reads and changes, filled in execution order.
 
     Args:
-        disk: The files that there are, and the folder among them that the shell may change.
-        cwd: Where the command starts.
-        made: Files that the task has made, as absolute paths.
+        disk: The files of the machine, with the shell's workspace.
+        cwd: The working directory at the start.
+        made: ShellFiles that the task has made, as absolute paths.
     """
 
     def __init__(self, disk: Disk, cwd: Path, made: Collection[str] = ()) -> None:
         self.disk = disk
         self.folders: tuple[str, ...] = (str(cwd),)
-        """Where the command may be by now; more than one where a `cd` may have failed."""
+        """The possible working directories; several after a `cd` that may have failed."""
         self.variables: dict[str, Word] = {}
         self.exported: frozenset[str] = frozenset()
-        """The names of variables that further commands have too."""
+        """The names of variables that the next commands inherit."""
         self.reads: set[str] = set()
         self.writes: list[tuple[str, bool]] = []
-        """The paths that it changes, and whether a second time changes nothing more."""
+        """The changed paths, each with whether the change is idempotent."""
         self.hazards: set[Hazard] = set()
         self.lasting = False
-        """Whether it changes what the shell's next command finds: its folder or its environment."""
+        """Whether the command changes the shell's working directory or environment."""
         self.caches = False
-        """Whether it may write down anew what can be told from other files."""
+        """Whether the command may rewrite a cache, such as git's index."""
         self.moved = False
-        """Whether names may stand for other files by now than those that they stand for on the disk."""
+        """Whether names may refer to other files by now than on the disk."""
         self._made = made
         self._seen = 0
 
     def read(self, word: Word, *, follows: bool = False) -> None:
-        """Note a file or folder that is read.
+        """Record a read of a file or folder.
 
         Args:
-            word: Its name.
+            word: The name.
             follows: Whether links below it are followed.
 
         Raises:
-            UnclearError: If it can't be told which file that is.
+            UnclearError: If the file is unknown.
         """
         if word.glob and word.known:
             self._read_matches(word)
@@ -76,10 +76,15 @@ class Touched:
                 self._note(link)
 
     def write(self, word: Word, *, repeatable: bool, folders: bool = False) -> None:
-        """Note a file that is made, replaced or added to; a folder that is there already only if `folders` says so.
+        """Record that a file is created, replaced or appended to.
+
+        Args:
+            word: The name.
+            repeatable: Whether the write is idempotent.
+            folders: Whether an existing folder counts as overwritten.
 
         Raises:
-            UnclearError: If it can't be told which file that is, or if it is no plain file.
+            UnclearError: If the file is unknown, or not a regular file.
         """
         if word.literal in STREAMS:
             return
@@ -88,17 +93,17 @@ class Touched:
             there = disk.exists(path)
             if (there or disk.is_link(path)) and (folders or not disk.is_folder(path)):
                 if there and not (disk.is_file(path) or disk.is_folder(path)):
-                    msg = f"{path} is no plain file"
+                    msg = f"{path} is not a regular file"
                     raise UnclearError(msg)
                 if path not in self._made:
                     self.hazards.add(Hazard.OVERWRITES)
             self.writes.append((path, repeatable))
 
     def delete(self, word: Word, *, repeatable: bool) -> None:
-        """Note a file or folder that is deleted, or moved away.
+        """Record that a file or folder is deleted or moved away.
 
         Raises:
-            UnclearError: If it can't be told which.
+            UnclearError: If the file is unknown.
         """
         self.hazards.add(Hazard.DELETES)
         if word.glob and word.known:
@@ -107,30 +112,30 @@ class Touched:
             self.writes.append((path, repeatable))
 
     def targets(self, word: Word) -> Iterator[str]:
-        """Give the paths that a name may stand for, as something that is changed.
+        """Yield the paths that a changed name may refer to.
 
         Raises:
-            UnclearError: If it can't be told which, or if a change of it may be more than that of a file.
+            UnclearError: If the file is unknown, or a change of it may affect later commands.
         """
         name = word.literal
         for folder in self.folders:
             path = self._note(os.path.join(folder, name), changed=True)  # noqa: PTH118 - as the kernel joins
             if os.path.basename(path).startswith("-") or ".git" in Path(path).parts:  # noqa: PTH119 - no link followed
-                msg = f"a change of {path} may change what later commands do"
+                msg = f"a change of {path} may change the behaviour of later commands"
                 raise UnclearError(msg)
             yield path
 
     def enter(self, word: Word) -> None:
-        """Note that the working directory changes.
+        """Record a change of the working directory.
 
         Raises:
-            UnclearError: If it can't be told to which.
+            UnclearError: If the new one is unknown.
         """
         if not word.literal or word.dashed:
-            msg = "it can't be told which folder it changes to"
+            msg = "the new working directory is unknown"
             raise UnclearError(msg)
         if any(value.glob for value in self.variables.values()):
-            msg = "it changes the folder after a pattern has given names"
+            msg = "it changes the working directory while a variable holds a pattern"
             raise UnclearError(msg)
         found: set[str] = set()
         for folder in self.folders:
@@ -141,29 +146,29 @@ class Touched:
         self.lasting = True
 
     def assign(self, name: str, value: Word) -> None:
-        """Note that a variable gets a value."""
+        """Record an assignment to a variable."""
         self.variables[name] = value
         self.lasting = self.lasting or name in self.exported
 
     def here(self, *, follows: bool = False) -> None:
-        """Note that the working directory is read."""
+        """Record a read of the working directory."""
         self.read(Word("."), follows=follows)
 
     def sometimes(self, part: Callable[[], None]) -> None:
-        """Go through a part of the command that may not be run."""
+        """Walk through a part of the command that may be skipped."""
         folders, variables = self.folders, dict(self.variables)
         part()
         self.folders = tuple(sorted({*folders, *self.folders}))
         self.variables = {name: word for name, word in self.variables.items() if variables.get(name) == word}
 
     def apart(self, part: Callable[[], None]) -> None:
-        """Go through a part that has a process of its own: where it goes, and its variables, are its own."""
+        """Walk through a subshell, with its own working directory and variables."""
         folders, variables, lasting = self.folders, dict(self.variables), self.lasting
         part()
         self.folders, self.variables, self.lasting = folders, variables, lasting
 
     def check_words(self, words: Sequence[Word]) -> None:
-        """Refuse patterns whose matches a program could take for options.
+        """Refuse patterns whose matches a program could read as options.
 
         Raises:
             UnclearError: If there are such files now.
@@ -181,14 +186,14 @@ class Touched:
             if word.split and (
                 self.writes or not all(re.fullmatch(r"[\w.+,@%=:][\w.+,@%=:-]*", name) for name in names)
             ):
-                msg = f"the names that {word.text!r} matches are divided at blanks"
+                msg = f"the names that {word.text!r} matches are split at blanks"
                 raise UnclearError(msg)
 
-    def entries(self, folder: str, depth: int) -> Iterator[tuple[int, Entry]]:
-        """Give what is in a folder and below it, each with its depth; links are not followed.
+    def entries(self, folder: str, depth: int) -> Iterator[tuple[int, DiskEntry]]:
+        """Yield all entries below a folder with their depths, without following links.
 
         Raises:
-            UnclearError: If there is too much, for all folders together.
+            UnclearError: If all calls together have yielded too many.
         """
         left = [(0, folder)]
         while left:
@@ -196,7 +201,7 @@ class Touched:
             inside = self.disk.entries(place)
             self._seen += len(inside)
             if self._seen > _MOST_ENTRIES:
-                msg = f"there are more than {_MOST_ENTRIES:,} files to look at"
+                msg = f"there are more than {_MOST_ENTRIES:,} files to check"
                 raise UnclearError(msg)
             for entry in inside:
                 yield level, entry
@@ -207,13 +212,13 @@ class Touched:
         return ((level, entry.path) for level, entry in self.entries(folder, depth) if entry.is_link)
 
     def _note(self, path: str, *, changed: bool = False) -> str:
-        """Note a path, and give it in normal form."""
+        """Record a path, and return it in normal form."""
         if self.moved:
             msg = "it uses files after it has moved or deleted some"
             raise UnclearError(msg)
         found = self.disk.followed(path)
         if found is None and changed:
-            msg = f"{path} is no plain file"
+            msg = f"{path} is not a regular file"
             raise UnclearError(msg)
         inside = found is not None and found.is_relative_to(self.disk.workspace)
         if not inside:
@@ -224,7 +229,7 @@ class Touched:
         return normal
 
     def _read_matches(self, word: Word) -> None:
-        """Look for links among what a pattern matches."""
+        """Check the links among a pattern's matches."""
         stem = _stem(word)
         rest = word.text[len(stem) :].split("/")
         if ".." in rest:
@@ -243,14 +248,17 @@ class Touched:
 
 
 def _may_match(pattern: str, name: str) -> bool:
-    """Return whether a name may match one part of a pattern, by how that begins and ends."""
+    """Return whether a name may match one part of a pattern.
+
+    Only the literal beginning and end of the part are compared.
+    """
     first = next((place for place, sign in enumerate(pattern) if sign in _SIGNS), len(pattern))
     last = max((place for place, sign in enumerate(pattern) if sign in _ENDS), default=-1)
     return name.startswith(pattern[:first]) and (last < 0 or name.endswith(pattern[last + 1 :]))
 
 
 def _stem(word: Word) -> str:
-    """Give the folder in front of a pattern."""
+    """Return the literal folder before a pattern."""
     parts = word.text.split("/")
     first = next(place for place, part in enumerate(parts) if not _SIGNS.isdisjoint(part))
     return "/".join(parts[:first]) + "/" if first else ""

@@ -1,4 +1,4 @@
-"""Variables that change what bash and other programs do."""
+"""Environment variables that change the behaviour of programs."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _HARMLESS = {
 
 
 def check_variable(name: str, value: str) -> None:
-    """Refuse a variable that bash, or a program that is understood, may do something else for.
+    """Refuse a variable that may change the behaviour of programs.
 
     Raises:
-        UnclearError: If it is one.
+        UnclearError: If it may.
     """
     harmless = _HARMLESS.get(name)
     if harmless is not None and harmless.fullmatch(value):
         return
     if harmless is not None or _DANGEROUS.match(name):
-        msg = f"the variable {name} may change what programs do"
+        msg = f"the variable {name} may change the behaviour of programs"
         raise UnclearError(msg)

@@ -1,4 +1,4 @@
-"""The words of a command line: where they begin and end, and the texts that bash makes of them."""
+"""Words of a command line: their tokens, and their expansion by bash."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _SAFE_UNQUOTED = re.compile(r"[\w./+,@%=:-]*")
 
 
 class UnclearError(Exception):
-    """Something whose effect can't be told; the text says why."""
+    """A command whose effects are unknown; the text gives the reason."""
 
 
 @dataclass(frozen=True)
-class Token:
-    """A word, an operator or a line's end, by its place in the bytes of a command."""
+class ShellToken:
+    """A word, an operator or a newline, by position in bytes."""
 
     start: int
     end: int
@@ -45,26 +45,26 @@ class Token:
 
 @dataclass(frozen=True)
 class Word:
-    """The text that bash makes of a word."""
+    """The expansion of a word by bash."""
 
     text: str
-    """Where it is a pattern, with the pattern's signs; where it is not known, how it begins."""
+    """The text; a pattern keeps its wildcards, and of an unknown text it is the known beginning."""
     glob: bool = False
-    """Whether it stands for the names of files, as ``*.log`` does."""
+    """Whether the text is a pattern for names of files, such as ``*.log``."""
     known: bool = True
     hidden: bool = False
-    """Whether it may be a secret of the settings."""
+    """Whether the text may be a secret of the settings."""
     names: bool = False
-    """Whether it is one of the names that a pattern has given, and no longer the pattern."""
+    """Whether the word is one of a pattern's matches, and no longer the pattern."""
     split: bool = False
-    """Whether bash divides what is not known, or what a pattern gives, at blanks."""
+    """Whether bash splits the unknown text, or the pattern's matches, at blanks."""
 
     @property
     def literal(self) -> str:
         """The text.
 
         Raises:
-            UnclearError: If it is not known.
+            UnclearError: If the text is not known.
         """
         if not self.known or self.glob:
             msg = f"the value of {self.text + '…' if self.text else 'a variable'!r} is not known"
@@ -73,50 +73,50 @@ class Word:
 
     @property
     def dashed(self) -> bool:
-        """Whether a program may take it for an option."""
+        """True if a program may read the word as an option."""
         return self.text.startswith("-") or not (self.known or self.text)
 
 
-def tokens(source: bytes) -> list[Token]:
-    """Divide a command as bash does, independently of the parser.
+def tokens(source: bytes) -> list[ShellToken]:
+    """Split a command into tokens like bash, independently of the parser.
 
     Raises:
-        UnclearError: If it has a form that is not understood, such as a substitution or a here-document.
+        UnclearError: If the command has an unsupported form, such as a substitution or a here-document.
     """
-    found: list[Token] = []
+    found: list[ShellToken] = []
     place = 0
     while place < len(source):
         match = _TOKENS.match(source, place)
         if match is None or match.lastgroup is None:
             shown = source[place : place + 20].decode(errors="replace")
-            msg = f"the form {shown!r} is not understood"
+            msg = f"the form {shown!r} is not supported"
             raise UnclearError(msg)
         place = match.end()
         if match.lastgroup in {"word", "operator", "newline"}:
-            found.append(Token(match.start(), place, match.lastgroup))
+            found.append(ShellToken(match.start(), place, match.lastgroup))
         if match.lastgroup == "word" and source[place - 1 : place + 1] in {b"}<", b"}>"}:
-            msg = "a redirect with a named descriptor is not understood"
+            msg = "a redirect with a named descriptor is not supported"
             raise UnclearError(msg)
     return found
 
 
 def evaluate(raw: bytes, variables: Mapping[str, Word], *, assigned: bool = False) -> Word | None:
-    """Give the text that bash makes of a word; None if no word is left of it.
+    """Expand a word like bash; None if the expansion removes the word.
 
     Args:
-        raw: The word as it is written, a token of `tokens`.
-        variables: The values of variables that are known.
-        assigned: Whether it is the value of an assignment, in which patterns stand for themselves.
+        raw: The word before its expansion, a token of `tokens`.
+        variables: The values of known variables.
+        assigned: Whether the word is the value of an assignment, in which patterns are not expanded.
 
     Raises:
-        UnclearError: If that can't be told.
+        UnclearError: If the expansion is unknown.
     """
     parts: list[Word] = []
     quoted, place = False, 0
     while place < len(raw):
         match = _PIECES.match(raw, place)
         if match is None:
-            msg = f"the form {raw.decode(errors='replace')!r} is not understood"
+            msg = f"the form {raw.decode(errors='replace')!r} is not supported"
             raise UnclearError(msg)
         piece, place = match[0], match.end()
         if match.lastgroup == "single":
@@ -138,7 +138,7 @@ def _joined(parts: list[Word]) -> Word:
     text, glob = "", False
     alone = len([part for part in parts if part.text or not part.known]) == 1
     for part in parts:
-        if part.names and not alone:  # the pattern is gone: its names stand within others
+        if part.names and not alone:  # the pattern is lost: its match is a part of another word
             part = Word("", known=False, split=part.split)  # noqa: PLW2901 - as if it were not known
         text += part.text
         glob = glob or part.glob
@@ -149,7 +149,7 @@ def _joined(parts: list[Word]) -> Word:
 
 def _plain(piece: bytes, variables: Mapping[str, Word], *, first: bool, assigned: bool) -> Word:
     if _BRACES.search(piece) or _TILDE.search(piece):
-        msg = f"the expansion in {piece.decode(errors='replace')!r} is not understood"
+        msg = f"the expansion in {piece.decode(errors='replace')!r} is not supported"
         raise UnclearError(msg)
     text = piece.decode()
     if first and text.startswith("~"):
@@ -190,6 +190,6 @@ def _unquoted(value: Word, *, assigned: bool) -> Word:
     if value.glob or (not value.known and not value.text):
         return replace(value, split=True)
     if not _SAFE_UNQUOTED.fullmatch(value.text):
-        msg = f"the value {value.text!r} of a variable without quotes is divided or expanded"
+        msg = f"the value {value.text!r} of an unquoted variable is split or expanded"
         raise UnclearError(msg)
     return value

@@ -1,11 +1,11 @@
-"""The programs whose changes are known: which files they make, replace or delete."""
+"""Programs that create, replace or delete files in a known way."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callboard.actors.servers.shell._options import Given, Usage, given
+from callboard.actors.servers.shell._usage import ParsedOptions, ProgramUsage, parse_options
 from callboard.actors.servers.shell._words import UnclearError, Word
 
 if TYPE_CHECKING:
@@ -15,38 +15,38 @@ if TYPE_CHECKING:
 
 
 def _mkdir(words: list[Word], touched: Touched) -> None:
-    found = given(Usage("-pv --parents --verbose"), words)
+    found = parse_options(ProgramUsage("-pv --parents --verbose"), words)
     for word in found.operands:
         touched.write(word, repeatable=found.has("-p", "--parents"))
 
 
 def _touch(words: list[Word], touched: Touched) -> None:
-    for word in given(Usage("-acm --no-create"), words).operands:
+    for word in parse_options(ProgramUsage("-acm --no-create"), words).operands:
         for path in touched.targets(word):
             touched.writes.append((path, True))
 
 
 def _tee(words: list[Word], touched: Touched) -> None:
-    found = given(Usage("-ai --append --ignore-interrupts"), words)
+    found = parse_options(ProgramUsage("-ai --append --ignore-interrupts"), words)
     for word in found.operands:
         touched.write(word, repeatable=not found.has("-a", "--append"))
 
 
 def _rm(words: list[Word], touched: Touched) -> None:
-    found = given(Usage("-frRvd --force --recursive --verbose --dir"), words)
+    found = parse_options(ProgramUsage("-frRvd --force --recursive --verbose --dir"), words)
     for word in found.operands:
         touched.delete(word, repeatable=found.has("-f", "--force"))
     touched.moved = True
 
 
 def _rmdir(words: list[Word], touched: Touched) -> None:
-    for word in given(Usage("-v --verbose"), words).operands:
+    for word in parse_options(ProgramUsage("-v --verbose"), words).operands:
         touched.delete(word, repeatable=False)
     touched.moved = True
 
 
 def _cp(words: list[Word], touched: Touched) -> None:
-    found = given(Usage("-rRapvf --recursive --archive --verbose --force"), words)
+    found = parse_options(ProgramUsage("-rRapvf --recursive --archive --verbose --force"), words)
     whole = found.has("-r", "-R", "-a", "--recursive", "--archive")
     for source in found.operands[:-1]:
         touched.read(source, follows=False)
@@ -56,7 +56,7 @@ def _cp(words: list[Word], touched: Touched) -> None:
 
 
 def _mv(words: list[Word], touched: Touched) -> None:
-    found = given(Usage("-vf --verbose --force"), words)
+    found = parse_options(ProgramUsage("-vf --verbose --force"), words)
     for target in _targets(found, touched):
         touched.write(target, repeatable=False, folders=True)
     for source in found.operands[:-1]:
@@ -64,11 +64,11 @@ def _mv(words: list[Word], touched: Touched) -> None:
     touched.moved = True
 
 
-def _targets(found: Given, touched: Touched) -> list[Word]:
-    """Give what is made of each file that is copied or moved.
+def _targets(found: ParsedOptions, touched: Touched) -> list[Word]:
+    """Return the target of each file that is copied or moved.
 
     Raises:
-        UnclearError: If it can't be told.
+        UnclearError: If a target is unknown.
     """
     if len(found.operands) < 2:  # a source and a target
         msg = "the target is missing"
@@ -76,13 +76,13 @@ def _targets(found: Given, touched: Touched) -> list[Word]:
     *sources, target = found.operands
     folders = [touched.disk.is_folder(path) for path in touched.targets(target)]
     if any(folders) and not all(folders):
-        msg = f"it can't be told whether {target.text!r} is a folder"
+        msg = f"it is unknown whether {target.text!r} is a folder"
         raise UnclearError(msg)
     if not any(folders):
         return [target]
     names = [Path(source.literal).name for source in sources]
     if not {"", ".", ".."}.isdisjoint(names):
-        msg = "a folder is copied or moved into one by a name that it does not have"
+        msg = "a folder is copied or moved under a name that is not its own"
         raise UnclearError(msg)
     return [Word(str(Path(target.text, name))) for name in names]
 
@@ -96,4 +96,4 @@ WRITES: dict[str, Callable[[list[Word], Touched], None]] = {
     "tee": _tee,
     "touch": _touch,
 }
-"""By the program's name."""
+"""Analysis functions by program name."""

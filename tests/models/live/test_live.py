@@ -184,9 +184,9 @@ def test_a_refusal_is_an_error_that_says_so(run, provider):
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ('{"Status": ', "the answer is no JSON"),
-        ("I have finished.", "the answer is no JSON"),
-        ('<think>Perhaps {"Status": "FAIL"}, but', "its thoughts have no end"),
+        ('{"Status": ', "the answer is not JSON"),
+        ("I have finished.", "the answer is not JSON"),
+        ('<think>Perhaps {"Status": "FAIL"}, but', "its thoughts are not closed"),
         (json.dumps(full_answer("PERHAPS")), "Status: 'PERHAPS' is not legal now"),
         (json.dumps(full_answer("CONTINUE", action("write", "field-7", text="x"))), "there is no control 'field-7'"),
         (json.dumps(full_answer("CONTINUE", {"Function": "erase", "Args": {}})), "there is no tool 'erase'"),

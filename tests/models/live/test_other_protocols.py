@@ -588,7 +588,7 @@ def test_what_is_no_message_is_an_error_of_the_task(run, provider, body):
     provider.speaks(body)
     result = run(retries=0).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
-    said = "gave no answer", "the answer is no JSON"  # an empty answer is one, for some of the providers' packages
+    said = "gave no answer", "the answer is not JSON"  # an empty answer is one, for some of the providers' packages
     assert any(each in causes(result) for each in said)
 
 
@@ -614,8 +614,8 @@ def test_a_refusal_is_an_error_that_says_so(run, provider):
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ('{"Status": ', "the answer is no JSON"),
-        ("I have finished.", "the answer is no JSON"),
+        ('{"Status": ', "the answer is not JSON"),
+        ("I have finished.", "the answer is not JSON"),
         (full_answer("PERHAPS"), "Status: 'PERHAPS' is not legal now"),
         (full_answer("CONTINUE", {"Function": "erase", "Args": {}}), "there is no tool 'erase'"),
     ],

@@ -92,7 +92,7 @@ def test_a_plugin_has_fallbacks_which_may_be_plugins_too():
             {"plugin": "house", "url": "http://x", "retries": 1},
             "settings: providers.house: a plug-in takes no retries, url",
         ),
-        ({"kind": "openai", "options": {"floor": 1}}, "settings: providers.house: `options` are those of a `plugin`"),
+        ({"kind": "openai", "options": {"floor": 1}}, "settings: providers.house: `options` needs a `plugin`"),
     ],
 )
 def test_a_wrong_plugin_is_told(provider, told):

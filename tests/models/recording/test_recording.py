@@ -167,7 +167,7 @@ def test_a_run_is_not_added_to_another_runs_recording(call, file):
     file.write_text("another run's\n", encoding="utf-8")
     refused = call("run", EXAMPLE, "--record", file)
     assert refused.exit_code == USAGE
-    assert "is there already" in refused.stderr
+    assert "already exists" in refused.stderr
     assert file.read_text("utf-8") == "another run's\n"
 
 

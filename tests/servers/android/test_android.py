@@ -11,7 +11,7 @@ from PIL import Image
 
 from callboard.actors.servers import Stage, ToolError
 from callboard.actors.servers.android import AndroidServer
-from callboard.actors.servers.android._device import Kept
+from callboard.actors.servers.android._device import Cached
 from callboard.messages import Hazard, LookBudget, Probe
 from callboard.testing import Contact, Phone
 
@@ -89,7 +89,7 @@ def test_a_text_is_replaced(held):
 def test_without_its_keyboard_other_letters_are_refused(hold):
     held = hold(Phone(keyboard=False))
     held.phone.start("com.android.dialer")
-    with pytest.raises(ToolError, match="letters of ASCII alone"):
+    with pytest.raises(ToolError, match="type only ASCII"):
         held.do("type_text", control_id=held.id("Number"), text="ä")
     assert held.phone.inputs == []
 
@@ -123,10 +123,10 @@ def test_points_long_presses_and_drags(held):
         "tap 500 2000",
     ]
     for arguments, why in (
-        ({}, "name either a control or a point"),
-        ({"control_id": "1", "x": 1, "y": 1}, "name either a control or a point"),
-        ({"x": 1, "y": 5000}, r"\(1, 5000\) is out of the screen, which has 1080 by 2400 pixels"),
-        ({"control_id": "none"}, "there is no control 'none' on the screen any more"),
+        ({}, "give either a control or a point"),
+        ({"control_id": "1", "x": 1, "y": 1}, "give either a control or a point"),
+        ({"x": 1, "y": 5000}, r"\(1, 5000\) is outside the screen, which has 1080 by 2400 pixels"),
+        ({"control_id": "none"}, "the control 'none' is no longer on the screen"),
     ):
         with pytest.raises(ToolError, match=why):
             held.do("tap", **arguments)
@@ -307,7 +307,7 @@ def test_the_users_keyboard_is_not_forgotten_while_the_device_is_away(held, monk
     held.phone.start("com.android.dialer")
     number = held.id("Number")
     with monkeypatch.context() as patched:
-        patched.setattr(held.server._keyboards, "give_back", AsyncMock(side_effect=ToolError("it is away")))
+        patched.setattr(held.server._keyboards, "restore", AsyncMock(side_effect=ToolError("it is away")))
         with pytest.raises(ToolError, match="it is away"):
             held.do("type_text", control_id=number, text="é")
     assert held.phone.ime == "com.android.adbkeyboard/.AdbIME"
@@ -322,7 +322,7 @@ def test_nothing_is_typed_while_the_keyboard_does_not_change(held, monkeypatch):
     reports = held.phone._shell._programs._known["dumpsys"]
     slow = {"dumpsys": lambda words: reports(words).replace("mCurMethodId=", "was=")}
     monkeypatch.setattr(held.phone._shell._programs, "_known", held.phone._shell._programs._known | slow)
-    with pytest.raises(ToolError, match="nothing was typed: the device does not change its keyboard"):
+    with pytest.raises(ToolError, match="nothing was typed: the device does not switch its keyboard"):
         held.do("type_text", control_id=number, text="é")
     assert held.phone.inputs == []
 
@@ -339,12 +339,12 @@ def test_nothing_is_typed_while_the_keyboard_does_not_change(held, monkeypatch):
     ],
 )
 def test_the_mark_tells_how_far_an_action_came(held, monkeypatch, mark, probe):
-    monkeypatch.setattr("callboard.actors.servers.android._hands._POLL_SECONDS", 0.01)
-    hands = held.server._of(held.serial)
+    monkeypatch.setattr("callboard.actors.servers.android._device_actions._POLL_SECONDS", 0.01)
+    actions = held.server._of(held.serial)
     if mark:
-        path = held.phone.programs.parent / "tmp" / f"callboard-{hands.device.name}.calls"
+        path = held.phone.programs.parent / "tmp" / f"callboard-{actions.device.name}.calls"
         path.write_text(f"{mark}\n", encoding="utf-8")
-    assert held.wait(hands.probe("run.1.0", 3)) is probe
+    assert held.wait(actions.probe("run.1.0", 3)) is probe
 
 
 def program(held, name, *lines):
@@ -519,7 +519,7 @@ def test_what_an_action_changes_while_it_is_looked_at_holds_no_longer(held):
         return len(asked)
 
     async def work():
-        kept = Kept(5.0, ask, lambda: 0.0)
+        kept = Cached(5.0, ask, lambda: 0.0)
         first = asyncio.ensure_future(kept.get())
         await asyncio.sleep(0)
         await asyncio.sleep(0)

@@ -115,7 +115,7 @@ def test_a_touch_acts_on_what_was_drawn_last():
     ],
 )
 def test_what_is_no_hierarchy_is_refused(text):
-    with pytest.raises(HierarchyError, match="the device has told"):
+    with pytest.raises(HierarchyError, match="the device's hierarchy"):
         Hierarchy(text)
 
 

@@ -66,7 +66,7 @@ def test_a_device_that_has_not_allowed_this_computer_says_what_to_do(supervised:
         with supervised(device.serial, one("wait")) as supervisor:
             result, _ = ended(supervisor, device.serial)
     assert result.outcome is Outcome.FAILED
-    assert "has not allowed this computer yet: unlock it, and confirm the question" in str(result.causes)
+    assert "has not authorized this computer yet: unlock it, and confirm the question" in str(result.causes)
 
 
 def test_a_device_that_is_not_connected_is_told(supervised: Any) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from callboard.actors.servers.desktop._desk import Desk
+    from callboard.actors.servers.desktop._open_desktop import OpenDesktop
 
 ROWS = 10_000
 FORM = "zenity --forms --add-entry=Item --add-password=Pin --add-combo=Colour --combo-values='red|green|blue'"
@@ -84,7 +84,7 @@ class Window:
         return int(str(self.target.binds["process"]))
 
     @property
-    def desk(self) -> Desk:
+    def desktop(self) -> OpenDesktop:
         """The desktop that it is on."""
         return self.server._opened()
 
@@ -100,7 +100,7 @@ class Window:
             found[:] = [each for each in self.look().controls if each.name == name and kind in {"", each.kind}]
             return bool(found)
 
-        assert self.desk.wait(is_there, PATIENCE), [(each.kind, each.name) for each in self.look().controls]
+        assert self.desktop.wait(is_there, PATIENCE), [(each.kind, each.name) for each in self.look().controls]
         return found[0]
 
     def do(self, tool: str, control: Control | str = "", **arguments: Any) -> Any:

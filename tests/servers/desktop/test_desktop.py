@@ -9,7 +9,7 @@ from Xlib.protocol import event
 
 from callboard.actors.servers import Stage, ToolError
 from callboard.actors.servers.desktop import DesktopServer
-from callboard.actors.servers.desktop._applications import Application, installed
+from callboard.actors.servers.desktop._desktop_applications import DesktopApplication, installed
 from callboard.messages import Look, LookBudget, TargetKind
 
 
@@ -81,17 +81,17 @@ def test_two_windows_of_one_program_are_two_processes(start):
     ("name", "why"),
     [
         ("absent", "the program can't be started: no-such-program: No such file"),
-        ("broken", "broken has ended without a window"),
+        ("broken", "broken ended without showing a window"),
     ],
 )
 def test_an_application_that_shows_no_window_is_told(server, name, why, monkeypatch):
-    monkeypatch.setattr("callboard.actors.servers.desktop._desk.HAND_OVER_SECONDS", 0.2)
+    monkeypatch.setattr("callboard.actors.servers.desktop._open_desktop.HAND_OVER_SECONDS", 0.2)
     with pytest.raises(ToolError, match=why):
         server.start(application(server, name), {})
 
 
 def test_an_application_without_a_window_is_given_up(server, monkeypatch):
-    monkeypatch.setattr("callboard.actors.servers.desktop._desk.OPEN_SECONDS", 0.5)
+    monkeypatch.setattr("callboard.actors.servers.desktop._open_desktop.OPEN_SECONDS", 0.5)
     with pytest.raises(ToolError, match=r"windowless showed no window within 0.5 s"):
         server.start(application(server, "windowless"), {})
 
@@ -138,16 +138,16 @@ def test_host_agents_see_the_screen_and_its_windows(start):
 
 def test_a_host_agent_brings_a_window_to_the_front(start):
     first, second = start("editor"), start("editor")
-    assert second.desk.screen.active()[1] == second.pid
+    assert second.desktop.screen.active()[1] == second.pid
     first.server.focus_window(first.target.id)
-    assert first.desk.screen.active()[1] == first.pid
+    assert first.desktop.screen.active()[1] == first.pid
     with pytest.raises(ToolError, match="there is no window 'nothing'"):
         first.server.focus_window("nothing")
 
 
 def test_a_minimized_window_is_shown_again_by_focus_keys_and_points(start):
     window = start("editor")
-    screen = window.desk.screen
+    screen = window.desktop.screen
     (client,) = screen.clients_of(window.pid)
 
     def minimize():
@@ -156,7 +156,7 @@ def test_a_minimized_window_is_shown_again_by_focus_keys_and_points(start):
         )
         screen.root.send_event(iconic, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
         screen.display.flush()
-        assert window.desk.wait(lambda: "hidden" in window.look().window, 10)
+        assert window.desktop.wait(lambda: "hidden" in window.look().window, 10)
 
     minimize()
     window.server.focus_window(window.target.id)
@@ -171,7 +171,7 @@ def test_a_minimized_window_is_shown_again_by_focus_keys_and_points(start):
 
 
 def test_closing_ends_a_program_even_if_it_asks(start, monkeypatch):
-    monkeypatch.setattr("callboard.actors.servers.desktop._desk.CLOSE_SECONDS", 0.5)
+    monkeypatch.setattr("callboard.actors.servers.desktop._open_desktop.CLOSE_SECONDS", 0.5)
     window = start("editor")
     window.do("type_text", text="not saved")
     window.server.stop(window.target)
@@ -180,8 +180,8 @@ def test_closing_ends_a_program_even_if_it_asks(start, monkeypatch):
 
 def test_a_window_that_a_user_closes_is_gone_and_said_so(start):
     window = start("editor")
-    window.desk.screen.close_window(window.desk.screen.of_process(window.pid)[-1].id)
-    assert window.desk.wait(window.has_ended, 10)
+    window.desktop.screen.close_window(window.desktop.screen.of_process(window.pid)[-1].id)
+    assert window.desktop.wait(window.has_ended, 10)
     with pytest.raises(ToolError, match="has ended"):
         window.look()
 
@@ -195,7 +195,7 @@ def test_rules_know_the_application_of_a_call(start):
 
 def test_a_silent_program_is_seen_by_its_picture_alone(server, start, monkeypatch):
     window = start("editor")
-    monkeypatch.setattr(window.desk.programs, "of_process", lambda _: None)
+    monkeypatch.setattr(window.desktop.programs, "of_process", lambda _: None)
     seen = window.look(picture=True)
     assert seen.controls == ()
     assert "only its picture shows it" in seen.notes[0]
@@ -216,15 +216,13 @@ def test_a_silent_program_is_seen_by_its_picture_alone(server, start, monkeypatc
     ],
 )
 def test_what_is_opened_is_no_option(what, given):
-    assert Application("editor", "Editor", ("mousepad",), opens=True).started_with(what) == ["mousepad", given]
+    assert DesktopApplication("editor", "Editor", ("mousepad",), opens=True).started_with(what) == ["mousepad", given]
 
 
 @pytest.mark.parametrize("what", ["macro:///Tools.Misc.Main", "vnd.sun.star.script:a", "JavaScript:alert(1)"])
 def test_an_address_that_runs_something_is_not_opened(what):
-    with pytest.raises(
-        ToolError, match="is no kind of address that can be opened; there are: file, http, https, mailto"
-    ):
-        Application("office", "Office", ("soffice",), opens=True).started_with(what)
+    with pytest.raises(ToolError, match="can't be opened, only file, http, https, mailto"):
+        DesktopApplication("office", "Office", ("soffice",), opens=True).started_with(what)
 
 
 def test_installed_applications_are_offered_if_they_are_wanted(tmp_path):

@@ -4,15 +4,15 @@ import pytest
 from Xlib import X
 from Xlib.ext import xtest
 
-from callboard.actors.servers.desktop._input import Keyboard
-from callboard.actors.servers.desktop._screen import Screen
+from callboard.actors.servers.desktop._input import XKeyboard
+from callboard.actors.servers.desktop._xscreen import XScreen
 
 FOREIGN = "漢字€ß"
 
 
 @pytest.fixture
 def screen(server):
-    opened = Screen(server._opened().session.environment["DISPLAY"])
+    opened = XScreen(server._opened().session.environment["DISPLAY"])
     yield opened
     opened.close()
 
@@ -20,8 +20,8 @@ def screen(server):
 @pytest.fixture
 def killed(screen):
     """Give what a program has left down, and the keys that it has put characters on."""
-    display = Screen(screen.display.get_display_name())
-    keyboard = Keyboard(display)
+    display = XScreen(screen.display.get_display_name())
+    keyboard = XKeyboard(display)
     keyboard.type(FOREIGN, lambda symbol: keyboard.press([symbol]))
     control = keyboard._key(keyboard._modifier("ctrl"))[0]
     for what, detail in ((X.KeyPress, control), (X.ButtonPress, 1)):
@@ -32,19 +32,19 @@ def killed(screen):
 
 
 def test_keys_and_buttons_that_were_left_down_are_released(screen, killed):
-    keyboard = Keyboard(screen)
+    keyboard = XKeyboard(screen)
     assert keyboard.held() == "Ctrl"
     assert screen.root.query_pointer().mask & X.Button1Mask
-    keyboard.let_go()
+    keyboard.release_all()
     assert keyboard.held() == ""
     assert not screen.root.query_pointer().mask & X.Button1Mask
     assert not any(screen.display.query_keymap())
 
 
 def test_keys_with_characters_that_were_left_on_them_are_free(screen, killed):
-    keyboard = Keyboard(screen)
-    keyboard.let_go()
-    assert {*killed._lent.values()} <= {*keyboard._spare}
+    keyboard = XKeyboard(screen)
+    keyboard.release_all()
+    assert {*killed._mapped.values()} <= {*keyboard._spare}
     assert keyboard._keys.items() == {**keyboard._keys, **killed._keys}.items()
 
 

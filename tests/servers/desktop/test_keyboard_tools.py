@@ -47,8 +47,8 @@ def test_more_foreign_characters_than_there_are_free_keys_are_typed(editor):
     text = "".join(map(chr, range(0x4E00, 0x4E00 + 60)))
     editor.do("type_text", text=text)
     assert editor.text() == text
-    editor.desk.keyboard.give_back()
-    assert editor.desk.keyboard._lent == {}
+    editor.desktop.keyboard.restore()
+    assert editor.desktop.keyboard._mapped == {}
 
 
 def test_a_line_break_and_a_tab_are_keys(editor):
@@ -63,7 +63,7 @@ def test_capitals_are_those_of_the_text_whatever_was_locked(editor):
 
 
 def test_nothing_is_typed_while_a_person_has_caps_lock_on(editor, monkeypatch):
-    monkeypatch.setattr(editor.desk, "session", None)
+    monkeypatch.setattr(editor.desktop, "session", None)
     editor.do("press_keys", keys="Caps_Lock")
     with pytest.raises(ToolError, match="Caps Lock is on; 0 of 3 characters were typed"):
         editor.do("type_text", text="abc")
@@ -73,7 +73,7 @@ def test_nothing_is_typed_while_a_person_has_caps_lock_on(editor, monkeypatch):
 
 
 def test_nothing_is_typed_in_another_layout(editor, monkeypatch):
-    monkeypatch.setattr(editor.desk.screen.root, "query_pointer", lambda: SimpleNamespace(mask=1 << 13))
+    monkeypatch.setattr(editor.desktop.screen.root, "query_pointer", lambda: SimpleNamespace(mask=1 << 13))
     with pytest.raises(ToolError, match="another keyboard layout is in use; 0 of 3 characters were typed"):
         editor.do("type_text", text="abc")
     monkeypatch.undo()
@@ -98,16 +98,16 @@ def test_combinations_of_keys_do_what_they_do(editor):
 
 @pytest.mark.parametrize("keys", ["Nokey", "hyper+a", "", "ctrl+"])
 def test_keys_that_there_are_not_are_told(editor, keys):
-    with pytest.raises(ToolError, match=r"no key|no modifier key"):
+    with pytest.raises(ToolError, match=r"no key|not a modifier key"):
         editor.do("press_keys", keys=keys)
 
 
 def test_nothing_is_typed_while_another_window_has_the_focus(editor, start, monkeypatch):
     other = start("editor")
-    hands = editor.server._acting()
-    window = hands.focus(editor.pid)
-    hands.focus(other.pid)
-    monkeypatch.setattr(hands, "focus", lambda *_: window)
+    actions = editor.server._acting()
+    window = actions.focus(editor.pid)
+    actions.focus(other.pid)
+    monkeypatch.setattr(actions, "focus", lambda *_: window)
     with pytest.raises(ToolError, match="another window has taken the focus; 0 of 5 characters were typed"):
         editor.do("type_text", text="wrong")
     assert (editor.text(), other.text()) == ("", "")
@@ -115,7 +115,7 @@ def test_nothing_is_typed_while_another_window_has_the_focus(editor, start, monk
 
 def test_typing_stops_where_the_focus_is_lost(editor, start, monkeypatch):
     other = start("editor")
-    screen, calls = editor.desk.screen, []
+    screen, calls = editor.desktop.screen, []
 
     def stolen():
         calls.append(1)
@@ -127,7 +127,7 @@ def test_typing_stops_where_the_focus_is_lost(editor, start, monkeypatch):
         editor.do("type_text", text="0123456789")
     monkeypatch.undo()
     typed = int(str(told.value).rpartition("; ")[2].split()[0])
-    assert editor.desk.wait(lambda: len(editor.text()) == typed, 5)
+    assert editor.desktop.wait(lambda: len(editor.text()) == typed, 5)
     assert editor.text() == "0123456789"[:typed]
     assert other.text() == ""
 
@@ -142,15 +142,15 @@ def windows(start):
         found = sorted((each for each in process.look().controls if each.kind == "text"), key=lambda each: int(each.id))
         return process, [each.detail["text"] for each in found], [each.id for each in found]
 
-    assert process.desk.wait(lambda: len(fields()[1]) == 2, 10)
+    assert process.desktop.wait(lambda: len(fields()[1]) == 2, 10)
     return fields
 
 
 def test_typing_stops_where_another_window_of_the_process_comes_up(windows, monkeypatch):
     process, *_ = windows()
-    screen = process.desk.screen
+    screen = process.desktop.screen
     first, second = screen.clients_of(process.pid)
-    press, pressed = process.desk.keyboard.press, []
+    press, pressed = process.desktop.keyboard.press, []
 
     def press_and_switch(symbols):
         press(symbols)
@@ -158,10 +158,10 @@ def test_typing_stops_where_another_window_of_the_process_comes_up(windows, monk
         if len(pressed) == 4:
             screen.activate(first)
 
-    monkeypatch.setattr(process.desk.keyboard, "press", press_and_switch)
+    monkeypatch.setattr(process.desktop.keyboard, "press", press_and_switch)
     with pytest.raises(ToolError, match=r"another window has taken the focus; 4 of 10 characters were typed"):
         process.do("type_text", text="0123456789")
-    assert process.desk.has_taken_keys(process.pid, 10)
+    assert process.desktop.has_taken_keys(process.pid, 10)
     assert windows()[1] == ["", "0123"]
     assert screen.active()[0] == first != second
 
@@ -171,14 +171,14 @@ def test_a_menu_is_chosen_in_the_window_that_has_the_focus(windows):
     process.do("type_text", text="second")
     process.do("choose_menu", path=["Edit", "Select All"])
     process.do("choose_menu", path=["Edit", "Delete Selection"])
-    assert process.desk.wait(lambda: windows()[1] == ["", ""], 5)
+    assert process.desktop.wait(lambda: windows()[1] == ["", ""], 5)
     process.do("type_text", text="first", control_id=windows()[2][0])
     assert process.do("choose_menu", path=["Edit", "Undo"])["changed"]
     assert windows()[1] == ["", ""]
 
 
 def field(window):
-    path = window.desk.ids(window.pid).path
+    path = window.desktop.ids(window.pid).path
     return path(next(each.id for each in window.look().controls if each.kind == "text"))
 
 
@@ -201,10 +201,10 @@ def test_what_was_typed_before_a_crash_is_read(editor, there, found):
 
 def test_keys_on_their_way_at_a_crash_count_as_typed(editor):
     text = "0123456789" * 20
-    hands = editor.server._acting()
-    window = hands.focus(editor.pid)
+    actions = editor.server._acting()
+    window = actions.focus(editor.pid)
     os.kill(editor.pid, signal.SIGSTOP)
-    hands.type(window, text)
+    actions.type(window, text)
     os.kill(editor.pid, signal.SIGCONT)
     broken_off = intent(text, field=field(editor), at=0, length=0)
     assert editor.server.probe(editor.target, broken_off, (), "") is Probe.DONE
@@ -233,20 +233,20 @@ def test_copy_and_paste_leave_the_clipboard_as_it_was(editor, start):
     person.do("type_text", text="of a person")
     person.do("press_keys", keys="ctrl+a")
     person.do("press_keys", keys="ctrl+c")
-    assert person.desk.wait(lambda: person.desk.clipboard.text() == "of a person", 5)
+    assert person.desktop.wait(lambda: person.desktop.clipboard.text() == "of a person", 5)
     assert editor.do("paste", text="päste 東京")["changed"]
     assert editor.text() == "päste 東京"
     editor.do("press_keys", keys="ctrl+a")
     assert editor.do("copy") == {"text": "päste 東京"}
-    assert editor.desk.clipboard.text() == "of a person"
+    assert editor.desktop.clipboard.text() == "of a person"
     person.do("press_keys", keys="ctrl+End")
     person.do("press_keys", keys="ctrl+v")
     assert person.text() == "of a personof a person"
 
 
 def test_a_paste_waits_for_its_program_and_not_for_a_clipboard_manager(editor, monkeypatch):
-    clipboard, keys = editor.desk.clipboard, editor.server._acting().keys
-    manager = Clipboard(editor.desk.screen.display.get_display_name())
+    clipboard, keys = editor.desktop.clipboard, editor.server._acting().keys
+    manager = Clipboard(editor.desktop.screen.display.get_display_name())
     seen = []
 
     def slowly(window, combination):
@@ -262,7 +262,7 @@ def test_a_paste_waits_for_its_program_and_not_for_a_clipboard_manager(editor, m
         assert (seen, clipboard.text()) == (["pasted"], "of a person")
     finally:
         manager.close()
-    assert editor.desk.has_taken_keys(editor.pid, 10)
+    assert editor.desktop.has_taken_keys(editor.pid, 10)
     assert editor.text() == "pasted"
 
 
@@ -273,12 +273,12 @@ def test_nothing_is_pasted_over_what_can_not_be_given_back(editor, start, monkey
     person.do("press_keys", keys="ctrl+a")
     person.do("press_keys", keys="ctrl+c")
     os.kill(person.pid, signal.SIGSTOP)
-    with pytest.raises(ToolError, match="does not answer: what is in it could not be given back"):
+    with pytest.raises(ToolError, match="does not answer: its content could not be restored"):
         editor.do("paste", text="x")
     os.kill(person.pid, signal.SIGCONT)
-    assert person.desk.has_taken_keys(person.pid, 10)
+    assert person.desktop.has_taken_keys(person.pid, 10)
     monkeypatch.undo()
-    assert (editor.text(), editor.desk.clipboard.text()) == ("", "of a person")
+    assert (editor.text(), editor.desktop.clipboard.text()) == ("", "of a person")
 
 
 def test_a_copy_of_nothing_is_told(editor):
@@ -287,5 +287,5 @@ def test_a_copy_of_nothing_is_told(editor):
 
 
 def test_a_text_too_long_for_the_clipboard_is_refused(editor):
-    with pytest.raises(ToolError, match="is too long for the clipboard; 200,000 are possible"):
+    with pytest.raises(ToolError, match="is too long for the clipboard; at most 200,000 are possible"):
         editor.do("paste", text="x" * 200_001)

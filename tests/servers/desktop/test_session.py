@@ -32,7 +32,7 @@ import os, sys
 from pathlib import Path
 from callboard.actors.servers.desktop._session import Session
 session = Session(Path(sys.argv[1]), grace=float(sys.argv[2]), size="640x480", folder=Path.cwd())
-print(json.dumps(session._told))
+print(json.dumps(session._facts))
 print(session.start(["sh", "-c", sys.argv[3]], {}), flush=True)
 while not os.path.exists("started"):
     pass
@@ -125,7 +125,7 @@ def test_its_end_leaves_no_process_and_no_file_at_once(tmp_path, opened):
     session = opened()
     session.start(["sh", "-c", f"{DETACHED}touch started; exec sleep 3600"], {})
     until((tmp_path / "started").exists)
-    told = session._told
+    told = session._facts
     assert len(left_of(told, tmp_path)) > 8
     session.end()
     assert left_of(told, tmp_path) == []
@@ -179,7 +179,7 @@ def test_what_a_killed_holder_leaves_is_ended(opened, tmp_path, open_again):
         assert not again.adopted
         again.end()
     session.end()
-    assert left_of(session._told, tmp_path) == []
+    assert left_of(session._facts, tmp_path) == []
 
 
 @pytest.mark.parametrize("said", [b"rubbish\n", b"[]\n", b"{}\n", b'{"do": "start"}\n', b"\xff\n"])
@@ -187,7 +187,7 @@ def test_one_that_talks_nonsense_is_let_go_and_others_are_served(opened, said):
     session = opened()
     with socket.socket(socket.AF_UNIX) as stranger:
         stranger.settimeout(PATIENCE)
-        stranger.connect(f"{session._told['runtime']}/run/callboard")
+        stranger.connect(f"{session._facts['runtime']}/run/callboard")
         stranger.sendall(said)
         assert stranger.recv(1) == b""
     assert session.start(["true"], {})
@@ -224,7 +224,7 @@ def test_nothing_listens_on_the_network(opened):
     held = set()
     for each in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if session._told["runtime"] in environment_of(int(each.name)).get("XDG_RUNTIME_DIR", ""):
+            if session._facts["runtime"] in environment_of(int(each.name)).get("XDG_RUNTIME_DIR", ""):
                 held |= {str(fd.readlink()) for fd in (each / "fd").iterdir()}
     assert any("socket" in name for name in held)
     assert not held & ports

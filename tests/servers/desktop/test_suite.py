@@ -14,7 +14,7 @@ STAND = {}
 @pytest.fixture(scope="module", autouse=True)
 def editor(share, folder):
     window = share("editor")
-    environment = window.desk.session.environment
+    environment = window.desktop.session.environment
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DBUS_SESSION_BUS_ADDRESS", environment["DBUS_SESSION_BUS_ADDRESS"])
         server = lambda: DesktopServer(environment["DISPLAY"], folder=folder, installed=False)  # noqa: E731 - short
@@ -52,7 +52,7 @@ def case(_folder, once=("type_text", {"text": "x"})):
             SurfaceCall("press_keys", {"keys": "F5", "control_id": field.id}),
             SurfaceCall("type_text", {"text": ""}),
         ),
-        lent=window.desk.clipboard.text,
+        lent=window.desktop.clipboard.text,
     )
 
 

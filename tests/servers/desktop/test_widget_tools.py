@@ -72,7 +72,7 @@ def test_a_menu_item_is_found_by_its_path_alone(editor, impatient):
 
 
 def test_an_item_that_stays_grey_is_told(editor, impatient):
-    with pytest.raises(ToolError, match="'Undo' can't be chosen now: it is grey"):
+    with pytest.raises(ToolError, match="'Undo' can't be chosen now: it is disabled"):
         editor.do("choose_menu", path=["Edit", "Undo"])
 
 
@@ -158,9 +158,9 @@ def test_a_click_with_the_pointer_does_what_a_person_does(form):
 
 def test_a_text_that_is_awaited_is_found_or_missed(start, editor):
     assert editor.do("wait_for", text="mousepad")["seconds"] >= 0
-    with pytest.raises(ToolError, match=r"'Nowhere' is not to be seen after 0.2 s"):
+    with pytest.raises(ToolError, match=r"'Nowhere' is not visible after 0.2 s"):
         editor.do("wait_for", text="Nowhere", seconds=0.2)
-    with pytest.raises(ToolError, match="'Mousepad' is still to be seen"):
+    with pytest.raises(ToolError, match="'Mousepad' is still visible"):
         editor.do("wait_for", text="Mousepad", gone=True, seconds=0.2)
 
 
@@ -181,7 +181,7 @@ def test_a_program_that_dies_in_the_middle_is_told(editor):
 
 def test_a_control_that_is_gone_is_told(editor):
     item = editor.control("File")
-    with pytest.raises(ToolError, match="there is no control 'n999' any more: look again"):
+    with pytest.raises(ToolError, match="the control 'n999' no longer exists: look again"):
         editor.do("press", item.model_copy(update={"id": "n999"}))
 
 

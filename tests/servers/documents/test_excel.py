@@ -171,7 +171,7 @@ def test_a_table_is_a_real_one_with_a_header_and_its_own_name(book: Path, call: 
     assert call("insert_table", book.name, header=["a"], rows=[[1]], cell="F1")["table"] == "Table1"
     plain = call("insert_table", book.name, header=["a"], rows=[[1]], cell="H1", table=False)
     assert plain == {"sheet": "Sheet1", "cells": "H1:H2", "table": None}
-    with pytest.raises(ToolError, match=r"already something .* choose free cells \(the next free row is 5\)"):
+    with pytest.raises(ToolError, match=r"is not empty .* choose empty cells \(the next free row is 5\)"):
         call("insert_table", book.name, header=["a"], rows=[[1]], cell="C4")
 
 
@@ -180,7 +180,7 @@ def test_errors_name_what_a_wrong_name_may_mean(book: Path, call: Call) -> None:
         call("sort_range", book.name, by=[{"column": "Revenues"}])
     with pytest.raises(ToolError, match=r"no control 'table1' in the workbook; .* is 'table-1' meant\?"):
         call("sort_range", book.name, by=[{"column": "Revenue"}], control_id="table1")
-    with pytest.raises(ToolError, match=r"what there is$"):
+    with pytest.raises(ToolError, match=r"to see its controls$"):
         call("sort_range", book.name, by=[{"column": "Revenue"}], control_id="xyz")
 
 
@@ -268,11 +268,12 @@ def test_a_function_newer_than_the_format_is_written_as_files_hold_it(book: Path
 @pytest.mark.parametrize(
     ("formula", "why"),
     [
-        ("B2", "begins with ="), ("=", "begins with ="), ("=SUM(B2", "no formula"), ("=SUM(B2))", "no formula"),
-        ("=SUMME(B2)", "no function"), ("=SUM(B2;B3)", "commas"), ('=WEBSERVICE("http://x")', "reaches out"),
-        ('=HYPERLINK("http://x","y")', "reaches out"), ("=cmd|'/C calc'!A0", "refused|no formula"),
-        ("=[other.xlsx]Sheet1!A1", "reaches out"), ("='[other.xlsx]Sheet1'!A1", "reaches out"),
-        ("=ZZZ9", "no sheet has"),
+        ("B2", "begins with ="), ("=", "begins with ="), ("=SUM(B2", "not a formula"), ("=SUM(B2))", "not a formula"),
+        ("=SUMME(B2)", "not a known function"), ("=SUM(B2;B3)", "commas"),
+        ('=WEBSERVICE("http://x")', "outside the workbook"),
+        ('=HYPERLINK("http://x","y")', "outside the workbook"), ("=cmd|'/C calc'!A0", "refused|not a formula"),
+        ("=[other.xlsx]Sheet1!A1", "outside the workbook"), ("='[other.xlsx]Sheet1'!A1", "outside the workbook"),
+        ("=ZZZ9", "beyond the last cell"),
     ],
 )  # fmt: skip
 def test_a_formula_that_is_wrong_or_reaches_out_of_the_workbook_is_refused(
@@ -308,11 +309,11 @@ def test_a_chart_refers_to_its_data_and_survives_later_writes(book: Path, call: 
         ({"type": "bar", "cells": "Z1:Z5"}, "too small"),
         ({"type": "bar", "cells": "A1:B1"}, "too small"),
         ({"type": "bar", "columns": ["Nothing"]}, "no column"),
-        ({"type": "line", "columns": ["Month"]}, "no number"),
+        ({"type": "line", "columns": ["Month"]}, "not a number"),
         ({"type": "line", "cells": "X1:Y5"}, "no numbers"),
         ({"type": "pie"}, "one column"),
         ({"type": "bar", "sheet": "Nothing"}, "no sheet"),
-        ({"type": "bar", "anchor": "nowhere!"}, "no range"),
+        ({"type": "bar", "anchor": "nowhere!"}, "not a range"),
     ],
 )
 def test_a_chart_of_nothing_or_of_texts_is_refused(
@@ -334,7 +335,7 @@ def test_a_renamed_sheet_is_followed_by_formulas_names_and_charts(book: Path, ca
 
 
 def test_a_sheet_is_deleted_unless_others_refer_to_it_or_it_is_the_last(book: Path, call: Call) -> None:
-    with pytest.raises(ToolError, match="last sheet"):
+    with pytest.raises(ToolError, match="last visible sheet"):
         call("delete_sheet", book.name, sheet="Sheet1")
     call("add_sheet", book.name, title="Sum")
     call("set_formula", book.name, cells="A1", sheet="Sum", formula="=Sheet1!B2")
@@ -372,18 +373,18 @@ def test_rich_text_in_cells_survives_a_write(book: Path, call: Call) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "why"),
     [
-        ("read_range", {"cells": "nonsense"}, "no range"),
-        ("read_range", {"cells": "A:B"}, "no range"),
+        ("read_range", {"cells": "nonsense"}, "not a range"),
+        ("read_range", {"cells": "A:B"}, "not a range"),
         ("read_range", {"control_id": "table-9"}, "no control"),
         ("read_range", {"control_id": "table-1", "control_name": "Old"}, "now called"),
         ("read_range", {"control_id": "table-1", "sheet": "Other"}, "not on the sheet"),
         ("write_range", {"values": []}, "no cells"),
-        ("write_range", {"values": [[1], [1, 2]]}, "equally long"),
+        ("write_range", {"values": [[1], [1, 2]]}, "equally many"),
         ("write_range", {"values": [[1, 2]], "cell": "XFD1"}, "do not fit"),
         ("write_range", {"values": [[10**16]]}, "exactly"),
         ("write_range", {"values": [["x" * 40000]]}, "32767"),
         ("write_range", {"values": [["\x07"]]}, "can't hold"),
-        ("insert_table", {"header": ["a", "A"], "rows": [[1, 2]], "cell": "F1"}, "all different"),
+        ("insert_table", {"header": ["a", "A"], "rows": [[1, 2]], "cell": "F1"}, "unique"),
         ("insert_table", {"header": ["a"], "rows": [[1]], "cell": "F1", "name": "Sales"}, "can't name"),
         ("insert_table", {"header": ["a"], "rows": [[1]], "cell": "F1", "name": "A1"}, "can't name"),
         ("sort_range", {"by": [{"column": "Nothing"}]}, "no column 'Nothing'"),
@@ -451,19 +452,19 @@ def test_a_chart_without_a_place_is_put_on_the_sheet_however_full_that_is(book: 
         ("read_range", {"cells": "XFD1:XFE1"}, "beyond XFD1048576"),
         ("write_range", {"values": [[1]], "cell": "A1048577"}, "beyond XFD1048576"),
         ("write_range", {"values": [[1]], "cell": "XFE1"}, "beyond XFD1048576"),
-        ("write_range", {"values": [[1], [2]], "cell": "A1048576"}, "2 rows and 1 columns from A1048576 on do not fit"),
-        ("write_range", {"values": [[1, 2]], "cell": "XFD1"}, "1 rows and 2 columns from XFD1 on do not fit"),
+        ("write_range", {"values": [[1], [2]], "cell": "A1048576"}, "2 rows and 1 columns from A1048576 do not fit"),
+        ("write_range", {"values": [[1, 2]], "cell": "XFD1"}, "1 rows and 2 columns from XFD1 do not fit"),
         ("insert_table", {"header": ["a"], "rows": [[1]], "cell": "F1048576"}, "do not fit"),
         ("set_number_format", {"cells": "XFE1", "number_format": "0"}, "beyond XFD1048576"),
         ("set_formula", {"cells": "XFE1", "formula": "=B2"}, "beyond XFD1048576"),
-        ("set_formula", {"cells": "F1", "formula": "=A1048577"}, "refers to A1048577, which no sheet has"),
-        ("set_formula", {"cells": "F1", "formula": "=XFE1"}, "refers to XFE1, which no sheet has"),
-        ("set_formula", {"cells": "F1", "formula": "=SUM(1:1048577)"}, "refers to 1048577, which no sheet has"),
-        ("set_formula", {"cells": "F1", "formula": "=SUM(XFE:XFE)"}, "refers to XFE, which no sheet has"),
-        ("set_formula", {"cells": "F1:G1", "formula": "=SUM(XFD:XFD)"}, "refers to XFE, which no sheet has"),
-        ("set_formula", {"cells": "F1:G1", "formula": "=SUM(ZZZ:ZZZ)"}, "refers to ZZZ, which no sheet has"),
-        ("set_formula", {"cells": "F1:F2", "formula": "=A1048576"}, "refers to A1048577, which no sheet has"),
-        ("set_formula", {"cells": "F1:G1", "formula": "=XFD1"}, "refers to XFE1, which no sheet has"),
+        ("set_formula", {"cells": "F1", "formula": "=A1048577"}, "refers to A1048577, which lies beyond"),
+        ("set_formula", {"cells": "F1", "formula": "=XFE1"}, "refers to XFE1, which lies beyond"),
+        ("set_formula", {"cells": "F1", "formula": "=SUM(1:1048577)"}, "refers to 1048577, which lies beyond"),
+        ("set_formula", {"cells": "F1", "formula": "=SUM(XFE:XFE)"}, "refers to XFE, which lies beyond"),
+        ("set_formula", {"cells": "F1:G1", "formula": "=SUM(XFD:XFD)"}, "refers to XFE, which lies beyond"),
+        ("set_formula", {"cells": "F1:G1", "formula": "=SUM(ZZZ:ZZZ)"}, "refers to ZZZ, which lies beyond"),
+        ("set_formula", {"cells": "F1:F2", "formula": "=A1048576"}, "refers to A1048577, which lies beyond"),
+        ("set_formula", {"cells": "F1:G1", "formula": "=XFD1"}, "refers to XFE1, which lies beyond"),
         ("insert_chart", {"type": "bar", "anchor": "A1048577"}, "beyond XFD1048576"),
     ],
 )

@@ -259,7 +259,7 @@ def test_the_font_of_a_control_is_set_and_the_rest_stays(sales: Path, call: Call
         ("Arial", Pt(14), True, "FF0000")
     }
     assert [run.bold for run in runs] == [None, True, None]
-    with pytest.raises(ToolError, match="say what to set"):
+    with pytest.raises(ToolError, match="nothing to set"):
         call("set_font", sales.name, control_id="paragraph-1")
 
 
@@ -287,7 +287,7 @@ def test_a_document_is_saved_under_another_name(sales: Path, call: Call, server:
         ("edit_paragraph", {"control_id": "heading-1", "control_name": "Other", "text": "x"}, "now called"),
         ("insert_paragraph", {"text": "x", "style": "Nothing"}, "no paragraph style"),
         ("insert_paragraph", {"text": "bell\x07"}, "can't hold"),
-        ("insert_table", {"header": ["a"], "rows": [["b", "c"]]}, "equally long"),
+        ("insert_table", {"header": ["a"], "rows": [["b", "c"]]}, "equally many"),
         ("insert_table", {"header": [], "rows": []}, "no cells"),
         ("insert_table", {"header": ["a"], "rows": [["b"]], "style": "Nothing"}, "no table style"),
         ("append_rows", {"control_id": "table-1", "rows": [["b"]]}, "3 columns"),

@@ -17,7 +17,7 @@ import pytest
 from callboard import FunctionModel, Settings, Supervisor
 from callboard.actors.servers import ToolError
 from callboard.actors.servers.shell import ShellServer
-from callboard.actors.servers.shell._held import _RUNNER, Stage
+from callboard.actors.servers.shell._command_process import _RUNNER, CommandStage
 from callboard.actors.servers.shell._isolation import why_not
 from callboard.config import ShellSettings
 from callboard.messages import SettingsError
@@ -192,7 +192,7 @@ def test_what_a_command_leaves_behind_is_ended(opened, command, isolated):
 )
 def test_what_takes_too_long_is_ended_with_all_it_has_started(box, command):
     mark = f"{os.getpid()}{time.monotonic_ns() % 10**9}"
-    with pytest.raises(ToolError, match=r"it was timed out after 0.5 s, with everything that it had started"):
+    with pytest.raises(ToolError, match=r"the command was killed with its child processes \(timed out after 0.5 s\)"):
         box.run(command.format(mark), seconds=0.5)
     assert not alive(f"sleep\0{mark}")
 
@@ -210,7 +210,7 @@ def test_what_is_printed_as_json_is_read(box):
     answer = box.run("echo '[[\"a.log\", 3]]'", read_json=True)
     assert answer["value"] == [["a.log", 3]]
     assert "value" not in box.run("echo '[1]'; exit 2", read_json=True)
-    with pytest.raises(ToolError, match="the command was run, and what it printed is no JSON"):
+    with pytest.raises(ToolError, match="the command was run, but its output is not JSON"):
         box.run("echo none", read_json=True)
 
 
@@ -231,7 +231,7 @@ def test_a_background_command_is_followed_and_stopped(box):
     assert box.look().window["background"] == {handle: "running"}
     stopped = box.do("stop", handle=handle)
     assert (stopped["running"], stopped["stdout"]) == (False, "begun\n")
-    assert stopped["stopped"] == "it was cancelled, with everything that it had started"
+    assert stopped["stopped"] == "the command was killed with its child processes (cancelled)"
     assert box.look().window["background"] == {handle: "ended"}
 
 
@@ -263,8 +263,8 @@ def test_a_background_command_that_can_not_begin_has_no_handle(box):
 
 
 def test_a_command_that_is_told_as_not_run_does_not_begin_later(local, monkeypatch):
-    monkeypatch.setattr("callboard.actors.servers.shell._held._START_SECONDS", 0.0)
-    monkeypatch.setattr("callboard.actors.servers.shell._held._RUNNER", os.devnull)
+    monkeypatch.setattr("callboard.actors.servers.shell._command_process._START_SECONDS", 0.0)
+    monkeypatch.setattr("callboard.actors.servers.shell._command_process._RUNNER", os.devnull)
     with pytest.raises(ToolError, match="it was not run"):
         local.run("touch begun")
     (request,) = local.server._shell("box")._place.rglob("request.json")
@@ -290,9 +290,13 @@ def test_closing_ends_what_is_about_to_begin(opened):
     box.do("start", command=f"sleep {mark}; echo done > done")
     held = box.server._shell("box").job("job-1")
     box.server.close()
-    until(lambda: held.stage() in {Stage.ENDED, Stage.ABSENT})
+    until(lambda: held.stage() in {CommandStage.ENDED, CommandStage.ABSENT})
     assert not alive(f"sleep\0{mark}")
-    with pytest.raises(ToolError, match="it was not run") if held.stage() is Stage.ABSENT else contextlib.nullcontext():
+    with (
+        pytest.raises(ToolError, match="it was not run")
+        if held.stage() is CommandStage.ABSENT
+        else contextlib.nullcontext()
+    ):
         asyncio.run(held.ended())
 
 
@@ -328,7 +332,7 @@ def test_a_runner_that_is_killed_takes_its_command_along(local):
     handle = local.do("start", command=f"sleep {mark}")["handle"]
     until(lambda: alive(f"sleep\0{mark}"))
     held = local.server._shell("box").job(handle)
-    os.kill(held._holder()[0], signal.SIGKILL)
+    os.kill(held._runner()[0], signal.SIGKILL)
     until(lambda: not alive(f"sleep\0{mark}"))
-    with pytest.raises(ToolError, match="nothing tells how it ended"):
+    with pytest.raises(ToolError, match="its outcome is unknown"):
         local.do("read_output", handle=handle, seconds=5)

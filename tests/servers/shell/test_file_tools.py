@@ -19,9 +19,7 @@ def test_a_file_is_written_read_and_edited(box):
     assert box.do("read_file", path="notes.txt", first_line=2, lines=1) == {"text": "2", "lines": 3, "more_lines": 1}
 
 
-@pytest.mark.parametrize(
-    ("old", "why"), [("a", "stands there 3 times"), ("a a", "stands there 2 times"), ("z", "does not stand there")]
-)
+@pytest.mark.parametrize(("old", "why"), [("a", "occurs 3 times"), ("a a", "occurs 2 times"), ("z", "does not occur")])
 def test_an_edit_that_is_not_unique_changes_nothing(box, old, why):
     (box.work / "a.txt").write_text("a a a", encoding="utf-8")
     with pytest.raises(ToolError, match=why):
@@ -64,7 +62,7 @@ def test_files_are_found_by_name_and_by_what_is_in_them(box):
     [
         ("nowhere", "is not there"),
         (".", "is a folder"),
-        ("data.bin", "is no text in UTF-8"),
+        ("data.bin", "is not text in UTF-8"),
         ("large", "can be read: use"),
     ],
 )
@@ -126,7 +124,7 @@ def test_a_search_counts_more_lines_than_it_shows(box, monkeypatch):
 def test_too_much_that_is_found_is_told(remote, monkeypatch):
     monkeypatch.setattr("callboard.actors.servers.shell._remote_files._FOUND_BYTES", 10)
     (remote.work / "a_long_name").touch()
-    with pytest.raises(ToolError, match="more than 10 bytes are found: look in a smaller folder"):
+    with pytest.raises(ToolError, match="more than 10 bytes; search a smaller folder"):
         remote.do("find", pattern="*")
 
 
@@ -148,7 +146,7 @@ def test_names_that_are_no_text_are_told_and_do_no_harm(local):
         list(local.do("search", text="ERROR")["files"]),
     ]
     assert told == [["bad\ufffd/", "link -> " + f"{local.work}/bad\ufffd"], ["bad\ufffd/a.log"], ["bad\ufffd/a.log"]]
-    with pytest.raises(ToolError, match="a name that is no text in UTF-8"):
+    with pytest.raises(ToolError, match="a name that is not UTF-8"):
         local.do("list_dir", path="link")
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from callboard.actors.servers import shell
+from callboard.actors.servers.shell._base_shell import PATH
 from callboard.actors.servers.shell._disk import LocalDisk
 from callboard.actors.servers.shell._judge import judge
 from callboard.actors.servers.shell._remote_files import RemoteFiles
-from callboard.actors.servers.shell._shell import PATH
 from callboard.messages import Effect, Hazard
 
 SCRIPT = Path(shell.__file__).with_name("_remote.sh")

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from callboard.actors.servers.shell._base_shell import PATH
 from callboard.actors.servers.shell._disk import LocalDisk
 from callboard.actors.servers.shell._isolation import sandbox, why_not
 from callboard.actors.servers.shell._judge import judge
 from callboard.actors.servers.shell._local import _SCRIPT
 from callboard.actors.servers.shell._reads import READS
-from callboard.actors.servers.shell._shell import PATH
 from callboard.messages import Effect, Hazard
 
 HIDDEN = "what lies outside"

@@ -67,7 +67,7 @@ def test_a_word_alone_is_none(command):
 @pytest.mark.parametrize("tool", ["run", "start"])
 def test_it_is_refused_before_anything_is_done_and_nobody_is_asked(box, tool):
     command = "touch made; env sudo -n true"
-    with pytest.raises(ToolError, match="'sudo' is never run: commands have the rights of this user alone"):
+    with pytest.raises(ToolError, match="'sudo' is never run: commands run with the rights of this user only"):
         box.do(tool, command=command)
     assert not (box.work / "made").exists()
     assert not box.look().window["background"]

@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from callboard.actors.servers import InDoubtError, ToolError
-from callboard.actors.servers.shell._held import Stage
+from callboard.actors.servers.shell._command_process import CommandStage
 from callboard.config import ShellSettings
 from callboard.messages import Hazard, Intent, Probe, SettingsError
 from ssh_server import alive, ssh_server
@@ -69,7 +69,7 @@ def test_a_machine_with_another_key_is_refused(opened, machine, tmp_path):
 def test_a_user_who_is_not_let_in_is_told(opened, machine, tmp_path):
     with ssh_server(tmp_path / "other") as other:
         box = opened(**machine.section | {"key": other.key})
-        with pytest.raises(ToolError, match="refuses the user 'worker' with the keys that there are"):
+        with pytest.raises(ToolError, match="refuses the user 'worker' with the available keys"):
             box.run("true")
 
 
@@ -151,7 +151,7 @@ def test_what_became_of_a_command_is_in_doubt_if_the_connection_stays_lost(opene
         await asyncio.to_thread(own.stop)
         await job
 
-    with pytest.raises(InDoubtError, match="whether the command has ended, or goes on, is in doubt"):
+    with pytest.raises(InDoubtError, match="it is unknown whether the command is still running"):
         asyncio.run(run())
     until((box.work / "ended").exists)
 
@@ -196,7 +196,7 @@ def test_a_command_that_comes_in_part_is_not_begun(opened, own):
     folder, given = script.parent / place / "part", b"touch begun\n"
     words = ["sh", script, "begin", folder, "9", "9", "9", "mark", box.work]
     part = subprocess.run([*words, str(len(given) + 1)], input=given, capture_output=True, check=False)
-    assert (part.returncode, part.stderr) == (3, b"the command has not come whole, and was not run\n")
+    assert (part.returncode, part.stderr) == (3, b"the command arrived incomplete, and was not run\n")
     assert not (folder / "script").exists()
     subprocess.run([*words, str(len(given))], input=b"touch begun\n", check=True)
     until((folder / "begun").is_symlink)
@@ -213,7 +213,7 @@ def test_a_script_that_comes_in_part_is_not_installed(opened, own, tmp_path):
 
 def test_a_cancel_that_overtakes_its_command_holds(opened, own):
     box = opened(**own.section)
-    held = box.server._shell("box").held("call")
+    held = box.server._shell("box").process("call")
     held.cancel()
     box.server._shell("box").begin("call", "touch begun", box.work, 9)
     with pytest.raises(ToolError, match="it was not run"):
@@ -227,11 +227,11 @@ def test_a_cancel_that_overtakes_its_command_holds(opened, own):
 def test_what_is_told_as_not_run_does_not_begin_later(opened, own):
     box = opened(**own.section)
     box.do("list_dir")
-    held = box.server._shell("box").held("call")
+    held = box.server._shell("box").process("call")
     with pytest.raises(ToolError, match="it was not run"):
         asyncio.run(held.ended())
     box.server._shell("box").begin("call", "touch begun", box.work, 9)  # was on its way
-    assert held.stage() is Stage.ABSENT
+    assert held.stage() is CommandStage.ABSENT
 
 
 def test_a_pipe_is_not_searched(remote):
@@ -248,7 +248,7 @@ def test_a_stop_says_that_it_is_not_confirmed(opened, own):
         box.do("stop", handle=handle)
     own.start()
     assert alive(f"sleep\0{sleeper}")
-    assert box.do("stop", handle=handle)["stopped"] == "it was cancelled, with everything that it had started"
+    assert box.do("stop", handle=handle)["stopped"] == "the command was killed with its child processes (cancelled)"
     until(lambda: not alive(f"sleep\0{sleeper}"))
 
 
@@ -270,7 +270,7 @@ def test_a_holder_that_is_killed_leaves_the_doubt_and_no_process(opened, machine
     folder = box.server._shell("box").job(handle).folder
     (place,) = machine.home.rglob(folder.name.rpartition("/")[2])
     os.kill(int(str((place / "begun").readlink()).split()[0]), 9)
-    with pytest.raises(InDoubtError, match="nothing tells how it ended"):
+    with pytest.raises(InDoubtError, match="its outcome is unknown"):
         box.do("read_output", handle=handle, seconds=5)
     until(lambda: not alive(f"sleep\0{sleeper}") and not alive(f"sleep\0{limit}"))
 
@@ -279,11 +279,11 @@ def test_a_holder_that_is_killed_leaves_the_doubt_and_no_process(opened, machine
     ("script", "error"),
     [
         ("head -c 1000000 /dev/zero", "the connection to .* was lost: it sends more than 100,000 bytes"),
-        ("echo nonsense", "the machine's answer about a command is not understood: b'nonsense"),
+        ("echo nonsense", "the machine's report about a command can't be parsed: b'nonsense"),
         ("exit 1", "failed on"),
-        (r"printf 'ended\n\n0 0 0 0 0 0 0 0\n'", "is not understood"),
-        (r"printf 'ended\n1||0|0\n0 0 0 0 0 0\n'", "is not understood"),
-        (r"printf 'running\n\n-1 0 0 0 0 0 0 0\n'", "is not understood"),
+        (r"printf 'ended\n\n0 0 0 0 0 0 0 0\n'", "can't be parsed"),
+        (r"printf 'ended\n1||0|0\n0 0 0 0 0 0\n'", "can't be parsed"),
+        (r"printf 'running\n\n-1 0 0 0 0 0 0 0\n'", "can't be parsed"),
     ],
 )
 def test_a_machine_that_answers_oddly_is_not_believed(opened, own, monkeypatch, script, error):
@@ -304,10 +304,10 @@ def test_odd_answers_about_files_are_not_believed(opened, own):
     box = opened(**own.section)
     script, _ = script_of(own, box)
     script.write_text("printf odd")
-    for tool, error in (("read_file", "is no file"), ("list_dir", "is not understood: 'odd'")):
+    for tool, error in (("read_file", "is not a file"), ("list_dir", "can't be parsed: 'odd'")):
         with pytest.raises(ToolError, match=error):
             box.do(tool, path="x")
-    with pytest.raises(ToolError, match="is not understood"):
+    with pytest.raises(ToolError, match="can't be parsed"):
         box.look()
     assert Hazard.UNKNOWN in box.server.hazards(box.target, "run", {"command": "ls"}, ())
 
@@ -345,10 +345,10 @@ def test_closing_says_that_an_end_is_not_confirmed(opened, own, caplog):
         asyncio.run(run())
     assert "the end of the commands on" in caplog.text
     own.start()
-    from callboard.actors.servers.shell._ssh import There  # noqa: PLC0415 - it needs the extra
+    from callboard.actors.servers.shell._ssh import RemoteFolder  # noqa: PLC0415 - it needs the extra
 
     again = opened(**own.section)
     (place,) = (path.name for path in (own.home / ".cache" / "callboard").iterdir() if path.is_dir())
     again.do("list_dir")
-    assert again.server._shell("box")._link.run("end_all", There(place), "9") == b"yes\n"
+    assert again.server._shell("box")._link.run("end_all", RemoteFolder(place), "9") == b"yes\n"
     assert not alive(f"sleep\0{sleeper}")

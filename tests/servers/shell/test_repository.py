@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from callboard.actors.servers.shell._base_shell import PATH
 from callboard.actors.servers.shell._disk import LocalDisk
 from callboard.actors.servers.shell._judge import judge
-from callboard.actors.servers.shell._shell import PATH
 from callboard.messages import Effect, Hazard
 
 ENVIRONMENT = {"PATH": PATH, "HOME": "/nowhere", "LANG": "C.UTF-8"}

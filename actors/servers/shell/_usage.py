@@ -1,4 +1,4 @@
-"""Command lines of programs, divided into options and operands as GNU programs do it."""
+"""Parsing of command lines into options and operands, like GNU programs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _DASHED_VALUE = re.compile(r"-[0-9]*")
 
 
 @dataclass(frozen=True)
-class Usage:
-    """The options and operands of a program with which it is understood.
+class ProgramUsage:
+    """The supported options and operands of a program.
 
-    An option is written as in its manual: ``-n``, ``--null``. After it stands how it goes on: ``:`` with a value, ``?``
-    maybe with one, after an equals sign alone, ``<`` with the name of a file that it reads, ``>`` with one that it
-    writes, ``@`` so that it follows links below what it is given. ``-#`` stands for a number, as in ``-20``. Short
+    An option is written as in its manual: ``-n``, ``--null``. A suffix describes its value: ``:`` for a value, ``?``
+    for an optional one, only after an equals sign, ``<`` for a file that the program reads, ``>`` for one that it
+    writes. ``@`` marks an option that follows links below the operands. ``-#`` is a number, as in ``-20``. Short
     options without a value may be written together.
     """
 
@@ -28,17 +28,17 @@ class Usage:
     """``files`` that are read, ``texts``, ``text files`` for a text and files, ``none``; ``in out`` for a file that is
     read and one that is written; ``+text`` for a text after a plus sign."""
     here: bool = False
-    """Whether it reads the working directory if it is given no files."""
+    """Whether the program reads the working directory if it gets no files."""
     follows: bool = False
-    """Whether it follows links below the folders that it is given."""
+    """Whether the program follows links below its folders."""
     single: bool = False
-    """Whether its short options are not written together, nor with their values: it reads them in a way of its own."""
+    """Whether the program has its own syntax, in which short options and their values must be separate."""
     instead: str = ""
-    """Options in place of the text of ``text files``."""
+    """Options that replace the text of ``text files``."""
 
     @functools.cached_property
     def table(self) -> dict[str, str]:
-        """The way in which each option goes on."""
+        """The suffix of each option."""
         found: dict[str, str] = {}
         for each in self.options.split():
             bare, end = (each[:-1], each[-1]) if each[-1] in ":?<>@" else (each, "")
@@ -48,32 +48,32 @@ class Usage:
 
 
 @dataclass
-class Given:
+class ParsedOptions:
     """The options and operands of one command line."""
 
     options: list[tuple[str, Word | None]] = field(default_factory=list)
     operands: list[Word] = field(default_factory=list)
     mixed: bool = False
-    """Whether an option stands after an operand: some programs take it for an operand."""
+    """Whether an option follows an operand: some programs read it as an operand."""
     doubtful: list[Word] = field(default_factory=list)
-    """Values of such options: some programs take them for operands."""
+    """Values of such options, which some programs read as operands."""
 
     def has(self, *names: str) -> bool:
         """Return whether one of the options was given."""
         return any(name in names for name, _ in self.options)
 
     def values(self, *names: str) -> list[Word]:
-        """Give the values of options."""
+        """Return the values of options."""
         return [value for name, value in self.options if name in names and value is not None]
 
 
-def given(usage: Usage, words: list[Word]) -> Given:
-    """Divide the words after a program's name. Options may stand after operands; after ``--`` there are none.
+def parse_options(usage: ProgramUsage, words: list[Word]) -> ParsedOptions:
+    """Parse a program's arguments; options may follow operands, until ``--``.
 
     Raises:
-        UnclearError: If one is not among those that are understood, or shortened, or lacks its value.
+        UnclearError: If an option is not supported, abbreviated, or lacks its value.
     """
-    found, left = Given(), list(words)
+    found, left = ParsedOptions(), list(words)
     while left:
         word = left.pop(0)
         if word.known and not word.glob and word.text == "--":
@@ -95,7 +95,7 @@ def given(usage: Usage, words: list[Word]) -> Given:
     return found
 
 
-def _long(table: dict[str, str], word: Word, left: list[Word], found: Given) -> None:
+def _long(table: dict[str, str], word: Word, left: list[Word], found: ParsedOptions) -> None:
     name, equals, value = word.text.partition("=")
     end = table.get(name)
     if end is None or (word.split and not word.known) or (not equals and (word.glob or not word.known)):
@@ -110,7 +110,7 @@ def _long(table: dict[str, str], word: Word, left: list[Word], found: Given) -> 
         found.options.append((name, _next(name, left)))
 
 
-def _short(table: dict[str, str], word: Word, left: list[Word], found: Given) -> None:
+def _short(table: dict[str, str], word: Word, left: list[Word], found: ParsedOptions) -> None:
     if not word.known or word.glob:
         raise UnclearError(_unknown(word.text))
     if _DIGITS.fullmatch(word.text) and "-#" in table:

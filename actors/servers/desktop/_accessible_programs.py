@@ -1,4 +1,4 @@
-"""The programs that a desktop's accessibility bus knows, each with a connection to ask it."""
+"""Programs on a desktop's accessibility bus, each with its connection."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.runtime import committing
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.desktop._bus import Connection
+from callboard.actors.servers.desktop._bus import BusConnection
 from callboard.actors.servers.desktop._calls import BUS, Answer, Ask, BusClosedError, BusError, attribute, method, value
 from callboard.actors.servers.desktop._processes import is_alive
 
@@ -18,35 +18,35 @@ if TYPE_CHECKING:
 ROOT = "/org/a11y/atspi/accessible/root"
 _REGISTRY = "org.a11y.atspi.Registry"
 ANSWER_SECONDS = 10.0
-"""The longest silence of a program: one that is stopped or busy for some seconds is waited for."""
+"""The time limit for a program's answer: a program may be stopped or busy for some seconds."""
 _MODAL_SECONDS = 1.0
-"""The wait for the answer to an action. GTK 3 gives none before a dialog that the action opened is closed."""
+"""The time limit for the answer to an action. GTK 3 answers only after a dialog that the action opened is closed."""
 
 
-class Program:
-    """One program, as the accessibility bus shows it.
+class AccessibleProgram:
+    """One program on the accessibility bus.
 
-    It is asked on a connection straight to it where it has one, which saves the way over the bus; else on a connection
-    to the bus of its own, so that one that does not answer keeps no other one waiting.
+    Calls use a direct connection if the program offers one, which is faster. Otherwise each program has its own
+    connection to the bus, so that a program which does not answer delays no other one.
 
     Args:
-        address: That of the accessibility bus.
+        address: The address of the accessibility bus.
         pid: Its process.
         name: Its name on the bus.
-        root: The path of the object that stands for it.
+        root: The path of its root object.
 
     Raises:
-        BusError, BusClosedError: If it has ended, or does not tell who it is.
+        BusError, BusClosedError: If it has ended, or does not provide its name.
         TimeoutError: If it does not answer.
     """
 
     def __init__(self, address: str, pid: int, name: str, root: str = ROOT) -> None:
-        self._bus = Connection(address)
+        self._bus = BusConnection(address)
         self.pid = pid
         self._name = name
         self.root = root
-        self._direct: Connection | None = None
-        self._acting: list[Connection] = []
+        self._direct: BusConnection | None = None
+        self._acting: list[BusConnection] = []
         try:
             self._meet()
         except BaseException:
@@ -65,20 +65,20 @@ class Program:
             timeout=ANSWER_SECONDS,
         )
         self.name = str(value(own) or "")
-        """Its own name for itself: ``soffice``."""
+        """The name that it reports: ``soffice``."""
         self.toolkit = f"{value(first) or 'unknown'} {value(second) or ''}".strip()
         """The toolkit of its windows: ``gtk 3.24.38``."""
         self.draws_itself = self.name.startswith("soffice")
-        """True for LibreOffice, which draws its windows itself, into those of a toolkit."""
+        """True for LibreOffice, which draws the content of its toolkit windows itself."""
         self.relative = self.toolkit.lower().startswith("gtk 4")
-        """True if it tells places within its windows alone."""
+        """True if it reports only places relative to its windows."""
         self._address = "" if isinstance(private, BusError) or not private else str(private[0])
         if self._address:
             with contextlib.suppress(BusClosedError):
-                self._direct = Connection(self._address, hello=False)
+                self._direct = BusConnection(self._address, hello=False)
 
     def ask(self, asks: Sequence[Ask]) -> list[Answer | BusError]:
-        """Ask many things at once.
+        """Make many calls at once.
 
         Raises:
             ToolError: If the program has ended, or does not answer.
@@ -93,10 +93,10 @@ class Program:
             raise ToolError(_silent(self.pid)) from error
 
     def one(self, ask: Ask) -> Answer:
-        """Ask one thing.
+        """Make one call.
 
         Raises:
-            ToolError: As `ask`, and if it is refused.
+            ToolError: As `ask`, and if the call is refused.
         """
         answer = self.ask([ask])[0]
         if isinstance(answer, BusError):
@@ -107,19 +107,22 @@ class Program:
         return answer
 
     def act(self, ask: Ask) -> Answer | None:
-        """Have it do something that may open a dialog, on a connection of its own; None if there is no answer yet.
+        """Make a call that may open a dialog; None without an answer.
 
-        GTK 3 runs the dialog within the call, and handles nothing else on that connection meanwhile. The lease of the
-        running tool is asked right before the call is sent, and not held while its answer is waited for.
+        It has its own connection, because GTK 3 runs the dialog within the call, and handles nothing else on that
+        connection meanwhile. The running tool's lease is checked right before the call is sent, and is not held during
+        the wait for the answer.
 
         Raises:
             LeaseVoidError: If the tool was stopped; nothing was done.
             ToolError: As `one`.
         """
-        while len(self._acting) > 4:  # dialogs that are open at once; those of older ones are closed, or will not be
+        while len(self._acting) > 4:  # the oldest dialogs are closed by now, or abandoned
             self._acting.pop(0).close()
         try:
-            connection = Connection(self._address, hello=False) if self._address else Connection(self._bus.address)
+            connection = (
+                BusConnection(self._address, hello=False) if self._address else BusConnection(self._bus.address)
+            )
         except BusClosedError as error:
             raise ToolError(self._gone()) from error
         waits = False
@@ -152,8 +155,8 @@ class Program:
         return f"the program {state} (process {self.pid}); its windows are closed"
 
 
-class Programs:
-    """The programs of a desktop that can be asked what is in their windows.
+class AccessiblePrograms:
+    """The programs of a desktop that expose their controls.
 
     Args:
         session_bus: The address of the desktop's session bus.
@@ -163,7 +166,7 @@ class Programs:
     """
 
     def __init__(self, session_bus: str) -> None:
-        with Connection(session_bus) as session:
+        with BusConnection(session_bus) as session:
             try:
                 address = session.call("org.a11y.Bus", Ask("/org/a11y/bus", "org.a11y.Bus", "GetAddress"), timeout=20.0)
             except (BusError, TimeoutError) as error:
@@ -171,38 +174,41 @@ class Programs:
                 raise BusClosedError(msg) from error
         self.address = str(address[0])
         """The address of the accessibility bus."""
-        self._bus = Connection(self.address)
+        self._bus = BusConnection(self.address)
         self._pids: dict[tuple[str, str], int] = {}
-        self._known: dict[tuple[str, str], Program] = {}
+        self._known: dict[tuple[str, str], AccessibleProgram] = {}
         self._lock = threading.Lock()
 
-    def of_process(self, pid: int) -> Program | None:
-        """Give the program of a process; None if it is not on the bus.
+    def of_process(self, pid: int) -> AccessibleProgram | None:
+        """Return the program of a process; None if not on the bus.
 
         Raises:
             ToolError: If the accessibility bus is gone, or the program does not answer.
         """
-        key = next((key for key, its in reversed(self._there().items()) if its == pid), None)
+        key = next((key for key, its in reversed(self._current().items()) if its == pid), None)
         if key is None:
             return None
         with self._lock:
             known = self._known.get(key)
         return known or self._meet(pid, key)
 
-    def _meet(self, pid: int, key: tuple[str, str]) -> Program | None:
+    def _meet(self, pid: int, key: tuple[str, str]) -> AccessibleProgram | None:
         try:
-            program = Program(self.address, pid, *key)
+            program = AccessibleProgram(self.address, pid, *key)
         except TimeoutError as error:
             raise ToolError(_silent(pid)) from error
-        except (BusError, BusClosedError):  # it ended meanwhile, or starts
+        except (BusError, BusClosedError):  # it has ended meanwhile, or is starting
             return None
         with self._lock:
-            if self._known.setdefault(key, program) is not program:  # another thread was faster
+            if self._known.setdefault(key, program) is not program:  # another thread has added it first
                 program.close()
             return self._known[key]
 
-    def _there(self) -> dict[tuple[str, str], int]:
-        """Give the processes of the programs that are there now. The bus tells them, also of programs that are busy."""
+    def _current(self) -> dict[tuple[str, str], int]:
+        """Return the processes of the current programs.
+
+        They are read from the bus, which answers also for busy programs.
+        """
         with self._lock:
             try:
                 answer = self._bus.call(_REGISTRY, method(ROOT, "Accessible", "GetChildren"), timeout=ANSWER_SECONDS)
@@ -215,8 +221,8 @@ class Programs:
             except (BusClosedError, BusError, TimeoutError) as error:
                 msg = f"the desktop's accessibility bus does not answer: {error}"
                 raise ToolError(msg) from error
-            told = {key: found[0] for key, found in zip(new, pids, strict=True) if not isinstance(found, BusError)}
-            known = {**self._pids, **told}
+            added = {key: found[0] for key, found in zip(new, pids, strict=True) if not isinstance(found, BusError)}
+            known = {**self._pids, **added}
             self._pids = {key: known[key] for key in there if key in known}
             for key in self._known.keys() - self._pids.keys():
                 self._known.pop(key).close()

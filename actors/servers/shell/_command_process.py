@@ -1,4 +1,7 @@
-"""Commands that are held by a process of their own, each in a folder: begun, followed, found again, and ended."""
+"""Processes of commands: start, follow, find again and end them.
+
+Each command has a runner process and a folder of its own.
+"""
 
 from __future__ import annotations
 
@@ -28,22 +31,22 @@ _RUNNER = Path(__file__).with_name("_runner.py")
 MOST_BYTES = 20_000_000
 """The most bytes of an output that are kept."""
 TAIL_BYTES = 16_000
-"""The number of its last bytes that are kept, if it is longer."""
+"""The number of last bytes that are kept of a longer output."""
 _POLL_SECONDS = 0.05
 _START_SECONDS = 30.0
-"""The time within which an interpreter has started."""
+"""The time limit for the start of the runner."""
 _CALLED_OFF = "called off"
 
 
-class Stage(StrEnum):
+class CommandStage(StrEnum):
     """The stage of a command."""
 
     ABSENT = "absent"
-    """It was never begun."""
+    """The command was never started."""
     RUNNING = "running"
     ENDED = "ended"
     LOST = "lost"
-    """It was begun, and the process that held it was killed: nothing tells how it ended."""
+    """The command was started and its runner was killed; its outcome is unknown."""
 
 
 @dataclass(frozen=True)
@@ -51,77 +54,77 @@ class Output:
     """One of the two outputs of a command."""
 
     path: Path
-    """A file with its beginning: `MOST_BYTES` of it."""
+    """A file with the first `MOST_BYTES` bytes."""
     total: int
-    """All its bytes."""
+    """The number of all bytes."""
     tail: bytes
-    """Its last bytes."""
+    """The last `TAIL_BYTES` bytes."""
 
     def shown(self, most: int) -> str:
-        """Give its beginning and its end, with a line between that says what is left out."""
+        """Return the first and last bytes as text, and count the rest."""
         data = self.path.read_bytes() if self.path.exists() else b""
         if self.total <= 2 * most:
-            whole = data if len(data) == self.total else self.tail  # a full disk does not have it
+            whole = data if len(data) == self.total else self.tail  # the file is incomplete if the disk was full
             return whole.decode(errors="replace")
         head, tail = data[:most].decode(errors="ignore"), self.tail[-most:].decode(errors="ignore")
         return f"{head}\n… {self.total - 2 * most:,} bytes are left out …\n{tail}"
 
 
 @dataclass(frozen=True)
-class Ended:
-    """The end of a command."""
+class CommandEnd:
+    """The outcome of a command."""
 
     code: int | None
-    """Its exit code; None if it was ended."""
+    """The exit code; None if the command was killed."""
     why: str
-    """``cancelled`` or ``timed out``; empty if it ended by itself."""
+    """``cancelled`` or ``timed out``; empty if the command ended by itself."""
     error: str
-    """Why it could not be started; empty if it was."""
+    """The reason why the command could not be started; empty if it was."""
     left: int
-    """The number of processes that it had left behind, and that were ended."""
+    """The number of child processes that were still running and were killed."""
     seconds: float
     out: Output
     err: Output
 
 
-class Held(ABC):
-    """One command."""
+class CommandProcess(ABC):
+    """The process of one command."""
 
     @abstractmethod
-    def stage(self) -> Stage:
-        """Say how far it is."""
+    def stage(self) -> CommandStage:
+        """Return the command's stage."""
 
     @abstractmethod
     def call_off(self) -> bool:
-        """See to it that it is not begun any more; False if it was."""
+        """Prevent the command's start; return False if it has started already."""
 
     @abstractmethod
-    async def ended(self) -> Ended:
-        """Wait until it has ended, and say how.
+    async def ended(self) -> CommandEnd:
+        """Wait for the command's end and return its outcome.
 
         Raises:
-            ToolError: If it will not begin any more.
-            InDoubtError: If nothing tells how it ended.
+            ToolError: If the command was called off before its start.
+            InDoubtError: If the outcome is unknown.
         """
 
     @abstractmethod
     def output(self) -> tuple[Output, Output]:
-        """Give what it has printed so far."""
+        """Return the outputs so far."""
 
     @abstractmethod
     def cancel(self) -> None:
-        """Have it ended, with everything that it has started. One that is about to begin does not any more.
+        """Kill the command with its child processes, or prevent its start.
 
         Raises:
-            ToolError: If that can't be asked for now.
+            ToolError: If the request can't be sent now.
         """
 
 
-class LocalHeld(Held):
-    """A command on this machine.
+class LocalProcess(CommandProcess):
+    """The process of a command on this machine.
 
     Args:
-        folder: Its folder. There is none before it is begun.
+        folder: The command's folder, which does not exist before its start.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -136,17 +139,17 @@ class LocalHeld(Held):
         seconds: float,
         grace: float,
     ) -> None:
-        """Begin it.
+        """Start the command.
 
         Args:
             command: The program and its arguments.
-            cwd: Where it starts.
-            environment: All its environment.
-            seconds: How long it may take.
-            grace: How long it goes on when this program is killed, and no other one takes over.
+            cwd: The working directory.
+            environment: The whole environment.
+            seconds: The time limit.
+            grace: Seconds for which the command runs on after this program is killed, unless another one takes over.
         """
         if self.folder.exists():
-            shutil.rmtree(self.folder)  # it was called off before it began
+            shutil.rmtree(self.folder)  # it was called off before its start
         self.folder.mkdir(mode=0o700, parents=True)
         request = {
             "command": list(command),
@@ -158,7 +161,7 @@ class LocalHeld(Held):
             "tail": TAIL_BYTES,
         }
         (self.folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-        with (self.folder / "ended.new").open("wb") as room:  # how it ended is written even if the disk is full by then
+        with (self.folder / "ended.new").open("wb") as room:  # room for the outcome on a full disk
             os.posix_fallocate(room.fileno(), 0, 4 * TAIL_BYTES + 4096)
         runner = subprocess.Popen(  # this Python, and a file of this package
             [sys.executable, "-I", "-S", str(_RUNNER), str(self.folder)],
@@ -169,33 +172,33 @@ class LocalHeld(Held):
         )
         _RUNNERS[:] = [each for each in (*_RUNNERS, runner) if each.poll() is None]
 
-    def stage(self) -> Stage:
+    def stage(self) -> CommandStage:
         if (self.folder / "ended.json").exists():
-            return Stage.ENDED
-        holder = self._holder()
-        if holder is None:
-            return Stage.ABSENT
-        if start_of(holder[0]) == holder[1]:
-            return Stage.RUNNING
-        return Stage.ENDED if (self.folder / "ended.json").exists() else Stage.LOST
+            return CommandStage.ENDED
+        runner = self._runner()
+        if runner is None:
+            return CommandStage.ABSENT
+        if start_of(runner[0]) == runner[1]:
+            return CommandStage.RUNNING
+        return CommandStage.ENDED if (self.folder / "ended.json").exists() else CommandStage.LOST
 
     def call_off(self) -> bool:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return claim(self.folder, _CALLED_OFF) or self._is_called_off()
 
-    async def ended(self) -> Ended:
+    async def ended(self) -> CommandEnd:
         begin = time.monotonic()
-        while (stage := self.stage()) in {Stage.RUNNING, Stage.ABSENT}:
+        while (stage := self.stage()) in {CommandStage.RUNNING, CommandStage.ABSENT}:
             late = time.monotonic() - begin > _START_SECONDS
-            if stage is Stage.ABSENT and (self._is_called_off() or (late and self.call_off())):
-                msg = "it was stopped before it began: it was not run"
+            if stage is CommandStage.ABSENT and (self._is_called_off() or (late and self.call_off())):
+                msg = "the command was stopped before it began; it was not run"
                 raise ToolError(msg)
             await asyncio.sleep(min(_POLL_SECONDS, 0.005 + (time.monotonic() - begin) / 4))
-        if stage is not Stage.ENDED:
-            msg = "the process that held the command was killed: nothing tells how it ended"
+        if stage is not CommandStage.ENDED:
+            msg = "the command's runner process was killed; its outcome is unknown"
             raise InDoubtError(msg)
         told: dict[str, Any] = json.loads((self.folder / "ended.json").read_text(encoding="utf-8"))
-        return Ended(
+        return CommandEnd(
             told["code"],
             told["why"],
             told["error"],
@@ -209,12 +212,12 @@ class LocalHeld(Held):
         return self._output("out", None), self._output("err", None)
 
     def cancel(self) -> None:
-        holder = None if self.call_off() else self._holder()
-        if holder is not None and start_of(holder[0]) == holder[1]:
+        runner = None if self.call_off() else self._runner()
+        if runner is not None and start_of(runner[0]) == runner[1]:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(holder[0], signal.SIGTERM)
+                os.kill(runner[0], signal.SIGTERM)
 
-    def _holder(self) -> tuple[int, str] | None:
+    def _runner(self) -> tuple[int, str] | None:
         told = self._begun()
         pid, _, start = told.partition(" ")
         return (int(pid), start) if told not in {"", _CALLED_OFF} else None
@@ -237,9 +240,9 @@ class LocalHeld(Held):
 
 
 _RUNNERS: list[subprocess.Popen[bytes]] = []
-"""Those that this process has started: they are its children, and are let go of once they have ended."""
+"""The runners that this process has started; finished ones are reaped."""
 
 
 def folder_of(place: Path, name: str) -> Path:
-    """Give the folder of a command by the id of its call, which may hold any characters."""
+    """Return a command's folder; the call's id may have any characters."""
     return place / hashlib.sha256(name.encode()).hexdigest()[:32]

@@ -6,18 +6,18 @@ from callboard.messages import Box, LookBudget
 
 pytest.importorskip("jeepney")
 
-from callboard.actors.servers.desktop._sight import Ids, sight
-from callboard.actors.servers.desktop._tree import Node, State
+from callboard.actors.servers.desktop._tree import AccessibleNode, ObjectState
+from callboard.actors.servers.desktop._view import Ids, program_view
 
 SCREEN = Box(x=0, y=0, width=400, height=300)
 MENU = Box(x=0, y=20, width=100, height=200)
-SHOWN = 1 << State.SHOWING | 1 << State.SENSITIVE
+SHOWN = 1 << ObjectState.SHOWING | 1 << ObjectState.SENSITIVE
 
 
 def node(role, name, box, parent=None):
     x, y, width, height = box
     depth = 0 if parent is None else parent.depth + 1
-    return Node(
+    return AccessibleNode(
         path=f"/{name}",
         parent=parent,
         depth=depth,
@@ -42,9 +42,9 @@ def test_what_an_open_menu_covers_has_no_place_in_the_picture():
         node("entry", "Card", (10, 120, 40, 20), frame),
     ]
     ids = Ids()
-    names = {each.name: each for each in sight(nodes, ids, SCREEN, LookBudget(), popups=[MENU]).controls}
+    names = {each.name: each for each in program_view(nodes, ids, SCREEN, LookBudget(), popups=[MENU]).controls}
     assert {name for name, each in names.items() if each.box is None} == {"Under", "Card"}
     masked = {names["Card"].id}
-    again = sight(nodes, ids, SCREEN, LookBudget(), popups=[MENU], masked=masked).controls
+    again = program_view(nodes, ids, SCREEN, LookBudget(), popups=[MENU], masked=masked).controls
     assert [each.name for each in again if each.box is None] == ["Under"]
-    assert all(each.box for each in sight(nodes, ids, SCREEN, LookBudget()).controls)
+    assert all(each.box for each in program_view(nodes, ids, SCREEN, LookBudget()).controls)

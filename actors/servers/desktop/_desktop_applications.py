@@ -1,4 +1,4 @@
-"""The applications that can be started on a desktop: those that are installed, and those that the settings name."""
+"""Startable applications: those installed, and those in the settings."""
 
 from __future__ import annotations
 
@@ -21,44 +21,46 @@ _FILE_CODES = re.compile("%[fFuU]")
 _CODES = re.compile("%[a-zA-Z]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 _SCHEMES = frozenset({"file", "http", "https", "mailto"})
-"""The addresses that applications may be given. LibreOffice runs ``macro:`` without a question."""
+"""The schemes of addresses that applications may open. LibreOffice runs ``macro:`` without a question."""
 _OFFICE = {"libreoffice", "soffice", "lowriter", "localc", "loimpress", "lodraw", "lomath", "lobase"}
 
 
 @dataclass(frozen=True)
-class Application:
+class DesktopApplication:
     """One application that can be started."""
 
     id: str
-    """Its name in addresses: that of its desktop entry, or the one in the settings."""
+    """Its name in addresses: the name of its desktop entry, or its name in the settings."""
     title: str
     command: tuple[str, ...]
     opens: bool = False
-    """True if it opens a file or an address that is given to it."""
+    """True if it can open a file or an address from its command line."""
 
-    def started_with(self, what: str) -> list[str]:
-        """Give the command that starts it, and opens a file or an address; empty for none.
+    def started_with(self, document: str) -> list[str]:
+        """Return the command that starts it.
 
-        What begins with a hyphen is a file of the folder: it is no option of the program.
+        Args:
+            document: A file or an address to open; empty for none. A leading hyphen does not make it an option of the
+                program: it is opened as a file in the folder.
 
         Raises:
-            ToolError: If it is an address of a kind that may be run as a program: ``macro:``, ``javascript:``.
+            ToolError: If the address has a scheme that may run code, such as ``macro:`` or ``javascript:``.
         """
-        scheme = _SCHEME.match(what)
+        scheme = _SCHEME.match(document)
         if scheme is not None and scheme[1].lower() not in _SCHEMES:
             msg = (
-                f"{scheme[1]}: is no kind of address that can be opened; there are: {', '.join(sorted(_SCHEMES))}. "
-                "A file with a colon in its name is written as ./name"
+                f"addresses that begin with {scheme[1]}: can't be opened, only {', '.join(sorted(_SCHEMES))}. "
+                "Write a file with a colon in its name as ./name"
             )
             raise ToolError(msg)
-        if what.startswith("-"):
-            what = f"./{what}"
+        if document.startswith("-"):
+            document = f"./{document}"
         office = ("--norestore", "--nologo", "--nofirststartwizard") if Path(self.command[0]).name in _OFFICE else ()
-        return [*self.command, *office, *([what] if what else [])]
+        return [*self.command, *office, *([document] if document else [])]
 
 
-def installed(environment: Mapping[str, str]) -> Iterator[Application]:
-    """Find the applications that are installed here and shown in menus.
+def installed(environment: Mapping[str, str]) -> Iterator[DesktopApplication]:
+    """Find the installed applications that are shown in menus.
 
     Source: the Desktop Entry Specification of freedesktop.org, version 1.5.
     """
@@ -75,16 +77,20 @@ def installed(environment: Mapping[str, str]) -> Iterator[Application]:
                     yield found
 
 
-def named(settings: Mapping[str, Sequence[str]]) -> Iterator[Application]:
-    """Give the applications of the settings: commands by name, in which ``%f`` stands for a file to open."""
+def named(settings: Mapping[str, Sequence[str]]) -> Iterator[DesktopApplication]:
+    """Yield the applications of the settings.
+
+    Args:
+        settings: Commands by name, in which ``%f`` stands for a file to open.
+    """
     for name, command in settings.items():
         opens = any(_FILE_CODES.fullmatch(part) for part in command)
-        yield Application(name, name, tuple(part for part in command if not _FILE_CODES.fullmatch(part)), opens)
+        yield DesktopApplication(name, name, tuple(part for part in command if not _FILE_CODES.fullmatch(part)), opens)
 
 
-def _read(name: str, path: Path) -> Application | None:
+def _read(name: str, path: Path) -> DesktopApplication | None:
     parser = configparser.RawConfigParser(strict=False, interpolation=None, delimiters=("=",), comment_prefixes=("#",))
-    parser.optionxform = str  # type: ignore[assignment,method-assign]  # keys are told apart by case
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # keys are case-sensitive
     try:
         parser.read(path, encoding="utf-8")
         entry = parser[_ENTRY]
@@ -99,4 +105,4 @@ def _read(name: str, path: Path) -> Application | None:
         return None
     opens = any(_FILE_CODES.fullmatch(word) for word in words)
     command = tuple(word.replace("%%", "%") for word in words if not _CODES.fullmatch(word))
-    return Application(name, entry.get("Name", name), command, opens)
+    return DesktopApplication(name, entry.get("Name", name), command, opens)

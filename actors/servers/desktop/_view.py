@@ -1,4 +1,4 @@
-"""A program as an agent is shown it: its windows as controls, text and facts."""
+"""View of a program for agents: its windows as controls and notes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from callboard.actors.servers.desktop._tree import CELLS, TABLES, TEXTS, VALUES, Node, State
+from callboard.actors.servers.desktop._tree import CELLS, TABLES, TEXTS, VALUES, AccessibleNode, ObjectState
 from callboard.messages import Box, Control, LookBudget
 
 if TYPE_CHECKING:
@@ -47,23 +47,23 @@ _ACTED_ON = frozenset(
 CONTROLS = _ACTED_ON | CELLS | TABLES | TEXTS | VALUES
 """The roles that are shown as controls, whether or not they have a name."""
 _READ = frozenset({"label", "image", "status bar", "alert", "notification", "info bar", "tool tip", "list", "section"})
-"""The roles that are shown if they have a name."""
+"""The roles that are shown only with a name."""
 _WINDOWS = frozenset({"frame", "dialog", "window", "alert", "file chooser", "color chooser", "font chooser"})
 _POPUPS = frozenset({"menu", "popup menu", "combo box", "tool tip", "window"})
-"""The roles of what pops up, and of what it hangs on. Main windows and dialogs are frames and dialogs."""
+"""The roles of popups and their parents. Main windows and dialogs have the roles frame and dialog."""
 _WHOLES = frozenset(
     {"push button", "toggle button", "list item", "tree item", "table cell", "check box", "radio button"}
 )
-"""The roles whose labels and pictures are a part of them."""
+"""The roles that include their labels and pictures."""
 _STATES = {
-    State.CHECKED: "checked",
-    State.PRESSED: "pressed",
-    State.SELECTED: "selected",
-    State.EXPANDED: "expanded",
-    State.EXPANDABLE: "expandable",
-    State.INDETERMINATE: "indeterminate",
-    State.FOCUSED: "focused",
-    State.BUSY: "busy",
+    ObjectState.CHECKED: "checked",
+    ObjectState.PRESSED: "pressed",
+    ObjectState.SELECTED: "selected",
+    ObjectState.EXPANDED: "expanded",
+    ObjectState.EXPANDABLE: "expandable",
+    ObjectState.INDETERMINATE: "indeterminate",
+    ObjectState.FOCUSED: "focused",
+    ObjectState.BUSY: "busy",
 }
 _FOCUSED = "focused"
 PASSWORD = "password"  # noqa: S105 - a control's state
@@ -71,9 +71,10 @@ _MOST_NUMBER = 1_000_000
 
 
 class Ids:
-    """Short names for a program's objects: the numbers of their paths where these are small, else digests of the paths.
+    """Short names for a program's objects.
 
-    The same object keeps its name as long as it is there, also for another process that looks at it.
+    A name is the number in the object's path if that is small, else a digest of the path. An object keeps its name as
+    long as it exists, also for other processes that observe it.
     """
 
     def __init__(self) -> None:
@@ -81,7 +82,7 @@ class Ids:
         self._paths: dict[str, str] = {}
 
     def of(self, path: str) -> str:
-        """Give the name of an object."""
+        """Return the name of an object."""
         if path not in self._by_path:
             last = path.rpartition("/")[2]
             name = last if last.isdigit() and int(last) < _MOST_NUMBER else ""
@@ -92,39 +93,39 @@ class Ids:
         return self._by_path[path]
 
     def path(self, name: str) -> str | None:
-        """Give the path of the object with a name; None if none was seen."""
+        """Return the path of a named object; None if none was seen."""
         return self._paths.get(name)
 
 
 @dataclass(frozen=True)
-class Sight:
-    """A program as it is shown."""
+class ProgramView:
+    """The view of a program for an agent."""
 
     controls: tuple[Control, ...]
     fingerprint: str
     dialog: str = ""
-    """The title of a modal dialog, whose controls alone are shown; empty if none is open."""
+    """The title of an open modal dialog; only its controls are shown then. Empty if none is open."""
     notes: tuple[str, ...] = field(default=())
 
 
-def sight(
-    nodes: Sequence[Node],
+def program_view(
+    nodes: Sequence[AccessibleNode],
     ids: Ids,
     area: Box | None,
     budget: LookBudget,
     *,
     popups: Sequence[Box] = (),
     masked: Collection[str] = (),
-) -> Sight:
-    """Choose what is shown of the objects of a snapshot.
+) -> ProgramView:
+    """Select the controls to show from the objects of a snapshot.
 
     Args:
         nodes: The objects, parents before children.
-        ids: The program's names for them.
-        area: The part of the screen that the picture shows: boxes count from its corner.
-        budget: How many controls there may be, and how much text.
-        popups: Where open menus and lists lie. What they cover has no place in the picture, but for what is masked.
-        masked: The controls that hold secrets, and so have their place always.
+        ids: The short names of the program's objects.
+        area: The area of the screen that the picture shows; boxes are relative to its corner.
+        budget: The limits for the number of controls, and for their text.
+        popups: The boxes of open menus and lists. Controls that they cover get no box, except masked ones.
+        masked: The controls that hold secrets; they always have a box.
     """
     controls, notes, room, dialog = list[Control](), list[str](), budget.text, ""
     marks = hashlib.sha256()
@@ -134,7 +135,7 @@ def sight(
     for node in _in_reach(nodes):
         if node.depth == 0:
             marks.update(repr((node.path, node.name, node.role)).encode())
-            if node.has(State.MODAL):
+            if node.has(ObjectState.MODAL):
                 dialog = node.name or node.role
         elif node in names or not _is_shown(node):
             continue
@@ -148,39 +149,39 @@ def sight(
                 controls.append(control)
             elif not notes:
                 notes.append("There are more controls than fit; scroll, or close what is not needed.")
-    return Sight(tuple(controls), marks.hexdigest(), dialog, tuple(notes))
+    return ProgramView(tuple(controls), marks.hexdigest(), dialog, tuple(notes))
 
 
-def _in_reach(nodes: Sequence[Node]) -> Iterator[Node]:
-    """Give the objects of the windows that react: while a modal dialog is open, the others do not."""
-    modal = any(node.depth == 0 and node.has(State.MODAL) for node in nodes)
-    reached: dict[Node, bool] = {}
+def _in_reach(nodes: Sequence[AccessibleNode]) -> Iterator[AccessibleNode]:
+    """Yield the objects of reacting windows: only the modal ones if any."""
+    modal = any(node.depth == 0 and node.has(ObjectState.MODAL) for node in nodes)
+    reached: dict[AccessibleNode, bool] = {}
     for node in nodes:
         if node.parent is None:
-            reached[node] = not modal or node.has(State.MODAL) or node.role not in _WINDOWS
+            reached[node] = not modal or node.has(ObjectState.MODAL) or node.role not in _WINDOWS
         else:
             reached[node] = reached[node.parent]
         if reached[node]:
             yield node
 
 
-def _is_shown(node: Node) -> bool:
+def _is_shown(node: AccessibleNode) -> bool:
     if any(each.role in _WHOLES for each in node.above()) and node.role in (_READ | CELLS):
-        return False  # a part of what is shown already
+        return False  # a part of a control that is shown already
     if node.role in _READ or node.box is None:
         return bool(node.name or node.text)
     return node.role in CONTROLS and bool(node.role != "paragraph" or node.text)
 
 
-def _is_covered(node: Node, popups: Sequence[Box]) -> bool:
-    """Return whether an open menu or list lies over the middle of an object that is not in it."""
+def _is_covered(node: AccessibleNode, popups: Sequence[Box]) -> bool:
+    """Return whether an open popup covers the center of an outside object."""
     if node.box is None or any(each.role in _POPUPS for each in (node, *node.above())):
         return False
     x, y = node.box.x + node.box.width // 2, node.box.y + node.box.height // 2
     return any(box.x <= x < box.x + box.width and box.y <= y < box.y + box.height for box in popups)
 
 
-def _control(node: Node, ids: Ids, area: Box | None) -> Control:
+def _control(node: AccessibleNode, ids: Ids, area: Box | None) -> Control:
     states = [name for state, name in _STATES.items() if node.has(state)]
     if node.role == "password text":
         states.append(PASSWORD)
@@ -195,8 +196,8 @@ def _control(node: Node, ids: Ids, area: Box | None) -> Control:
     )
 
 
-def _label(node: Node) -> str:
-    """Name an object without a name by a label in it: a button with a picture and a word."""
+def _label(node: AccessibleNode) -> str:
+    """Return a label inside an object, for a button without a name."""
     if node.role not in _WHOLES:
         return ""
     below = list(node.children)
@@ -205,7 +206,7 @@ def _label(node: Node) -> str:
     return next((child.name for child in below if child.name), "")
 
 
-def _detail(node: Node, ids: Ids) -> dict[str, JsonValue]:
+def _detail(node: AccessibleNode, ids: Ids) -> dict[str, JsonValue]:
     detail: dict[str, JsonValue] = {}
     if node.text is not None and node.role != "password text":
         detail["text"] = node.text
@@ -219,13 +220,16 @@ def _detail(node: Node, ids: Ids) -> dict[str, JsonValue]:
 
 
 def _mark(control: Control) -> tuple[object, ...]:
-    """Give what counts as a change: not where a control is, nor the focus, which any other window may take."""
+    """Return the properties of a control whose changes count.
+
+    Its place does not count, nor the focus, which any other window may take.
+    """
     states = tuple(state for state in control.states if state != _FOCUSED)
     return control.id, control.name, control.kind, control.enabled, states, sorted(control.detail.items())
 
 
 def within(box: Box | None, area: Box | None) -> Box | None:
-    """Give the part of a box that is in the picture, in the picture's pixels; None if none is."""
+    """Clip a box to the picture, in its pixels; None if outside."""
     if box is None or area is None:
         return None
     left, top = max(box.x - area.x, 0), max(box.y - area.y, 0)

@@ -1,7 +1,7 @@
-"""Acting on a device so that a crash leaves no doubt: each action leaves a mark on the device itself.
+"""Actions on a device, recorded on the device itself for crash recovery.
 
-The device's shell writes the call's id before it acts, and again when it has. So the next process reads whether an
-action was begun and done, whatever became of the one that asked for it.
+The device's shell writes the call's id to a file before the action, and again after it. After a crash, the next process
+reads from this file whether the action was begun, and whether it was done.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ from callboard.messages import Probe
 if TYPE_CHECKING:
     from callboard.actors.servers.android._adb import Ran
     from callboard.actors.servers.android._device import Device
-    from callboard.actors.servers.android._hierarchy import Node
+    from callboard.actors.servers.android._hierarchy import ScreenNode
 
 OFF = "the screen is off: press the key WAKEUP first"
 ACTION_SECONDS = 30.0
 _NO_MARK = 97
-"""The exit code that says that nothing was done, since the mark could not be written."""
+"""The exit code if the mark could not be written; nothing was done then."""
 _ACT = (
     "trap '' HUP; "
     'm="{folder}/callboard-{name}.calls"; echo {begun} >> "$m" || exit {none}; {{ {command}\n}} && echo {done} >> "$m"'
 )
-"""A part of an action. If the connection is lost, adbd hangs up on the shell, and what that has started goes on: so the
-shell goes on too, to leave the second mark."""
+"""A part of an action. If the connection is lost, adbd hangs up on the shell, but the shell's command keeps running. So
+the shell ignores the hangup, and writes the second mark."""
 _KEPT_CALLS = 2_000
-"""The lines with calls that stay on a device: enough for all that a crash can have left in doubt."""
+"""The lines with calls that stay on a device: enough for all calls that a crash can leave in doubt."""
 _TRIM = 'm="{folder}/callboard-{name}.calls"; [ -e "$m" ] && tail -n {kept} "$m" > "$m.new" && mv "$m.new" "$m"'
 _REMOVE = 'rm -f "{folder}/callboard-{name}".*'
 _LEAVE_SECONDS = 2.0
 _DONE = re.compile(r"([0-9]{1,4}) done")
 _INSTALLERS = ("packageinstaller", ".vending", ".fdroid", ".samsungapps")
-"""The ends of the packages in which applications are installed and removed."""
+"""The suffixes of the packages that install and remove applications."""
 _POLLS = 50
 _POLL_SECONDS = 0.1
 _QUIET = 3
-"""How often a mark is read alike until it counts: a request may still be on its way to the device."""
+"""The equal reads in a row until a mark counts: a request may still be on its way to the device."""
 
 
-class Hands:
-    """Acts on one device.
+class DeviceActions:
+    """Performs actions on one device.
 
     Args:
         device: The device.
@@ -56,18 +56,18 @@ class Hands:
     def __init__(self, device: Device) -> None:
         self.device = device
         self._done: dict[str, int] = {}
-        """The parts that were done of calls that a crash broke off, as `probe` has seen."""
+        """The finished parts of calls that a crash interrupted, according to `probe`."""
 
     async def act(self, *commands: str, seconds: float = ACTION_SECONDS) -> None:
-        """Run the parts of an action one after the other, without those that were done before a crash.
+        """Run the parts of an action, except those done before a crash.
 
         Args:
-            commands: The parts, for the device's shell.
-            seconds: The time limit of each.
+            commands: The parts, as commands for the device's shell.
+            seconds: The time limit of each part.
 
         Raises:
-            ToolError: If the device refuses one.
-            InDoubtError: If it was lost meanwhile.
+            ToolError: If a part fails on the device.
+            InDoubtError: If the connection was lost meanwhile.
             LeaseVoidError: If the call was stopped; no further part is begun.
         """
         call = current_call().id
@@ -87,14 +87,18 @@ class Hands:
             if ran is None:
                 continue
             if ran.code == _NO_MARK:
-                msg = f"nothing was done: the device can't write into {FOLDER}: {ran.error}"
+                msg = f"nothing was done: the device can't write to {FOLDER}: {ran.error}"
                 raise ToolError(msg)
             if ran.code or "Exception" in ran.error:
                 msg = f"the device refused: {ran.error or ran.text.strip() or f'exit code {ran.code}'}"
                 raise ToolError(msg)
 
     async def _run(self, call: str, number: int, command: str, seconds: float) -> Ran | None:
-        """Run one part. If the device is lost meanwhile, its mark tells whether that was done; None if it was."""
+        """Run one part.
+
+        Returns:
+            The result; None if the connection was lost, and the mark on the device shows that the part was done.
+        """
         try:
             return await self.device.shell(command, seconds, committing)
         except InDoubtError:
@@ -108,14 +112,14 @@ class Hands:
         return await self.device.shell(command, seconds, committing)  # it was not begun
 
     def _drop(self) -> None:
-        """Have what an action may have changed asked for again; in an installer or a store, the applications too."""
+        """Invalidate the cached screen; in an installer, the cached applications too."""
         last = self.device.screen.last
         if last is not None and last.hierarchy is not None and last.hierarchy.package.endswith(_INSTALLERS):
             self.device.applications.drop()
         self.device.screen.drop()
 
     async def probe(self, call: str, parts: int) -> Probe:
-        """Read from the device's mark how far a call came.
+        """Read from the device's mark which parts of a call were done.
 
         Args:
             call: The call's id.
@@ -134,15 +138,15 @@ class Hands:
         return Probe.DONE
 
     async def _last_mark(self, call: str) -> str | None:
-        """Read how far a call came: the number of a part, and ``begun`` or ``done``.
+        """Read a call's last mark: a part's number, and ``begun`` or ``done``.
 
         Returns:
-            The mark; empty if there is none, None if the device can't be asked.
+            The mark; empty if there is none, None if the device can't be reached.
         """
         calls = f'"{FOLDER}/callboard-{self.device.name}.calls"'
         read = f"grep -F -- {shlex.quote(f'{call} ')} {calls} 2>/dev/null | tail -n 1"
         line, alike = "", 0
-        for _ in range(_POLLS):  # the device may still be at it
+        for _ in range(_POLLS):  # the part may still be running
             try:
                 ran = await self.device.shell(read)
             except (ToolError, InDoubtError):
@@ -157,16 +161,19 @@ class Hands:
         )  # a longer id ends alike
 
     async def leave(self, *, lasting: bool) -> None:
-        """Keep the latest marks on the device, or none if no other process will ask for them; all if it is away."""
+        """Delete old marks from the device; without a journal, all marks.
+
+        The latest ones stay for the next process on the journal. A device that can't be reached keeps all of them.
+        """
         command = (_TRIM if lasting else _REMOVE).format(folder=FOLDER, name=self.device.name, kept=_KEPT_CALLS)
         with contextlib.suppress(ToolError, InDoubtError):
             await self.device.shell(command, _LEAVE_SECONDS, away=0)
 
-    async def control(self, control_id: str) -> Node:
+    async def control(self, control_id: str) -> ScreenNode:
         """Find a control on the screen.
 
         Raises:
-            ToolError: If it is not there, or can't be used.
+            ToolError: If it is not on the screen, or is disabled.
         """
         screen = await self.device.screen.get()
         if not screen.state.awake:
@@ -176,7 +183,7 @@ class Hands:
             raise ToolError(msg)
         node = screen.hierarchy.node(control_id)
         if node is None or node.box is None:
-            msg = f"there is no control {control_id!r} on the screen any more"
+            msg = f"the control {control_id!r} is no longer on the screen"
             raise ToolError(msg)
         if node.values.get("enabled") == "false":
             msg = f"{node.kind} {node.name!r} does not react to touches: it is disabled"
@@ -184,23 +191,23 @@ class Hands:
         return node
 
     async def point(self, control_id: str, x: int | None, y: int | None) -> tuple[int, int]:
-        """Give the middle of a control, or a point of the screen that is named.
+        """Return the center of a control, or a given screen point.
 
         Raises:
-            ToolError: If neither or both are named, or it is not on the screen.
+            ToolError: If neither or both are given, or the point is not on the screen.
         """
         if control_id and x is None and y is None:
             box = (await self.control(control_id)).box
             assert box is not None  # noqa: S101 - `control` gives those with a place
             x, y = box.x + box.width // 2, box.y + box.height // 2
         elif control_id or x is None or y is None:
-            msg = "name either a control or a point, x and y"
+            msg = "give either a control or a point, x and y"
             raise ToolError(msg)
         screen, known = await self.device.screen.get(), await self.device.information.get()
         if not screen.state.awake:
             raise ToolError(OFF)
         width, height = known.size(screen)
         if width and not (0 <= x < width and 0 <= y < height):
-            msg = f"({x}, {y}) is out of the screen, which has {width} by {height} pixels"
+            msg = f"({x}, {y}) is outside the screen, which has {width} by {height} pixels"
             raise ToolError(msg)
         return x, y

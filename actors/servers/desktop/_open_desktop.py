@@ -1,4 +1,4 @@
-"""A desktop that is open: its display, its programs, and what can be started there."""
+"""An open desktop: its display, its programs, and its startable applications."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.runtime import committing
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.desktop._applications import Application, installed, named
+from callboard.actors.servers.desktop._accessible_programs import AccessiblePrograms
 from callboard.actors.servers.desktop._calls import method, states
 from callboard.actors.servers.desktop._clipboard import Clipboard
-from callboard.actors.servers.desktop._hands import gone
-from callboard.actors.servers.desktop._input import Keyboard, Pointer
+from callboard.actors.servers.desktop._desktop_applications import DesktopApplication, installed, named
+from callboard.actors.servers.desktop._input import Pointer, XKeyboard
 from callboard.actors.servers.desktop._pings import Pings
 from callboard.actors.servers.desktop._processes import command_name, is_alive, marks_of
-from callboard.actors.servers.desktop._programs import Programs
-from callboard.actors.servers.desktop._screen import Screen, XWindow, around
 from callboard.actors.servers.desktop._session import Session
-from callboard.actors.servers.desktop._sight import Ids, Sight, sight
-from callboard.actors.servers.desktop._tree import Node, State, Tree
+from callboard.actors.servers.desktop._tree import AccessibleNode, ObjectState, Tree
+from callboard.actors.servers.desktop._view import Ids, ProgramView, program_view
+from callboard.actors.servers.desktop._window_actions import gone
+from callboard.actors.servers.desktop._xscreen import XScreen, XWindow, around
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -38,14 +38,15 @@ POLL_SECONDS = 0.05
 OPEN_SECONDS = 60.0
 """The time limit for an application's first window."""
 HAND_OVER_SECONDS = 2.0
-"""The time limit for a program that hands its work over to one that runs already."""
+"""The time limit for a program that hands over its work to a running instance, and ends."""
 CLOSE_SECONDS = 5.0
 """The time limit for an application to close."""
 LEAVE_SECONDS = 2.0
-"""The time limit for all applications to close before a private desktop ends. One that asks whether to save stays."""
+"""The time limit for all applications to close before a private desktop ends. An application that asks whether to save
+does not close."""
 _CALL, _OWNER, _NAME = "CALLBOARD_CALL", "CALLBOARD_OWNER", "CALLBOARD_APPLICATION"
 _MARKS = (_CALL, _OWNER, _NAME)
-"""The variables by which the processes of an application are known."""
+"""The environment variables that identify the processes of an application."""
 _QUIET_LOOKS = 2
 _NOT_IN_NAMES = re.compile(r"[^\w.+-]+")
 
@@ -58,24 +59,24 @@ class Running:
     application: str
     titles: tuple[str, ...]
     owner: str = ""
-    """The session of the task that started it; empty for what was there or was started by a person."""
+    """The session of the task that started it; empty if it ran before, or a person started it."""
 
 
-class Desk:
-    """A desktop.
+class OpenDesktop:
+    """An open desktop.
 
     Args:
         display: ``private``, ``user``, or the name of a display.
-        record: Where it is noted that there is a private desktop.
-        grace: How many seconds a private desktop stays when this program is killed.
+        record: The file that records a private desktop.
+        grace: The seconds for which a private desktop stays after this program is killed.
         size: The width and height of a private desktop.
-        folder: Where programs start.
+        folder: The working directory of programs.
         applications: Commands of further applications, by name.
-        shown: Whether the applications that are installed are offered, too.
+        shown: Whether installed applications are offered, too.
 
     Raises:
-        ConnectionError: If the desktop can't be used; the text says why.
-        RuntimeError: If a private one can't be started.
+        ConnectionError: If the desktop can't be used; the text gives the reason.
+        RuntimeError: If a private desktop can't be started.
     """
 
     def __init__(
@@ -99,16 +100,16 @@ class Desk:
                 self._environment = self.session.environment
             else:
                 self._environment = _users_environment(display)
-            self.screen = Screen(self._environment["DISPLAY"])
+            self.screen = XScreen(self._environment["DISPLAY"])
             self._closers.append(self.screen.close)
-            self.programs = Programs(self._environment["DBUS_SESSION_BUS_ADDRESS"])
+            self.programs = AccessiblePrograms(self._environment["DBUS_SESSION_BUS_ADDRESS"])
             self._closers.append(self.programs.close)
         except BaseException:
             self.close()
             raise
-        self.keyboard = Keyboard(self.screen)
-        self._closers.append(self.keyboard.give_back)
-        self.keyboard.let_go()
+        self.keyboard = XKeyboard(self.screen)
+        self._closers.append(self.keyboard.restore)
+        self.keyboard.release_all()
         self.pointer = Pointer(self.screen)
         self.clipboard = Clipboard(self._environment["DISPLAY"])
         self._closers.append(self.clipboard.close)
@@ -116,21 +117,21 @@ class Desk:
         self._closers.append(self._pings.close)
         found = [*named(applications), *(installed(self._environment) if shown else ())]
         self.applications = {each.id: each for each in reversed(found)}
-        """The applications that can be started, by id; those of the settings go before installed ones."""
+        """The applications that can be started, by id; those of the settings override installed ones."""
         self._ids: dict[int, Ids] = {}
         self._lock = threading.Lock()
         self._children: list[subprocess.Popen[bytes]] = []
-        """Programs on the user's display, which stay there when this one ends."""
+        """Programs on the user's display. They stay there when this program ends."""
         if self.session is not None:
             self._closers.append(self._close_windows)
 
     def close(self) -> None:
-        """Close all connections; a private desktop ends, with everything on it."""
+        """Close all connections; end a private desktop, with everything on it."""
         while self._closers:
             self._closers.pop()()
 
     def _close_windows(self) -> None:
-        """Ask all windows to close: a program that is killed leaves its lock files behind."""
+        """Ask all windows to close: a killed program would leave lock files."""
         end = time.monotonic() + LEAVE_SECONDS
         with contextlib.suppress(ToolError):  # the display is gone
             before = self.screen.processes()
@@ -139,7 +140,7 @@ class Desk:
             while time.monotonic() < end and any(
                 is_alive(pid) and len(self.screen.processes().get(pid, ())) <= len(titles)
                 for pid, titles in before.items()
-            ):  # one that shows a further window asks something, and won't go
+            ):  # a process with a further window shows a question, and does not end
                 time.sleep(POLL_SECONDS)
 
     def _ask_to_close(self, pid: int) -> None:
@@ -148,10 +149,10 @@ class Desk:
                 with committing():
                     self.screen.close_window(window.id)
 
-    # What runs
+    # Processes
 
     def running(self) -> list[Running]:
-        """Give the processes that have windows, in the order of their start."""
+        """List the processes that have windows, sorted by process id."""
         found = []
         for pid, titles in sorted(self.screen.processes().items()):
             marks = marks_of(pid, _MARKS)
@@ -163,22 +164,23 @@ class Desk:
             self._ids = {pid: ids for pid, ids in self._ids.items() if is_alive(pid)}
         return found
 
-    def start(self, application: Application, what: str, *, call: str, owner: str) -> Running:
+    def start(self, application: DesktopApplication, document: str, *, call: str, owner: str) -> Running:
         """Start an application, and wait for its first window.
 
         Args:
-            application: What is started.
-            what: A file or an address that it opens; empty for none.
-            call: The id of the call, which its processes carry. One that a crash has broken off starts nothing twice.
+            application: The application.
+            document: A file or an address to open; empty for none.
+            call: The id of the call, which its processes carry. So a call that was interrupted by a crash does not
+                start the application twice.
             owner: The session of the task.
 
         Raises:
             ToolError: If it can't be started, or shows no window.
         """
-        call = call or uuid.uuid4().hex  # a server of its own has no calls with ids
+        call = call or uuid.uuid4().hex  # in a stand-alone server, calls have no ids
         marks = {_CALL: call, _OWNER: owner, _NAME: application.id}
         before = {running.pid: len(running.titles) for running in self.running()}
-        command = application.started_with(what)
+        command = application.started_with(document)
         if not self.has_started(call):
             with committing():
                 self._launch(command, marks)
@@ -193,29 +195,30 @@ class Desk:
                     self._await_quiet(running.pid, end)
                     return running
             if time.monotonic() > begin + HAND_OVER_SECONDS and not self.started_by(call):
-                msg = f"{application.title} has ended without a window"
+                msg = f"{application.title} ended without showing a window"
                 raise ToolError(msg)
             time.sleep(POLL_SECONDS)
         msg = f"{application.title} showed no window within {OPEN_SECONDS:g} s"
         raise ToolError(msg)
 
     def has_started(self, call: str) -> bool | None:
-        """Return whether a call has started a program; None where nothing tells."""
+        """Return whether a call has started a program; None if unknown."""
         if self.session is not None:
             return self.session.has_started(call)
         return self.started_by(call) or None
 
     def started_by(self, call: str) -> bool:
-        """Return whether a process is there that a call has started."""
+        """Return whether a process of a call runs."""
         return any(self._carries(int(each.name), call) for each in Path("/proc").glob("[0-9]*"))
 
     def _carries(self, pid: int, call: str) -> bool:
         return bool(call) and marks_of(pid, _MARKS).get(_CALL) == call
 
     def _launch(self, command: list[str], marks: dict[str, str]) -> None:
-        """Start a program. On a private desktop each has a home and a session bus of its own.
+        """Start a program.
 
-        Otherwise a second window of a program would belong to the process of the first, and so to another task.
+        On a private desktop, each program has its own home and session bus. Otherwise a second window of a program
+        would belong to the process of the first one, and so possibly to another task.
         """
         if self.session is not None:
             self.session.start(command, {**marks, "AT_SPI_BUS_ADDRESS": self.programs.address}, marks[_CALL])
@@ -238,10 +241,10 @@ class Desk:
         self._children = [each for each in (*self._children, child) if each.poll() is None]
 
     def stop(self, pid: int) -> None:
-        """Close the windows of a process; a private desktop's is ended if it does not go.
+        """Close a process's windows; on a private desktop, kill it if necessary.
 
         Raises:
-            ToolError: If it stays, for example because it asks whether to save.
+            ToolError: If a window stays open, for example because it asks whether to save.
         """
         self._ask_to_close(pid)
         if self.wait(lambda: pid not in self.screen.processes(), CLOSE_SECONDS):
@@ -254,10 +257,10 @@ class Desk:
         self.wait(lambda: not is_alive(pid), CLOSE_SECONDS)
 
     def wait(self, until: Callable[[], bool], seconds: float) -> bool:
-        """Wait until something is so; False if it is not so in time.
+        """Wait until a condition is true; return False on a timeout.
 
         Raises:
-            LeaseVoidError: If the call that waits was stopped.
+            LeaseVoidError: If the waiting call was stopped.
         """
         end = time.monotonic() + seconds
         while not until():
@@ -268,17 +271,17 @@ class Desk:
             time.sleep(POLL_SECONDS)
         return True
 
-    # What is seen
+    # Observation
 
     def tree(self, pid: int) -> Tree | None:
-        """Take a snapshot of what a process shows; None where the accessibility bus does not know it."""
+        """Take a snapshot of a process; None without accessibility."""
         program = self.programs.of_process(pid)
         if program is None:
             return None
         places = {window.title: window.content for window in self.screen.of_process(pid)} if program.relative else {}
         return Tree(program, places)
 
-    def sight(
+    def view(
         self,
         pid: int,
         area: Box | None,
@@ -286,11 +289,13 @@ class Desk:
         *,
         popups: Sequence[Box] = (),
         masked: Collection[str] = (),
-    ) -> Sight:
-        """See what an agent is shown of a process. The last two are told by `sight`.
+    ) -> ProgramView:
+        """Return the view of a process for an agent.
+
+        The parameters are those of `program_view`.
 
         Raises:
-            ToolError: If it has ended, or does not answer.
+            ToolError: If the process has ended, or does not answer.
         """
         tree = self.tree(pid)
         if tree is None:
@@ -298,48 +303,48 @@ class Desk:
                 raise ToolError(gone(pid))
             note = "This program tells nothing of what is in its windows; only its picture shows it."
             titles = repr(self.screen.processes().get(pid))
-            return Sight((), titles, notes=(note,))
-        return sight(tree.nodes, self.ids(pid), area, budget, popups=popups, masked=masked)
+            return ProgramView((), titles, notes=(note,))
+        return program_view(tree.nodes, self.ids(pid), area, budget, popups=popups, masked=masked)
 
     def has_taken_keys(self, pid: int, seconds: float) -> bool:
-        """Wait until a process has taken all keys that were pressed so far; False if that can't be known in time."""
+        """Wait until a process has handled all keys; False if unknown."""
         return self._pings.answered((window.id for window in self.screen.of_process(pid)), seconds)
 
     def is_busy(self, pid: int) -> bool:
-        """Return whether a window of a process says that it is busy; asks for nothing else."""
+        """Return whether a window of a process reports that it is busy."""
         program = self.programs.of_process(pid)
         if program is None:
             return False
         windows = program.one(method(program.root, "Accessible", "GetChildren"))[0]
         found = program.ask([method(path, "Accessible", "GetState") for _, path in windows])
-        return any(states(each) >> State.BUSY & 1 for each in found)
+        return any(states(each) >> ObjectState.BUSY & 1 for each in found)
 
     def ids(self, pid: int) -> Ids:
-        """Give the names of a process's objects."""
+        """Return the short names of a process's objects."""
         with self._lock:
             return self._ids.setdefault(pid, Ids())
 
     def area(self, pid: int) -> tuple[list[XWindow], Box | None]:
-        """Give the windows of a process, and the part of the screen that they take."""
+        """Return a process's windows, and the area of the screen around them."""
         windows = self.screen.of_process(pid)
         return windows, around(windows, self.screen.size)
 
-    def node(self, pid: int, control_id: str) -> Node:
-        """Find a control as it is now.
+    def node(self, pid: int, control_id: str) -> AccessibleNode:
+        """Find the current node of a control.
 
         Raises:
-            ToolError: If it is not there.
+            ToolError: If it no longer exists.
         """
         tree = self.tree(pid)
         path = self.ids(pid).path(control_id)
         node = next((each for each in tree.nodes if each.path == path), None) if tree is not None and path else None
         if node is None:
-            msg = f"there is no control {control_id!r} any more: look again"
+            msg = f"the control {control_id!r} no longer exists: look again"
             raise ToolError(msg)
         return node
 
     def _await_quiet(self, pid: int, end: float) -> None:
-        """Wait until a new window has been laid out: two looks in a row are equal."""
+        """Wait for a new window's layout: two equal looks in a row."""
         marks: list[str] = []
         while time.monotonic() < end:
             with contextlib.suppress(ToolError):
@@ -359,7 +364,7 @@ def _users_environment(display: str) -> dict[str, str]:
     if display == "user":
         if environment.get("WAYLAND_DISPLAY") or environment.get("XDG_SESSION_TYPE") == "wayland":
             msg = (
-                "this is a Wayland session, in which a program can't see or use the windows of others: "
+                "this is a Wayland session, in which a program can't see or use the windows of other programs: "
                 "log in to an X11 session, or set desktop.display to private"
             )
             raise ConnectionError(msg)

@@ -1,4 +1,4 @@
-"""The X display: whose windows are where, which one has the focus, and pictures of them."""
+"""Screen of an X display: its windows, their focus, and their pictures."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DIALOG_SECONDS = 0.5
 """The time after which another window of the process may keep the focus: a modal dialog does."""
 _POLL_SECONDS = 0.02
 _FROM_PAGER = 2
-"""The source of a request to a window manager that says that a person wants it."""
+"""The source indication of a request to a window manager on behalf of a user."""
 _GONE = (error.BadWindow, error.BadDrawable, error.BadMatch)
 
 
@@ -35,28 +35,28 @@ class XWindow:
     """One window on the screen, with its frame."""
 
     id: int
-    """The window that the program made."""
+    """The program's own window."""
     frame: int
-    """The window that stands on the screen's root: its frame, or itself."""
+    """The child of the root window: its frame, or itself."""
     pid: int
-    """The process that made it; 0 if that is not known."""
+    """The process that created it; 0 if not known."""
     title: str
     box: Box
-    """Where it is on the screen, with its frame."""
+    """Its place on the screen, with its frame."""
     content: tuple[int, int]
-    """Where its content begins on the screen."""
+    """The upper left corner of its content on the screen."""
     popup: bool
     """True for a menu, a tooltip or a list, which the window manager leaves alone."""
 
 
-class Screen:
+class XScreen:
     """One screen of an X display.
 
     Args:
         name: The display's name, such as ``:0``.
 
     Raises:
-        ConnectionError: If it can't be opened, or lacks an extension; the text says why.
+        ConnectionError: If it can't be opened, or lacks an extension; the text gives the reason.
     """
 
     def __init__(self, name: str) -> None:
@@ -66,11 +66,11 @@ class Screen:
             msg = f"the display {name} can't be opened: {problem}"
             raise ConnectionError(msg) from problem
         self.lock = threading.RLock()
-        """Held while several requests belong together."""
-        self.display.set_error_handler(lambda *_: None)  # of windows that are gone; else it writes to stderr
+        """Held during requests that belong together."""
+        self.display.set_error_handler(lambda *_: None)  # windows may be gone; the default writes to stderr
         missing = [each for each in ("XTEST", "Composite", "X-Resource") if not self.display.has_extension(each)]
         self.root = self.display.screen().root
-        if missing or self.display.screen().root_depth < 24:  # a byte a colour
+        if missing or self.display.screen().root_depth < 24:  # pictures need a byte for each colour
             self.display.close()
             lack = f"lacks {', '.join(missing)}" if missing else "has fewer than 24 bits of colour"
             msg = f"the display {name} can't be used: it {lack}"
@@ -93,7 +93,7 @@ class Screen:
             return geometry.width, geometry.height
 
     def windows(self) -> list[XWindow]:
-        """Give all windows that are to be seen, the lowest first.
+        """List all visible windows, the lowest first.
 
         Raises:
             ToolError: If the display is gone.
@@ -109,11 +109,11 @@ class Screen:
             return found
 
     def of_process(self, pid: int) -> list[XWindow]:
-        """Give the windows of one process, the lowest first."""
+        """List the visible windows of one process, the lowest first."""
         return [window for window in self.windows() if window.pid == pid]
 
     def processes(self) -> dict[int, list[str]]:
-        """Give the processes that have windows, also iconified ones, with their titles."""
+        """Return the titles of windows by process, including iconified windows."""
         with self._asking():
             found: dict[int, list[str]] = {}
             for client in self._clients():
@@ -124,7 +124,7 @@ class Screen:
             return found
 
     def clients_of(self, pid: int) -> list[int]:
-        """Give the windows of a process that the window manager has, also iconified ones, the lowest first."""
+        """List a process's managed windows, including iconified ones, the lowest first."""
         with self._asking():
             found = []
             for client in self._clients():
@@ -133,7 +133,7 @@ class Screen:
             return found
 
     def active(self) -> tuple[int, int]:
-        """Give the window that has the focus, and its process; zeros if there is none."""
+        """Return the focused window and its process; zeros if there is none."""
         with self._asking():
             window = self._active_window()
             with contextlib.suppress(*_GONE):
@@ -141,13 +141,13 @@ class Screen:
             return (0, 0)
 
     def activate(self, window: int) -> int:
-        """Ask the window manager to raise a window and to give it the focus, and wait until its process has that.
+        """Raise and focus a window, and wait for the focus.
 
         Returns:
-            The window that has got it: for example the modal dialog of the one that was meant.
+            The window that got the focus, which may be a modal dialog of the requested one.
 
         Raises:
-            ToolError: If no window of its process gets it.
+            ToolError: If no window of its process gets the focus.
         """
         with self._asking():
             pid = self._pid(window)
@@ -165,13 +165,13 @@ class Screen:
             if active[1] == pid and waited > _DIALOG_SECONDS:
                 break
             if waited > _FOCUS_SECONDS:
-                msg = f"the window does not get the focus within {_FOCUS_SECONDS:g} s; another one keeps it"
+                msg = f"the window did not get the focus within {_FOCUS_SECONDS:g} s; another window keeps it"
                 raise ToolError(msg)
             time.sleep(_POLL_SECONDS)
         return active[0]
 
     def close_window(self, window: int) -> None:
-        """Ask a window to close, as the button in its frame does."""
+        """Ask a window to close, like the close button in its frame."""
         with self._asking():
             data = (32, [X.CurrentTime, _FROM_PAGER, 0, 0, 0])
             message = event.ClientMessage(
@@ -181,7 +181,7 @@ class Screen:
             self.display.flush()
 
     def window_at(self, x: int, y: int) -> XWindow | None:
-        """Give the uppermost window at a point of the screen."""
+        """Return the topmost window at a point of the screen."""
         for window in reversed(self.windows()):
             box = window.box
             if box.x <= x < box.x + box.width and box.y <= y < box.y + box.height:
@@ -189,11 +189,11 @@ class Screen:
         return None
 
     def picture(self, windows: Iterable[XWindow], area: Box) -> bytes:
-        """Draw some windows as they look by themselves, whatever covers them, as a PNG.
+        """Draw some windows as a PNG, without other windows that cover them.
 
         Args:
             windows: The windows, the lowest first.
-            area: What of the screen the picture shows.
+            area: The area of the screen that the picture shows.
 
         Raises:
             ToolError: If the display is gone.
@@ -226,12 +226,12 @@ class Screen:
         client = clients.get(frame.id, frame.id)
         origin = self._object(client).translate_coords(self.root, 0, 0)
         popup = frame.id not in clients
-        # `translate_coords` tells where the root's corner is in the window
+        # `translate_coords` returns the root's corner in the window's coordinates
         content = (-origin.x, -origin.y)
         return XWindow(client, frame.id, self._pid(client), self._title(client), box, content, popup)
 
     def _frame_of(self, client: int) -> int:
-        """Give the window around a client that stands on the root."""
+        """Return the child of the root window that contains a client."""
         here = self._object(client)
         with contextlib.suppress(*_GONE):
             while (parent := here.query_tree().parent) not in {0, self.root}:
@@ -257,7 +257,10 @@ class Screen:
         return ""
 
     def _pid(self, window: int) -> int:
-        """Ask the server, not the window: what a program says of its process may be that of another machine."""
+        """Return a window's process from the X server.
+
+        The window's own property may contain a process id of another machine.
+        """
         answer = self.display.res_query_client_ids([{"client": window, "mask": res.LocalClientPIDMask}])
         return next((int(each.value[0]) for each in answer.ids if each.value), 0)
 
@@ -274,7 +277,7 @@ class Screen:
         try:
             with self.lock:
                 yield
-                while self.display.pending_events():  # news of the keyboard's mapping, which are not needed
+                while self.display.pending_events():  # notifications of changed key mappings, which are not needed
                     self.display.next_event()
         except (error.ConnectionClosedError, rq.BadDataError) as problem:
             msg = f"the display is gone: {problem}"
@@ -282,7 +285,7 @@ class Screen:
 
 
 def around(windows: Iterable[XWindow], screen: tuple[int, int]) -> Box | None:
-    """Give the part of the screen that some windows take; None if there are none."""
+    """Return the visible area around some windows; None if there is none."""
     boxes = [window.box for window in windows]
     if not boxes:
         return None

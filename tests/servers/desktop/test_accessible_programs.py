@@ -6,13 +6,13 @@ import signal
 import pytest
 
 from callboard.actors.servers import ToolError
-from callboard.actors.servers.desktop._programs import Programs
+from callboard.actors.servers.desktop._accessible_programs import AccessiblePrograms
 
 
 def test_a_program_that_does_not_answer_keeps_no_other_one_waiting(start, monkeypatch):
-    monkeypatch.setattr("callboard.actors.servers.desktop._programs.ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr("callboard.actors.servers.desktop._accessible_programs.ANSWER_SECONDS", 1.0)
     stopped, running = start("editor"), start("editor")
-    programs = Programs(running.desk._environment["DBUS_SESSION_BUS_ADDRESS"])
+    programs = AccessiblePrograms(running.desktop._environment["DBUS_SESSION_BUS_ADDRESS"])
     os.kill(stopped.pid, signal.SIGSTOP)
     try:
         assert programs.of_process(running.pid).name == "mousepad"
@@ -27,8 +27,8 @@ def test_a_program_that_does_not_answer_keeps_no_other_one_waiting(start, monkey
 
 def test_a_program_that_has_ended_is_not_there(start):
     window = start("editor")
-    programs = window.desk.programs
+    programs = window.desktop.programs
     assert programs.of_process(window.pid) is programs.of_process(window.pid)
     window.kill()
-    assert window.desk.wait(lambda: programs.of_process(window.pid) is None, 10)
+    assert window.desktop.wait(lambda: programs.of_process(window.pid) is None, 10)
     assert window.pid not in {program.pid for program in programs._known.values()}

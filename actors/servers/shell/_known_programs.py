@@ -1,4 +1,4 @@
-"""Programs that are understood, beyond a table of their options; others make a person be asked."""
+"""Analysis of known programs; an unknown one needs an approval."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from callboard.actors.servers.shell._find import find
-from callboard.actors.servers.shell._options import Usage, given
 from callboard.actors.servers.shell._reads import READS, reads
 from callboard.actors.servers.shell._repository import git
 from callboard.actors.servers.shell._scripts import awk, printf_format, sed_script
+from callboard.actors.servers.shell._usage import ProgramUsage, parse_options
 from callboard.actors.servers.shell._variables import check_variable
 from callboard.actors.servers.shell._words import UnclearError, Word
 from callboard.actors.servers.shell._writes import WRITES
@@ -26,20 +26,20 @@ _UNARY = frozenset(f"-{letter}" for letter in "abcdefghknprstuwxzLOGNS")
 _TEXTS = frozenset({"-n", "-z", "-t"})
 _BINARY = frozenset({"=", "==", "!=", "-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 _WRAPPERS = {
-    "env": Usage("-0 --null"),
-    "nice": Usage("-n: -# --adjustment:"),
-    "nohup": Usage(),
-    "stdbuf": Usage("-i: -o: -e: --input: --output: --error:"),
-    "time": Usage("-p"),
-    "timeout": Usage("-k: -s: -v --kill-after: --signal: --preserve-status --foreground --verbose"),
+    "env": ProgramUsage("-0 --null"),
+    "nice": ProgramUsage("-n: -# --adjustment:"),
+    "nohup": ProgramUsage(),
+    "stdbuf": ProgramUsage("-i: -o: -e: --input: --output: --error:"),
+    "time": ProgramUsage("-p"),
+    "timeout": ProgramUsage("-k: -s: -v --kill-after: --signal: --preserve-status --foreground --verbose"),
 }
 
 
 def program(name: Word, words: list[Word], touched: Touched) -> None:
-    """Note what a program does with its words.
+    """Record the effects of a program with its arguments.
 
     Raises:
-        UnclearError: If that can't be told.
+        UnclearError: If its effects are unknown.
     """
     bare = name.literal
     if bare in _SPECIAL:
@@ -51,12 +51,12 @@ def program(name: Word, words: list[Word], touched: Touched) -> None:
     elif bare in READS:
         reads(bare, words, touched)
     else:
-        msg = f"nothing is known of the program {bare!r}"
+        msg = f"the effects of the program {bare!r} are unknown"
         raise UnclearError(msg)
 
 
 def _wrapped(name: str, words: list[Word], touched: Touched) -> None:
-    """Note what a program does that another one runs."""
+    """Record the effects of a program that a wrapper runs."""
     left = list(words)
     own: list[Word] = []
     while left and left[0].dashed:
@@ -67,11 +67,11 @@ def _wrapped(name: str, words: list[Word], touched: Touched) -> None:
             own.append(left.pop(0))
         if last == "--":
             break
-    if given(_WRAPPERS[name], own).operands:
-        msg = f"the options of {name} are not understood"
+    if parse_options(_WRAPPERS[name], own).operands:
+        msg = f"the options of {name} are not supported"
         raise UnclearError(msg)
     if name == "timeout" and left and not _NUMBER.fullmatch(left.pop(0).literal):
-        msg = "the time of 'timeout' is not understood"
+        msg = "the duration of 'timeout' is not supported"
         raise UnclearError(msg)
     while name == "env" and left and "=" in left[0].literal:
         variable, _, value = left.pop(0).literal.partition("=")
@@ -95,7 +95,7 @@ def _test(words: list[Word], touched: Touched) -> None:
     elif len(left) == 3 and left[1].literal in _BINARY:  # an operator and its two operands
         return
     elif len(left) > 1:
-        msg = "the test is not understood"
+        msg = "the test is not supported"
         raise UnclearError(msg)
 
 
@@ -110,21 +110,21 @@ def _printf(words: list[Word], _: Touched) -> None:
 
 def _cd(words: list[Word], touched: Touched) -> None:
     if len(words) != 1:
-        msg = "it can't be told which folder it changes to"
+        msg = "the new working directory is unknown"
         raise UnclearError(msg)
     touched.enter(words[0])
 
 
 def _sed(words: list[Word], touched: Touched) -> None:
-    usage = Usage("-nErszu -e: -i? --quiet --silent --regexp-extended --expression: --null-data --in-place?")
-    found = given(usage, words)
+    usage = ProgramUsage("-nErszu -e: -i? --quiet --silent --regexp-extended --expression: --null-data --in-place?")
+    found = parse_options(usage, words)
     scripts, files = found.values("-e", "--expression"), list(found.operands)
     if not scripts and files:
         scripts = [files.pop(0)]
     for script in scripts:
         sed_script(script.literal)
     if found.doubtful:
-        msg = "it can't be told what sed takes for its script"
+        msg = "it is unknown which argument is sed's script"
         raise UnclearError(msg)
     changes = found.has("-i", "--in-place")
     if any(value.text for value in found.values("-i", "--in-place")):
@@ -137,9 +137,9 @@ def _sed(words: list[Word], touched: Touched) -> None:
 
 
 def _awk(words: list[Word], touched: Touched) -> None:
-    found = given(Usage("-F: -v:"), words)
+    found = parse_options(ProgramUsage("-F: -v:"), words)
     if found.mixed:
-        msg = "awk takes options after its program for files"
+        msg = "awk reads options after its program as files"
         raise UnclearError(msg)
     for value in found.values("-v"):
         awk(value.literal)
@@ -147,17 +147,17 @@ def _awk(words: list[Word], touched: Touched) -> None:
         awk(found.operands[0].literal)
     for file in found.operands[1:]:
         if "=" in file.text or file.split:
-            awk(file.literal)  # an assignment, or a file all the same
+            awk(file.literal)  # an assignment or a file
         touched.read(file)
 
 
 def _all_in(allowed: Callable[[str], object]) -> Callable[[list[Word], Touched], None]:
-    """Make the check of a program that is understood with some words alone."""
+    """Make the analysis of a program that takes only certain arguments."""
 
     def check(words: list[Word], _: Touched) -> None:
         for word in words:
             if not allowed(word.literal):
-                msg = f"the word {word.text!r} is not understood there"
+                msg = f"the argument {word.text!r} is not supported there"
                 raise UnclearError(msg)
 
     return check
@@ -170,7 +170,7 @@ def _set(words: list[Word], _: Touched) -> None:
 
 
 def _anything(_: list[Word], __: Touched) -> None:
-    """Note nothing: it has no words that could do anything."""
+    """Record nothing: no argument of the program has an effect."""
 
 
 _SPECIAL: dict[str, Callable[[list[Word], Touched], None]] = {
