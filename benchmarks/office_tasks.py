@@ -101,7 +101,7 @@ def _padded(grid: Grid, width: int, height: int) -> Grid:
 
 
 def _cells(grid: Grid, sheet: str, *sheets: str, **written: Any) -> Check:
-    """Expect these values on a sheet, others in some cells, and further empty sheets.
+    """Expect these values on a sheet, and further empty sheets.
 
     In the cells of `written`, any value of the set is right. Formulas are compared in capitals, without blanks and
     dollar signs.

@@ -224,7 +224,7 @@ def _taken(target: Target) -> str:
 
 
 def _telling(facts: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Leave out facts that are false or empty, such as that a window is not dirty."""
+    """Leave out facts that are false or empty."""
     return {key: value for key, value in facts.items() if value or (value == 0 and value is not False)}
 
 

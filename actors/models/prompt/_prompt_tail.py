@@ -76,6 +76,8 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
         yield "What succeeded is not done again."
     if results and results[-1].status is ResultStatus.FAILURE:
         yield "The last call FAILED: what it was for is not done."
+        if short and not request.is_host:
+            yield "Your steps tell why it FAILED: call it again without that mistake, or call another tool."
     elif done and meant is not None and meant.missed:
         yield f"Not called yet: {', '.join(tool.name for tool in meant.missed)}.{meant.next}"
     elif done and AgentStatus.FINISH in legal_statuses(request) and not (meant is not None and meant.failed):
@@ -90,7 +92,7 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
 
 
 def _handed_over(request: ModelRequest) -> Iterator[str]:
-    """Suggest a reference to the last data read, for small models; the answer in words to a question."""
+    """Suggest the form of a result for small models."""
     if asks_question(request):
         yield "It asks a question: with FINISH, Result is the answer to it, in words, from what was read."
         return

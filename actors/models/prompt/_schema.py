@@ -160,7 +160,7 @@ def legal_statuses(request: ModelRequest, *, short: bool = False) -> tuple[str, 
 
 
 def is_untried(request: ModelRequest) -> bool:
-    """Return whether an agent of a target has tried nothing yet, and can.
+    """Return whether an agent of a target has yet to try something.
 
     An answer that asked a person, an answer that was sent back, and a look that failed count as tries. Without a tool
     that can be called there is nothing to try.

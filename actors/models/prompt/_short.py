@@ -77,15 +77,15 @@ def _needed(tool: ToolInfo) -> ToolInfo:
 
     All are kept if the necessary ones are unknown.
     """
-    own, required = own_parameters(tool), tool.schema.get("required", ())
-    if not any(name in required for name in own) or tool.schema.keys() & _ALTERNATIVES:
+    kept = {name: part for name, part in own_parameters(tool).items() if _is_needed(tool, name, part)}
+    if not kept or tool.schema.keys() & _ALTERNATIVES:
         return tool
-    kept = {
-        name: part
-        for name, part in tool.schema["properties"].items()
-        if name in required or name in CONTROL or (isinstance(part, dict) and part.get(ESSENTIAL))
-    }
-    return dataclasses.replace(tool, schema={**tool.schema, "properties": kept})
+    control = {name: part for name, part in tool.schema["properties"].items() if name in CONTROL}
+    return dataclasses.replace(tool, schema={**tool.schema, "properties": kept | control})
+
+
+def _is_needed(tool: ToolInfo, name: str, part: object) -> bool:
+    return name in tool.schema.get("required", ()) or (isinstance(part, dict) and bool(part.get(ESSENTIAL)))
 
 
 def tool_examples(request: ModelRequest) -> Iterator[Example]:
@@ -94,11 +94,10 @@ def tool_examples(request: ModelRequest) -> Iterator[Example]:
     Their values are placeholders in angle brackets, because small models copy examples word for word.
     """
     parts = References((), request.subtasks).parts()
-    first = next((record.observation for record in own_steps(request)), request.observation)  # examples stay
     for tool in likely_tools(request):
         call = {"Function": tool.name}
         if takes_control(tool) and (tool.controls or needs_control(tool)):
-            call["ControlText"] = _control(tool, first)
+            call["ControlText"] = _control(tool, _first(request))
         yield Example(
             f"{tool.name} does what the subtask asks for, and was not called:",
             _answer(
@@ -130,7 +129,7 @@ def _end(when: str, result: str | None) -> Example:
 
 
 def _control(tool: ToolInfo, seen: Observation) -> str:
-    """Name the only control that a tool can act on, else a placeholder."""
+    """Name the only fitting control, else a placeholder."""
     fit = [label for label, control in labelled(seen.controls).items() if fits(tool, control)]
     return fit[0] if len(fit) == 1 else f"<the {either(tool.controls or ('control',))}, as it is listed>"
 
@@ -145,10 +144,12 @@ def _answer(thought: str, decision: dict[str, Any]) -> dict[str, Any]:
 
 
 def likely_tools(request: ModelRequest) -> list[ToolInfo]:
-    """Return the tools that share most words with the subtask, the best first.
+    """Rank the tools by the words that they share with the subtask.
 
-    The words are those of names and descriptions. A word counts the more, the fewer tools have it, and once more in a name. Without a common word, these are a tool
-    that reads and one that writes; for a question, it is a tool that reads.
+    The words are those of names and descriptions. A word counts the more, the fewer tools have it, and once more in a
+    name. A tool gains if it acts on a kind of control that the subtask names, and loses if it acts on others, or if its
+    name has a word that is neither in the subtask nor a kind of control that is seen. Without a common word, the tools
+    are one that reads and one that writes; for a question, one that reads.
     """
     asked = _stems(request.request.partition(": ")[0])  # a text to write says nothing about a tool
     names = {tool.name: _stems(tool.name.replace("_", " ")) for tool in request.tools}
@@ -158,15 +159,24 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
         often = Counter(stem for each in stems.values() for stem in each)
         for name, each in stems.items():
             scores[name] += sum(math.log(1 + len(stems) / often[stem]) for stem in asked & each)
+    seen = {_ENDINGS.sub("", control.kind.casefold()) for control in _first(request).controls}
+    for tool in request.tools:
+        kinds = {_ENDINGS.sub("", kind) for kind in tool.controls}
+        acts = 0 if not kinds or not asked & seen else 1 if kinds & asked else -1
+        scores[tool.name] *= 1 + acts / 2 - len(names[tool.name] - asked - seen) / 8
     ranked = sorted(request.tools, key=lambda tool: (-scores[tool.name], tool.name))
+    reads = [tool for tool in ranked if tool.effect is Effect.READ]
     if asks_question(request):
-        return [tool for tool in ranked if tool.effect is Effect.READ][:1]
+        return reads[:1]
     best = max(scores.values(), default=0.0)
     if best:
-        return [tool for tool in ranked if scores[tool.name] >= best / 2][:_MOST_EXAMPLES]
-    reads = [tool for tool in ranked if tool.effect is Effect.READ]
-    writes = [tool for tool in ranked if tool.effect is not Effect.READ]
-    return [*reads[:1], *writes[:1]]
+        return [tool for tool in ranked if scores[tool.name] >= best * 2 / 3][:_MOST_EXAMPLES]
+    return [*reads[:1], *[tool for tool in ranked if tool.effect is not Effect.READ][:1]]
+
+
+def _first(request: ModelRequest) -> Observation:
+    """Return the subtask's first observation, so that examples stay the same."""
+    return next((record.observation for record in own_steps(request)), request.observation)
 
 
 def _described(tool: ToolInfo) -> str:
@@ -181,11 +191,10 @@ def _stems(text: str) -> set[str]:
 
 
 def _arguments(tool: ToolInfo, parts: Mapping[str, JsonValue]) -> dict[str, Any]:
-    required = tool.schema.get("required", ())
     return {
         name: next(iter(fitting(parts, part, tool.schema)), None) or _placeholder(name, part, tool.schema)
         for name, part in own_parameters(tool).items()
-        if name in required or (isinstance(part, dict) and part.get(ESSENTIAL))
+        if _is_needed(tool, name, part)
     }
 
 

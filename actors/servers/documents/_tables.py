@@ -45,7 +45,7 @@ def short(text: str, limit: int = _NAME) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Name what a wrong name may mean, as the end of an error's text; empty if nothing is like it."""
+    """Format the most similar name as an error's end, else nothing."""
     spellings = {each.casefold(): each for each in known}
     found = difflib.get_close_matches(name.casefold(), spellings, n=1)
     return f"; is {spellings[found[0]]!r} meant?" if found else ""

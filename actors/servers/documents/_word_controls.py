@@ -133,7 +133,7 @@ def tree(file: WordFile, name: str) -> Answer:
 
 
 def outline(controls: Iterable[Control]) -> list[JsonValue]:
-    """List the headings, indented by level, with the numbers of their paragraphs and tables."""
+    """List the headings, indented, with the numbers of paragraphs and tables."""
     lines: list[tuple[str, Counter[str]]] = []
     for control in controls:
         if control.kind == "heading":
@@ -160,6 +160,6 @@ def _rows_of(table: Table, start: int, end: int) -> Iterator[list[str]]:
 
 
 def _first_rows(table: Table) -> list[JsonValue]:
-    """Read the rows after the first one; cut long texts and wide rows."""
+    """Read some rows after the first one, and cut them."""
     rows = _rows_of(table, 1, 1 + _FIRST_ROWS)
     return [[short(text, _LONGEST_CELL) for text in row[:_FIRST_COLUMNS]] for row in rows]

@@ -292,16 +292,43 @@ def test_a_question_is_answered_in_words(asks):
     assert "hands over all that it read" not in told(request)[0]
 
 
+SET_CHART, SET_CELL, SET_CELL_FORMAT = (
+    ToolInfo(name=name, description="Set it.", schema={"type": "object"}, effect=Effect.ONCE, controls=(kind,))
+    for name, kind in (("set_chart", "chart"), ("set_cell", "cell"), ("set_cell_format", "cell"))
+)
+
+
 @pytest.mark.parametrize(
     ("request_", "names"),
     [
         ("Sort it by price", ["sort_range"]),
         ("Add three new rows", ["insert_table"]),
         ("Arrange the rows", ["sort_range"]),
+        ("Change the rows of the chart", ["set_chart"]),
+        ("Change the price", ["set_cell", "set_chart", "set_cell_format"]),
         ("Which row has most?", ["read_table"]),
         ("Wohin?", ["read_table"]),
         ("Los geht es", ["read_table", "insert_table"]),
     ],
 )
 def test_the_likely_tools_are_those_with_the_subtask_s_words(asks, request_, names):
-    assert [tool.name for tool in likely_tools(asks(request=request_, tools=(TABLE, SORT, READ)))] == names
+    seen = Observation(
+        controls=(*RANGE.controls, *(Control(id=kind, name=kind, kind=kind) for kind in ("chart", "cell")))
+    )
+    tools = (TABLE, SORT, READ, SET_CHART, SET_CELL, SET_CELL_FORMAT)
+    assert [tool.name for tool in likely_tools(asks(request=request_, tools=tools, observation=seen, step=1))] == names
+
+
+def test_after_a_failed_call_another_one_is_suggested(asks):
+    failed = asks().memory[0].results[0].model_copy(update={"status": "failure", "error": "no such cell"})
+    memory = (asks().memory[0].model_copy(update={"results": (failed,)}),)
+    hint = "Your steps tell why it FAILED: call it again without that mistake, or call another tool."
+    assert hint in told(asks(memory=memory))[0]
+    assert hint not in prompt_of(asks(memory=memory)).user[-1]
+
+
+def test_a_tool_without_required_parameters_keeps_the_essential_ones(asks):
+    cells = {"type": "string", ESSENTIAL: True}
+    schema = {"type": "object", "properties": {"cells": cells, "sheet": {"type": "string"}, "control_id": {}}}
+    (tool,) = shortened_request(asks(tools=(dataclasses.replace(READ, schema=schema),))).tools
+    assert list(tool.schema["properties"]) == ["cells", "control_id"]
