@@ -13,7 +13,7 @@ from callboard.actors.models._responses import AppResponse
 from callboard.actors.models.prompt._fence import cut, fenced, tamed, written
 from callboard.actors.models.prompt._labels import labelled
 from callboard.actors.models.prompt._schema import legal_statuses, offered_tools, own_steps, own_subtasks
-from callboard.actors.models.prompt._short import asks_question
+from callboard.actors.models.prompt._short import NEGATION, asks_change, asks_question, likely_tools
 from callboard.actors.models.prompt._tool_docs import MAKING, either, makes, needed, singular
 from callboard.messages import AgentStatus, Effect, ResultStatus
 
@@ -34,7 +34,6 @@ _OUTCOMES = {
     ResultStatus.NONE: "there was nothing to do",
 }
 
-_NOT = re.compile(r"\b(?:no|not|never|nothing|without)\b|n[’']t\b", re.IGNORECASE)  # noqa: RUF001 - as people write it
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _SEVERAL = re.compile(r"\b(?:all|both|each|every|several|two|three|four|five|six|seven|eight|nine|ten|\d+)\b")
 _JSON = "Answer with one JSON object."
@@ -83,12 +82,21 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
     elif done and AgentStatus.FINISH in legal_statuses(request) and not (meant is not None and meant.failed):
         if meant is None or request.is_host:
             yield f"If nothing of {what} is missing any more: FINISH."
+        elif meant is not None and meant.likely and _only_read(request):
+            yield f"So far you only read, and changed nothing.{meant.likely}"
         else:  # worded for copying, because small models repeat it
             were = "were" if meant.made[1:] else "was"
             called = f"{' and '.join(meant.made)} {were} called, and succeeded: that is done. " if meant.made else ""
             yield f"{called}If {what} asks for nothing else, it is done, and nothing is missing: FINISH."
             yield from _handed_over(request)
     yield from meant.later() if meant is not None else ()
+
+
+def _only_read(request: ModelRequest) -> bool:
+    """Return whether only tools that read were called for a change."""
+    reads = {tool.name for tool in request.tools if tool.effect is Effect.READ}
+    called = {result.tool for record in own_steps(request) for result in record.results}
+    return asks_change(request) and called <= reads
 
 
 def _handed_over(request: ModelRequest) -> Iterator[str]:
@@ -166,7 +174,7 @@ class _Meant:
         makers = [tool for tool in request.tools if tool.effect is not Effect.READ and makes(tool.name)]
         often = Counter(thing for tool in makers for thing in makes(tool.name))
         things = {singular(word) for word in words if often[singular(word)] == 1}
-        applies = issubclass(request.response, AppResponse) and not _NOT.search(asked)
+        applies = issubclass(request.response, AppResponse) and not NEGATION.search(asked)
         asks = self._wants or bool(request.subtasks)  # "sort the table" asks for none, but data may be waiting for one
         meant = [tool for tool in makers if applies and asks and makes(tool.name) & things]
         there = {singular(control.kind.casefold()) for control in request.observation.controls}
@@ -179,12 +187,22 @@ class _Meant:
         """Tools that created all named objects, if the subtask names one of each."""
 
         self._usable = offered_tools(request)
+        self._likely = [
+            tool.name
+            for tool in likely_tools(request)
+            if tool in self._usable and tool.effect is not Effect.READ and not makes(tool.name) & there
+        ]
 
     @property
     def next(self) -> str:
         """A hint at the next tool, if it is certain."""
         sure = self._wants and len(self.missed) == 1 and self.missed[0] in self._usable
         return f" Next is {self.missed[0].name}." if sure else ""
+
+    @property
+    def likely(self) -> str:
+        """A hint at the tools that the subtask's words name."""
+        return f" Next is {either(self._likely)}." if self._likely else ""
 
     def later(self) -> Iterator[str]:
         """Yield the requirements of the tools that can't be called yet."""

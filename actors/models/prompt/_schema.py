@@ -64,7 +64,7 @@ _BELONGS: dict[str, tuple[str, ...]] = {
 }
 """The further keys of a decision, by status."""
 
-MOST_SHORT = {"Observation": 300, "Thought": 300, "Comment": 200, "Plan": 120, "Text": 600}
+MOST_SHORT = {"Observation": 200, "Thought": 250, "Comment": 120, "Plan": 100, "Text": 600}
 """Maximum numbers of characters in a short answer; small models repeat themselves endlessly. `Text` is for others."""
 
 _TEXT: Schema = {"type": "string"}

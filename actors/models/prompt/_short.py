@@ -35,21 +35,24 @@ if TYPE_CHECKING:
 
 _ALTERNATIVES = frozenset({"allOf", "anyOf", "oneOf", "dependentRequired"})
 """Keywords by which a schema can require parameters outside of ``required``."""
-_MOST_EXAMPLES = 3
+_MOST_EXAMPLES = 2
 """Maximum number of tools with an example."""
 _DEEPEST = 4
 _ALIKE = (
     "add append create draw insert make new put",
     "change correct edit enter fill put replace set update write",
     "delete drop erase remove",
-    "find get list look read show tell",
     "arrange order sort",
+    "find get list look read show tell",
 )
-"""Verbs that mean the same in the names of tools and in subtasks."""
+"""Verbs that mean the same in the names of tools and in subtasks; those of the last line change nothing."""
+_CHANGES = frozenset(_ALIKE[:-1])
 _EMPTY = re.compile(
     r"(?:a(?:ll|nd|re)|each|every|for|from|ha[sd]|have|how|into|its|now|one|th(?:at|e|em|ere|ese|is)|w(?:as|ith)|wh.+)$"
 )
 """Words that say nothing about a tool."""
+NEGATION = re.compile(r"\b(?:no|not|never|nothing|without)\b|n[’']t\b", re.IGNORECASE)  # noqa: RUF001 - as written
+"""A negation, which may concern any word beside it."""
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _ENDINGS = re.compile(r"(?:ings?|ed|es|s|e)$")
 _VERBS = [(verbs, {_ENDINGS.sub("", verb) for verb in verbs.split()}) for verbs in _ALIKE]
@@ -100,21 +103,22 @@ def tool_examples(request: ModelRequest) -> Iterator[Example]:
             call["ControlText"] = _control(tool, _first(request))
         yield Example(
             f"{tool.name} does what the subtask asks for, and was not called:",
-            _answer(
-                f"The subtask asks for <what>. {tool.name} does it.",
-                {
+            {
+                "Observation": "Nothing was done so far.",
+                "Thought": f"The subtask asks for <what>. {tool.name} does it.",
+                "Decision": {
                     "Plan": [f"Call {tool.name}"],
                     "Status": AgentStatus.CONTINUE.value,
                     "Actions": [{**call, "Args": _arguments(tool, parts)}],
                 },
-            ),
+                "Comment": f"I call {tool.name}.",
+            },
         )
-    reads = any(tool.effect is Effect.READ for tool in request.tools)
-    if reads and asks_question(request):
+    if asks_question(request):
         yield _end("What you read in your steps answers the question", "<the answer, in words>")
-    elif reads:
-        yield _end("Your step 1 read all that the subtask asks to read", "${steps.1.results.0.value}")
-    if not asks_question(request):
+    else:
+        if not asks_change(request) and any(tool.effect is Effect.READ for tool in request.tools):
+            yield _end("Your step 1 read all that the subtask asks to read", "${steps.1.results.0.value}")
         yield _end("Your steps did all that the subtask asks for", None)
 
 
@@ -123,24 +127,28 @@ def asks_question(request: ModelRequest) -> bool:
     return request.request.rstrip().endswith(("?", "\uff1f"))
 
 
+def asks_change(request: ModelRequest) -> bool:
+    """Return whether a subtask asks for a change, without a negation."""
+    asked = request.request
+    return not (asks_question(request) or NEGATION.search(asked)) and bool(_stems(asked) & _CHANGES)
+
+
 def _end(when: str, result: str | None) -> Example:
-    decision: dict[str, Any] = {"Plan": [], "Status": AgentStatus.FINISH.value, "Result": result}
-    return Example(f"{when}:", _answer("The subtask asks for <what>. Nothing is missing.", decision))
+    return Example(
+        f"{when}:",
+        {
+            "Observation": "Done so far: <which tools>.",
+            "Thought": "The subtask asks for <what>. Nothing is missing.",
+            "Decision": {"Plan": [], "Status": AgentStatus.FINISH.value, "Result": result},
+            "Comment": "It is done.",
+        },
+    )
 
 
 def _control(tool: ToolInfo, seen: Observation) -> str:
     """Name the only fitting control, else a placeholder."""
     fit = [label for label, control in labelled(seen.controls).items() if fits(tool, control)]
     return fit[0] if len(fit) == 1 else f"<the {either(tool.controls or ('control',))}, as it is listed>"
-
-
-def _answer(thought: str, decision: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "Observation": "<what was done so far, and what is there>",
-        "Thought": thought,
-        "Decision": decision,
-        "Comment": "<what you do>",
-    }
 
 
 def likely_tools(request: ModelRequest) -> list[ToolInfo]:

@@ -92,15 +92,16 @@ def _of_sheet(sheet: Any, number: int, is_grid: bool) -> Iterator[Control]:  # n
 
 
 def _content(sheet: Worksheet, cells: CellRange) -> dict[str, JsonValue]:
-    """Count the rows below a header, and read the first ones."""
+    """Count the rows below a header, and read the first ones by address."""
     known = sheet._cells  # does not make cells
     last_row = min(cells.max_row, cells.min_row + _FIRST_ROWS)
     last_column = min(cells.max_col, cells.min_col + _FIRST_COLUMNS - 1)
-    rows: list[JsonValue] = []
+    rows: dict[str, JsonValue] = {}
     for row in range(cells.min_row + 1, last_row + 1):
         found = (known.get((row, column)) for column in range(cells.min_col, last_column + 1))
         values = [None if cell is None else read_value(cell) for cell in found]
-        rows.append([short(value, _LONGEST_CELL) if isinstance(value, str) else value for value in values])
+        first = f"{get_column_letter(cells.min_col)}{row}"
+        rows[first] = [short(value, _LONGEST_CELL) if isinstance(value, str) else value for value in values]
     return {"rows": cells.max_row - cells.min_row, "first_rows": rows}
 
 

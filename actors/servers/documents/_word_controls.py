@@ -159,7 +159,7 @@ def _rows_of(table: Table, start: int, end: int) -> Iterator[list[str]]:
         yield [visible_text(cell) for cell in row.iterchildren(qn("w:tc"))]
 
 
-def _first_rows(table: Table) -> list[JsonValue]:
-    """Read some rows after the first one, and cut them."""
-    rows = _rows_of(table, 1, 1 + _FIRST_ROWS)
-    return [[short(text, _LONGEST_CELL) for text in row[:_FIRST_COLUMNS]] for row in rows]
+def _first_rows(table: Table) -> dict[str, JsonValue]:
+    """Read some rows after the first one by their numbers."""
+    rows = enumerate(_rows_of(table, 1, 1 + _FIRST_ROWS), start=2)
+    return {str(number): [short(text, _LONGEST_CELL) for text in row[:_FIRST_COLUMNS]] for number, row in rows}

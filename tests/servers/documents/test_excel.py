@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 HEADER = ["Month", "Revenue", "Cost"]
 ROWS = [["Feb", 20, 5], ["Jan", 10.5, 7], ["mar", 30, 6]]
+FIRST_ROWS = {f"A{number}": row for number, row in enumerate(ROWS, 2)}
 TEXTS = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), min_size=1, max_size=20
 )
@@ -64,7 +65,7 @@ def test_sheets_used_ranges_tables_and_charts_are_controls_with_stable_ids(book:
         "sheet-1": "Sheet1", "range-1": "Sheet1!A1:C4", "table-1": "Sales", "chart-1": "Trend", "sheet-2": "Empty",
     }  # fmt: skip
     assert found["table-1"]["detail"] == {"sheet": "sheet-1", "cells": "A1:C4", "header": HEADER, "rows": 3}
-    assert found["range-1"]["detail"] == found["table-1"]["detail"] | {"first_rows": ROWS}
+    assert found["range-1"]["detail"] == found["table-1"]["detail"] | {"first_rows": FIRST_ROWS}
     tree = call("get_tree", book.name)["children"]
     assert [child["id"] for child in tree[0]["children"]] == ["range-1", "table-1", "chart-1"]
 
@@ -75,14 +76,16 @@ def test_a_look_shows_the_first_rows_and_counts_all(workspace: Path, call: Call)
     call("write_range", "wide.xlsx", values=[list(range(11)), *rows], cell="B3")
     (found,) = [each for each in call("get_controls", "wide.xlsx")["controls"] if each["kind"] == "range"]
     assert (found["name"], found["detail"]["rows"]) == ("Sheet1!B3:L53", 50)
-    assert found["detail"]["first_rows"] == [[f"{number} {'x' * 21}…", *range(7)] for number in range(3)]
+    assert found["detail"]["first_rows"] == {
+        f"B{number + 4}": [f"{number} {'x' * 21}…", *range(7)] for number in range(3)
+    }
 
 
 def test_a_table_apart_from_the_other_cells_shows_its_own_rows(book: Path, call: Call) -> None:
     call("write_range", book.name, values=[["note"]], cell="F9")
     found = {each["id"]: each["detail"] for each in call("get_controls", book.name)["controls"]}
     assert (found["range-1"]["cells"], found["range-1"]["rows"]) == ("A1:F9", 8)
-    assert found["table-1"]["first_rows"] == ROWS
+    assert found["table-1"]["first_rows"] == FIRST_ROWS
 
 
 def test_a_range_is_read_by_cells_sheet_or_control(book: Path, call: Call) -> None:

@@ -68,7 +68,10 @@ def test_a_look_shows_the_outline_and_the_first_rows_of_tables(sales: Path, call
     window = call("get_window_info", sales.name)
     assert window["outline"] == ["Sales 2024 (1 paragraph)", "  Figures (1 table)", "Outlook (1 paragraph)"]
     (table,) = [each for each in call("get_controls", sales.name)["controls"] if each["kind"] == "table"]
-    assert (table["detail"]["rows"], table["detail"]["first_rows"]) == (len(SALES) + 1, SALES[:3])
+    assert (table["detail"]["rows"], table["detail"]["first_rows"]) == (
+        len(SALES) + 1,
+        dict(zip("234", SALES, strict=False)),
+    )
 
 
 def test_a_long_outline_is_cut(workspace: Path, call: Call) -> None:
