@@ -71,6 +71,8 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
     meant = _Meant(request, results) if short else None
     if request.is_host and not own_subtasks(request):
         yield "What is open has something in it. A new one is empty: there is nothing to read in it."
+    if meant is not None and meant.named and not done:
+        yield f"The words of {what} fit {either(meant.named)}: call that, with what {what} says."
     if done:
         yield "What succeeded is not done again."
     if results and results[-1].status is ResultStatus.FAILURE:
@@ -82,8 +84,8 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
     elif done and AgentStatus.FINISH in legal_statuses(request) and not (meant is not None and meant.failed):
         if meant is None or request.is_host:
             yield f"If nothing of {what} is missing any more: FINISH."
-        elif meant is not None and meant.likely and _only_read(request):
-            yield f"So far you only read, and changed nothing.{meant.likely}"
+        elif meant is not None and meant.writes and _only_read(request):
+            yield f"So far you only read, and changed nothing. Next is {either(meant.writes)}."
         else:  # worded for copying, because small models repeat it
             were = "were" if meant.made[1:] else "was"
             called = f"{' and '.join(meant.made)} {were} called, and succeeded: that is done. " if meant.made else ""
@@ -187,22 +189,17 @@ class _Meant:
         """Tools that created all named objects, if the subtask names one of each."""
 
         self._usable = offered_tools(request)
-        self._likely = [
-            tool.name
-            for tool in likely_tools(request)
-            if tool in self._usable and tool.effect is not Effect.READ and not makes(tool.name) & there
-        ]
+        likely = [tool for tool in likely_tools(request) if tool in self._usable] if applies else []
+        self.named = [tool.name for tool in likely]
+        """Tools that can be called, and that the subtask's words fit."""
+        self.writes = [tool.name for tool in likely if tool.effect is not Effect.READ and not makes(tool.name) & there]
+        """Those that change something, without makers of things that exist."""
 
     @property
     def next(self) -> str:
         """A hint at the next tool, if it is certain."""
         sure = self._wants and len(self.missed) == 1 and self.missed[0] in self._usable
         return f" Next is {self.missed[0].name}." if sure else ""
-
-    @property
-    def likely(self) -> str:
-        """A hint at the tools that the subtask's words name."""
-        return f" Next is {either(self._likely)}." if self._likely else ""
 
     def later(self) -> Iterator[str]:
         """Yield the requirements of the tools that can't be called yet."""

@@ -21,7 +21,7 @@ from callboard.actors.models.prompt._schema import (
     takes_control,
 )
 from callboard.actors.models.prompt._strict import resolved
-from callboard.actors.models.prompt._tool_docs import either
+from callboard.actors.models.prompt._tool_docs import either, makes
 from callboard.messages import ESSENTIAL, AgentStatus, Effect
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ NEGATION = re.compile(r"\b(?:no|not|never|nothing|without)\b|n[’']t\b", re.IGN
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _ENDINGS = re.compile(r"(?:ings?|ed|es|s|e)$")
 _VERBS = [(verbs, {_ENDINGS.sub("", verb) for verb in verbs.split()}) for verbs in _ALIKE]
+_LITERAL = frozenset(stem for _, stems in _VERBS for stem in stems)
 
 
 def shortened_request(request: ModelRequest) -> ModelRequest:
@@ -78,9 +79,11 @@ def shortened_request(request: ModelRequest) -> ModelRequest:
 def _needed(tool: ToolInfo) -> ToolInfo:
     """Keep a tool's control and necessary parameters.
 
-    All are kept if the necessary ones are unknown.
+    Those that tell where to act come first. All are kept if the necessary ones are unknown.
     """
-    kept = {name: part for name, part in own_parameters(tool).items() if _is_needed(tool, name, part)}
+    needed = [name for name, part in own_parameters(tool).items() if _is_needed(tool, name, part)]
+    required = tool.schema.get("required", ())
+    kept = {name: own_parameters(tool)[name] for name in sorted(needed, key=lambda name: name in required)}
     if not kept or tool.schema.keys() & _ALTERNATIVES:
         return tool
     control = {name: part for name, part in tool.schema["properties"].items() if name in CONTROL}
@@ -97,7 +100,7 @@ def tool_examples(request: ModelRequest) -> Iterator[Example]:
     Their values are placeholders in angle brackets, because small models copy examples word for word.
     """
     parts = References((), request.subtasks).parts()
-    for tool in likely_tools(request):
+    for tool in likely_tools(request) or _two_tools(request):
         call = {"Function": tool.name}
         if takes_control(tool) and (tool.controls or needs_control(tool)):
             call["ControlText"] = _control(tool, _first(request))
@@ -155,13 +158,16 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
     """Rank the tools by the words that they share with the subtask.
 
     The words are those of names and descriptions. A word counts the more, the fewer tools have it, and once more in a
-    name. A tool gains if it acts on a kind of control that the subtask names, and loses if it acts on others, or if its
-    name has a word that is neither in the subtask nor a kind of control that is seen. Without a common word, the tools
-    are one that reads and one that writes; for a question, one that reads.
+    name; verbs count by their groups there. A tool gains if it acts on a kind of control that the subtask names. It
+    loses if it acts on others, makes a thing that the subtask does not name, or has a word in its name that is neither
+    in the subtask nor a kind of control that is seen. A question gets one tool that reads, a change none.
     """
     asked = _stems(request.request.partition(": ")[0])  # a text to write says nothing about a tool
-    names = {tool.name: _stems(tool.name.replace("_", " ")) for tool in request.tools}
-    words = {tool.name: names[tool.name] | _stems(f"{tool.description} {_described(tool)}") for tool in request.tools}
+    names = {tool.name: _stems(tool.name.replace("_", " ")) - _LITERAL for tool in request.tools}
+    texts = {
+        tool.name: f"{tool.name.replace('_', ' ')} {tool.description} {_described(tool)}" for tool in request.tools
+    }
+    words = {name: _stems(text) for name, text in texts.items()}
     scores = dict.fromkeys(words, 0.0)
     for stems in (words, names):
         often = Counter(stem for each in stems.values() for stem in each)
@@ -171,15 +177,22 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
     for tool in request.tools:
         kinds = {_ENDINGS.sub("", kind) for kind in tool.controls}
         acts = 0 if not kinds or not asked & seen else 1 if kinds & asked else -1
-        scores[tool.name] *= 1 + acts / 2 - len(names[tool.name] - asked - seen) / 8
+        made = {_ENDINGS.sub("", thing) for thing in makes(tool.name)}
+        strange = len(names[tool.name] - asked - seen) + 3 * len(made - asked)
+        scores[tool.name] += bool(asked & _stems(tool.name.partition("_")[0]) & _LITERAL)
+        scores[tool.name] *= 1 + acts / 2 - min(strange, 6) / 8
     ranked = sorted(request.tools, key=lambda tool: (-scores[tool.name], tool.name))
-    reads = [tool for tool in ranked if tool.effect is Effect.READ]
     if asks_question(request):
-        return reads[:1]
-    best = max(scores.values(), default=0.0)
-    if best:
-        return [tool for tool in ranked if scores[tool.name] >= best * 2 / 3][:_MOST_EXAMPLES]
-    return [*reads[:1], *[tool for tool in ranked if tool.effect is not Effect.READ][:1]]
+        return [tool for tool in ranked if tool.effect is Effect.READ][:1]
+    ranked = [tool for tool in ranked if tool.effect is not Effect.READ] if asks_change(request) else ranked
+    best = max((scores[tool.name] for tool in ranked), default=0.0)
+    return [tool for tool in ranked if 0 < best * 2 / 3 <= scores[tool.name]][:_MOST_EXAMPLES]
+
+
+def _two_tools(request: ModelRequest) -> list[ToolInfo]:
+    """Return a tool that reads and one that changes something."""
+    reads = [tool for tool in request.tools if tool.effect is Effect.READ]
+    return [*reads[:1], *[tool for tool in request.tools if tool not in reads][:1]]
 
 
 def _first(request: ModelRequest) -> Observation:

@@ -92,7 +92,7 @@ def _of_sheet(sheet: Any, number: int, is_grid: bool) -> Iterator[Control]:  # n
 
 
 def _content(sheet: Worksheet, cells: CellRange) -> dict[str, JsonValue]:
-    """Count the rows below a header, and read the first ones by address."""
+    """Count the rows below a header, and read some by address."""
     known = sheet._cells  # does not make cells
     last_row = min(cells.max_row, cells.min_row + _FIRST_ROWS)
     last_column = min(cells.max_col, cells.min_col + _FIRST_COLUMNS - 1)
