@@ -29,7 +29,7 @@ from callboard.terminal import (
     USAGE,
     Attendance,
     Commands,
-    Stage,
+    TaskSession,
     attendance,
     examine,
     existing_path,
@@ -311,9 +311,9 @@ def _who(*, yes: bool, no_input: bool, as_json: bool) -> Attendance:
     return attendance(yes=yes, no_input=no_input, as_json=as_json)
 
 
-def _stage(console: Console, who: Attendance, *, log: bool) -> Stage:
+def _stage(console: Console, who: Attendance, *, log: bool) -> TaskSession:
     live = console.is_terminal and not (console.is_dumb_terminal or console.quiet or log)
-    return Stage(console, live, who)
+    return TaskSession(console, live, who)
 
 
 def _changes(who: Attendance, log_file: Path | None, journal: Path | None, *, log: bool) -> dict[str, Any]:

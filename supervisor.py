@@ -25,7 +25,7 @@ from callboard.actors.commands import (
     McpSurface,
     Policy,
     Secrets,
-    ServerLife,
+    ServerLifecycle,
     TargetLookup,
     Toolbox,
     open_sessions,
@@ -157,7 +157,7 @@ class Supervisor:
         self._toolbox = Toolbox(servers, self._sessions, self._lanes, kinds=self._agents)
         file = None if settings.journal.path is None else settings.path(settings.journal.path)
         seconds = settings.limits.command_seconds
-        self._life = ServerLife(servers, self._lanes, self._loop, file, self._clock.elapsed)
+        self._life = ServerLifecycle(servers, self._lanes, self._loop, file, self._clock.elapsed)
         undo.callback(self._lanes.close, STOP_SECONDS)
         self._life.open(seconds)
         undo.callback(self._life.close, STOP_SECONDS)

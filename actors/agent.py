@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from callboard.actors.journal import Journal
     from callboard.actors.processing import AgentSpec, Pipeline
     from callboard.actors.runtime import EventStream, Jobs, Lease, Leases, Scheduler
-    from callboard.actors.states import AgentState, AgentStateManager, Move, Said
+    from callboard.actors.states import AgentState, AgentStateManager, Move, RunMessage
     from callboard.config import Limits
 
 
@@ -122,7 +122,7 @@ class Continue:
 
     assign: Assign
     """The assignment, under its new lease."""
-    history: tuple[Said, ...]
+    history: tuple[RunMessage, ...]
     """All earlier rows of this address, the assignment included."""
 
 
@@ -212,7 +212,7 @@ class Agent(ScheduledActor):
             self._tell(
                 EventName.RUN_RECOVERED, step=run.steps + 1, steps=run.steps, broken_off=run.unfinished is not None
             )
-            last = last_word(message.history)
+            last = last_ending(message.history)
             if last is not None and (run.over or run.waiting):
                 self._context.post(renewed(last, run))
         self._go()
@@ -511,7 +511,7 @@ def _failed(result: Message) -> bool:
     return isinstance(result, StepFailed) or (isinstance(result, Captured) and result.observation is None)
 
 
-def last_word(history: Sequence[Said]) -> ToRoot | None:
+def last_ending(history: Sequence[RunMessage]) -> ToRoot | None:
     """Return the last message to the root, which may be unsent."""
     results = (row.message for row in reversed(history) if row.job)
     return next((message for message in results if isinstance(message, ToRoot)), None)

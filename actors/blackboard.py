@@ -82,7 +82,7 @@ class _Page:
 
 
 @dataclass(frozen=True)
-class Kept:
+class RowsKept:
     """Rows that are safe in the journal."""
 
     rows: Sequence[Row]
@@ -134,7 +134,7 @@ class Blackboard(ScheduledActor):
         self._ended: dict[str, None] = {}  # the conversations that are over, in the order of their ends
         self._sessions: dict[str, str] = {}
 
-    def on_receive(self, message: Kept | Filled | Read | ReadShared) -> None:
+    def on_receive(self, message: RowsKept | Filled | Read | ReadShared) -> None:
         """Handle one message; every error becomes an `AgentCrashedError`.
 
         Otherwise Pykka would answer a `SystemExit` by stopping every actor of the process.
@@ -145,10 +145,10 @@ class Blackboard(ScheduledActor):
             where = "blackboard"
             raise AgentCrashedError(where) from error
 
-    def receive(self, message: Kept | Filled | Read | ReadShared) -> None:
+    def receive(self, message: RowsKept | Filled | Read | ReadShared) -> None:
         """Add rows, or read a page."""
         match message:
-            case Kept():
+            case RowsKept():
                 self._take(message.rows)
             case Filled():
                 message.then()

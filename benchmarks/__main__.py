@@ -85,7 +85,7 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=["job", *FIGURES], default=["job", *FIGURES], metavar="PART")
     parser.add_argument("--tasks", nargs="+", type=int, metavar="N", help="tasks at once; default: 1 10 100 1000")
     parser.add_argument("--rounds", type=int, help="rounds of the job, by default 5; at most 3 for the other parts")
-    parser.add_argument("--seconds", type=float, default=12.0, help="not repeated in the job after this time")
+    parser.add_argument("--seconds", type=float, default=12.0, help="job: no repetition after this time")
     parser.add_argument("--quick", action="store_true", help="measure a little of everything, once")
     parser.add_argument("--peers", nargs="*", choices=list(PEERS), default=list(PEERS), metavar="PEER")
     parser.add_argument("--no-peers", dest="peers", action="store_const", const=[])

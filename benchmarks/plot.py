@@ -87,7 +87,7 @@ def _frame(scale: Scale, heading: str) -> Iterator[str]:
     yield f'<text x="{middle}" y="{BOTTOM + 46}" text-anchor="middle">tasks at once</text>'
     yield (
         f'<text transform="translate(20 {(TOP + BOTTOM) / 2}) rotate(-90)" text-anchor="middle">'
-        "milliseconds a task (lower is better)</text>"
+        "milliseconds per task (lower is better)</text>"
     )
 
 

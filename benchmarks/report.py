@@ -173,7 +173,7 @@ def plotted(answers: Answers) -> str:
         series.append(Series(title, kind, {size: point for size, point in points.items() if point is not None}))
     if not any(line.points for line in series):
         return ""
-    return drawn(series, "One task: 5 decisions, 3 actions, nothing else takes time")
+    return drawn(series, "One task: 5 decisions, 3 actions; models and tools take no time")
 
 
 def _spread(values: Spread | None) -> str:

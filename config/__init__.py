@@ -5,17 +5,17 @@ from callboard.config._in_force import in_force, settings_in_force
 from callboard.config._keys import keys_of, output_redactor
 from callboard.config._kinds import check_kind, check_kinds
 from callboard.config._limits import Budget, BudgetSettings, Limits
-from callboard.config._logging import EventLog, Said, log_line
+from callboard.config._logging import EventLog, LabelledEvent, log_line
 from callboard.config._observe import ObserveSettings
-from callboard.config._options import fitting_options, parameters_of
 from callboard.config._patterns import EXPRESSION, fits
+from callboard.config._plugin_options import fitting_options, parameters_of
 from callboard.config._plugins import PluginGroup, described, find_plugin, import_plugin, make_plugin, told_plugin
 from callboard.config._policy import PolicyRule, PolicySettings, Verdict
 from callboard.config._private import make_private, open_private
 from callboard.config._prompts import load_prompts
 from callboard.config._providers import COMPATIBLE, Provider
 from callboard.config._redactor import REFERENCE, Redactor
-from callboard.config._secrets import MASK, in_url, like_a_key, masked
+from callboard.config._secrets_in_urls import MASK, in_url, like_a_key, masked
 from callboard.config._sections import (
     Android,
     BlackboardSettings,
@@ -51,6 +51,7 @@ __all__ = [
     "EventSettings",
     "HostLog",
     "JournalSettings",
+    "LabelledEvent",
     "Limits",
     "LogSettings",
     "McpServer",
@@ -63,7 +64,6 @@ __all__ = [
     "Prompts",
     "Provider",
     "Redactor",
-    "Said",
     "Settings",
     "ShellSettings",
     "SupervisionSettings",

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from callboard.config._keys import output_redactor
 from callboard.config._limits import BudgetSettings, Limits
 from callboard.config._policy import PolicySettings
-from callboard.config._secrets import MASK
+from callboard.config._secrets_in_urls import MASK
 from callboard.config._sections import JournalSettings, SystemSettings
 from callboard.config._settings import Settings
 from callboard.messages import SettingsError

@@ -11,7 +11,7 @@ from pydantic import BaseModel, SecretStr
 
 from callboard.config._providers import Provider
 from callboard.config._redactor import SHORTEST, Redactor
-from callboard.config._secrets import MASK, like_a_key, secrets_in_arguments, secrets_in_url, with_bare
+from callboard.config._secrets_in_urls import MASK, like_a_key, secrets_in_arguments, secrets_in_url, with_bare
 from callboard.config._sections import McpServer
 
 if TYPE_CHECKING:

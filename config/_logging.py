@@ -23,7 +23,7 @@ from pydantic_core import to_json
 from callboard.config._host_log import HOST, SILENT
 from callboard.config._keys import output_redactor
 from callboard.config._log_file import LogFile
-from callboard.config._writer import AT_ONCE, Writer
+from callboard.config._log_writer import AT_ONCE, LogWriter
 from callboard.messages import Event, EventName, Fact, phases_of, visible
 
 if TYPE_CHECKING:
@@ -92,22 +92,22 @@ class EventLog:
         self._written = {name for name, level in _LEVELS.items() if level >= _NUMBERS[log.level]}
         self._phases = EventName.PHASE_ENDED in self._written
         self._labels: dict[str, dict[str, JsonValue]] = {}
-        self._writers: list[Writer[Said, Any]] = []
-        self._host: Writer[Said, logging.LogRecord] | None = None
+        self._writers: list[LogWriter[LabelledEvent, Any]] = []
+        self._host: LogWriter[LabelledEvent, logging.LogRecord] | None = None
         self._starting = threading.Lock()
         self._closed = False
         out = stream if stream is not None else sys.stderr
         if how != "off" and out is not None:  # a program without a console has no standard error stream
             pretty = how == "pretty" or (how == "auto" and out.isatty())
             line = log_line(self._redactor, pretty=pretty, colors=out.isatty())
-            self._writers.append(Writer("callboard-log-stream", _Stream(out), line, own=False))
+            self._writers.append(LogWriter("callboard-log-stream", _Stream(out), line, own=False))
         if log.file is not None:
             file = LogFile(settings.path(log.file), log.max_bytes, log.backups)
             rendered = _renderer(to_json, self._redactor)
-            self._writers.append(Writer("callboard-log-file", file, rendered, own=True, at_once=AT_ONCE))
+            self._writers.append(LogWriter("callboard-log-file", file, rendered, own=True, at_once=AT_ONCE))
 
-    def _record(self, said: Said) -> logging.LogRecord:
-        event, fields = said.event, self._record_fields(said)
+    def _record(self, entry: LabelledEvent) -> logging.LogRecord:
+        event, fields = entry.event, self._record_fields(entry)
         name, level = fields.pop("event"), fields.pop("level")
         record = HOST.makeRecord(HOST.name, _NUMBERS[level], "", 0, name, (), None)
         record.created, record.msecs = event.at, event.at % 1 * 1000
@@ -136,23 +136,23 @@ class EventLog:
         phases = phases_of(event) if "phases" in data and (heard or self._phases) else ()
         for each in (*phases, event):
             if heard or each.name in self._written:
-                said = Said(each, labels)
+                entry = LabelledEvent(each, labels)
                 if each.name in self._written:
                     for writer in self._writers:
-                        writer.put(said)
+                        writer.put(entry)
                 if heard:
-                    self._tell_host(said)
+                    self._tell_host(entry)
         if name is EventName.TASK_ENDED:
             self._labels.pop(task_id, None)
 
-    def _tell_host(self, said: Said) -> None:
+    def _tell_host(self, entry: LabelledEvent) -> None:
         """Queue an event for handlers of the host program that take it."""
-        if self._closed or not _is_heard(_LEVELS[said.event.name]):
+        if self._closed or not _is_heard(_LEVELS[entry.event.name]):
             return
         with self._starting:
             if self._host is None:
-                self._host = Writer("callboard-log-host", _Handlers(), self._record, own=False)
-        self._host.put(said)
+                self._host = LogWriter("callboard-log-host", _Handlers(), self._record, own=False)
+        self._host.put(entry)
 
     def close(self, timeout: float = 5.0) -> bool:
         """Write the queued events, end the threads and close the file.
@@ -175,7 +175,9 @@ class EventLog:
         return all(ended)
 
 
-def log_line(redactor: Redactor | None = None, *, pretty: bool = False, colors: bool = False) -> Callable[[Said], str]:
+def log_line(
+    redactor: Redactor | None = None, *, pretty: bool = False, colors: bool = False
+) -> Callable[[LabelledEvent], str]:
     """Make a function that renders an event as a line.
 
     The line is JSON, or text for people. Text is rendered by structlog's renderer, without its loggers: an event is not
@@ -188,7 +190,7 @@ def log_line(redactor: Redactor | None = None, *, pretty: bool = False, colors: 
     return _renderer(lambda fields: f"{console(None, '', _tame(fields))}\n", redactor)
 
 
-class Said(msgspec.Struct, frozen=True):
+class LabelledEvent(msgspec.Struct, frozen=True):
     """An event, and the labels of its task."""
 
     event: Event | Fact
@@ -262,19 +264,21 @@ _NAMED = frozenset({"timestamp", "schema", "seq", *_OPTIONAL, "event", "level"})
 """The fixed fields of a line; data of the same name is prefixed with `data_`."""
 
 
-def _renderer(render: Callable[[dict[str, Any]], _Line], redactor: Redactor | None) -> Callable[[Said], _Line]:
+def _renderer(render: Callable[[dict[str, Any]], _Line], redactor: Redactor | None) -> Callable[[LabelledEvent], _Line]:
     """Make a function that redacts and renders an event's line."""
     return functools.partial(_rendered, render, redactor.redact if redactor else None)
 
 
 def _rendered(
-    render: Callable[[dict[str, Any]], _Line], redact: Callable[[dict[str, Any]], dict[str, Any]] | None, said: Said
+    render: Callable[[dict[str, Any]], _Line],
+    redact: Callable[[dict[str, Any]], dict[str, Any]] | None,
+    entry: LabelledEvent,
 ) -> _Line:
     """Render the line of an event.
 
     It has the fields that apply, the event's data, name and level.
     """
-    event, data = said.event, said.event.data
+    event, data = entry.event, entry.event.data
     seconds, milliseconds = divmod(int(event.at * 1000), 1000)
     fields: dict[str, Any] = {
         "timestamp": f"{_second(seconds)}.{milliseconds:03}+00:00",
@@ -283,8 +287,8 @@ def _rendered(
     }
     if event.task_id:
         fields["task"] = event.task_id
-    if said.labels:
-        fields["labels"] = said.labels
+    if entry.labels:
+        fields["labels"] = entry.labels
     if event.run_id and not event.run_id.endswith("/0"):
         fields["subtask"] = event.run_id
     if event.agent:

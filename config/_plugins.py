@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from callboard.config._keys import output_redactor
-from callboard.config._options import fitting_options
+from callboard.config._plugin_options import fitting_options
 from callboard.messages import SettingsError, reason_of
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from pydantic import Field, SecretStr, field_serializer, model_validator
 
-from callboard.config._options import Options
-from callboard.config._secrets import in_url, masked
+from callboard.config._plugin_options import Options
+from callboard.config._secrets_in_urls import in_url, masked
 from callboard.config._section import Section, Span
 
 if TYPE_CHECKING:

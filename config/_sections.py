@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, SecretStr, field_serializer, model_validator
 
-from callboard.config._options import Options
-from callboard.config._secrets import in_arguments, in_url, masked
+from callboard.config._plugin_options import Options
+from callboard.config._secrets_in_urls import in_arguments, in_url, masked
 from callboard.config._section import Section, Span
 from callboard.messages import AgentKind, Effect, Hazard, KindName
 

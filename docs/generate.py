@@ -15,6 +15,7 @@ import itertools
 import json
 import re
 import sys
+import tempfile
 import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
@@ -26,11 +27,12 @@ from pydantic_core import PydanticUndefined
 import callboard.supervisor  # noqa: F401 - the agents register themselves with their machines
 from callboard.actors.commands import Toolbox
 from callboard.actors.models import ModelRequest
+from callboard.actors.models.prompt._answer_schema import answer_schema
 from callboard.actors.models.prompt._prompt import prompt_of
-from callboard.actors.models.prompt._schema import answer_schema
 from callboard.actors.observe._metrics import COUNTERS, GAUGES, HISTOGRAMS
 from callboard.actors.processing import MACHINES
 from callboard.actors.runtime import Lanes
+from callboard.actors.servers import DocumentServer
 from callboard.actors.states import By, mermaid
 from callboard.config import Prompts, Settings, load_prompts
 from callboard.config._logging import LEVELS
@@ -363,6 +365,23 @@ def metrics() -> str:
     return table(["name", "kind", "labels", "meaning"], rows)
 
 
+def document_tools(root: str) -> str:
+    """Write the table of one application's tools, as models see them."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = [entry for entry in DocumentServer(Path(folder)).tools() if root in entry.roots and entry.offered]
+    hidden = {"document", "control_id", "control_name"}
+    rows = [
+        [
+            f"`{entry.name}`",
+            first_line(entry.tool.description),
+            ", ".join(f"`{name}`" for name in entry.tool.parameters["properties"] if name not in hidden),
+            ", ".join(sorted(hazard.value for hazard in entry.hazards)),
+        ]
+        for entry in found
+    ]
+    return table(["tool", "purpose", "arguments", "hazards of each call"], rows)
+
+
 PARTS: dict[str, Callable[[], str]] = {
     **{f"machine.{kind.value}": functools.partial(machine, kind) for kind in AgentKind},
     "events": events,
@@ -371,6 +390,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "metrics": metrics,
     "prompt": prompt,
     "answer_schema": schema_of_an_answer,
+    "tools.word": functools.partial(document_tools, "word"),
 }
 """Functions that write the parts, by the name in the marker."""
 

@@ -92,7 +92,6 @@ from callboard.messages._handoff import (
     TaskForgotten,
     subtask_ended,
 )
-from callboard.messages._journal import Answered, Decided, Foreseen, InForce, Intent, Noted, Probe, Recovered
 from callboard.messages._maker import maker
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._person import (
@@ -118,6 +117,7 @@ from callboard.messages._step import (
     StepRecord,
     paired,
 )
+from callboard.messages._step_records import Answered, Decided, Foreseen, InForce, Intent, Noted, Probe, Recovered
 from callboard.messages._target import Box, Control, ControlRef, Look, LookBudget, Observation, Target, TargetKind
 from callboard.messages._task import AnySecret, PlanStep, Secret, SubtaskResult, Task, TaskResult, new_task_id
 from callboard.messages._texts import SHALLOW, as_json, check_depth, each_text, encodable, reason_of, visible

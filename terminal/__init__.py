@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from callboard.terminal._board import Board
+from callboard.terminal._board import TaskDisplay
 from callboard.terminal._commands import (
     EXIT_CODES,
     INTERRUPTED,
@@ -19,11 +19,11 @@ from callboard.terminal._journals import SETTINGS_FILE, list_tasks, print_log, r
 from callboard.terminal._people import Attendance, attendance
 from callboard.terminal._place import keep_inside, prepare, started
 from callboard.terminal._results import print_head, print_result, print_verdicts, replay_task
-from callboard.terminal._run import Stage, play, resume_tasks
 from callboard.terminal._show import show_task
 from callboard.terminal._takeover import take_over, with_resume_hint
+from callboard.terminal._task_session import TaskSession, play, resume_tasks
 from callboard.terminal._text import terminal
-from callboard.terminal._tools import list_tools
+from callboard.terminal._tool_list import list_tools
 
 __all__ = [
     "EXIT_CODES",
@@ -31,9 +31,9 @@ __all__ = [
     "SETTINGS_FILE",
     "USAGE",
     "Attendance",
-    "Board",
     "Commands",
-    "Stage",
+    "TaskDisplay",
+    "TaskSession",
     "attendance",
     "examine",
     "existing_path",

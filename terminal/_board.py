@@ -19,7 +19,7 @@ _SHOWN_LINES = 3
 
 
 @dataclass(frozen=True)
-class Row:
+class AgentRow:
     """One agent's work as the display shows it."""
 
     agent: str
@@ -32,7 +32,7 @@ class Row:
 
 
 @dataclass
-class Board:
+class TaskDisplay:
     """The display of a task, made from its events alone.
 
     It has a row for each piece of work, and the last lines.
@@ -40,7 +40,7 @@ class Board:
 
     task_id: str
     request: str
-    rows: dict[str, Row] = field(default_factory=dict)
+    rows: dict[str, AgentRow] = field(default_factory=dict)
     lines: list[Text] = field(default_factory=list)
     started: float | None = None
     last: float = 0.0
@@ -57,7 +57,7 @@ class Board:
         self.last = event.at
         if event.agent:
             run_id = event.run_id or f"{self.task_id}/0"
-            row = self.rows.get(run_id) or Row(event.agent, self.request, event.at)
+            row = self.rows.get(run_id) or AgentRow(event.agent, self.request, event.at)
             self.rows[run_id] = _advanced(row, event)
         description = _told(event)
         if not description:
@@ -95,7 +95,7 @@ class Board:
         return Group(self.table(now), *self.lines)
 
 
-def _advanced(row: Row, event: Event) -> Row:
+def _advanced(row: AgentRow, event: Event) -> AgentRow:
     data = event.data
     match event.name:
         case EventName.ROUND_STARTED | EventName.SUBTASK_ASSIGNED:

@@ -22,7 +22,7 @@ from callboard.config import Settings, described, load_prompts
 from callboard.messages import AgentKind, JournalError, SettingsError
 from callboard.terminal._journals import print_json
 from callboard.terminal._text import BAD, GOOD, plain, print_hanging
-from callboard.terminal._tools import mcp_offers
+from callboard.terminal._tool_list import mcp_offers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from callboard.actors.journal import JournalReader
-from callboard.config import Said, Settings, log_line
+from callboard.config import LabelledEvent, Settings, log_line
 from callboard.messages import EventName, JournalError, Outcome, Task
 from callboard.terminal._commands import fail, model_words, warn
 from callboard.terminal._text import BAD, GOOD, plain, short
@@ -189,7 +189,7 @@ def print_log(task_id: str, path: Path | None, *, follow: bool, as_json: bool) -
         last, over, left = 0, False, not follow
         while not over:
             for event in reader.events(task_id, last):
-                typer.echo(line(Said(event, dict(task.labels))), nl=False)
+                typer.echo(line(LabelledEvent(event, dict(task.labels))), nl=False)
                 last, over = event.seq, event.name is EventName.TASK_ENDED
             if left or over:
                 break

@@ -88,7 +88,7 @@ def attendance(*, yes: bool, no_input: bool, as_json: bool) -> Attendance:
     return Attendance(yes=yes, absent="" if sys.stdin.isatty() else "no terminal")
 
 
-class Keyboard:
+class LineReader:
     """Reads lines on a thread of its own.
 
     Ctrl-C, deadlines and answers from elsewhere are handled meanwhile.
@@ -134,7 +134,7 @@ _AT_TERMINAL = "the terminal"
 _DAY = 86_400
 
 
-class People:
+class TerminalPeople:
     """Shows the requests of tasks to a person, and submits answers.
 
     Requests are shown one at a time.
@@ -148,7 +148,7 @@ class People:
         self._pictures: dict[str, str] = {}
         self._shown = ""
         self._texts: list[str] = []
-        self._keyboard: Keyboard | None = None
+        self._keyboard: LineReader | None = None
 
     @property
     def asking(self) -> bool:
@@ -195,7 +195,7 @@ class People:
             if limit := until(ask):
                 self._console.print(Text(limit, style="dim"))
             if self._keyboard is None:
-                self._keyboard = Keyboard()
+                self._keyboard = LineReader()
             self._keyboard.drop()
             self._prompt(ask)
         line = self._keyboard.line() if self._keyboard is not None else None

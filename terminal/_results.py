@@ -14,7 +14,7 @@ from rich.text import Text
 
 from callboard.actors.journal import JournalReader
 from callboard.actors.processing import named_agents
-from callboard.actors.replay import Recording, replay
+from callboard.actors.replay import RecordedTask, replay
 from callboard.config import Settings
 from callboard.terminal._journals import find_task, journal_at, print_json, settings_at
 from callboard.terminal._text import BAD, GOOD, cut, plain, short
@@ -96,7 +96,7 @@ def replay_task(console: Console, task_id: str, path: Path | None, settings: Pat
     """
     journal = journal_at(path)
     with JournalReader.open(journal) as reader:
-        recording = Recording.load(journal, find_task(reader, task_id))
+        recording = RecordedTask.load(journal, find_task(reader, task_id))
     if settings is not None:
         loaded = Settings.load(settings_at(settings))
         done = replay(recording, loaded, agents=named_agents(loaded))

@@ -30,10 +30,10 @@ from callboard.messages import (
     paired,
 )
 from callboard.terminal._commands import fail
-from callboard.terminal._history import history_of
 from callboard.terminal._journals import ending, find_task, holder_told, journal_at, moment, print_json
 from callboard.terminal._people import asked
 from callboard.terminal._results import print_result
+from callboard.terminal._task_history import history_of
 from callboard.terminal._text import BAD, GOOD, cut, plain
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.states import Unfinished
     from callboard.messages import Action, Cause, CommandResult, Message, StepRecord
-    from callboard.terminal._history import Entry, History, Reply
+    from callboard.terminal._task_history import Entry, Reply, TaskHistory
 
 
 _SHOWN = 300
@@ -79,7 +79,7 @@ def show_task(console: Console, task_id: str, path: Path | None, *, as_json: boo
         _print_history(console, history, held)
 
 
-def _print_history(console: Console, history: History, held: str) -> None:
+def _print_history(console: Console, history: TaskHistory, held: str) -> None:
     task, result = history.task, history.result
     console.print(Text(plain(task.id), style="cyan"))
     console.print(Text(cut(plain(task.request)) or f"a plan of {len(task.plan)} steps", style="bold"))

@@ -12,9 +12,9 @@ from callboard.actors.servers import named_surfaces
 from callboard.config import Settings
 from callboard.messages import JournalInUseError, Question, agent_kind
 from callboard.terminal._commands import fail
-from callboard.terminal._history import History, history_of
 from callboard.terminal._journals import SETTINGS_SUFFIXES, journal_of, settings_at
 from callboard.terminal._people import asked
+from callboard.terminal._task_history import TaskHistory, history_of
 from callboard.terminal._text import plain
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ELSEWHERE = ": resume it where it was submitted"
 
 
-def take_over(path: Path | None, who: Attendance, changes: dict[str, Any]) -> tuple[Settings, tuple[History, ...]]:
+def take_over(path: Path | None, who: Attendance, changes: dict[str, Any]) -> tuple[Settings, tuple[TaskHistory, ...]]:
     """Read settings, and the unfinished tasks of their journal.
 
     Raises:
@@ -39,7 +39,7 @@ def take_over(path: Path | None, who: Attendance, changes: dict[str, Any]) -> tu
     file = settings_at(path)
     settings = Settings.load(file, **changes)
     journal = journal_of(settings, file)
-    found: list[History] = []
+    found: list[TaskHistory] = []
     if not journal.is_file() or journal.stat().st_size:  # an empty file has no tasks
         with JournalReader.open(journal) as reader:
             _check_free(reader)
@@ -50,7 +50,7 @@ def take_over(path: Path | None, who: Attendance, changes: dict[str, Any]) -> tu
     return settings, tuple(found)
 
 
-def _check_can_go_on(history: History, settings: Settings, who: Attendance) -> None:
+def _check_can_go_on(history: TaskHistory, settings: Settings, who: Attendance) -> None:
     """Refuse to resume tasks that would only fail here.
 
     This includes tasks that would end because no person is there to answer.

@@ -7,7 +7,7 @@ from callboard.actors.replay import Replay
 from callboard.actors.runtime import VirtualClock
 from callboard.testing._adb_device import AdbDevice
 from callboard.testing._faults import Faults, disk_full, kill_process
-from callboard.testing._memory import MemoryServer
+from callboard.testing._memory_server import MemoryServer
 from callboard.testing._replays import assert_replays
 from callboard.testing._stand import SurfaceCall, SurfaceCase
 from callboard.testing._suite import SurfaceSuite, surface_suite

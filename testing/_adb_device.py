@@ -11,7 +11,7 @@ import itertools
 import struct
 from typing import TYPE_CHECKING
 
-from callboard.testing._adb_services import Files, Shell, Stream
+from callboard.testing._adb_services import AdbStream, FileService, ShellService
 
 if TYPE_CHECKING:
     from callboard.testing._adb_services import Place, Run
@@ -83,15 +83,15 @@ class AdbDevice:
         finally:
             del self._links[link]
 
-    def service(self, name: str) -> Shell | Files | None:
+    def service(self, name: str) -> ShellService | FileService | None:
         """Return the service for a stream; None where the device has none."""
         kind, _, rest = name.partition(":")
         options = kind.split(",")
         if options[0] == "shell":
-            return Shell(self._run, rest, packets="v2" in options)
+            return ShellService(self._run, rest, packets="v2" in options)
         if kind == "exec":
-            return Shell(self._run, rest, packets=False)
-        return Files(self._place) if kind == "sync" else None
+            return ShellService(self._run, rest, packets=False)
+        return FileService(self._place) if kind == "sync" else None
 
 
 class _Link:
@@ -104,7 +104,7 @@ class _Link:
         self._writer = writer
         self._device = device
         self._banner = banner.encode()
-        self._streams: dict[int, Stream] = {}
+        self._streams: dict[int, AdbStream] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
         self._running: set[asyncio.Task[None]] = set()
         self._ids = itertools.count(1)
@@ -161,12 +161,12 @@ class _Link:
         def write(data: bytes) -> None:
             self.send(_WRITE, mine, theirs, data)
 
-        stream = self._streams[mine] = Stream(write, lambda: self.send(_OKAY, mine, theirs))
+        stream = self._streams[mine] = AdbStream(write, lambda: self.send(_OKAY, mine, theirs))
         self.send(_OKAY, mine, theirs)
         task = self._tasks[mine] = asyncio.ensure_future(self._serve(service, stream, mine, theirs))
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
-    async def _serve(self, service: Shell | Files, stream: Stream, mine: int, theirs: int) -> None:
+    async def _serve(self, service: ShellService | FileService, stream: AdbStream, mine: int, theirs: int) -> None:
         await service.serve(stream)
         self.send(_CLOSE, mine, theirs)

@@ -26,7 +26,7 @@ _LONGEST_PATH = 1024
 _PERMISSIONS = 0o777
 
 
-class Stream:
+class AdbStream:
     """One service that the other side has opened.
 
     Args:
@@ -65,7 +65,7 @@ class Stream:
             await self.taken.wait()
 
 
-class Shell:
+class ShellService:
     """A command of the device's shell.
 
     Args:
@@ -79,7 +79,7 @@ class Shell:
         self._command = command
         self._packets = packets
 
-    async def serve(self, stream: Stream) -> None:
+    async def serve(self, stream: AdbStream) -> None:
         """Run it to its end. Its input may come later, or never."""
         given = asyncio.StreamReader()
         feeding = asyncio.ensure_future(self._feed(stream, given))
@@ -95,7 +95,7 @@ class Shell:
             if data:
                 await stream.write(bytes([kind]) + len(data).to_bytes(4, "little") + data)
 
-    async def _feed(self, stream: Stream, given: asyncio.StreamReader) -> None:
+    async def _feed(self, stream: AdbStream, given: asyncio.StreamReader) -> None:
         while not self._packets:
             given.feed_data(await stream.part())
         while (head := await stream.read(5))[0] != _CLOSE_STDIN:
@@ -105,7 +105,7 @@ class Shell:
         given.feed_eof()
 
 
-class Files:
+class FileService:
     """The device's files.
 
     Args:
@@ -115,7 +115,7 @@ class Files:
     def __init__(self, place: Place) -> None:
         self._place = place
 
-    async def serve(self, stream: Stream) -> None:
+    async def serve(self, stream: AdbStream) -> None:
         """Answer requests until the last one."""
         while True:
             request, size = struct.unpack("<4sI", await stream.read(8))
@@ -164,7 +164,7 @@ class Files:
             return
         yield b"DONE" + bytes(4)
 
-    async def _send(self, stream: Stream, path: str, mode: str = "644") -> None:
+    async def _send(self, stream: AdbStream, path: str, mode: str = "644") -> None:
         """Receive a file.
 
         Read all its data, even if it can't be written.

@@ -25,7 +25,7 @@ _FROM, _TO = "decided", "command_result"
 """Between these rows the call runs. Elsewhere a crash before a row is the same as one after the row before it."""
 
 
-class Crashes:
+class CrashTrials:
     """One call, interrupted at every row of the journal.
 
     Each interruption is on a new surface.

@@ -19,7 +19,7 @@ _PROC = Path("/proc")
 _MARK = "SURFACE_SUITE_LEFT"
 
 
-class Left:
+class Leftovers:
     """Compares the state before and after a ``with`` block.
 
     Processes, open files and ports are compared only where /proc exists. Processes are found by a variable that they

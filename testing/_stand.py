@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from unittest import mock
 
-from callboard.actors.commands import ServerLife
+from callboard.actors.commands import ServerLifecycle
 from callboard.actors.models import FunctionModel
 from callboard.actors.runtime import EventLoop, Lanes
 from callboard.actors.servers import Server, observed
@@ -201,7 +201,7 @@ def closes_unopened(server: Server) -> bool:
     loop, lanes = EventLoop("callboard-suite"), Lanes()
     loop.start()
     try:
-        return not ServerLife([server], lanes, loop, None).close(SECONDS)
+        return not ServerLifecycle([server], lanes, loop, None).close(SECONDS)
     finally:
         lanes.close(SECONDS)
         loop.stop(SECONDS)

@@ -17,8 +17,8 @@ from callboard.messages import (
     ResultStatus,
     Secret,
 )
-from callboard.testing._crashes import Crashes
-from callboard.testing._left import Left
+from callboard.testing._crashes import CrashTrials
+from callboard.testing._left import Leftovers
 from callboard.testing._stand import SECONDS, SurfaceCall, SurfaceCase, closes_unopened, opened, supervised
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class SurfaceSuite:
         case = self.make(folder)
         slow, started, done = (_needs(getattr(case, name), name) for name in ("slow", "started", "done"))
         release = case.release or (lambda: None)
-        with Left(folder / "temporary") as left, supervised(case, slow, **given) as worker:
+        with Leftovers(folder / "temporary") as left, supervised(case, slow, **given) as worker:
             try:
                 handle = worker.submit()
                 _wait(lambda: started() or handle.done(), "`started` never reports that `slow` runs")
@@ -214,7 +214,7 @@ class SurfaceSuite:
         case = self.make(tmp_path)
         once = _needs(case.once, "once")
         _needs(case.done, "done")
-        crashes = Crashes(self.make, once, lambda each: _needs(each.done, "done")())
+        crashes = CrashTrials(self.make, once, lambda each: _needs(each.done, "done")())
         places = crashes.places(tmp_path / "whole")
         asked = sum(crashes.tried(tmp_path / f"{number}", each) for number, each in enumerate(places))
         print(f"{len(places)} crashes: a person had to be asked {asked} times")  # noqa: T201 - a test's report
@@ -286,7 +286,7 @@ class SurfaceSuite:
         This includes those that were started to look and to act. `close` is also called after an `open` that failed, so
         it must not need the things that `open` makes.
         """
-        with Left(tmp_path / "temporary") as left:
+        with Leftovers(tmp_path / "temporary") as left:
             case = self.make(tmp_path)
             with opened(case) as alone:
                 alone.look(alone.target(case.target))

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -476,3 +477,9 @@ def test_a_host_program_learns_at_most_twenty_names():
 def test_every_package_says_what_is_public():
     packages = [name for name, path in MODULES.items() if path.name == "__init__.py" and name != "callboard.actors"]
     assert [name for name in packages if not public_names(trees()[name])] == []
+
+
+def test_a_class_and_a_file_are_named_once():
+    files = Counter(path.name for path in MODULES.values() if path.stem not in {"__init__", "__main__"})
+    classes = Counter(node.name for tree in trees().values() for node in tree.body if isinstance(node, ast.ClassDef))
+    assert [name for name, times in (files + classes).items() if times > 1] == []

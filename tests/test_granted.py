@@ -7,7 +7,7 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from callboard import EventName, ModelAnswer, ScriptedModel, Settings, Task, tool
-from callboard.actors.commands import Place
+from callboard.actors.commands import SecretPlace
 from callboard.messages import Effect, Secret
 from callboard.testing import MemoryServer
 from support import FINISH, PATIENCE, call
@@ -152,8 +152,8 @@ def test_rules_see_what_the_tool_gets(start):
 
 def test_a_host_agents_call_has_no_target_that_could_be_granted():
     secret = Secret(value=SecretStr("x"), parameters=("*",), targets=("memo:*",))
-    assert not Place("open").granted(secret, "path")
-    assert Place("open").granted(secret.model_copy(update={"targets": ()}), "path")
+    assert not SecretPlace("open").granted(secret, "path")
+    assert SecretPlace("open").granted(secret.model_copy(update={"targets": ()}), "path")
 
 
 @pytest.mark.parametrize("wrong", [{"tool": "login", "value": PASSWORD}, {"valu": PASSWORD}, {"value": [PASSWORD]}])

@@ -39,7 +39,7 @@ SHORT = (
 )
 """Files whose docstrings and comments are checked."""
 
-PAGES = ("CHANGELOG.md", "CONTRIBUTING.md", "docs/*.md")
+PAGES = ("*.md", "docs/*.md")
 """Pages with plain prose."""
 
 

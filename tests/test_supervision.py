@@ -14,7 +14,7 @@ import pytest
 
 from callboard import EventName, FunctionModel, Outcome, Task, tool
 from callboard.actors.agent import Agent, Continue, JobReturned
-from callboard.actors.blackboard import Blackboard, Kept
+from callboard.actors.blackboard import Blackboard, RowsKept
 from callboard.actors.journal import JournalFile
 from callboard.actors.runtime import committing
 from callboard.actors.states import Run
@@ -511,7 +511,7 @@ def crash_blackboard(supervisor):
     """Let the blackboard that was started last die, and wait until another one has taken its place."""
     rebuilt = threading.Event()
     end = supervisor.subscribe(lambda event: event.name is EventName.BLACKBOARD_REBUILT and rebuilt.set())
-    pykka.ActorRegistry.get_by_class(Blackboard)[-1].tell(Kept(["no row at all"]))
+    pykka.ActorRegistry.get_by_class(Blackboard)[-1].tell(RowsKept(["no row at all"]))
     assert rebuilt.wait(PATIENCE)
     end()
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Generator, Iterator
 
     from callboard.actors.client._submission import Submission
-    from callboard.actors.runtime import Feed
+    from callboard.actors.runtime import EventFeed
 
 
 class TaskHandle:
@@ -90,7 +90,7 @@ class TaskHandle:
         finally:
             self._stream.drop(feed)
 
-    def _feed(self) -> Feed:
+    def _feed(self) -> EventFeed:
         """Open a feed that ends with the task.
 
         It does so even if the task's last event is no longer kept.

@@ -1,18 +1,24 @@
 """Level 3, tools: calls, their policy, the dispatcher, the MCP client."""
 
 from callboard.actors.commands._approved import IDENTITY, Approved
+from callboard.actors.commands._bound_tools import BoundTool, ToolFailure
 from callboard.actors.commands._canonical import text_of
 from callboard.actors.commands._dispatcher import Dispatcher, stopped
-from callboard.actors.commands._doors import doors
-from callboard.actors.commands._life import ServerLife
 from callboard.actors.commands._lookup import TargetLookup
 from callboard.actors.commands._mcp_client import McpSession, RemoteTool, open_sessions
 from callboard.actors.commands._mcp_program import program_needed
 from callboard.actors.commands._mcp_surface import McpSurface
-from callboard.actors.commands._policy import Asked, Facts, Policy, Ruling, matches
-from callboard.actors.commands._secrets import Place, SecretRefusedError, Secrets, UnknownSecretError, secrets_named
+from callboard.actors.commands._opening_tools import opening_tools
+from callboard.actors.commands._rulings import Asked, Facts, Policy, Ruling, matches
+from callboard.actors.commands._secrets import (
+    SecretPlace,
+    SecretRefusedError,
+    Secrets,
+    UnknownSecretError,
+    secrets_named,
+)
+from callboard.actors.commands._server_lifecycle import ServerLifecycle
 from callboard.actors.commands._toolbox import Toolbox, Tools, actions_of, find_target
-from callboard.actors.commands._tools import BoundTool, ToolFailure
 
 __all__ = [
     "IDENTITY",
@@ -23,23 +29,23 @@ __all__ = [
     "Facts",
     "McpSession",
     "McpSurface",
-    "Place",
     "Policy",
     "RemoteTool",
     "Ruling",
+    "SecretPlace",
     "SecretRefusedError",
     "Secrets",
-    "ServerLife",
+    "ServerLifecycle",
     "TargetLookup",
     "ToolFailure",
     "Toolbox",
     "Tools",
     "UnknownSecretError",
     "actions_of",
-    "doors",
     "find_target",
     "matches",
     "open_sessions",
+    "opening_tools",
     "program_needed",
     "secrets_named",
     "stopped",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 
+from callboard.actors.commands._bound_tools import ToolFailure
 from callboard.actors.commands._mcp_connection import ConnectionLostError
 from callboard.actors.commands._secrets import Secrets, UnknownSecretError
-from callboard.actors.commands._tools import ToolFailure
 from callboard.actors.runtime import EffectGuard
 from callboard.actors.servers import InDoubtError, ToolError
 from callboard.messages import (

@@ -9,20 +9,20 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.commands._canonical import by_schema
-from callboard.actors.commands._mcp_calls import RunningCalls
-from callboard.actors.commands._mcp_connection import About, ConnectionLostError, McpConnection, Tell
-from callboard.actors.commands._mcp_content import answer_of
-from callboard.actors.commands._mcp_program import program_needed
-from callboard.actors.commands._policy import Facts
-from callboard.actors.commands._secrets import Place
-from callboard.actors.commands._tools import (
+from callboard.actors.commands._bound_tools import (
     BoundTool,
     ToolFailure,
     declared_secret,
     effect_of,
     schema_problem,
 )
+from callboard.actors.commands._canonical import by_schema
+from callboard.actors.commands._mcp_calls import RunningCalls
+from callboard.actors.commands._mcp_connection import About, ConnectionLostError, McpConnection, Tell
+from callboard.actors.commands._mcp_content import answer_of
+from callboard.actors.commands._mcp_program import program_needed
+from callboard.actors.commands._rulings import Facts
+from callboard.actors.commands._secrets import SecretPlace
 from callboard.actors.commands._unmatched import nearest
 from callboard.actors.models import ToolInfo
 from callboard.actors.runtime import current_call
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from mcp_types import Tool
     from pydantic import JsonValue
 
-    from callboard.actors.commands._mcp_content import Answer
-    from callboard.actors.commands._policy import Asked
+    from callboard.actors.commands._mcp_content import ToolAnswer
+    from callboard.actors.commands._rulings import Asked
     from callboard.actors.runtime import EffectGuard
     from callboard.config import McpServer, Settings
 
@@ -167,7 +167,7 @@ class McpSession:
             guard.pictures += answer.pictures
         return answer.value
 
-    def _compare(self, call: object, answer: Answer) -> None:
+    def _compare(self, call: object, answer: ToolAnswer) -> None:
         """Count an answer that differs from the same call's last one.
 
         The server's state has then changed.
@@ -337,7 +337,7 @@ class RemoteTool(BoundTool):
             effect=given.effect or effect_of(tool.annotations, trusted=session.trusted),
         )
         declared = declared_secret(tool.input_schema) if session.trusted else frozenset[str]()
-        self.place = Place(self.info.name, declared)
+        self.place = SecretPlace(self.info.name, declared)
 
     def same_facts(self, asked: Asked) -> Facts | None:
         """Return its hazards, unless the rules look at arguments."""

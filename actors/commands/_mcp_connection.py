@@ -13,10 +13,10 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CONNECTION_CLOSED
 from pydantic import ValidationError
 
+from callboard.actors.commands._bound_tools import ToolFailure
+from callboard.actors.commands._mcp_errors import CUT_OFF, LISTING, TOO_LONG, foreign, unreadable, why
 from callboard.actors.commands._mcp_output import ProgramLog
-from callboard.actors.commands._mcp_transport import BoundedTransport, Program, not_sent, over_stdio
-from callboard.actors.commands._mcp_trouble import CUT_OFF, LISTING, TOO_LONG, foreign, unreadable, why
-from callboard.actors.commands._tools import ToolFailure
+from callboard.actors.commands._mcp_transport import BoundedTransport, McpProgram, not_sent, over_stdio
 from callboard.config import output_redactor
 from callboard.messages import EventName
 
@@ -225,7 +225,7 @@ class McpConnection:
         env = {name: secret.get_secret_value() for name, secret in server.env.items()}
         cwd = self._settings.path(server.cwd) if server.cwd is not None else None
         self._program = ProgramLog(self._said)
-        return over_stdio(Program(server.command or "", server.args, env, cwd), server.max_bytes, self._program)
+        return over_stdio(McpProgram(server.command or "", server.args, env, cwd), server.max_bytes, self._program)
 
     def _said(self, text: str, dropped: int) -> None:
         """Emit an event for a line of the program's standard error."""

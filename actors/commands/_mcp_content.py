@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mcp_types import AudioContent, CallToolResult, EmbeddedResource, ImageContent, ResourceLink, TextContent
 
-from callboard.actors.commands._tools import ToolFailure, value_of
+from callboard.actors.commands._bound_tools import ToolFailure, value_of
 from callboard.actors.pictures import PictureError, only_pixels
 from callboard.actors.runtime import MOST_PICTURE_BYTES, MOST_PICTURES, PNG
 
@@ -27,7 +27,7 @@ _SHORT = 300
 """The most characters of a URI, a name or a type in a description."""
 
 
-class Answer(NamedTuple):
+class ToolAnswer(NamedTuple):
     """A tool's answer."""
 
     value: JsonValue
@@ -35,7 +35,7 @@ class Answer(NamedTuple):
     """As PNG."""
 
 
-def answer_of(result: CallToolResult) -> Answer:
+def answer_of(result: CallToolResult) -> ToolAnswer:
     """Convert a result to JSON and pictures.
 
     All other content is replaced by a description with its type and size.
@@ -57,8 +57,8 @@ def answer_of(result: CallToolResult) -> Answer:
     if result.structured_content is not None:
         whole = _bounded({"structured": value, "content": [*named]} if named else value)
         written = json.dumps(whole)
-        return Answer(whole if len(written) <= MOST_STRUCTURED else _cut(written), tuple(pictures))
-    return Answer(_cut("\n".join((*texts, *named))) or None, tuple(pictures))
+        return ToolAnswer(whole if len(written) <= MOST_STRUCTURED else _cut(written), tuple(pictures))
+    return ToolAnswer(_cut("\n".join((*texts, *named))) or None, tuple(pictures))
 
 
 def _words(block: ContentBlock, pictures: list[bytes]) -> str:

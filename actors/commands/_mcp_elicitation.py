@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcp_types import ElicitRequestFormParams, ElicitResult
 
-from callboard.actors.commands._tools import schema_problem
+from callboard.actors.commands._bound_tools import schema_problem
 from callboard.config import like_a_key
 from callboard.messages import AskedQuestion, encodable
 

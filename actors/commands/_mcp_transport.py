@@ -39,7 +39,7 @@ _LONG = 64_000
 """The size in bytes from which a message is parsed on another thread."""
 
 
-class Program(NamedTuple):
+class McpProgram(NamedTuple):
     """A program that speaks MCP over its standard input and output."""
 
     command: str
@@ -53,7 +53,7 @@ class RefusedMessageError(Exception):
 
 
 @contextlib.asynccontextmanager
-async def over_stdio(program: Program, max_bytes: int, log: ProgramLog) -> AsyncGenerator[TransportStreams]:
+async def over_stdio(program: McpProgram, max_bytes: int, log: ProgramLog) -> AsyncGenerator[TransportStreams]:
     """Start a program and exchange messages with it, one per line.
 
     On exit, the program is ended together with its children. Output other than messages goes to `log`. A line of more

@@ -60,7 +60,7 @@ class SecretRefusedError(ToolError):
 
 
 @dataclass(frozen=True)
-class Place:
+class SecretPlace:
     """A tool and a target, for which secrets can be granted."""
 
     tool: str
@@ -149,7 +149,7 @@ class Secrets:
         return tuple(self._of(task_id))
 
     def granted(
-        self, task_id: str, places: Sequence[tuple[Place, Iterable[str]]]
+        self, task_id: str, places: Sequence[tuple[SecretPlace, Iterable[str]]]
     ) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """List the secrets granted to some calls.
 
@@ -166,7 +166,7 @@ class Secrets:
         )
         return tuple((name, where) for name, where in found if where)
 
-    def fill(self, task_id: str, arguments: dict[str, JsonValue], place: Place | None) -> dict[str, JsonValue]:
+    def fill(self, task_id: str, arguments: dict[str, JsonValue], place: SecretPlace | None) -> dict[str, JsonValue]:
         """Replace references with values; without references, the arguments may be returned unchanged.
 
         Args:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from callboard.actors.commands._doors import Door, doors, opener
-from callboard.actors.commands._tools import BoundTool, LocalTool
+from callboard.actors.commands._bound_tools import BoundTool, LocalTool
+from callboard.actors.commands._opening_tools import OpeningTool, opener, opening_tools
 from callboard.actors.commands._unmatched import KnownTool, unmatched
 from callboard.config import check_kind
 from callboard.messages import Action, AgentKind, CommandType, Observation, SettingsError, Target, encodable
@@ -69,7 +69,7 @@ class Toolbox:
                 msg = f"two servers are called {server.name!r}"
                 raise SettingsError(msg)
             self._servers[server.name] = server
-            self._doors[server.name] = doors(server)
+            self._doors[server.name] = opening_tools(server)
             self._tools[server.name] = (*server.tools(), *self._doors[server.name])
             for tool in self._tools[server.name]:
                 for kind in sorted(tool.agents):
@@ -154,7 +154,7 @@ class Toolbox:
         for server in servers:
             for tool in self._tools[server.name]:
                 if kind in tool.agents and (not tool.roots or root in tool.roots):
-                    bound = Door if tool in self._doors[server.name] else LocalTool
+                    bound = OpeningTool if tool in self._doors[server.name] else LocalTool
                     tools[tool.name] = bound(server, tool, native, self._lanes)
         for session in self._sessions:
             if kind in session.everywhere or (target is not None and target.server == session.target_server):

@@ -24,7 +24,7 @@ from callboard.actors.journal._row import (
     values_of,
     values_of_events,
 )
-from callboard.actors.journal._schema import check, migrate
+from callboard.actors.journal._sqlite import check, migrate
 from callboard.messages import Event, Fact, JournalError, Message, Task, TaskResult
 
 if TYPE_CHECKING:

@@ -57,7 +57,7 @@ PATIENCE_SECONDS = 0.25
 _PAUSE_SECONDS = 0.01
 
 
-class Holder(Value):
+class JournalHolder(Value):
     """The process that has a journal open."""
 
     pid: int = Field(ge=0)
@@ -151,7 +151,7 @@ if sys.platform != "win32":
     os.register_at_fork(after_in_child=_forked)
 
 
-def holder_of(journal: Path) -> Holder | None:
+def holder_of(journal: Path) -> JournalHolder | None:
     """Return the process that has a journal open, or None.
 
     No file is changed.
@@ -182,7 +182,7 @@ def _taken(path: Path) -> int | None:
 
 
 def _sign(descriptor: int) -> None:
-    holder = Holder(pid=os.getpid(), host=socket.gethostname(), since=time.time())
+    holder = JournalHolder(pid=os.getpid(), host=socket.gethostname(), since=time.time())
     os.ftruncate(descriptor, 0)
     os.lseek(descriptor, 0, os.SEEK_SET)
     os.write(descriptor, holder.model_dump_json().encode())
@@ -196,8 +196,8 @@ def _is_at(path: Path, descriptor: int) -> bool:
     return (found.st_ino, found.st_dev) == (own.st_ino, own.st_dev)
 
 
-def _named(path: Path) -> Holder:
+def _named(path: Path) -> JournalHolder:
     try:
-        return Holder.model_validate_json(path.read_bytes())
+        return JournalHolder.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
-        return Holder(pid=0, host="", since=0.0)
+        return JournalHolder(pid=0, host="", since=0.0)

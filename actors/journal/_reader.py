@@ -14,13 +14,13 @@ from callboard.actors.journal._apart import Apart
 from callboard.actors.journal._failures import beside, journal_errors, located
 from callboard.actors.journal._lock import holder_of
 from callboard.actors.journal._row import events_in, row_of, rows_of
-from callboard.actors.journal._schema import MIGRATIONS, check_open, connect_reading
+from callboard.actors.journal._sqlite import MIGRATIONS, check_open, connect_reading
 from callboard.messages import Event, InForce, JournalError, Outcome, with_phases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from callboard.actors.journal._lock import Holder
+    from callboard.actors.journal._lock import JournalHolder
     from callboard.actors.journal._row import Row
     from callboard.messages import Timestamp
 
@@ -146,7 +146,7 @@ class JournalReader:
         rows = [row_of(self.path, stored, self._apart) if stored is not None else None for stored in found]
         return tuple(row.message if row is not None and isinstance(row.message, InForce) else None for row in rows)
 
-    def holder(self) -> Holder | None:
+    def holder(self) -> JournalHolder | None:
         """Return the process that has the journal open for writing, or None."""
         return holder_of(self.path)
 

@@ -1,5 +1,6 @@
 """Language models: the interface, scripted and function models, and response schemas."""
 
+from callboard.actors.models._build import given_models, named_models
 from callboard.actors.models._model import (
     Expected,
     FunctionModel,
@@ -9,7 +10,6 @@ from callboard.actors.models._model import (
     ToolInfo,
     threads_here,
 )
-from callboard.actors.models._named import given_models, named_models
 from callboard.actors.models._references import References
 from callboard.actors.models._responses import (
     ActionResponse,

@@ -13,7 +13,7 @@ import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.observe._named import provider_and_model
+from callboard.actors.observe._model_names import provider_and_model
 from callboard.config import output_redactor
 from callboard.messages import Event, EventName, Outcome, SettingsError
 
@@ -51,7 +51,7 @@ _CALLERS = 10_000
 
 
 @dataclass(frozen=True)
-class _Open:
+class _OpenSpan:
     """A span that is not over."""
 
     span: Span
@@ -60,7 +60,7 @@ class _Open:
 
 
 @dataclass(frozen=True)
-class _Call:
+class _SpanCall:
     """A model call or a tool call.
 
     Its span waits for that of its phase.
@@ -77,19 +77,19 @@ class _Call:
 
 @dataclass
 class _Run:
-    open: _Open
+    open: _OpenSpan
     agent: str
-    step: _Open | None = None
-    calls: list[_Call] = field(default_factory=list)
+    step: _OpenSpan | None = None
+    calls: list[_SpanCall] = field(default_factory=list)
 
     @property
-    def inmost(self) -> _Open:
+    def inmost(self) -> _OpenSpan:
         return self.step or self.open
 
 
 @dataclass
 class _Task:
-    open: _Open
+    open: _OpenSpan
     runs: dict[str, _Run] = field(default_factory=dict)
 
 
@@ -202,7 +202,7 @@ class Traces:
             attributes=self._redactor.redact(attributes),
             start_time=_ns(event.at),
         )
-        made = self._tasks[event.task_id] = _Task(_Open(span, event.at))
+        made = self._tasks[event.task_id] = _Task(_OpenSpan(span, event.at))
         return made
 
     def _end_task(self, event: Event) -> None:
@@ -290,7 +290,7 @@ class Traces:
             self._fail(phase.span, "phase_failed", str(event.data["error"]))
         phase.span.end(_ns(max(phase.start, event.at)))
 
-    def _make_calls(self, run: _Run, parent: _Open, until: float = math.inf) -> None:
+    def _make_calls(self, run: _Run, parent: _OpenSpan, until: float = math.inf) -> None:
         """Make the spans of the calls that ended within a phase.
 
         A step's phases come together, at the end of the step. Without `until`, make those of all remaining calls,
@@ -325,7 +325,7 @@ class Traces:
         if failed is not None:
             attributes["error.type"] = "no_answer" if event.name is EventName.MODEL_FAILED else "invalid_answer"
         start = event.at - event.duration
-        run.calls.append(_Call(f"chat {model}", start, event.at, attributes, error, outside=True))
+        run.calls.append(_SpanCall(f"chat {model}", start, event.at, attributes, error, outside=True))
 
     def _tool_call(self, event: Event) -> None:
         run, data = self._run(event), event.data
@@ -342,7 +342,7 @@ class Traces:
         if error:
             attributes["error.type"] = "tool_failure"
         start = event.at - (event.duration or 0.0)
-        run.calls.append(_Call(f"execute_tool {data['tool']}", start, event.at, attributes, error))
+        run.calls.append(_SpanCall(f"execute_tool {data['tool']}", start, event.at, attributes, error))
 
     # Span events
 
@@ -376,16 +376,16 @@ class Traces:
             task.open.span.end(_ns(event.at))
         self._tasks.clear()
 
-    def _add(self, where: _Open, event: Event, keys: tuple[str, ...]) -> None:
+    def _add(self, where: _OpenSpan, event: Event, keys: tuple[str, ...]) -> None:
         where.span.add_event(event.name.value, _some(event, *keys), _ns(max(where.start, event.at)))
 
     def _begin(
-        self, parent: _Open, name: str, at: float, attributes: Mapping[str, Any], *, outside: bool = False
-    ) -> _Open:
+        self, parent: _OpenSpan, name: str, at: float, attributes: Mapping[str, Any], *, outside: bool = False
+    ) -> _OpenSpan:
         start = max(parent.start, at)
         kind = self._api.SpanKind.CLIENT if outside else self._api.SpanKind.INTERNAL
         within = self._api.set_span_in_context(parent.span, self._nowhere)
-        return _Open(self._tracer.start_span(name, within, kind, dict(attributes), start_time=_ns(start)), start)
+        return _OpenSpan(self._tracer.start_span(name, within, kind, dict(attributes), start_time=_ns(start)), start)
 
     def _ended(self, span: Span, event: Event) -> None:
         outcome = Outcome(str(event.data["outcome"]))

@@ -4,7 +4,7 @@ Their middleware and each agent's strategies are here, too.
 """
 
 from callboard.actors.processing._action_list import SOMEBODY
-from callboard.actors.processing._agents import AGENTS, MACHINES, ON_PICTURE, ON_TARGET, pipeline
+from callboard.actors.processing._agent_table import AGENTS, MACHINES, ON_PICTURE, ON_TARGET, pipeline
 from callboard.actors.processing._answers import decision_of
 from callboard.actors.processing._asking import CallAsks, CallAsksNoMore
 from callboard.actors.processing._call_record import CallRecord

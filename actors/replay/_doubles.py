@@ -12,9 +12,9 @@ from callboard.actors.commands import (
     BoundTool,
     Dispatcher,
     Facts,
-    Place,
     Policy,
     Ruling,
+    SecretPlace,
     Toolbox,
     Tools,
     actions_of,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from callboard.actors.commands import Asked, Secrets
     from callboard.actors.models import ModelRequest
     from callboard.actors.processing import Context
-    from callboard.actors.replay._recording import KnownTools
+    from callboard.actors.replay._recorded_task import KnownTools
     from callboard.actors.replay._tape import Tape
     from callboard.actors.runtime import CallKeeper, Clock, EffectGuard, EventStream, Lease
     from callboard.actors.states import Run
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class _Seen(BaseModel):
+class _RecordedFacts(BaseModel):
     """The facts that the rules saw, from an event.
 
     Earlier versions recorded fewer.
@@ -82,7 +82,7 @@ class RecordedLook:
         return seen
 
 
-class RecordedModel(Model):
+class ReplayModel(Model):
     """Gives the recorded answers, including those that were sent back."""
 
     def __init__(self, tape: Tape) -> None:
@@ -105,7 +105,7 @@ class RecordedTool(BoundTool):
         schema = {"properties": {parameter: {} for parameter in parameters}, "additionalProperties": True}
         self.info = ToolInfo(name=name, description="", schema=schema, effect=effect)
         self.binds = {}
-        self.place = Place(name)
+        self.place = SecretPlace(name)
         self._tape = tape
 
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
@@ -125,7 +125,7 @@ class RecordedTool(BoundTool):
             return Facts(arguments=arguments)
         if "effect" in recorded:
             self.info = replace(self.info, effect=Effect(str(recorded["effect"])))
-        seen = _Seen.model_validate(recorded)
+        seen = _RecordedFacts.model_validate(recorded)
         return Facts(seen.hazards, None, {**arguments, **seen.canonical}, seen.inexact, seen.resources)
 
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:

@@ -15,8 +15,8 @@ from callboard.actors.journal import MemoryJournal, Row
 from callboard.actors.processing import AGENTS, Services, agent_table
 from callboard.actors.replay._compare import Difference, Differs, Replay
 from callboard.actors.replay._doubles import NoLanes
-from callboard.actors.replay._recording import KnownTools, Recording, recorded_moves
-from callboard.actors.replay._scene import Scene, Stage
+from callboard.actors.replay._recorded_task import KnownTools, RecordedTask, recorded_moves
+from callboard.actors.replay._scene import ReplayContext, Scene
 from callboard.actors.root import book_usage, recover_task
 from callboard.actors.runtime import Budgets, EventLoop, EventStream, VirtualClock
 from callboard.actors.states import OnTheWay
@@ -59,11 +59,11 @@ def replay_journal(
         JournalError: If it can't be read.
         SettingsError: As `replay`.
     """
-    return replay(Recording.load(journal, task_id), settings, agents=agents)
+    return replay(RecordedTask.load(journal, task_id), settings, agents=agents)
 
 
 def replay(
-    recording: Recording,
+    recording: RecordedTask,
     settings: Settings | None = None,
     *,
     otherwise: Settings | None = None,
@@ -108,7 +108,7 @@ class _Player:
 
     def __init__(
         self,
-        recording: Recording,
+        recording: RecordedTask,
         settings: Settings,
         lives: Iterable[Settings | None],
         agents: Mapping[str, AgentSpec],
@@ -125,7 +125,7 @@ class _Player:
         self._scenes: dict[str, Scene] = {}
         self._runs: dict[str, Scene] = {}
         self._rows: list[Row] = []
-        self._stage = Stage(recording.task.id, _services(settings, agents), KnownTools(recording.rows))
+        self._stage = ReplayContext(recording.task.id, _services(settings, agents), KnownTools(recording.rows))
         self._stage.services.stream.add_sink(lambda fact: self._stage.told(fact.event()))
 
     async def play(self) -> Replay:
@@ -215,7 +215,7 @@ class _Player:
         return row
 
 
-def _known_agents(recording: Recording, agents: Sequence[AgentSpec]) -> Mapping[str, AgentSpec]:
+def _known_agents(recording: RecordedTask, agents: Sequence[AgentSpec]) -> Mapping[str, AgentSpec]:
     table = agent_table(AGENTS, agents)
     assigns = (row.message for row in (*recording.before, *recording.rows) if isinstance(row.message, Assign))
     for kind in (agent_kind(assign.address) for assign in assigns):

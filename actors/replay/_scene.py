@@ -13,11 +13,11 @@ from callboard.actors.replay._compare import Transition, compare, decided_on, di
 from callboard.actors.replay._doubles import (
     RecordedDispatcher,
     RecordedLook,
-    RecordedModel,
     RecordedPolicy,
     RecordedToolbox,
+    ReplayModel,
 )
-from callboard.actors.replay._recording import move
+from callboard.actors.replay._recorded_task import move
 from callboard.actors.replay._tape import Tape
 from callboard.actors.runtime import Lease
 from callboard.actors.states import Run, after
@@ -34,13 +34,13 @@ from callboard.messages import (
 
 if TYPE_CHECKING:
     from callboard.actors.journal import Row
-    from callboard.actors.replay._recording import KnownTools, Moves
+    from callboard.actors.replay._recorded_task import KnownTools, Moves
     from callboard.actors.states import Move
     from callboard.messages import Event, Message
 
 
 @dataclass
-class Stage:
+class ReplayContext:
     """The objects that the scenes of one replay share."""
 
     task_id: str
@@ -65,7 +65,7 @@ class Stage:
         kind = agent_kind(run.assign.address)
         own = replace(
             services,
-            models={kind: RecordedModel(tape)},
+            models={kind: ReplayModel(tape)},
             toolbox=RecordedToolbox(self.known, tape, services.lanes),
             policy=RecordedPolicy(services.policy.rules, tape),
             dispatcher=RecordedDispatcher(services.stream, services.clock, services.secrets, tape),
@@ -90,7 +90,7 @@ class Scene:
     Its run is the result of `fold` over the same rows.
     """
 
-    def __init__(self, stage: Stage, address: str) -> None:
+    def __init__(self, stage: ReplayContext, address: str) -> None:
         self._stage = stage
         self._machine = stage.services.agents[agent_kind(address)].machine
         self._run: Run | None = None

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.agent import AgentContext
 from callboard.actors.processing import CallAsks, CallAsksNoMore, pipeline
 from callboard.actors.root._agents import Children, Closing, Idle, Sessions
-from callboard.actors.root._approvals import Desk, People
+from callboard.actors.root._approvals import OpenRequests, PeopleClocks
 from callboard.actors.root._clocks import Stopwatches
 from callboard.actors.root._context import RootContext
 from callboard.actors.root._handover import HandOver
 from callboard.actors.root._leases import LeaseBook
-from callboard.actors.root._lifecycle import Crashes, Endings, Stops
+from callboard.actors.root._lifecycle import CrashRecovery, RunEndings, Stops
 from callboard.actors.root._outbox import Outbox
 from callboard.actors.root._recorder import Recorder
 from callboard.actors.root._recovery import lacks, place, restore
 from callboard.actors.root._requests import (
     AgentCrashed,
+    AgentlessRun,
     BlackboardCrashed,
     CloseIntake,
     CloseOpened,
@@ -26,15 +27,14 @@ from callboard.actors.root._requests import (
     GetStatus,
     GetTasks,
     GiveSecrets,
-    History,
     JournalBroken,
     LeaseHung,
     LeaseIdle,
     LeaseStuck,
-    Left,
     NotKept,
     RestartDue,
     Restore,
+    RunHistory,
     StopAgents,
     Submit,
 )
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
     import pykka
 
-    from callboard.actors.commands import ServerLife
+    from callboard.actors.commands import ServerLifecycle
     from callboard.actors.processing import Services
     from callboard.actors.root._recovery import RecoveredTask
     from callboard.actors.runtime import Jobs, Schedulers
@@ -86,7 +86,7 @@ class Root(ScheduledActor):
     """
 
     def __init__(
-        self, services: Services, life: ServerLife, jobs: Jobs, schedulers: Schedulers, first_token: int = 0
+        self, services: Services, life: ServerLifecycle, jobs: Jobs, schedulers: Schedulers, first_token: int = 0
     ) -> None:
         """Create the root and its parts.
 
@@ -117,7 +117,7 @@ class Root(ScheduledActor):
         )
         children = Children(agents, self._post)
         recorder = Recorder(services, self._post, schedulers.agents)
-        desk = Desk(children, recorder, outbox, clock, self._post)
+        desk = OpenRequests(children, recorder, outbox, clock, self._post)
         self._context = context = RootContext(
             post=self._post,
             limits=limits,
@@ -130,7 +130,7 @@ class Root(ScheduledActor):
             children=children,
             recorder=recorder,
             clocks=clocks,
-            people=People(desk, clocks, services.approved),
+            people=PeopleClocks(desk, clocks, services.approved),
             idle=Idle(tasks, children, limits.idle_agents),
             sessions=Sessions(tasks, children, limits.sessions, lambda ids: outbox.tell(lambda: journal.forget(ids))),
             agents=services.agents,
@@ -138,9 +138,9 @@ class Root(ScheduledActor):
         self._desk = desk
         self._hands = HandOver(context)
         self._closing = Closing(life, tasks, clock, self._post)
-        self._endings = Endings(context, self._receive)
+        self._endings = RunEndings(context, self._receive)
         self._stops = Stops(context, self._endings, self._end_if_over)
-        self._crashes = Crashes(context, self._hands, services.settings.supervision, self._endings)
+        self._crashes = CrashRecovery(context, self._hands, services.settings.supervision, self._endings)
         self._accepting = True
         self._broken: Exception | None = None
         self._orderly = False
@@ -197,9 +197,9 @@ class Root(ScheduledActor):
                 return self._context.recorder.read(message)
             case Deliver():
                 return self._context.children.deliver(message)
-            case History():
+            case RunHistory():
                 return self._hands.start_with(self._context.tasks.get(message.assign.task_id), message)
-            case Left():
+            case AgentlessRun():
                 return self._endings.end(message)
             case ConversationRests():
                 return self._closing.rest(message.session)

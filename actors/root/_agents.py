@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pykka
 
     from callboard.actors.agent import AgentContext, Continue, Inbox
-    from callboard.actors.commands import ServerLife
+    from callboard.actors.commands import ServerLifecycle
     from callboard.actors.root._tasks import TaskBook, TaskRecord
     from callboard.actors.runtime import Clock
 
@@ -263,7 +263,7 @@ class Closing:
     Runs on the root's thread.
     """
 
-    def __init__(self, life: ServerLife, tasks: TaskBook, clock: Clock, post: Callable[[object], None]) -> None:
+    def __init__(self, life: ServerLifecycle, tasks: TaskBook, clock: Clock, post: Callable[[object], None]) -> None:
         self._life = life
         self._tasks = tasks
         self._clock = clock

@@ -34,14 +34,14 @@ Reply = Callable[[Answer | None], None]
 
 
 @dataclass(frozen=True)
-class _Open:
+class _OpenRequest:
     ask: Ask
     alarm: Alarm | None
     reply: Reply | None
     """Takes the answer to a running call's question, which goes neither to the agent nor into the journal."""
 
 
-class Desk:
+class OpenRequests:
     """The open approvals and questions.
 
     Runs on the root's thread, so that the order of its messages decides all races.
@@ -60,7 +60,7 @@ class Desk:
         self._recorder = recorder
         self._clock = clock
         self._post = post
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, _OpenRequest] = {}
 
     def ask(self, ask: Ask, reply: Reply | None = None) -> None:
         """Open a request with a deadline alarm, and emit its event."""
@@ -79,7 +79,7 @@ class Desk:
             then = ask.at_deadline if isinstance(ask, ApprovalRequest) else AtDeadline.FAIL
             expired = RequestExpired(id=ask.id, task_id=ask.task_id, at_deadline=then)
             alarm = self._clock.after(ask.deadline - self._clock.now(), lambda: self._post(expired))
-        self._open[ask.id] = _Open(ask, alarm, reply)
+        self._open[ask.id] = _OpenRequest(ask, alarm, reply)
 
     def has(self, request_id: str) -> bool:
         """Return whether a request is open."""
@@ -187,13 +187,13 @@ def _check(ask: Ask, answer: Answer | ApprovalAnswer) -> None:
             raise AnswerRefusedError(msg)
 
 
-class People:
+class PeopleClocks:
     """The desk, the clocks that it stops, and the remembered approvals.
 
     Runs on the root's thread.
     """
 
-    def __init__(self, desk: Desk, clocks: Stopwatches, approved: Approved) -> None:
+    def __init__(self, desk: OpenRequests, clocks: Stopwatches, approved: Approved) -> None:
         self._desk = desk
         self._clocks = clocks
         self._approved = approved

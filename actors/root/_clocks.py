@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class _Watch:
+class _ClockWatch:
     left: float
     cancel: Cancel
     since: float
@@ -32,7 +32,7 @@ class Stopwatches:
     def __init__(self, clock: Clock, post: Callable[[Cancel], None]) -> None:
         self._clock = clock
         self._post = post
-        self._watches: dict[str, _Watch] = {}
+        self._watches: dict[str, _ClockWatch] = {}
 
     def has(self, key: str) -> bool:
         """Return whether a key has a watch."""
@@ -53,7 +53,7 @@ class Stopwatches:
         reason = f"the {'task' if run_id == '*' else 'subtask'} took longer than {seconds:g} s"
         late = Cancel(task_id=task_id, run_id=run_id, outcome=Outcome.TIMED_OUT, reason=reason)
         left = max(0.0, seconds - spent)
-        watch = _Watch(left, late, self._clock.elapsed(), None)
+        watch = _ClockWatch(left, late, self._clock.elapsed(), None)
         self._watches[key] = watch
         watch.alarm = self._clock.after(left, lambda: self._post(late))
 

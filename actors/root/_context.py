@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from callboard.actors.journal import Journal
     from callboard.actors.processing import AgentSpec
     from callboard.actors.root._agents import Children, Idle, Sessions
-    from callboard.actors.root._approvals import People
+    from callboard.actors.root._approvals import PeopleClocks
     from callboard.actors.root._clocks import Stopwatches
     from callboard.actors.root._leases import LeaseBook
     from callboard.actors.root._outbox import Outbox
@@ -40,7 +40,7 @@ class RootContext:
     children: Children
     recorder: Recorder
     clocks: Stopwatches
-    people: People
+    people: PeopleClocks
     idle: Idle
     sessions: Sessions
     agents: Mapping[str, AgentSpec]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.agent import Continue
-from callboard.actors.root._requests import AgentCrashed, History, LeaseIdle, LeaseStuck
+from callboard.actors.root._requests import AgentCrashed, LeaseIdle, LeaseStuck, RunHistory
 from callboard.actors.states import memory_key
 from callboard.messages import Assign, Cancel, EventName, Pause, Resume
 
@@ -97,10 +97,10 @@ class HandOver:
         """
         context, conversation = self._context, not assign.number or assign.session is not None
         context.journal.read(
-            assign.task_id, lambda found: context.post(History(assign, found)), conversation=conversation
+            assign.task_id, lambda found: context.post(RunHistory(assign, found)), conversation=conversation
         )
 
-    def start_with(self, record: TaskRecord | None, history: History) -> None:
+    def start_with(self, record: TaskRecord | None, history: RunHistory) -> None:
         """Resume a run from its history, if it is still wanted."""
         assign, found = history.assign, history.found
         if record is None or assign.run_id not in record.runs or record.runs[assign.run_id].token != assign.token:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from callboard.actors.agent import last_word, tell_failure
+from callboard.actors.agent import last_ending, tell_failure
 from callboard.actors.root._handover import heard_at
-from callboard.actors.root._requests import AgentCrashed, LeaseHung, Left, RestartDue
+from callboard.actors.root._requests import AgentCrashed, AgentlessRun, LeaseHung, RestartDue
 from callboard.actors.root._tasks import never_ran
 from callboard.actors.runtime import Restarts
 from callboard.actors.states import archive, evolve, fold
@@ -40,16 +40,16 @@ if TYPE_CHECKING:
 
 _log = HostLog()
 
-Ending = SubtaskEnded | RoundEnded
+RunEnd = SubtaskEnded | RoundEnded
 
 
-class Endings:
+class RunEndings:
     """Endings of runs that have no agent, built from the journal.
 
     Runs on the root's thread.
     """
 
-    def __init__(self, context: RootContext, send: Callable[[Ending], None]) -> None:
+    def __init__(self, context: RootContext, send: Callable[[RunEnd], None]) -> None:
         """Create it; `send` takes an ending as if from the agent."""
         self._context = context
         self._send = send
@@ -69,13 +69,13 @@ class Endings:
         def read() -> None:
             context.journal.read(
                 run.task_id,
-                lambda found: context.post(Left(run, outcome, causes, found)),
+                lambda found: context.post(AgentlessRun(run, outcome, causes, found)),
                 conversation=not run.number,
             )
 
         context.outbox.tell(read)
 
-    def end(self, left: Left) -> None:
+    def end(self, left: AgentlessRun) -> None:
         """Send a run's ending, unless its dead agent's own came first."""
         run = left.run
         record = self._context.tasks.get(run.task_id)
@@ -85,7 +85,7 @@ class Endings:
         if run.run_id in record.runs:
             self._send(self._ending(left))
 
-    def _ending(self, left: Left) -> Ending:
+    def _ending(self, left: AgentlessRun) -> RunEnd:
         run, found = left.run, left.found
         if isinstance(found, Exception):
             _log.error("the journal rows of %s could not be read: %s", run.run_id, found)
@@ -114,7 +114,7 @@ def ending_of(  # noqa: PLR0917 - the facts about the run, and its ending
     outcome: Outcome,
     causes: tuple[Cause, ...],
     failed: Callable[[Run], None],
-) -> Ending:
+) -> RunEnd:
     """Build a run's ending from the rows of its task or conversation.
 
     An ending that the agent had sent stands. So does an outcome that the run had before, except a success that the
@@ -126,14 +126,14 @@ def ending_of(  # noqa: PLR0917 - the facts about the run, and its ending
         return unknown_end(run, outcome, causes)
     known = evolve(known, assign=run, subtasks=run.subtasks if run.number else known.subtasks)
     if known.over:
-        sent = last_word(heard)
-        if isinstance(sent, Ending) and sent.run_id == run.run_id:
+        sent = last_ending(heard)
+        if isinstance(sent, RunEnd) and sent.run_id == run.run_id:
             return sent.model_copy(update={"token": run.token})
     ended = _ended(known, outcome, causes)
     if ended.outcome is not Outcome.FINISHED:
         failed(ended)
     ending = archive(ended)
-    return ending if isinstance(ending, Ending) else unknown_end(run, outcome, causes)
+    return ending if isinstance(ending, RunEnd) else unknown_end(run, outcome, causes)
 
 
 def _ended(run: Run, outcome: Outcome, causes: tuple[Cause, ...]) -> Run:
@@ -145,7 +145,7 @@ def _ended(run: Run, outcome: Outcome, causes: tuple[Cause, ...]) -> Run:
     return evolve(run, outcome=outcome, causes=causes) if run.outcome is None or unreported else run
 
 
-def unknown_end(run: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> Ending:
+def unknown_end(run: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> RunEnd:
     """Build the ending of a run without any known results."""
     if run.number:
         return subtask_ended(run.task_id, run.token, never_ran(run, outcome, causes))
@@ -155,7 +155,7 @@ def unknown_end(run: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> End
 class Stops:
     """Cancel, pause, resume and suspend tasks. Runs on the root's thread."""
 
-    def __init__(self, context: RootContext, endings: Endings, end_if_over: Callable[[TaskRecord], None]) -> None:
+    def __init__(self, context: RootContext, endings: RunEndings, end_if_over: Callable[[TaskRecord], None]) -> None:
         self._context = context
         self._endings = endings
         self._end_if_over = end_if_over
@@ -277,7 +277,7 @@ class Stops:
         record.tell(error)
 
 
-class Crashes:
+class CrashRecovery:
     """Restart the runs of crashed agents, or end them.
 
     Runs on the root's thread.
@@ -288,7 +288,7 @@ class Crashes:
         context: RootContext,
         hands: HandOver,
         settings: SupervisionSettings,
-        endings: Endings,
+        endings: RunEndings,
     ) -> None:
         self._context = context
         self._hands = hands

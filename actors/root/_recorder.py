@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pykka
 
-from callboard.actors.blackboard import SHOWN, Blackboard, Filled, Kept, Read, ReadShared
+from callboard.actors.blackboard import SHOWN, Blackboard, Filled, Read, ReadShared, RowsKept
 from callboard.actors.root._requests import BlackboardCrashed
 from callboard.messages import BlackboardQuery, BlackboardView, EventName
 
@@ -102,10 +102,10 @@ class Recorder:
 def _feed(blackboard: pykka.ActorRef[Blackboard], rows: Sequence[Row]) -> None:
     wanted = [row for row in rows if type(row.message) in SHOWN]
     if wanted:
-        _tell(blackboard, Kept(wanted))
+        _tell(blackboard, RowsKept(wanted))
 
 
-def _tell(blackboard: pykka.ActorRef[Blackboard], message: Kept | Filled | Read | ReadShared) -> bool:
+def _tell(blackboard: pykka.ActorRef[Blackboard], message: RowsKept | Filled | Read | ReadShared) -> bool:
     try:
         blackboard.tell(message)
     except pykka.ActorDeadError:

@@ -120,7 +120,7 @@ class Deliver:
 
 
 @dataclass(frozen=True)
-class History:
+class RunHistory:
     """The journal rows of a run whose agent is restarted."""
 
     assign: Assign
@@ -143,7 +143,7 @@ class CloseOpened:
 
 
 @dataclass(frozen=True)
-class Left:
+class AgentlessRun:
     """The journal rows and the outcome of a run without agent."""
 
     run: Assign

@@ -13,7 +13,7 @@ from callboard.actors.runtime._loop import Awaited, EventLoop
 from callboard.actors.runtime._process import Finished, run_process
 from callboard.actors.runtime._restarts import Restarts
 from callboard.actors.runtime._scheduler import LoopScheduler, ScheduledActor, Scheduler, Schedulers, ThreadScheduler
-from callboard.actors.runtime._stream import EventStream, Feed
+from callboard.actors.runtime._stream import EventFeed, EventStream
 from callboard.actors.runtime._subscriber import Subscriber
 from callboard.actors.runtime._threads import mark_own_thread, refuse_own_thread
 from callboard.actors.runtime._watchdog import Watchdog, stack_of
@@ -30,9 +30,9 @@ __all__ = [
     "CallKeeper",
     "Clock",
     "EffectGuard",
+    "EventFeed",
     "EventLoop",
     "EventStream",
-    "Feed",
     "Finished",
     "Jobs",
     "Lane",

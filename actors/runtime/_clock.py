@@ -11,8 +11,8 @@ import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Protocol, Self
 
-from callboard.actors.runtime._limits import LoopTimeout, TimeLimits
 from callboard.actors.runtime._threads import mark_own_thread
+from callboard.actors.runtime._time_limits import LoopTimeout, TimeLimits
 from callboard.config import HostLog
 
 if TYPE_CHECKING:

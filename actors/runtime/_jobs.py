@@ -49,7 +49,7 @@ GRACE_SECONDS = 0.5
 
 
 @dataclass
-class _Watch:
+class _JobWatch:
     on_idle: Callable[[], None]
     on_stuck: Callable[[], None]
     stuck: bool = False
@@ -69,7 +69,7 @@ class Jobs:
         self._idle = threading.Condition(self._lock)
         self._draining = 0
         self._running: dict[int, set[_Job]] = {}
-        self._watches: dict[int, _Watch] = {}
+        self._watches: dict[int, _JobWatch] = {}
 
     def start(
         self, lease: Lease, work: Callable[[], Awaitable[Message]], done: Callable[[Message | BaseException], None]
@@ -175,7 +175,7 @@ class Jobs:
             jobs = self._under(token)
             stuck = any(job.returned for job in jobs)
             if jobs:
-                self._watches[token] = _Watch(on_idle, on_stuck, stuck)
+                self._watches[token] = _JobWatch(on_idle, on_stuck, stuck)
         if not jobs:
             on_idle()
         elif stuck:

@@ -40,7 +40,7 @@ class Lane:
     def __init__(self, name: str, lock: threading.Lock, left: Callable[[Lane], None], *, kept: bool = False) -> None:
         self.name = name
         self._idle_seconds = None if kept else _IDLE_SECONDS
-        self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self._calls: queue.SimpleQueue[_LaneCall | None] = queue.SimpleQueue()
         self._lock = lock
         self._left = left
         self._waiting = 0
@@ -51,7 +51,7 @@ class Lane:
         """True while a call runs or is queued."""
         return self._waiting > 0
 
-    def put(self, call: _Call) -> None:
+    def put(self, call: _LaneCall) -> None:
         """Queue a call. The caller must hold the lock."""
         if self.thread.ident is None:
             self.thread.start()  # before queueing: if it can't be started, the call must not stay in the queue
@@ -89,7 +89,7 @@ class Lane:
         self._calls.put(None)
 
 
-class _Call:
+class _LaneCall:
     def __init__(self, function: Callable[[], Any]) -> None:
         self.future: concurrent.futures.Future[Any] = concurrent.futures.Future()
         self._function = function
@@ -152,7 +152,7 @@ class Lanes:
         return self._put(name, function)[0]
 
     def _put(self, name: str, function: Callable[[], _T]) -> tuple[concurrent.futures.Future[_T], Lane]:
-        call = _Call(function)
+        call = _LaneCall(function)
         with self._lock:
             if self._closed:
                 msg = f"the lane {name!r} takes no more calls: the supervisor is stopped"

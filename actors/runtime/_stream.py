@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from callboard.messages import Seconds, Timestamp
 
 
-class Feed:
+class EventFeed:
     """One subscriber's bounded queue.
 
     When it is full, the oldest event is dropped and counted as missed.
@@ -196,7 +196,7 @@ class EventStream:
         self._tasks = tasks
         self._of_task: dict[str, collections.deque[Fact]] = {}
         self._over: collections.deque[str] = collections.deque()
-        self._feeds: dict[str | None, list[Feed]] = {None: []}
+        self._feeds: dict[str | None, list[EventFeed]] = {None: []}
         self._queues: list[tuple[collections.deque[Fact], Callable[[], None]]] = []
         self._sinks: list[Callable[[Fact], None]] = []
         self._lock = threading.Lock()
@@ -276,7 +276,7 @@ class EventStream:
         if len(self._over) > self._tasks:
             self._of_task.pop(self._over.popleft(), None)
 
-    def open(self, task_id: str | None = None, after: int | None = None, queue: int | None = None) -> Feed:
+    def open(self, task_id: str | None = None, after: int | None = None, queue: int | None = None) -> EventFeed:
         """Subscribe a new feed, from now on or after a sequence number.
 
         Events that are no longer kept, also not in a journal, are replaced with one ``events.missed``. May block if
@@ -287,7 +287,7 @@ class EventStream:
             after: The sequence number after which past events are replayed; None for new events only.
             queue: The size of the feed's queue; None for the stream's default.
         """
-        feed = Feed(queue or self._queue, task_id, self._clock)
+        feed = EventFeed(queue or self._queue, task_id, self._clock)
         if after is not None and self._past is not None:
             after = self._replay_past(feed, after, self._past)
         # Under the lock no event is published between the replay of the kept ones and the subscription.
@@ -300,7 +300,7 @@ class EventStream:
                 self._feeds.setdefault(task_id, []).append(feed)
         return feed
 
-    def _replay_past(self, feed: Feed, after: int, past: Callable[[int, int], list[Event]]) -> int:
+    def _replay_past(self, feed: EventFeed, after: int, past: Callable[[int, int], list[Event]]) -> int:
         """Replay the events that are older than the kept ones.
 
         Returns the sequence number of the last event that was read.
@@ -315,7 +315,7 @@ class EventStream:
             after = events[-1].seq
         return after
 
-    def _replay(self, feed: Feed, after: int) -> None:
+    def _replay(self, feed: EventFeed, after: int) -> None:
         of_task = self._of_task.get(feed.task_id or "")
         kept = self._kept if of_task is None else of_task
         all_there = of_task is not None and len(of_task) != of_task.maxlen
@@ -325,7 +325,7 @@ class EventStream:
             if event.seq > after and feed.wants(event):
                 feed.replay(event)
 
-    def drop(self, feed: Feed) -> None:
+    def drop(self, feed: EventFeed) -> None:
         """Close a feed and forget it."""
         with self._lock:
             feeds = self._feeds.get(feed.task_id, [])

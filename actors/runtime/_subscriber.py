@@ -11,7 +11,7 @@ from callboard.config import HostLog
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from callboard.actors.runtime._stream import Feed
+    from callboard.actors.runtime._stream import EventFeed
     from callboard.messages import Event
 
 _log = HostLog()
@@ -24,7 +24,7 @@ class Subscriber:
     It starts at once and ends with the feed. An exception of the function is logged, and the next event follows.
     """
 
-    def __init__(self, feed: Feed, callback: Callable[[Event], None]) -> None:
+    def __init__(self, feed: EventFeed, callback: Callable[[Event], None]) -> None:
         self.feed = feed
         self._callback = callback
         self._thread = threading.Thread(target=self._main, name=f"callboard-subscriber-{next(_numbers)}", daemon=True)

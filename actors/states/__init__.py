@@ -23,7 +23,7 @@ from callboard.actors.states._common import (
 )
 from callboard.actors.states._evolve import evolve
 from callboard.actors.states._failure import controls_of, last_action, last_look
-from callboard.actors.states._fold import Said, after, fold, moved, moves
+from callboard.actors.states._fold import RunMessage, after, fold, moved, moves
 from callboard.actors.states._host import (
     AssignHostAgentState,
     ConfirmHostAgentState,
@@ -108,7 +108,7 @@ __all__ = [
     "PendingState",
     "Processing",
     "Run",
-    "Said",
+    "RunMessage",
     "ScreenshotAppAgentState",
     "Table",
     "Unfinished",

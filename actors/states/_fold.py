@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from callboard.messages import Message
 
 
-class Said(Protocol):
+class RunMessage(Protocol):
     """A journal row: a message to a run or from its jobs."""
 
     @property
@@ -55,7 +55,7 @@ def moves(machine: type[AgentStateManager], run: Run) -> Iterator[tuple[Run, Mov
         yield before, move, run
 
 
-def fold(history: Iterable[Said], limits: Limits, machine: type[AgentStateManager]) -> Run | None:
+def fold(history: Iterable[RunMessage], limits: Limits, machine: type[AgentStateManager]) -> Run | None:
     """Fold the messages of one address into the agent's latest run.
 
     The messages must be in order. Return None if no run ever began. The result of a job is stale, and is ignored, if a
@@ -77,7 +77,7 @@ def _ignore(run: Run, move: Move) -> None:
 
 def after(
     run: Run | None,
-    row: Said,
+    row: RunMessage,
     limits: Limits,
     machine: type[AgentStateManager],
     moving: Callable[[Run, Move], None] = _ignore,

@@ -2,6 +2,6 @@
 
 from callboard.testing.phone._contacts import Contact
 from callboard.testing.phone._phone import Phone
-from callboard.testing.phone._shell import plugged_in
+from callboard.testing.phone._phone_shell import plugged_in
 
 __all__ = ["Contact", "Phone", "plugged_in"]

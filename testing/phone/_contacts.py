@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from callboard.testing.phone._applications import Application
 from callboard.testing.phone._page import Dialog, Field, Page
-from callboard.testing.phone._screen import Screen
+from callboard.testing.phone._phone_applications import PhoneApplication
+from callboard.testing.phone._phone_screen import PhoneScreen
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ class Contact:
         return f"{self.first} {self.last}".strip()
 
 
-class Contacts(Application):
+class Contacts(PhoneApplication):
     """People, with a form for new ones."""
 
     package, activity, label = "com.android.contacts", ".activities.PeopleActivity", "Contacts"
@@ -57,7 +57,7 @@ class Contacts(Application):
         """All entries, in the order of their names."""
         return sorted(self.people, key=lambda each: each.name.casefold())
 
-    def screen(self) -> Screen:
+    def screen(self) -> PhoneScreen:
         """Make its screen; a permission is asked for above it."""
         if not self.phone.asks_permission:
             return super().screen()
@@ -71,7 +71,7 @@ class Contacts(Application):
         )
         package = "com.android.permissioncontroller"
         activity = f"{package}.permission.ui.GrantPermissionsActivity"
-        return Screen(package, activity, dialog.views(), behind=self.views(), covers=True)
+        return PhoneScreen(package, activity, dialog.views(), behind=self.views(), covers=True)
 
     def reset(self) -> None:
         """Show the list, and drop typed text."""

@@ -6,9 +6,9 @@ import calendar
 import datetime as dt
 from typing import TYPE_CHECKING
 
-from callboard.testing.phone._applications import Application
 from callboard.testing.phone._page import Dialog, Field, Page
-from callboard.testing.phone._screen import View
+from callboard.testing.phone._phone_applications import PhoneApplication
+from callboard.testing.phone._phone_screen import View
 
 if TYPE_CHECKING:
     from callboard.testing.phone._page import Act
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _DECEMBER = 12
 
 
-class Form(Application):
+class Form(PhoneApplication):
     """One of each kind of control."""
 
     package, label = "org.callboard.form", "Form"

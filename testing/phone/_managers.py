@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from callboard.testing.phone._applications import Application, Browser, Dialler, Home
 from callboard.testing.phone._fault import argument, fail, thrown
+from callboard.testing.phone._phone_applications import Browser, Dialler, Home, PhoneApplication
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ _KEPT = {"-a": "action", "-d": "data", "-n": "component", "-p": "package"}
 
 
 @dataclass
-class Intent:
+class PhoneIntent:
     """An intent, as the arguments of `am` describe it."""
 
     action: str = ""
@@ -45,7 +45,7 @@ class Intent:
     stops: bool = False
 
     @classmethod
-    def read(cls, words: list[str]) -> Intent:
+    def read(cls, words: list[str]) -> PhoneIntent:
         """Read it, as ``Intent.parseCommandArgs`` does."""
         given, place = cls(), 0
         while place < len(words):
@@ -111,9 +111,9 @@ class Managers:
         """
         what, rest = (words[0], words[1:]) if words else ("", [])
         if what in {"start", "start-activity"}:
-            return self._start(Intent.read(rest))
+            return self._start(PhoneIntent.read(rest))
         if what == "broadcast":
-            return self._broadcast(Intent.read(rest))
+            return self._broadcast(PhoneIntent.read(rest))
         if what == "force-stop":
             package = argument(rest, len(rest) - 1 if rest else 0, what)
             if package in self._phone.apps:
@@ -121,7 +121,7 @@ class Managers:
             return ""
         return fail(out=f"Unknown command: {what}")
 
-    def _start(self, intent: Intent) -> str:
+    def _start(self, intent: PhoneIntent) -> str:
         """Start an activity.
 
         Without `-W`, warnings and errors go to the error output.
@@ -157,7 +157,7 @@ class Managers:
             lines += ["TotalTime: 100", "WaitTime: 102", "Complete"]
         return "".join(f"{line}\n" for line in lines)
 
-    def _brought(self, package: str, intent: Intent) -> tuple[str, str]:
+    def _brought(self, package: str, intent: PhoneIntent) -> tuple[str, str]:
         """Bring an application to the front.
 
         Returns the printed warning and state.
@@ -172,7 +172,7 @@ class Managers:
             return "Warning: Activity not started, its current task has been brought to the front", "HOT"
         return "", "HOT" if runs else "COLD"
 
-    def _resolved(self, intent: Intent) -> str | None:
+    def _resolved(self, intent: PhoneIntent) -> str | None:
         """Find the application of an intent."""
         phone = self._phone
         if intent.component:
@@ -189,7 +189,7 @@ class Managers:
         allowed = not intent.package or intent.package == package
         return package if package in phone.apps and allowed else None
 
-    def _broadcast(self, intent: Intent) -> str:
+    def _broadcast(self, intent: PhoneIntent) -> str:
         """Broadcast an intent: ADBKeyBoard, if it is set, types its text."""
         phone = self._phone
         intent.flags = "0x400000"
@@ -310,7 +310,7 @@ class Managers:
         return f"{told}\n" if "--components" in words else f"{_ACTIVITY}\n{told}\n"
 
 
-def component(app: Application, activity: str = "") -> str:
+def component(app: PhoneApplication, activity: str = "") -> str:
     """Return the activity that starts an application, or another one of its."""
     return _short(f"{app.package}/{activity or app.activity}")
 

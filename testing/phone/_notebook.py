@@ -5,19 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from callboard.testing.phone._applications import Application
 from callboard.testing.phone._page import Dialog, Field, Page
+from callboard.testing.phone._phone_applications import PhoneApplication
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from callboard.testing.phone._page import Act
     from callboard.testing.phone._phone import Phone
-    from callboard.testing.phone._screen import View
+    from callboard.testing.phone._phone_screen import View
 
 
 @dataclass(eq=False)
-class Note:
+class NotebookEntry:
     """One note."""
 
     text: str = ""
@@ -28,7 +28,7 @@ class Note:
         return self.text.partition("\n")[0] or "(empty)"
 
 
-class Notes(Application):
+class Notes(PhoneApplication):
     """Texts of several lines.
 
     A long touch deletes one, and a drag moves one.
@@ -39,10 +39,10 @@ class Notes(Application):
 
     def __init__(self, phone: Phone) -> None:
         super().__init__(phone)
-        self.notes = [Note("Shopping\nmilk, bread")]
+        self.notes = [NotebookEntry("Shopping\nmilk, bread")]
         """All notes, in the order in which they are listed."""
-        self._field = Field("note", "Note", lines=5)
-        self._open: Note | None = None
+        self._field = Field("note", "NotebookEntry", lines=5)
+        self._open: NotebookEntry | None = None
         self._entries: list[View] = []
 
     def _page_main(self) -> Page:
@@ -56,26 +56,26 @@ class Notes(Application):
         return page
 
     def _page_note(self) -> Page:
-        page = self._made("Note")
+        page = self._made("NotebookEntry")
         page.action("Done", "done", self._done)
         page.field(self._field)
         return page
 
-    def _opener(self, note: Note) -> Act:
+    def _opener(self, note: NotebookEntry) -> Act:
         return lambda: self._edit(note)
 
-    def _edit(self, note: Note | None) -> None:
+    def _edit(self, note: NotebookEntry | None) -> None:
         self._open, self._field.text = note, note.text if note else ""
         self.go("note")
 
     def _done(self) -> None:
         if self._open is None:
-            self._open = Note()
+            self._open = NotebookEntry()
             self.notes.append(self._open)
         self._open.text = self._field.text
         self.reset()
 
-    def _deleter(self, note: Note) -> Act:
+    def _deleter(self, note: NotebookEntry) -> Act:
         def delete() -> None:
             self.notes.remove(note)
             self._close()
@@ -87,7 +87,7 @@ class Notes(Application):
 
         return lambda: setattr(self, "dialog", ask)
 
-    def _mover(self, note: Note) -> Callable[[View], None]:
+    def _mover(self, note: NotebookEntry) -> Callable[[View], None]:
         def drop(target: View) -> None:
             if target in self._entries:
                 place = self._entries.index(target)

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callboard.testing.phone._painter import LINE, lines
-from callboard.testing.phone._screen import NAVIGATION, ROW, STATUS, TOP, Scroll, View
+from callboard.testing.phone._phone_screen import NAVIGATION, ROW, STATUS, TOP, Scroll, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from callboard.testing.phone._phone import Phone
-    from callboard.testing.phone._screen import Box
+    from callboard.testing.phone._phone_screen import Box
 
     Act = Callable[[], None]
     Answer = tuple[str, str, Act]

@@ -8,14 +8,14 @@ import io
 import textwrap
 from typing import TYPE_CHECKING
 
-from callboard.testing.phone._screen import NAVIGATION, STATUS, TOP, View
+from callboard.testing.phone._phone_screen import NAVIGATION, STATUS, TOP, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from PIL import ImageDraw, ImageFont
 
-    from callboard.testing.phone._screen import Box, Screen
+    from callboard.testing.phone._phone_screen import Box, PhoneScreen
 
 SIZE = 44
 LINE = 60
@@ -39,7 +39,7 @@ def lines(text: str, width: int) -> list[str]:
     return found
 
 
-def paint(screen: Screen, size: tuple[int, int], keyboard: int, *, awake: bool) -> bytes:
+def paint(screen: PhoneScreen, size: tuple[int, int], keyboard: int, *, awake: bool) -> bytes:
     """Draw a screen, as PNG.
 
     Args:

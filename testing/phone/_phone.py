@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from callboard.testing.phone._applications import Application, Browser, Dialler, Home, Settings
 from callboard.testing.phone._contacts import Contact, Contacts
 from callboard.testing.phone._form import Form
 from callboard.testing.phone._notebook import Notes
 from callboard.testing.phone._painter import MARGIN, paint
-from callboard.testing.phone._screen import HEIGHT, WIDTH, Screen, View, hierarchy
-from callboard.testing.phone._shell import Shell
+from callboard.testing.phone._phone_applications import Browser, Dialler, Home, PhoneApplication, SettingsApplication
+from callboard.testing.phone._phone_screen import HEIGHT, WIDTH, PhoneScreen, View, hierarchy
+from callboard.testing.phone._phone_shell import PhoneShell
 
 if TYPE_CHECKING:
     import asyncio
@@ -98,23 +98,23 @@ class Phone:
         self.form = Form(self)
         self.browser = Browser(self)
         self.dialler = Dialler(self)
-        apps = (Home(self), self.contacts, self.notes, Settings(self), self.form, self.browser, self.dialler)
-        self.apps: dict[str, Application] = {app.package: app for app in apps}
+        apps = (Home(self), self.contacts, self.notes, SettingsApplication(self), self.form, self.browser, self.dialler)
+        self.apps: dict[str, PhoneApplication] = {app.package: app for app in apps}
         """The applications, by package."""
         self.others = ["android", "com.android.systemui", *(["com.android.adbkeyboard"] if keyboard else [])]
         """Packages without an activity to start."""
         self.installed: list[str] = ["com.android.adbkeyboard"] if keyboard else []
         """Packages that were installed later."""
         self._stack = [Home.package]
-        self._shell = Shell(self)
+        self._shell = PhoneShell(self)
 
     @property
-    def app(self) -> Application:
+    def app(self) -> PhoneApplication:
         """The application in front."""
         return self.apps[self._stack[-1]]
 
     @property
-    def running(self) -> list[Application]:
+    def running(self) -> list[PhoneApplication]:
         """The applications that were started, without home.
 
         The last one is in front, or was.
@@ -168,13 +168,13 @@ class Phone:
 
     # Display
 
-    def screen(self) -> Screen:
+    def screen(self) -> PhoneScreen:
         """Make the screen in front."""
         if not self.locked:
             return self.app.screen()
         clock = View("TextView", (0, 400, self.width, 600), "12:00", "clock")
         told = View("TextView", (0, 600, self.width, 750), "Swipe up to unlock", "keyguard_indication_text")
-        return Screen("com.android.systemui", "", [clock, told])
+        return PhoneScreen("com.android.systemui", "", [clock, told])
 
     def hierarchy(self) -> str:
         """Return the screen's hierarchy, as `uiautomator dump` does."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from callboard.testing.phone._fault import argument, fail
 from callboard.testing.phone._managers import component
-from callboard.testing.phone._screen import HEIGHT, WIDTH
+from callboard.testing.phone._phone_screen import HEIGHT, WIDTH
 
 if TYPE_CHECKING:
     from collections.abc import Callable

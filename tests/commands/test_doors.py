@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callboard import Server, tool
-from callboard.actors.commands import doors
+from callboard.actors.commands import opening_tools
 from callboard.messages import AgentKind, Effect, Hazard
 
 
@@ -42,7 +42,7 @@ class Media(Plain):
     [(Plain, []), (Opens, ["open_in_plain"]), (Both, ["open_in_both", "close_in_both"]), (Media, [])],
 )
 def test_a_server_has_doors_for_the_methods_that_it_has(kind, names):
-    found = doors(kind())
+    found = opening_tools(kind())
     assert [door.name for door in found] == names
     for door in found:
         assert (door.agents, door.effect, door.hazards) == ({AgentKind.HOST}, Effect.ONCE, {Hazard.LAUNCHES})
@@ -50,6 +50,6 @@ def test_a_server_has_doors_for_the_methods_that_it_has(kind, names):
 
 
 def test_what_is_opened_may_be_given_what_it_takes():
-    (door,) = doors(Opens())
+    (door,) = opening_tools(Opens())
     properties = door.tool.parameters["properties"]
     assert (sorted(properties), door.tool.parameters["required"]) == (["application", "arguments"], ["application"])

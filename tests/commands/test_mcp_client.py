@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from callboard.actors.commands import McpSession, ToolFailure
-from callboard.actors.commands._tools import schema_problem
+from callboard.actors.commands._bound_tools import schema_problem
 from callboard.actors.runtime import EffectGuard, Lease
 from callboard.config import McpServer, Settings
 from callboard.messages import CommandType, Effect, LeaseVoidError, ResultStatus, SettingsError

@@ -97,7 +97,7 @@ def test_a_person_fills_in_a_form_while_the_call_waits(start):
     handle = supervisor.submit(lone("desk"))
     first = reply(handle, 0, ANSWER)
     assert "The MCP server 'desk' asks during the call of book: 'How many seats?'" in first["questions"][0]["text"]
-    assert "give no password" in first["questions"][0]["text"]
+    assert "enter no password" in first["questions"][0]["text"]
     second = reply(handle, 1, "3")
     assert second["questions"][0]["text"] == "seats"
     assert said(handle) == {"action": "accept", "content": {"seats": 3}}

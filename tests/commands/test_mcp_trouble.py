@@ -9,8 +9,8 @@ from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED
 
 from callboard.actors.commands import McpSession
+from callboard.actors.commands._mcp_errors import why
 from callboard.actors.commands._mcp_output import ProgramLog
-from callboard.actors.commands._mcp_trouble import why
 from callboard.config import McpServer, Settings
 from callboard.messages import SettingsError
 

@@ -9,7 +9,7 @@ import pytest
 from pydantic import AfterValidator, Field
 
 from callboard.actors.commands import Asked, Toolbox, find_target
-from callboard.actors.commands._tools import declared_secret
+from callboard.actors.commands._bound_tools import declared_secret
 from callboard.actors.runtime import EffectGuard, Lease
 from callboard.actors.servers import Server, tool
 from callboard.messages import AgentKind, CommandType, Effect, Hazard, Observation, SettingsError, Target, TargetKind

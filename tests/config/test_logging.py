@@ -22,7 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
-from callboard.config import EventLog, LogSettings, McpServer, Settings, _writer
+from callboard.config import EventLog, LogSettings, McpServer, Settings, _log_writer
 from callboard.config._logging import LEVELS
 from callboard.messages import Event, EventName, SettingsError
 from support import HELD, PATIENCE
@@ -372,7 +372,7 @@ def test_what_is_queued_is_written_before_the_end_in_its_order(stuck):
 
 
 def test_past_the_bound_new_lines_are_lost_and_counted(stuck, monkeypatch):
-    monkeypatch.setattr(_writer, "WAITING", 3)
+    monkeypatch.setattr(_log_writer, "WAITING", 3)
     log = EventLog(Settings(log=LogSettings(stream="json")), stuck)
     log.write(event(seq=1))
     assert stuck.reached.wait(PATIENCE)

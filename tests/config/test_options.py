@@ -9,7 +9,7 @@ import pytest
 from pydantic import SecretStr
 
 from callboard.config import Settings, keys_of
-from callboard.config._options import fitting_options
+from callboard.config._plugin_options import fitting_options
 from callboard.messages import SettingsError
 
 if TYPE_CHECKING:

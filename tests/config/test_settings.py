@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from callboard.config import Budget, Limits, McpServer, PolicyRule, PolicySettings, Settings, ShellSettings, Verdict
-from callboard.config._secrets import MASK
+from callboard.config._secrets_in_urls import MASK
 from callboard.messages import AgentKind, AtDeadline, Effect, Hazard, Secret, SettingsError
 
 

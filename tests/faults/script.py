@@ -120,7 +120,7 @@ SCRIPTS: dict[tuple[str, str], list[Said]] = {
         [
             do("insert_table", sheet=of("add_sheet", "sheet"), header=HEADER, rows=[["a", "book#2"], ["b", "book#3"]]),
             do("write_range", sheet=of("add_sheet", "sheet"), cell="D1", values=[["book~1", 0.25]]),
-            do("set_number_format", sheet=of("add_sheet", "sheet"), cells="E1", number_format="0%"),
+            do("format_cells", sheet=of("add_sheet", "sheet"), cells="E1", number_format="0%"),
         ],
     ],
     ("gone", "app/word/gone.docx"): [[do("insert_paragraph", text="gone#1")], ask("Shall I go on?")],

@@ -12,7 +12,7 @@ import time
 import pytest
 
 import forks
-from callboard.actors.journal import Holder, JournalReader
+from callboard.actors.journal import JournalHolder, JournalReader
 from callboard.actors.journal._lock import JournalLock, holder_of
 from callboard.messages import JournalError, JournalInUseError
 from support import PATIENCE
@@ -156,7 +156,7 @@ def test_asking_for_the_holder_creates_nothing(journal):
 @pytest.mark.parametrize("text", [b"", b"{", b'{"pid": "1"}', b'{"pid": 1, "host": "h", "since": 1e300}', b"\xff"])
 def test_a_holder_that_does_not_say_its_name_is_somebody_all_the_same(journal, lock, text):
     journal.with_name("journal.db.lock").write_bytes(text)
-    assert holder_of(journal) == Holder(pid=0, host="", since=0.0)
+    assert holder_of(journal) == JournalHolder(pid=0, host="", since=0.0)
     with pytest.raises(JournalInUseError, match="is in use by another process"):
         JournalLock.acquire(journal)
 

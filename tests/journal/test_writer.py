@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from callboard.actors.journal import FileJournal, JournalFile, _writer
-from callboard.actors.journal._thread import Look
-from callboard.actors.journal._writer import LAZY_SECONDS
+from callboard.actors.journal import FileJournal, JournalFile, _file_journal
+from callboard.actors.journal._file_journal import LAZY_SECONDS
+from callboard.actors.journal._writer_thread import ReadRequest
 from callboard.messages import Answer, Event, JournalError, SupervisorStoppedError, Task
 from support import HELD, PATIENCE
 
@@ -87,7 +87,7 @@ class Office:
     def settled(self):
         """Wait until all that the writer has got is dealt with, its commit too."""
         for _ in range(2):
-            looked(lambda then: self.journal._writer.put(Look(lambda _file: None, then)))
+            looked(lambda then: self.journal._writer.put(ReadRequest(lambda _file: None, then)))
 
 
 def looked(look):
@@ -298,7 +298,7 @@ def test_a_systemexit_breaks_the_journal_but_ends_no_thread(office, say, where):
 
 def test_what_follows_and_would_leave_the_process_costs_the_others_nothing(office, say, caplog):
     office.journal.append([say("one")], lambda: sys.exit(3))
-    found = looked(lambda then: office.journal._writer.put(Look(lambda _file: sys.exit(4), then)))
+    found = looked(lambda then: office.journal._writer.put(ReadRequest(lambda _file: sys.exit(4), then)))
     office.keep(say("two"))
     office.settled()
     assert (ids(office.told), str(found)) == (["two"], "the journal's thread was asked to exit: SystemExit(4)")
@@ -408,7 +408,7 @@ def test_who_is_told_that_the_journal_is_closed_may_append_again(office, say):
 
 
 def test_a_disk_that_hangs_does_not_hold_up_for_ever_who_asks(office, say, monkeypatch):
-    monkeypatch.setattr(_writer, "ANSWER_SECONDS", 0.01)
+    monkeypatch.setattr(_file_journal, "ANSWER_SECONDS", 0.01)
     office.file.hold.set()
     office.keep(say("one"))
     assert office.file.holding.wait(PATIENCE)

@@ -10,7 +10,7 @@ import pytest
 from pydantic import Field
 
 from callboard import EventName, ModelAnswer, Outcome, ScriptedModel, Settings, Task, tool
-from callboard.actors.replay import Recording, replay_journal
+from callboard.actors.replay import RecordedTask, replay_journal
 from callboard.messages import AgentKind, Answered, Decided, Effect, SupervisorStoppedError
 from callboard.testing import MemoryServer
 from support import HELD, PATIENCE, lone
@@ -192,7 +192,7 @@ def test_the_answer_is_kept_as_it_came_and_the_decision_with_the_values(live, tm
     path = tmp_path / "journal.db"
     with live(*ANSWERS, journal={"path": path}) as supervisor:
         assert supervisor.submit(lone(id="t")).result(PATIENCE).ok
-    notes = [row.message for row in Recording.load(path, "t").rows]
+    notes = [row.message for row in RecordedTask.load(path, "t").rows]
     answered = [note for note in notes if isinstance(note, Answered)]
     assert json.loads(answered[1].content) == WRITE
     assert [action.arguments for note in notes if isinstance(note, Decided) for action in note.actions] == [

@@ -15,7 +15,7 @@ from callboard import FunctionModel, Settings, ToolError, tool
 from callboard.actors.commands import Approved, Dispatcher, Policy, Secrets, Toolbox
 from callboard.actors.journal import MemoryJournal
 from callboard.actors.processing import AGENTS, Pipeline, Services, pipeline
-from callboard.actors.runtime import Budgets, EventStream, Feed, Lanes, Lease, VirtualClock
+from callboard.actors.runtime import Budgets, EventFeed, EventStream, Lanes, Lease, VirtualClock
 from callboard.actors.states import Run
 from callboard.messages import AgentKind, Assign, Effect, Event, EventName, Target, agent_kind
 from callboard.testing import MemoryServer
@@ -44,7 +44,7 @@ class Stage:
     pipeline: Pipeline
     lease: Lease
     target: Target | None
-    feed: Feed
+    feed: EventFeed
 
     def run(self, status: str = "CONTINUE", **fields: Any) -> Run:
         """Make a run of this agent."""

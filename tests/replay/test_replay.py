@@ -12,7 +12,7 @@ import yaml
 
 from callboard import EventName, Outcome, Settings, Supervisor, Task, tool
 from callboard.actors.agent import Agent
-from callboard.actors.replay import Recording, replay, replay_journal
+from callboard.actors.replay import RecordedTask, replay, replay_journal
 from callboard.messages import Effect, Event, StepDone, UnknownTaskError
 from callboard.testing import Faults, MemoryServer, VirtualClock
 from support import ASSIGN, HELD, PATIENCE, append, lone
@@ -31,7 +31,7 @@ def actions(*texts, status="CONTINUE"):
 
 def recorded(path, task_id="t"):
     """List the moves that the journal's events tell of, those of each run in their order."""
-    told = [row.message for row in Recording.load(path, task_id).rows if isinstance(row.message, Event)]
+    told = [row.message for row in RecordedTask.load(path, task_id).rows if isinstance(row.message, Event)]
     moves = [event for event in told if event.name is EventName.STATE_CHANGED and event.data["source"]]
     listed = [(move.run_id, move.data["source"], move.data["target"], move.data["by"]) for move in moves]
     return sorted(listed, key=lambda move: move[0])
@@ -362,7 +362,7 @@ def left_in_doubt(record, where, answers, people):
 
 def probes(path):
     """List what looks, or people, said of what was in doubt."""
-    told = [row.message for row in Recording.load(path, "t").rows if isinstance(row.message, Event)]
+    told = [row.message for row in RecordedTask.load(path, "t").rows if isinstance(row.message, Event)]
     return [event.data["probe"] for event in told if event.name is EventName.COMMAND_IN_DOUBT]
 
 
@@ -414,8 +414,8 @@ def test_a_task_that_is_not_over_goes_as_far_as_it_went(record):
 
 def test_a_journal_without_events_is_compared_by_the_words_of_its_agents(record):
     record.run(Task(id="t", request="x"), host=[ASSIGN, FINISH], app=[append("1"), FINISH])
-    rows = [row for row in Recording.load(record.path, "t").rows if not isinstance(row.message, Event)]
-    done = replay(Recording.of(rows))
+    rows = [row for row in RecordedTask.load(record.path, "t").rows if not isinstance(row.message, Event)]
+    done = replay(RecordedTask.of(rows))
     assert (done.same, done.outcome) == (True, Outcome.FINISHED), str(done.difference)
 
 
@@ -440,4 +440,4 @@ def test_a_task_that_the_journal_does_not_have(record):
 
 def test_a_recording_begins_with_its_task():
     with pytest.raises(ValueError, match="begins with its task"):
-        Recording.of(())
+        RecordedTask.of(())

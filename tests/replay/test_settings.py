@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from callboard import EventName, Outcome, Settings, Task
 from callboard.actors.journal import JournalReader
-from callboard.actors.replay import Recording, replay, replay_journal
+from callboard.actors.replay import RecordedTask, replay, replay_journal
 from callboard.config import in_force, settings_in_force
 from callboard.messages import InForce, Secret, SettingsError
 from callboard.testing import assert_replays
@@ -111,7 +111,7 @@ def test_a_follow_up_is_folded_on_what_held_for_the_task_before_it(record):
         first.result(PATIENCE)
         second = Task(id="t", request="and now this", session="first")
         record.play(supervisor.submit(second))
-    assert [life is not None for life in Recording.load(record.path, "t").lives] == [True, True]
+    assert [life is not None for life in RecordedTask.load(record.path, "t").lives] == [True, True]
     assert again(record).same
 
 
@@ -124,7 +124,7 @@ def test_an_old_journal_is_replayed_on_the_defaults_as_before(record):
 def test_an_old_journal_may_be_given_what_holds_otherwise(record):
     record.run(lone(id="t"), app=[append("1"), FINISH], policy=DENY)
     forget_settings(record)
-    recording = Recording.load(record.path, "t")
+    recording = RecordedTask.load(record.path, "t")
     assert recording.lives == (None,)
     assert not replay(recording).same
     assert replay(recording, otherwise=Settings.load(policy=DENY)).same
@@ -132,7 +132,7 @@ def test_an_old_journal_may_be_given_what_holds_otherwise(record):
 
 def test_what_holds_otherwise_does_not_hold_where_the_settings_are_known(record):
     record.run(lone(id="t"), app=[append("1"), FINISH])
-    assert replay(Recording.load(record.path, "t"), otherwise=Settings.load(policy=DENY)).same
+    assert replay(RecordedTask.load(record.path, "t"), otherwise=Settings.load(policy=DENY)).same
 
 
 def test_the_fixture_needs_no_settings(record):
@@ -161,7 +161,7 @@ def test_no_secret_is_written_down(record):
         providers={"local": {"url": f"http://user:{SECRET}@127.0.0.1:9/v1", "api_key": SECRET}},
         policy=[{"verdict": "deny", "tool": "type", "arguments": {"text": SECRET}, "reason": f"{SECRET} is secret"}],
     )
-    (life,) = Recording.load(record.path, "t").lives
+    (life,) = RecordedTask.load(record.path, "t").lives
     assert set(life.sections) == {"limits", "system", "policy", "budget", "journal"}
     assert life.sections["policy"]["rules"][0]["reason"] == "********** is secret"
     assert SECRET.encode() not in record.path.read_bytes()
@@ -183,8 +183,8 @@ def test_settings_come_back_as_they_were():
 
 def test_settings_of_another_version_are_named_and_may_be_replaced(record):
     record.run(lone(id="t"), app=[append("1"), FINISH])
-    recording = Recording.load(record.path, "t")
-    newer = Recording.of(recording.rows, lives=[InForce(sections={"limits": {"dances": 3}})])
+    recording = RecordedTask.load(record.path, "t")
+    newer = RecordedTask.of(recording.rows, lives=[InForce(sections={"limits": {"dances": 3}})])
     with pytest.raises(SettingsError, match=r"another version \(dances: .*\): name a settings file to use instead"):
         replay(newer)
     assert replay(newer, Settings.load()).same

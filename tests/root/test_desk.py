@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callboard.actors.journal import MemoryJournal
-from callboard.actors.root._approvals import Desk
+from callboard.actors.root._approvals import OpenRequests
 from callboard.actors.root._outbox import Outbox
 from callboard.actors.runtime import VirtualClock
 from callboard.messages import (
@@ -54,7 +54,7 @@ class Office:
         self.journal, self.kept = MemoryJournal(), []
         self.journal.feed(self.kept.extend)
         self.outbox = Outbox(self.journal, self.clock)
-        self.desk = Desk(self.agents, self.notes, self.outbox, self.clock, self.expire)
+        self.desk = OpenRequests(self.agents, self.notes, self.outbox, self.clock, self.expire)
 
     def answer(self, given):
         self.desk.answer(given)

@@ -11,7 +11,7 @@ from callboard.actors.root._clocks import Stopwatches
 from callboard.actors.root._context import RootContext
 from callboard.actors.root._handover import HandOver
 from callboard.actors.root._leases import LeaseBook
-from callboard.actors.root._lifecycle import Endings, Stops
+from callboard.actors.root._lifecycle import RunEndings, Stops
 from callboard.actors.root._outbox import Outbox
 from callboard.actors.root._tasks import TaskBook
 from callboard.actors.runtime import Leases, VirtualClock
@@ -78,7 +78,7 @@ class Office:
             agents=AGENTS,
         )
         self.hands = HandOver(context)
-        self.stops = Stops(context, Endings(context, lambda _ending: None), lambda _record: None)
+        self.stops = Stops(context, RunEndings(context, lambda _ending: None), lambda _record: None)
 
     def place(self, task_id, *, stopping=False):
         """Place the work of a task; it gets the window, or waits for it."""

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pykka
 import pytest
 
-from callboard.actors.blackboard import Kept
+from callboard.actors.blackboard import RowsKept
 from callboard.actors.journal import MemoryJournal, Row
 from callboard.actors.processing import SharedNotes
 from callboard.actors.root._recorder import Recorder
@@ -266,7 +266,7 @@ def test_a_dead_blackboard_is_silent_and_is_rebuilt_from_the_journal(record, kee
     recorder, feed = record(), stream.open()
     keep("task-1", task(), round_of())
     broken = recorder._blackboard
-    broken.tell(Kept(["no row at all"]))
+    broken.tell(RowsKept(["no row at all"]))
     with pytest.raises(pykka.ActorDeadError):
         broken.ask("are you there?", timeout=PATIENCE)
     assert read(recorder).requests == ()

@@ -12,7 +12,7 @@ import pytest
 
 from callboard import EventName, Outcome, Settings, Supervisor, Task
 from callboard.actors.agent import Agent
-from callboard.actors.blackboard import Blackboard, Kept
+from callboard.actors.blackboard import Blackboard, RowsKept
 from callboard.actors.runtime import EventLoop, SystemClock, Watchdog
 from callboard.messages import SupervisorStoppedError
 from callboard.testing import MemoryServer
@@ -118,7 +118,7 @@ def test_a_subscriber_that_fails_gets_the_next_event(start):
 def test_a_blackboard_that_dies_is_made_anew(start):
     supervisor = start(app=[FINISH])
     events = supervisor._stream.open()
-    pykka.ActorRegistry.get_by_class(Blackboard)[-1].tell(Kept(["no row at all"]))
+    pykka.ActorRegistry.get_by_class(Blackboard)[-1].tell(RowsKept(["no row at all"]))
     assert events.get(PATIENCE).name is EventName.BLACKBOARD_REBUILT
     assert ended(supervisor) is Outcome.FINISHED
     assert supervisor.stop(PATIENCE) == ()

@@ -27,7 +27,7 @@ from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import mermaid
 from callboard.messages import AgentKind, Message
-from callboard.terminal import Attendance, Board, Stage, play
+from callboard.terminal import Attendance, TaskDisplay, TaskSession, play
 from support import PATIENCE
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report"
@@ -256,7 +256,7 @@ def played(folder: Path, host: Callable[..., Any], attendance: Attendance) -> tu
         Supervisor.start(settings, models={"host": FunctionModel(host)}) as supervisor,
     ):
         console = Console(width=200, record=True, file=file)
-        result = play(supervisor, Task(request="do it"), Stage(console, live=False, attendance=attendance))
+        result = play(supervisor, Task(request="do it"), TaskSession(console, live=False, attendance=attendance))
         return result, console.export_text()
 
 
@@ -479,7 +479,7 @@ def at(seconds: float, name: EventName, number: int = 0, agent: str = "host/t", 
     )
 
 
-def drawn(board: Board, now: float, width: int = 100) -> list[str]:
+def drawn(board: TaskDisplay, now: float, width: int = 100) -> list[str]:
     console = Console(width=width, record=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
     with console.file:
         console.print(board.picture(1000 + now))
@@ -487,9 +487,9 @@ def drawn(board: Board, now: float, width: int = 100) -> list[str]:
 
 
 @pytest.fixture
-def board() -> Board:
+def board() -> TaskDisplay:
     """A task in the middle: its host waits, its second subtask works."""
-    board = Board("t", "make a chart")
+    board = TaskDisplay("t", "make a chart")
     word, excel = "app/word/sales.docx", "app/excel/report.xlsx"
     for event in (
         at(0, EventName.ROUND_STARTED, request="make a chart", round=1).model_copy(update={"run_id": ""}),
@@ -509,7 +509,7 @@ def board() -> Board:
     return board
 
 
-def test_the_display_shows_agent_state_subtask_step_and_elapsed_time(board: Board) -> None:
+def test_the_display_shows_agent_state_subtask_step_and_elapsed_time(board: TaskDisplay) -> None:
     rows = [line.split("  ") for line in drawn(board, 9.5)]
     found = [[cell.strip() for cell in row if cell.strip()] for row in rows]
     assert ["host/t", "ASSIGN", "make a chart", "1", "9.5 s"] in found
@@ -517,12 +517,12 @@ def test_the_display_shows_agent_state_subtask_step_and_elapsed_time(board: Boar
     assert ["app/excel/report.xlsx", "CONTINUE", "draw it", "3", "6.5 s"] in found
 
 
-def test_the_display_shows_what_happened_last(board: Board) -> None:
+def test_the_display_shows_what_happened_last(board: TaskDisplay) -> None:
     assert drawn(board, 9.5)[-1] == "    5.00 s  app/excel/report.xlsx  insert_chart: failure, no numbers"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
-def test_the_display_fits_the_terminal(board: Board, width: int) -> None:
+def test_the_display_fits_the_terminal(board: TaskDisplay, width: int) -> None:
     lines = drawn(board, 9.5, width)
     assert max(map(len, lines)) <= width
     assert sum("/" in line for line in lines) >= 3
@@ -686,9 +686,10 @@ def test_the_readme_shows_the_real_output_of_its_first_command(here: Path) -> No
     assert timeless(final_screen(written)) == timeless(shown)
 
 
-def test_the_readme_tells_every_exit_code() -> None:
+def test_the_page_of_the_command_line_has_every_exit_code() -> None:
+    page = (EXAMPLE.parents[1] / "docs" / "command-line.md").read_text(encoding="utf-8")
     for outcome, code in EXIT_CODES.items():
-        assert f"| {code} | `{outcome.value}` |" in README
+        assert f"| {code} | `{outcome.value}` |" in page
 
 
 @pytest.mark.parametrize("number", range(len(re.findall(r"```python\n", README))))

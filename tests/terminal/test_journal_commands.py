@@ -24,7 +24,7 @@ from callboard import Event, EventName, FunctionModel, Outcome, Settings, Superv
 from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE, app
 from callboard.actors.journal import JournalReader
 from callboard.messages import JournalError
-from callboard.terminal import Board
+from callboard.terminal import TaskDisplay
 from support import PATIENCE
 
 Call = Callable[..., Result]
@@ -553,7 +553,7 @@ def test_a_journal_that_is_not_there_is_told(call: Call, here: Path, arguments: 
 
 
 def test_the_display_does_not_count_the_time_in_which_nobody_worked() -> None:
-    board = Board("t", "do it")
+    board = TaskDisplay("t", "do it")
     for at, name, data in (
         (10.0, EventName.TASK_SUBMITTED, {}),
         (10.0, EventName.ROUND_STARTED, {"request": "do it", "round": 1}),

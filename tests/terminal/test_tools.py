@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 from callboard.__main__ import app
-from callboard.terminal._tools import ArgumentTold, arguments_of
+from callboard.terminal._tool_list import ArgumentListing, arguments_of
 
 Call = Callable[..., Result]
 
@@ -181,13 +181,13 @@ JSON = st.recursive(
 def test_a_type_is_told_in_the_words_of_json_schema(part, told):
     definitions = {"Room": {"type": "object"}, "Self": {"$ref": "#/$defs/Self"}}
     (argument,) = arguments_of({"properties": {"x": part}, "$defs": definitions})
-    assert argument == ArgumentTold(name="x", type=told, required=False)
+    assert argument == ArgumentListing(name="x", type=told, required=False)
 
 
 def test_an_argument_has_its_default_and_its_description():
     schema = {"properties": {"x": {"type": "string", "default": "é", "description": "An x."}}, "required": ["x"]}
     assert arguments_of(schema) == (
-        ArgumentTold(name="x", type="string", required=True, default='"é"', description="An x."),
+        ArgumentListing(name="x", type="string", required=True, default='"é"', description="An x."),
     )
 
 

@@ -28,7 +28,7 @@ from callboard.actors.servers import DocumentServer
 from callboard.messages import Box, Control, Effect, Look, Observation, Probe, Target, TargetKind
 from callboard.surface import ToolError, committing, current_call
 from callboard.testing import MemoryServer, SurfaceCall, SurfaceCase, SurfaceSuite, surface_suite
-from callboard.testing._crashes import Crashes
+from callboard.testing._crashes import CrashTrials
 from support import HELD
 
 POINTS = sorted(name for name, _ in inspect.getmembers(SurfaceSuite, inspect.isfunction) if name.startswith("test_"))
@@ -291,7 +291,7 @@ class TestMcpServer(surface_suite(mcp_server)):
         super().test_after_a_crash_at_any_row_it_is_done_once(tmp_path)
 
     def test_after_a_crash_a_person_is_asked_whether_it_was_done(self, tmp_path):
-        crashes = Crashes(mcp_server, SurfaceCall("stamps.stamp"), lambda case: case.done())
+        crashes = CrashTrials(mcp_server, SurfaceCall("stamps.stamp"), lambda case: case.done())
         assert crashes.tried(tmp_path / "crash", [("before", "command_result", 1)])
 
 

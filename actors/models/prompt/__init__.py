@@ -1,9 +1,15 @@
 """Prompts and answer schemas of requests to live models."""
 
+from callboard.actors.models.prompt._answer_schema import (
+    MOST_ACTIONS,
+    answer_schema,
+    legal_statuses,
+    own_steps,
+    parts_of,
+)
 from callboard.actors.models.prompt._fence import cut, tamed, written
 from callboard.actors.models.prompt._labels import chosen, labelled
 from callboard.actors.models.prompt._prompt import CHARACTERS, Prompt, prompt_of
-from callboard.actors.models.prompt._schema import MOST_ACTIONS, answer_schema, legal_statuses, own_steps, parts_of
 from callboard.actors.models.prompt._short import shortened_request
 from callboard.actors.models.prompt._strict import is_free
 from callboard.actors.models.prompt._system import examples

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callboard.actors.models._references import References
+from callboard.actors.models.prompt._answer_schema import offered_tools, own_steps
 from callboard.actors.models.prompt._fence import cut, fenced, tamed, written
-from callboard.actors.models.prompt._history import steps, subtasks
 from callboard.actors.models.prompt._labels import labelled
+from callboard.actors.models.prompt._prompt_history import steps, subtasks
 from callboard.actors.models.prompt._prompt_tail import prompt_tail
-from callboard.actors.models.prompt._schema import offered_tools, own_steps
 from callboard.actors.models.prompt._system import system_of
 from callboard.actors.models.prompt._tool_docs import not_now
 from callboard.messages import Board, TargetKind, agent_kind
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.models._model import ModelRequest
-    from callboard.actors.models.prompt._history import History
+    from callboard.actors.models.prompt._prompt_history import PromptHistory
     from callboard.messages import Control, Target
 
 
@@ -130,7 +130,7 @@ def _shared(request: ModelRequest) -> Iterator[str]:
         yield "## What all agents of this task know\n\n" + fenced("\n".join(reversed(shown)))
 
 
-def _before(left: History, done: History, *, host: bool) -> Iterator[str]:
+def _before(left: PromptHistory, done: PromptHistory, *, host: bool) -> Iterator[str]:
     if left.lines:
         gone = f"({left.dropped} earlier subtasks are not shown)\n" if left.dropped else ""
         told = fenced(gone + "\n".join(left.lines))

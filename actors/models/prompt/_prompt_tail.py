@@ -10,9 +10,9 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from callboard.actors.models._responses import AppResponse
+from callboard.actors.models.prompt._answer_schema import legal_statuses, offered_tools, own_steps, own_subtasks
 from callboard.actors.models.prompt._fence import cut, fenced, tamed, written
 from callboard.actors.models.prompt._labels import labelled
-from callboard.actors.models.prompt._schema import legal_statuses, offered_tools, own_steps, own_subtasks
 from callboard.actors.models.prompt._short import NEGATION, asks_change, asks_question, likely_tools
 from callboard.actors.models.prompt._tool_docs import MAKING, either, makes, needed, singular
 from callboard.messages import AgentStatus, Effect, ResultStatus

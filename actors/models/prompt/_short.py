@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.models._examples import Example
 from callboard.actors.models._references import References, fitting
-from callboard.actors.models.prompt._fence import cut
-from callboard.actors.models.prompt._labels import labelled
-from callboard.actors.models.prompt._schema import (
+from callboard.actors.models.prompt._answer_schema import (
     CONTROL,
     fits,
     needs_control,
+    offered_tools,
     own_parameters,
     own_steps,
     takes_control,
 )
+from callboard.actors.models.prompt._fence import cut
+from callboard.actors.models.prompt._labels import labelled
 from callboard.actors.models.prompt._strict import resolved
 from callboard.actors.models.prompt._tool_docs import either, makes
 from callboard.messages import ESSENTIAL, AgentStatus, Effect
@@ -155,18 +156,17 @@ def _control(tool: ToolInfo, seen: Observation) -> str:
 
 
 def likely_tools(request: ModelRequest) -> list[ToolInfo]:
-    """Rank the tools by the words that they share with the subtask.
+    """Rank the callable tools by the words shared with the subtask.
 
     The words are those of names and descriptions. A word counts the more, the fewer tools have it, and once more in a
     name; verbs count by their groups there. A tool gains if it acts on a kind of control that the subtask names. It
     loses if it acts on others, makes a thing that the subtask does not name, or has a word in its name that is neither
     in the subtask nor a kind of control that is seen. A question gets one tool that reads, a change none.
     """
+    tools = offered_tools(dataclasses.replace(request, observation=_first(request)))
     asked = _stems(request.request.partition(": ")[0])  # a text to write says nothing about a tool
-    names = {tool.name: _stems(tool.name.replace("_", " ")) - _LITERAL for tool in request.tools}
-    texts = {
-        tool.name: f"{tool.name.replace('_', ' ')} {tool.description} {_described(tool)}" for tool in request.tools
-    }
+    names = {tool.name: _stems(tool.name.replace("_", " ")) - _LITERAL for tool in tools}
+    texts = {tool.name: f"{tool.name.replace('_', ' ')} {tool.description} {_described(tool)}" for tool in tools}
     words = {name: _stems(text) for name, text in texts.items()}
     scores = dict.fromkeys(words, 0.0)
     for stems in (words, names):
@@ -174,14 +174,14 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
         for name, each in stems.items():
             scores[name] += sum(math.log(1 + len(stems) / often[stem]) for stem in asked & each)
     seen = {_ENDINGS.sub("", control.kind.casefold()) for control in _first(request).controls}
-    for tool in request.tools:
+    for tool in tools:
         kinds = {_ENDINGS.sub("", kind) for kind in tool.controls}
         acts = 0 if not kinds or not asked & seen else 1 if kinds & asked else -1
         made = {_ENDINGS.sub("", thing) for thing in makes(tool.name)}
         strange = len(names[tool.name] - asked - seen) + 3 * len(made - asked)
         scores[tool.name] += bool(asked & _stems(tool.name.partition("_")[0]) & _LITERAL)
         scores[tool.name] *= 1 + acts / 2 - min(strange, 6) / 8
-    ranked = sorted(request.tools, key=lambda tool: (-scores[tool.name], tool.name))
+    ranked = sorted(tools, key=lambda tool: (-scores[tool.name], tool.name))
     if asks_question(request):
         return [tool for tool in ranked if tool.effect is Effect.READ][:1]
     ranked = [tool for tool in ranked if tool.effect is not Effect.READ] if asks_change(request) else ranked

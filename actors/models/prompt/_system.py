@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.models._computer_use import SCREENSHOT
 from callboard.actors.models._examples import APP
+from callboard.actors.models.prompt._answer_schema import IN_DECISION, KEYS, parts_of, without_control
 from callboard.actors.models.prompt._fence import CLOSE, OPEN, written
-from callboard.actors.models.prompt._schema import IN_DECISION, KEYS, parts_of, without_control
 from callboard.actors.models.prompt._short import tool_examples
 from callboard.actors.models.prompt._tool_docs import tool_docs
 from callboard.messages import AgentStatus

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from callboard.actors.models.prompt._answer_schema import needs_control, own_parameters, takes_control
 from callboard.actors.models.prompt._fence import cut, written
-from callboard.actors.models.prompt._schema import needs_control, own_parameters, takes_control
 from callboard.actors.models.prompt._strict import resolved
 from callboard.messages import Effect
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from callboard.actors.models._model import Model, ModelAnswer, ModelRequest
-from callboard.actors.models.recording._recording import Recorded
-from callboard.actors.models.recording._request_digest import Place, RequestDigest
+from callboard.actors.models.recording._recording_model import Recorded
+from callboard.actors.models.recording._request_digest import RequestDigest, RunFolder
 from callboard.messages import ModelError, ModelTimeoutError, ScriptError, SettingsError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _MOST_LINES = 60
 """Maximum number of lines of a difference in an error."""
 
 
-class By(StrEnum):
+class MatchBy(StrEnum):
     """The criterion for matching a request to a recorded call."""
 
     REQUEST = "request"
@@ -44,7 +44,7 @@ class RecordedModel(Model):
     """
 
     def __init__(
-        self, lines: Iterable[Recorded], base: Path, by: By = By.REQUEST, source: str = "the recording"
+        self, lines: Iterable[Recorded], base: Path, by: MatchBy = MatchBy.REQUEST, source: str = "the recording"
     ) -> None:
         """Initialise the model.
 
@@ -58,14 +58,14 @@ class RecordedModel(Model):
         for line in lines:
             self._lines[line.address, line.call].append(line)
         self._base = base
-        self._place = Place(base)
+        self._place = RunFolder(base)
         self._by = by
         self._source = source
         self._played: set[int] = set()
         self._lock = threading.Lock()
 
     @classmethod
-    def load(cls, path: Path, base: Path, by: By = By.REQUEST) -> RecordedModel:
+    def load(cls, path: Path, base: Path, by: MatchBy = MatchBy.REQUEST) -> RecordedModel:
         """Read a recording.
 
         Raises:
@@ -103,7 +103,7 @@ class RecordedModel(Model):
             raise ScriptError(msg)
         with self._lock:
             new = [line for line in lines if id(line) not in self._played]
-            if self._by is By.REQUEST:
+            if self._by is MatchBy.REQUEST:
                 fits = [line for line in (*new, *lines) if line.fingerprint == sight.fingerprint]
             else:
                 fits = new or lines[-1:]
@@ -145,7 +145,7 @@ def recorded_model(settings: Settings, rest: str) -> RecordedModel:
     """
     file, _, asked = rest.partition("?")
     key, _, value = asked.partition("=")
-    if asked and (key != "by" or value not in set(By)):
+    if asked and (key != "by" or value not in set(MatchBy)):
         msg = f"recorded:{rest}: {asked!r} is not known; known: by=request (as without it), by=order"
         raise SettingsError(msg)
-    return RecordedModel.load(settings.path(file), settings.base, By(value) if value else By.REQUEST)
+    return RecordedModel.load(settings.path(file), settings.base, MatchBy(value) if value else MatchBy.REQUEST)

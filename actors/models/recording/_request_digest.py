@@ -51,7 +51,7 @@ class RequestDigest:
         """The agent's address; ``host`` for a HostAgent, whose own address contains the task's id."""
         self.call = request.call
         self._shown: dict[str, Any] = {
-            name: value for name, value in _fields(request, Place(base)) if name not in _KEYS
+            name: value for name, value in _fields(request, RunFolder(base)) if name not in _KEYS
         }
 
     @property
@@ -67,7 +67,7 @@ class RequestDigest:
         return [line for name, value in self._shown.items() for line in _lines(name, value, "")]
 
 
-class Place:
+class RunFolder:
     """The folder of a run, hidden in recordings; escapes a literal `BASE`."""
 
     def __init__(self, base: Path) -> None:
@@ -110,7 +110,7 @@ def _each_text(value: Any, change: Any) -> Any:
     return value
 
 
-def _plain(value: Any, place: Place) -> Any:
+def _plain(value: Any, place: RunFolder) -> Any:
     """Convert a part of a request to JSON.
 
     Defaults and irrelevant fields are left out.
@@ -131,7 +131,7 @@ def _plain(value: Any, place: Place) -> Any:
     return place.hide(value)
 
 
-def _fields(value: Any, place: Place) -> Iterator[tuple[str, Any]]:
+def _fields(value: Any, place: RunFolder) -> Iterator[tuple[str, Any]]:
     if isinstance(value, BaseModel):
         fields: dict[str, FieldInfo] = type(value).model_fields
         defaults = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}

@@ -83,6 +83,10 @@ OVERWRITING = frozenset(
 """Tools that replace or move a document's content; the others add to it, or change its format."""
 
 
+PRECISE = frozenset({"replace_text", "set_formula", "write_range"})
+"""Of them, those of a workbook that overwrite only if the cells that they write hold something else."""
+
+
 class DocumentServer(Server):
     """Documents in a workspace folder, on any operating system, without a display.
 
@@ -164,9 +168,11 @@ class DocumentServer(Server):
     ) -> set[Hazard]:
         """Report a call that replaces content the task did not make."""
         document = _document_of(target)
+        if tool == "edit_chart":
+            return {Hazard.DELETES} if arguments.get("delete") else set()
         if tool not in OVERWRITING or str(self._workspace.path(document)) in made:
             return set()
-        if tool in {"write_range", "set_formula"} and not self._excel.overwrites(document, tool, arguments):
+        if tool in PRECISE and _root(document) == "excel" and not self._excel.overwrites(document, tool, arguments):
             return set()
         return {Hazard.OVERWRITES}
 

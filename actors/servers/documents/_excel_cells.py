@@ -1,65 +1,65 @@
-"""Cells of a sheet: reading and writing ranges, and making tables."""
+"""Ranges of cells: read, found, and checked before they are written."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
-from openpyxl.worksheet.table import Table, TableStyleInfo
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_controls import SheetRange, find, place, used_range
-from callboard.actors.servers.documents._excel_file import (
-    LAST_COLUMN,
-    LAST_ROW,
-    ExcelFile,
-    Value,
-    formula_text,
-    is_date,
-    is_formula,
-    read_value,
-    write_value,
-)
+from callboard.actors.servers.documents._excel_controls import SheetRange, find, place
+from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW, ExcelFile
+from callboard.actors.servers.documents._excel_format import set_width, width_at
+from callboard.actors.servers.documents._excel_results import results_of
+from callboard.actors.servers.documents._excel_tables import tables_of
+from callboard.actors.servers.documents._excel_values import NOT_COMPUTED
 
 if TYPE_CHECKING:
-    from openpyxl.worksheet.worksheet import Worksheet
+    from collections.abc import Iterator
 
+    from callboard.actors.servers.documents._excel_sheet import Sheet
+    from callboard.actors.servers.documents._excel_values import Value
     from callboard.actors.servers.documents._tables import Answer
 
 _MAX_READ = 20_000
 _MAX_WRITE = 100_000
 _MAX_LISTED = 100
-_TABLE_STYLE = "TableStyleMedium9"
-_TABLE_NAME = re.compile(r"[^\W\d][\w.]{0,254}")
-_CELL_NAME = re.compile(r"[A-Z]{1,3}[0-9]+|R[0-9]*C[0-9]*|[RC]", re.IGNORECASE)
 
 
-def read_cells(file: ExcelFile, sheet: Worksheet, cells: CellRange) -> Answer:
+def places(cells: CellRange) -> Iterator[tuple[int, int]]:
+    """Yield the cells of a range, row by row."""
+    for row in range(cells.min_row, cells.max_row + 1):
+        for column in range(cells.min_col, cells.max_col + 1):
+            yield row, column
+
+
+def read_cells(file: ExcelFile, sheet: Sheet, cells: CellRange) -> Answer:
     """Describe a range as JSON; see the tool ``read_range``."""
     across = range(cells.min_col, cells.max_col + 1)
     last = min(cells.max_row, cells.min_row + max(1, _MAX_READ // len(across)) - 1)
+    shown = CellRange(min_col=cells.min_col, max_col=cells.max_col, min_row=cells.min_row, max_row=last)
     formulas: Answer = {}
     dates: list[str] = []
     not_computed: list[str] = []
     values = []
+    results = results_of(file, sheet, shown)
     for row in range(cells.min_row, last + 1):
         line = []
         for column in across:
-            cell = sheet.cell(row, column)
-            value = read_value(cell)
-            if is_formula(cell):
-                value = file.result(sheet, row, column)
-                formulas[cell.coordinate] = formula_text(cell)
+            value = sheet.value(row, column)
+            if sheet.is_formula(row, column):
+                where = f"{get_column_letter(column)}{row}"
+                formulas[where] = sheet.formula(row, column)
+                value = results.get((row, column), value)
                 if value is None:
-                    not_computed.append(cell.coordinate)
-            elif is_date(cell):
-                dates.append(cell.coordinate)
+                    not_computed.append(where)
+                    value = NOT_COMPUTED
+            elif value is not None and sheet.raw(row, column)[1] == "date":
+                dates.append(f"{get_column_letter(column)}{row}")
             line.append(value)
         values.append(line)
-    shown = CellRange(min_col=cells.min_col, max_col=cells.max_col, min_row=cells.min_row, max_row=last)
-    merged = [area.coord for area in sheet.merged_cells.ranges if not area.isdisjoint(shown)]
+    merged = [area.coord for area in sheet.merged if not area.isdisjoint(shown)]
     return {
         "sheet": sheet.title,
         "cells": shown.coord,
@@ -89,7 +89,9 @@ def spread(found: SheetRange, rows: int, width: int) -> CellRange:
     if top + rows - 1 > LAST_ROW or left + width - 1 > LAST_COLUMN:
         msg = f"{rows} rows and {width} columns from {get_column_letter(left)}{top} do not fit on a sheet"
         raise ToolError(msg)
-    return bounded(CellRange(min_col=left, min_row=top, max_col=left + width - 1, max_row=top + rows - 1))
+    cells = bounded(CellRange(min_col=left, min_row=top, max_col=left + width - 1, max_row=top + rows - 1))
+    check_arrays(found.sheet, cells)
+    return cells
 
 
 def bounded(cells: CellRange) -> CellRange:
@@ -110,66 +112,64 @@ def writable(found: SheetRange) -> SheetRange:
     Raises:
         ToolError: If the sheet is protected.
     """
-    if found.sheet.protection.sheet:
+    if found.sheet.protected:
         msg = f"the sheet {found.sheet.title!r} is protected; unprotect it in Excel first"
         raise ToolError(msg)
     return found
 
 
-def write_cells(sheet: Worksheet, cells: CellRange, values: list[list[Value]]) -> None:
+def check_arrays(sheet: Sheet, cells: CellRange) -> None:
+    """Refuse to write into a part of an array formula.
+
+    Raises:
+        ToolError: If the range has some, but not all of its cells.
+    """
+    for array in sheet.arrays:
+        if not cells.isdisjoint(array) and not array.issubset(cells):
+            msg = f"{array.coord} holds one array formula; replace all of its cells, or none"
+            raise ToolError(msg)
+
+
+def write_cells(sheet: Sheet, cells: CellRange, values: list[list[Value]]) -> None:
     """Write rows of values into a range of their size."""
     for row, line in enumerate(values, start=cells.min_row):
         for column, value in enumerate(line, start=cells.min_col):
-            write_value(sheet.cell(row, column), value)
+            sheet.write(row, column, value)
 
 
-def check_empty(sheet: Worksheet, cells: CellRange) -> None:
-    """Refuse a range that is not empty.
+def check_empty(
+    sheet: Sheet,
+    cells: CellRange,
+    advice: str = "",
+    but: tuple[int, int] | None = None,
+) -> None:
+    """Refuse a range that is not empty; the cell `but` may hold something.
 
     Raises:
         ToolError: If the range has values, merged cells or a table.
     """
-    taken = [cell.coordinate for row in sheet[cells.coord] for cell in row if cell.value is not None]
-    taken += [area.coord for area in sheet.merged_cells.ranges if not area.isdisjoint(cells)]
-    taken += [table.ref for table in sheet.tables.values() if not cells.isdisjoint(CellRange(table.ref))]
+    taken = [f"{get_column_letter(column)}{row}" for row, column in held(sheet, cells) if (row, column) != but]
+    taken += [area.coord for area in sheet.merged if not area.isdisjoint(cells)]
+    taken += [table.cells.coord for table in tables_of(sheet) if not cells.isdisjoint(table.cells)]
     if taken:
         some = ", ".join(taken[:3])
-        used = used_range(sheet)
+        used = sheet.used()
         free = "" if used is None else f" (the next free row is {used.max_row + 1})"
-        msg = f"{cells.coord} is not empty ({some}); choose empty cells{free}, or use write_range"
+        msg = f"{cells.coord} is not empty ({some}); {advice or f'choose empty cells{free}, or use write_range'}"
         raise ToolError(msg)
 
 
-def make_table(file: ExcelFile, sheet: Worksheet, cells: CellRange, header: list[str], name: str) -> str:
-    """Make an Excel table of a range, and return its name.
-
-    Raises:
-        ToolError: If the name or a header is not valid for a table, or there are no rows.
-    """
-    names = {title.casefold() for other in file.book.worksheets for title in other.tables}
-    names |= {title.casefold() for title in file.book.defined_names}
-    if not name:
-        name = next(f"Table{n}" for n in range(1, len(names) + 2) if f"table{n}" not in names)
-    name = "_".join(name.split())  # names have no spaces; the answer has the name in use
-    if not _TABLE_NAME.fullmatch(name) or _CELL_NAME.fullmatch(name) or name.casefold() in names:
-        msg = f"{name!r} can't name a table: letters, digits, _ and . only, not like a cell, and not taken yet"
-        raise ToolError(msg)
-    if any(not text.strip() for text in header) or len({text.casefold() for text in header}) < len(header):
-        msg = "the headers of a table must be unique and not empty"
-        raise ToolError(msg)
-    if cells.size["rows"] == 1:
-        msg = "a table needs at least one row"
-        raise ToolError(msg)
-    made = Table(displayName=name, ref=cells.coord)
-    made.tableStyleInfo = TableStyleInfo(name=_TABLE_STYLE, showRowStripes=True)
-    sheet.add_table(made)
-    return name
+def held(sheet: Sheet, cells: CellRange) -> list[tuple[int, int]]:
+    """List the cells of a range that hold something, row by row."""
+    if cells.size["rows"] * cells.size["columns"] < len(sheet.cells):
+        return [place for place in places(cells) if sheet.holds(*place)]
+    bounds = range(cells.min_row, cells.max_row + 1), range(cells.min_col, cells.max_col + 1)
+    return sorted(place for place in sheet.filled() if place[0] in bounds[0] and place[1] in bounds[1])
 
 
-def widen(sheet: Worksheet, cells: CellRange) -> None:
+def widen(sheet: Sheet, cells: CellRange) -> None:
     """Widen columns to their longest text, up to 60 characters."""
     for column in range(cells.min_col, cells.max_col + 1):
-        texts = [read_value(sheet.cell(row, column)) for row in range(cells.min_row, min(cells.max_row, 1000) + 1)]
+        texts = [sheet.value(row, column) for row in range(cells.min_row, min(cells.max_row, 1000) + 1)]
         longest = max((len(str(text)) for text in texts if text is not None), default=0)
-        dimension = sheet.column_dimensions[get_column_letter(column)]
-        dimension.width = max(dimension.width, min(longest + 4, 60))
+        set_width(sheet, column, max(width_at(sheet, column), min(longest + 4, 60)))

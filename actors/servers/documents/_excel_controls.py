@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from openpyxl.utils import get_column_letter, range_boundaries
-from openpyxl.utils.cell import coordinate_to_tuple
+from openpyxl.utils import column_index_from_string, get_column_letter, range_boundaries
 from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW, ExcelFile, read_value
+from callboard.actors.servers.documents._excel_charts import charts_of
+from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW, ExcelFile
+from callboard.actors.servers.documents._excel_tables import tables_of
+from callboard.actors.servers.documents._excel_values import NOT_COMPUTED
 from callboard.actors.servers.documents._tables import nearest, short
 from callboard.messages import Control
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from openpyxl.worksheet.worksheet import Worksheet
     from pydantic import JsonValue
 
-    from callboard.actors.servers.documents._tables import Answer
+    from callboard.actors.servers.documents._excel_charts import Chart
+    from callboard.actors.servers.documents._excel_sheet import Sheet
+    from callboard.actors.servers.documents._excel_tables import Table
+from callboard.actors.servers.documents._tables import Answer
 
 _MAX_HEADER = 30
 _FIRST_ROWS = 3
@@ -33,7 +37,7 @@ _LONGEST_CELL = 24
 class SheetRange:
     """A sheet and a range of its cells."""
 
-    sheet: Worksheet
+    sheet: Sheet
     cells: CellRange | None
     """None for an empty sheet."""
 
@@ -49,40 +53,33 @@ class SheetRange:
         return self.cells
 
 
-def used_range(sheet: Worksheet) -> CellRange | None:
-    """Return the range that holds values; formatted empty cells do not count."""
-    cells = sheet._cells.values()  # the public way would create the cells between
-    taken = [(cell.row, cell.column) for cell in cells if cell.value is not None]
-    if not taken:
-        return None
-    rows, columns = [row for row, _ in taken], [column for _, column in taken]
-    return CellRange(min_row=min(rows), max_row=max(rows), min_col=min(columns), max_col=max(columns))
-
-
 def find_all(file: ExcelFile) -> list[Control]:
     """List the controls of a workbook, numbered by kind across all sheets.
 
     The ids are ``sheet-1``, ``range-1`` (the used range of ``sheet-1``), ``table-1``, ``chart-1`` and so on.
     """
     found: list[Control] = []
-    for number, sheet in enumerate(file.book._sheets, start=1):  # type: ignore[attr-defined]  # with chart sheets
-        found.extend(_of_sheet(sheet, number, sheet in file.book.worksheets))
-        tables = sum(control.kind == "table" for control in found)
-        charts = sum(control.kind == "chart" for control in found)
-        if sheet in file.book.worksheets:
-            found.extend(_of_tables(sheet, number, tables))
-        found.extend(_of_charts(sheet, number, charts))
+    tables = charts = 0
+    for number, sheet in enumerate(file.sheets, start=1):
+        found.extend(_of_sheet(sheet, number))
+        here = tables_of(sheet)
+        used = sheet.used() if here else None
+        for table in here:
+            tables += 1
+            found.append(_of_table(table, number, tables, used))
+        for chart in charts_of(sheet):
+            charts += 1
+            found.append(_of_chart(chart, number, charts))
     return found
 
 
-def _of_sheet(sheet: Any, number: int, is_grid: bool) -> Iterator[Control]:  # noqa: FBT001 - a chart sheet too
-    visible = sheet.sheet_state == "visible"
-    detail: dict[str, JsonValue] = {"state": sheet.sheet_state}
-    used = used_range(sheet) if is_grid else None
-    if is_grid:
-        detail |= {"used": used.coord if used else None, "protected": bool(sheet.protection.sheet)}
-    kind = "sheet" if is_grid else "chart_sheet"
-    yield Control(id=f"sheet-{number}", name=sheet.title, kind=kind, visible=visible, detail=detail)
+def _of_sheet(sheet: Sheet, number: int) -> Iterator[Control]:
+    visible = sheet.state == "visible"
+    detail: dict[str, JsonValue] = {"state": sheet.state}
+    used = sheet.used() if sheet.is_grid else None
+    if sheet.is_grid:
+        detail |= {"used": used.coord if used else None, "protected": sheet.protected}
+    yield Control(id=f"sheet-{number}", name=sheet.title, kind=sheet.kind, visible=visible, detail=detail)
     if used:
         header: list[JsonValue] = [short(text) for text in header_of(sheet, used)[:_MAX_HEADER]]
         about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "cells": used.coord, "header": header}
@@ -91,44 +88,36 @@ def _of_sheet(sheet: Any, number: int, is_grid: bool) -> Iterator[Control]:  # n
         yield Control(id=f"range-{number}", name=name, kind="range", visible=visible, detail=about)
 
 
-def _content(sheet: Worksheet, cells: CellRange) -> dict[str, JsonValue]:
-    """Count the rows below a header, and read some by address."""
-    known = sheet._cells  # does not make cells
+def _content(sheet: Sheet, cells: CellRange) -> dict[str, JsonValue]:
+    """Count the rows below a header, and read the first ones by address."""
     last_row = min(cells.max_row, cells.min_row + _FIRST_ROWS)
     last_column = min(cells.max_col, cells.min_col + _FIRST_COLUMNS - 1)
     rows: dict[str, JsonValue] = {}
     for row in range(cells.min_row + 1, last_row + 1):
-        found = (known.get((row, column)) for column in range(cells.min_col, last_column + 1))
-        values = [None if cell is None else read_value(cell) for cell in found]
-        first = f"{get_column_letter(cells.min_col)}{row}"
-        rows[first] = [short(value, _LONGEST_CELL) if isinstance(value, str) else value for value in values]
+        values: list[JsonValue] = []
+        for column in range(cells.min_col, last_column + 1):
+            value = sheet.value(row, column)
+            if value is None and sheet.is_formula(row, column):
+                value = NOT_COMPUTED
+            values.append(short(value, _LONGEST_CELL) if isinstance(value, str) else value)
+        rows[f"{get_column_letter(cells.min_col)}{row}"] = values
     return {"rows": cells.max_row - cells.min_row, "first_rows": rows}
 
 
-def _of_tables(sheet: Worksheet, number: int, before: int) -> Iterator[Control]:
-    used = used_range(sheet) if sheet.tables else None
-    for count, table in enumerate(sheet.tables.values(), start=before + 1):
-        header: list[JsonValue] = [*table.column_names]
-        about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "cells": table.ref, "header": header}
-        about |= _content(sheet, CellRange(table.ref))
-        if used is not None and used.coord == table.ref:
-            del about["first_rows"]  # the used range shows them
-        visible = sheet.sheet_state == "visible"
-        yield Control(id=f"table-{count}", name=table.displayName, kind="table", visible=visible, detail=about)
+def _of_table(table: Table, number: int, count: int, used: CellRange | None) -> Control:
+    header: list[JsonValue] = [*table.columns]
+    about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "cells": table.cells.coord, "header": header}
+    about |= _content(table.sheet, table.cells)
+    if used is not None and used.coord == table.cells.coord:
+        del about["first_rows"]  # the used range shows them
+    visible = table.sheet.state == "visible"
+    return Control(id=f"table-{count}", name=table.name, kind="table", visible=visible, detail=about)
 
 
-def _of_charts(sheet: Any, number: int, before: int) -> Iterator[Control]:
-    for count, chart in enumerate(sheet._charts, start=before + 1):
-        kind, at = chart.tagname.removesuffix("Chart"), ""
-        if isinstance(chart.anchor, str):
-            row, column = coordinate_to_tuple(chart.anchor)
-            at = f"{get_column_letter(column)}{row}"
-        elif (start := getattr(chart.anchor, "_from", None)) is not None:
-            at = f"{get_column_letter(start.col + 1)}{start.row + 1}"
-        about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "type": kind, "at": at}
-        name = short(chart_title(chart)) or f"Chart {count}"
-        visible = sheet.sheet_state == "visible"
-        yield Control(id=f"chart-{count}", name=name, kind="chart", visible=visible, detail=about)
+def _of_chart(chart: Chart, number: int, count: int) -> Control:
+    about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "type": chart.type, "at": chart.at}
+    name = short(chart.title) or f"Chart {count}"
+    return Control(id=f"chart-{count}", name=name, kind="chart", visible=chart.sheet.state == "visible", detail=about)
 
 
 def find(file: ExcelFile, control_id: str, control_name: str = "") -> Control:
@@ -174,12 +163,11 @@ def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control
         title = parent
         if control.kind in {"range", "table"}:
             wanted = wanted or str(control.detail["cells"])
-    sheets = file.book.worksheets
-    found = file.sheet(title) if title else next((each for each in sheets if each is file.book.active), sheets[0])
-    return SheetRange(found, parse_cells(wanted) if wanted else used_range(found))
+    found = file.sheet(title) if title else file.active
+    return SheetRange(found, parse_cells(wanted) if wanted else found.used())
 
 
-def sheet_of(file: ExcelFile, sheet: str, control_id: str, control_name: str) -> Worksheet:
+def sheet_of(file: ExcelFile, sheet: str, control_id: str, control_name: str) -> Sheet:
     """Find a sheet by its title or its control.
 
     Raises:
@@ -212,14 +200,60 @@ def parse_cells(text: str) -> CellRange:
         raise ToolError(msg) from None
 
 
-def header_of(sheet: Worksheet, cells: CellRange) -> list[str]:
+def row_number(text: str) -> int:
+    """Read the number of a row.
+
+    Raises:
+        ToolError: If it is none.
+    """
+    digits = text.strip().removeprefix("$")
+    if digits.isascii() and digits.isdigit() and 1 <= int(digits[:8]) <= LAST_ROW:
+        return int(digits)
+    msg = f"{text!r} is no row; write its number, like 5"
+    raise ToolError(msg)
+
+
+def column_number(text: str) -> int:
+    """Read the letter of a column, or its number.
+
+    Raises:
+        ToolError: If it is none.
+    """
+    name = text.strip().removeprefix("$").upper()
+    if name.isascii() and name.isdigit() and 1 <= int(name[:8]) <= LAST_COLUMN:
+        return int(name)
+    if (
+        name.isascii()
+        and name.isalpha()
+        and len(name) <= 3
+        and (number := column_index_from_string(name)) <= LAST_COLUMN
+    ):
+        return number
+    msg = f"{text!r} is no column; write its letter, like C"
+    raise ToolError(msg)
+
+
+def chart_of(file: ExcelFile, control_id: str, control_name: str = "") -> Chart:
+    """Find a chart by its control.
+
+    Raises:
+        ToolError: If there is no such control, or it is no chart.
+    """
+    control = find(file, control_id, control_name)
+    if control.kind != "chart":
+        msg = f"{control_id!r} is no chart, but a {control.kind}"
+        raise ToolError(msg)
+    charts = [chart for sheet in file.sheets for chart in charts_of(sheet)]
+    return charts[int(control.id.rpartition("-")[2]) - 1]
+
+
+def header_of(sheet: Sheet, cells: CellRange) -> list[str]:
     """Return the texts of a range's first row."""
-    cells_ = sheet._cells  # the public way would create cells
-    row = (cells_.get((cells.min_row, column)) for column in range(cells.min_col, cells.max_col + 1))
-    return ["" if cell is None or cell.value is None else str(read_value(cell)) for cell in row]
+    row = (sheet.value(cells.min_row, column) for column in range(cells.min_col, cells.max_col + 1))
+    return ["" if value is None else str(value) for value in row]
 
 
-def column_of(sheet: Worksheet, cells: CellRange, name: str, *, header: bool) -> int:
+def column_of(sheet: Sheet, cells: CellRange, name: str, *, header: bool) -> int:
     """Find a column of a range by its header or letter.
 
     Returns:
@@ -249,14 +283,6 @@ def column_of(sheet: Worksheet, cells: CellRange, name: str, *, header: bool) ->
         + nearest(name, filter(None, names))
     )
     raise ToolError(msg)
-
-
-def chart_title(chart: Any) -> str:
-    """Return a chart's own title; empty for one taken from a cell."""
-    rich = chart.title.tx.rich if chart.title is not None and chart.title.tx is not None else None
-    if rich is None:
-        return ""
-    return "\n".join("".join(run.t for run in paragraph.r or ()) for paragraph in rich.p)
 
 
 def tree(file: ExcelFile, name: str) -> Answer:

@@ -1,226 +1,182 @@
-"""An Excel workbook in memory, and its values as JSON."""
+"""An Excel workbook in memory: its package of parts, and its sheets."""
 
 from __future__ import annotations
 
-import datetime as dt
+import functools
 import io
-import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+import zipfile
+from typing import TYPE_CHECKING
 
 import openpyxl
-from openpyxl.cell.cell import Cell, MergedCell
-from openpyxl.workbook.properties import CalcProperties
-from openpyxl.worksheet.formula import ArrayFormula, DataTableFormula
-from pydantic import BaseModel, ConfigDict, Field
+from lxml import etree
+from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents import _office
-from callboard.actors.servers.documents._losses import lost_by_openpyxl
-from callboard.actors.servers.documents._tables import clean
+from callboard.actors.servers.documents._excel_sheet import Sheet
+from callboard.actors.servers.documents._excel_styles import Styles
+from callboard.actors.servers.documents._excel_values import unescape
+from callboard.actors.servers.documents._office import Edited, q
+from callboard.actors.servers.documents._package import CONTENT_TYPES, R_ID, Element, Package
 
 if TYPE_CHECKING:
-    from openpyxl.workbook.workbook import Workbook
-    from openpyxl.worksheet.worksheet import Worksheet
-    from pydantic import JsonValue
+    import datetime as dt
+    from collections.abc import Iterator
 
     from callboard.actors.servers.documents._workspace import Snapshot
 
 LAST_ROW, LAST_COLUMN = 1_048_576, 16_384
-"""The limits of a sheet. Excel refuses a file with a cell beyond them, but openpyxl writes columns up to ``ZZZ``."""
-_MAX_TEXT = 32_767
-_MAX_EXACT = 10**15
-_EPOCH = dt.datetime(1900, 3, 1)  # noqa: DTZ001 - a workbook's dates have no time zone
+"""Of a sheet: Excel refuses a file that names a cell beyond them."""
+_AFTER_NAMES = frozenset({"calcPr", "oleSize", "customWorkbookViews", "pivotCaches", "smartTagPr", "smartTagTypes"})
+_AFTER_NAMES |= {"webPublishing", "fileRecoveryPr", "webPublishObjects", "extLst"}
+_READ_ONLY = (
+    ("_xmlsignatures/", "it has a digital signature, which an edit would break"),
+    ("xl/revisions/", "it tracks changes, and an edit would not be in its history"),
+)
+_KINDS = {"worksheet": "sheet", "chartsheet": "chart_sheet"}
 
 
-class Date(BaseModel):
-    """A date, with or without a time; a text stays a text."""
+class ExcelFile(Edited):
+    """An opened workbook, with no open file.
 
-    model_config = ConfigDict(extra="forbid")
+    Parts that an edit does not touch are written back byte for byte.
+    """
 
-    date: Annotated[
-        dt.date | dt.datetime,
-        Field(description="As 2024-05-31 or 2024-05-31T09:30:00, from 1900-03-01, without a time zone."),
-    ]
-
-
-Value: TypeAlias = str | bool | int | float | Date | None
-"""A value for a cell. A text beginning with ``=`` stays a text; None and the empty text empty the cell."""
-
-
-@dataclass
-class ExcelFile(_office.Edited):
-    """A parsed workbook, with no open file."""
-
-    book: Workbook
-    lost: list[str]
-    """Content that writing the workbook would lose, as readable phrases."""
-    _snapshot: Snapshot | None = None
-    _results: Workbook | None = None
+    def __init__(self, package: Package) -> None:
+        super().__init__()
+        self.package = package
+        self.part = next(iter(package.related("", "officeDocument")), "xl/workbook.xml")
+        self.styles = Styles(package, self.part)
+        self.sheets = self._find_sheets()
+        """All sheets in their order, chart sheets too."""
+        self.formulas_moved = False
+        """Whether the set of cells with formulas changed: the calculation chain is then out of date."""
+        self.outdated: list[Element] = []
+        """The cells whose formulas an edit changed, so that their results are no longer theirs."""
 
     @classmethod
     def load(cls, snapshot: Snapshot, max_bytes: int) -> ExcelFile:
-        """Parse a workbook.
+        """Read a workbook.
 
         Raises:
             ToolError: If the workbook is damaged, protected with a password, or does not match its suffix.
         """
-        parts = _office.parts(snapshot, max_bytes)
-        book = _parse(snapshot)
-        if not book.sheetnames:
-            raise _office.damaged(snapshot.document, "it has no sheets")
-        try:
-            lost = lost_by_openpyxl(parts)
-        except Exception as error:
-            raise _office.damaged(snapshot.document, error) from error
-        return cls(book, lost, snapshot)
+        file = cls(Package.load(snapshot, max_bytes))
+        if not file.sheets:
+            msg = "it has no sheets"
+            raise file.package.damaged(msg)
+        return file
 
     @classmethod
     def new(cls) -> ExcelFile:
         """Make a workbook with one empty sheet, ``Sheet1``."""
         book = openpyxl.Workbook()
         book.worksheets[0].title = "Sheet1"
-        return cls(book, [])
-
-    def to_bytes(self) -> bytes:
-        """Return the workbook as the bytes of a file.
-
-        The next program that opens it recomputes its formulas.
-        """
-        if self.book.calculation is None:
-            self.book.calculation = CalcProperties()
-        self.book.calculation.fullCalcOnLoad = True
         out = io.BytesIO()
-        self.book.save(out)
-        return out.getvalue()
+        book.save(out)
+        with zipfile.ZipFile(out) as archive:
+            return cls(Package("the new workbook", {name: archive.read(name) for name in archive.namelist()}))
+
+    @property
+    def worksheets(self) -> list[Sheet]:
+        """The sheets that have cells."""
+        return [sheet for sheet in self.sheets if sheet.is_grid]
+
+    @property
+    def active(self) -> Sheet:
+        """The active sheet; the first one if that is a chart."""
+        view = self.package.tree(self.part).find(f"{q('bookViews')}/{q('workbookView')}")
+        index = view.get("activeTab", "0") if view is not None else "0"
+        number = int(index) if index.isdigit() else 0
+        sheet = self.sheets[number] if number < len(self.sheets) else self.sheets[0]
+        return sheet if sheet.is_grid else self._first()
+
+    @functools.cached_property
+    def epoch(self) -> dt.datetime:
+        """The day from which dates count."""
+        found = self.package.tree(self.part).find(q("workbookPr"))
+        return MAC_EPOCH if found is not None and found.get("date1904") in {"1", "true"} else WINDOWS_EPOCH
+
+    @functools.cached_property
+    def strings(self) -> list[str]:
+        """The texts that cells share."""
+        return [
+            unescape("".join(part.text or "" for part in entry.iter(q("t")) if part.getparent().tag != q("rPh")))
+            for name in self.package.related(self.part, "sharedStrings")
+            for entry in self.package.tree(name).iterfind(q("si"))
+        ]
+
+    @property
+    def structure_locked(self) -> bool:
+        """Return whether the list of sheets is protected."""
+        found = self.package.tree(self.part).find(q("workbookProtection"))
+        return found is not None and found.get("lockStructure") in {"1", "true"}
 
     def not_writable(self) -> str:
         """Explain why the workbook must not be written; empty if it may."""
-        return f"writing it would lose {', '.join(self.lost)}" if self.lost else ""
+        return next((why for start, why in _READ_ONLY if any(name.startswith(start) for name in self.package)), "")
 
-    def sheet(self, title: str) -> Worksheet:
+    def sheet(self, title: str) -> Sheet:
         """Find a sheet with cells by its title, case-insensitively.
 
         Raises:
             ToolError: If there is no such sheet.
         """
-        for sheet in self.book.worksheets:
+        for sheet in self.worksheets:
             if sheet.title.casefold() == title.casefold():
                 return sheet
-        known = ", ".join(repr(sheet.title) for sheet in self.book.worksheets)
+        known = ", ".join(repr(sheet.title) for sheet in self.worksheets)
         msg = f"there is no sheet {title!r}; there are: {known}"
         raise ToolError(msg)
 
-    def result(self, sheet: Worksheet, row: int, column: int) -> JsonValue:
-        """Return a formula's last computed value; None if there is none."""
-        if self._snapshot is None:
-            return None
-        if self._results is None:
-            self._results = _parse(self._snapshot, data_only=True)
-        return read_value(self._results[sheet.title].cell(row, column))
+    def names(self) -> Iterator[tuple[str, Sheet | None, Element]]:
+        """Yield the defined names.
 
+        Each is a name, the sheet that it belongs to or None, and its element.
+        """
+        for entry in self.package.tree(self.part).iterfind(f"{q('definedNames')}/{q('definedName')}"):
+            index = entry.get("localSheetId", "")
+            local = self.sheets[int(index)] if index.isdigit() and int(index) < len(self.sheets) else None
+            yield entry.get("name", ""), local, entry
 
-def _parse(snapshot: Snapshot, *, data_only: bool = False) -> Workbook:
-    """Parse a workbook; openpyxl's warnings pass through the host program's filters.
-
-    Python can silence a warning only for the whole process, which belongs to the host program, and then only one
-    thread at a time could parse. `lost_by_openpyxl` detects the losses that the warnings are about.
-    """
-    try:
-        return openpyxl.load_workbook(io.BytesIO(snapshot.data), data_only=data_only, rich_text=True)
-    except Warning as warning:  # a filter of the host program turned it into an error
-        msg = f"{snapshot.document!r} can't be opened: this program treats warnings as errors: {warning}"
-        raise ToolError(msg) from warning
-    except Exception as error:
-        raise _office.damaged(snapshot.document, error) from error
-
-
-def is_formula(cell: Cell | MergedCell) -> bool:
-    """Return whether a cell holds a formula."""
-    return cell.data_type == "f"
-
-
-def formula_text(cell: Cell | MergedCell) -> str:
-    """Return a formula with its ``=``; array formulas in braces, like Excel."""
-    value = cell.value
-    if isinstance(value, ArrayFormula):
-        return f"{{{value.text}}}"
-    if isinstance(value, DataTableFormula):
-        return "{=TABLE()}"
-    return str(value)
-
-
-def read_value(cell: Cell | MergedCell) -> JsonValue:
-    """Return a cell's value as JSON; None for an empty cell.
-
-    Dates are in ISO 8601, durations are hours:minutes:seconds.
-    """
-    value = cell.value
-    if value is None or isinstance(value, (bool, int, str)):
-        return value if not isinstance(value, str) else str(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, dt.datetime):
-        whole = value.time() == dt.time.min and "h" not in cell.number_format.lower()
-        return value.date().isoformat() if whole else value.isoformat()
-    if isinstance(value, (dt.date, dt.time)):
-        return value.isoformat()
-    if isinstance(value, dt.timedelta):
-        minutes, seconds = divmod(round(value.total_seconds()), 60)
-        return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
-    return str(value)
-
-
-def is_date(cell: Cell | MergedCell) -> bool:
-    """Return whether a cell holds a date, a time or a duration."""
-    return isinstance(cell.value, (dt.date, dt.time, dt.timedelta))
-
-
-def write_value(cell: Cell | MergedCell, value: Value) -> None:
-    """Write a value with its type.
-
-    A text never becomes a formula, an error or a date.
-
-    Raises:
-        ToolError: If a workbook can't hold the value, or the cell lies within a merged one.
-    """
-    if isinstance(cell, MergedCell):
-        if value is None or value == "":
+    def compute_on_load(self) -> None:
+        """Have the program that opens the workbook compute all formulas."""
+        root = self.package.tree(self.part)
+        found = root.find(q("calcPr"))
+        if found is not None and found.get("fullCalcOnLoad") in {"1", "true"}:
             return
-        msg = f"{cell.coordinate} lies within a merged cell; write to that cell's top left corner"
-        raise ToolError(msg)
-    if isinstance(value, str):
-        _write_text(cell, clean(value))
-    elif isinstance(value, Date):
-        _write_date(cell, value.date)
-    elif isinstance(value, (bool, int, float)):
-        if not math.isfinite(value) or (isinstance(value, int) and abs(value) > _MAX_EXACT):
-            msg = f"{value} for {cell.coordinate} can't be held exactly by a workbook; write it as text"
+        root = self.package.edit(self.part)
+        if found is None:
+            found = etree.Element(q("calcPr"))
+            later = _AFTER_NAMES - {"calcPr"}
+            place = next((n for n, child in enumerate(root) if child.tag in {q(name) for name in later}), len(root))
+            root.insert(place, found)
+        found.set("fullCalcOnLoad", "1")
+
+    def to_bytes(self) -> bytes:
+        """Write the workbook to memory."""
+        if self.formulas_moved:
+            for link in self.package.relationships(self.part):
+                if link.type == "calcChain":  # Excel makes it again, and calls a wrong one damage
+                    self.package.unrelate(self.part, link.id)
+                    self.package.remove(link.target)
+        for sheet in self.worksheets:
+            sheet.finish()
+        return self.package.to_bytes()
+
+    def _first(self) -> Sheet:
+        found = self.worksheets
+        if not found:
+            msg = f"{self.package.document!r} has no sheet with cells, only charts"
             raise ToolError(msg)
-        cell.value = value
-    else:
-        cell.value = None
+        return found[0]
 
-
-def _write_text(cell: Cell, text: str) -> None:
-    if len(text) > _MAX_TEXT:
-        msg = f"the text for {cell.coordinate} has {len(text)} characters; a cell holds {_MAX_TEXT}"
-        raise ToolError(msg)
-    if not text:
-        cell.value = None
-        return
-    cell.value = text
-    cell.data_type = "s"
-    if text.startswith("="):
-        cell.quotePrefix = True
-
-
-def _write_date(cell: Cell, value: dt.date) -> None:
-    moment = value if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time.min)
-    if moment.tzinfo is not None or moment < _EPOCH:
-        msg = f"{value.isoformat()} for {cell.coordinate} can't be held: from 1900-03-01, without a time zone"
-        raise ToolError(msg)
-    shown = cell.number_format
-    cell.value = value
-    if shown == "General":
-        cell.number_format = "yyyy-mm-dd hh:mm:ss" if isinstance(value, dt.datetime) else "yyyy-mm-dd"
+    def _find_sheets(self) -> list[Sheet]:
+        package = self.package
+        package.tree(CONTENT_TYPES)
+        links = {link.id: link for link in package.relationships(self.part)}
+        found = []
+        for entry in package.tree(self.part).iterfind(f"{q('sheets')}/{q('sheet')}"):
+            link = links.get(entry.get(R_ID, ""))
+            if link is not None and link.target in package:
+                found.append(Sheet(self, entry, link.target, _KINDS.get(link.type, "other_sheet")))
+        return found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from openpyxl.cell.cell import MergedCell
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token, TokenizerError
 from openpyxl.formula.translate import Translator, TranslatorError
@@ -14,11 +13,15 @@ from openpyxl.utils import FORMULAE, column_index_from_string, get_column_letter
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_references import ranges
+from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._tables import short
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.cell_range import CellRange
-    from openpyxl.worksheet.worksheet import Worksheet
+
+    from callboard.actors.servers.documents._excel_file import ExcelFile
+    from callboard.actors.servers.documents._excel_sheet import Sheet
+    from callboard.actors.servers.documents._excel_tables import Table
 
 _MAX_LENGTH = 8192
 _NEWER = frozenset(
@@ -123,7 +126,27 @@ def checked(formula: str) -> str:
     return str(tokens.render())
 
 
-def fill(sheet: Worksheet, cells: CellRange, formula: str) -> None:
+def check_names(file: ExcelFile, sheet: Sheet, formula: str) -> str:
+    """Refuse a formula with undefined names; suggest the cells meant.
+
+    Raises:
+        ToolError: If there is such a name.
+    """
+    known = {name.casefold() for name, _, _ in file.names()}
+    tables = {table.name.casefold(): table for other in file.worksheets for table in tables_of(other)}
+    for token, _, text in ranges(formula[1:]):
+        name = text.partition("[")[0].strip()
+        if name == "" or name.casefold() in known or token.value.startswith("#") or _is_cells(text):
+            continue
+        if "[" in text and name.casefold() in tables:
+            _check_columns(tables[name.casefold()], text, formula)
+        elif name.casefold() not in tables:
+            msg = f"{formula!r} is refused: the workbook has no name {name!r}{_meant(sheet, name)}"
+            raise ToolError(msg)
+    return formula
+
+
+def fill(sheet: Sheet, cells: CellRange, formula: str) -> None:
     """Fill a range with a formula, moving relative references like Excel.
 
     The formula is written for the top left cell.
@@ -131,18 +154,17 @@ def fill(sheet: Worksheet, cells: CellRange, formula: str) -> None:
     Raises:
         ToolError: If a cell lies within a merged one, or a reference would leave the sheet.
     """
-    origin = sheet.cell(cells.min_row, cells.min_col).coordinate
+    origin = f"{get_column_letter(cells.min_col)}{cells.min_row}"
     furthest = filled(formula, cells)
     for token, _, _ in ranges(furthest[1:]):
         _check_reference(token.value, furthest)
     for row in range(cells.min_row, cells.max_row + 1):
         for column in range(cells.min_col, cells.max_col + 1):
-            cell = sheet.cell(row, column)
-            if isinstance(cell, MergedCell):
-                msg = f"{cell.coordinate} lies within a merged cell; write to that cell's top left corner"
+            where = f"{get_column_letter(column)}{row}"
+            if sheet.is_within_merged(row, column):
+                msg = f"{where} lies within a merged cell; write to that cell's top left corner"
                 raise ToolError(msg)
-            cell.value = _moved(formula, origin, cell.coordinate)
-            cell.data_type = "f"
+            sheet.write_formula(row, column, _moved(formula, origin, where))
 
 
 def filled(formula: str, cells: CellRange) -> str:
@@ -190,3 +212,34 @@ def _check_reference(text: str, formula: str) -> None:
         if column > LAST_COLUMN or not 1 <= row <= LAST_ROW:
             msg = f"{formula!r} refers to {end}, which lies beyond the last cell of a sheet"
             raise ToolError(msg)
+
+
+def _is_cells(text: str) -> bool:
+    """Return whether a reference is cells, and no name."""
+    ends = text.rpartition("!")[2].replace("$", "").rstrip("#").split(":")
+    matches = [_CELL.fullmatch(end) for end in ends]
+    return all(match and any(match.groups()) and (len(ends) == 2 or match["row"]) for match in matches)
+
+
+def _check_columns(table: Table, text: str, formula: str) -> None:
+    """Refuse a reference to a column that a table does not have."""
+    columns = {name.casefold() for name in table.columns}
+    for part in re.findall(r"\[([^\[\]]+)\]", text):
+        name = part.strip().removeprefix("@").strip()
+        if name and not name.startswith("#") and name.casefold() not in columns and ":" not in name:
+            known = ", ".join(repr(column) for column in table.columns)
+            msg = f"{formula!r} is refused: the table {table.name} has no column {name!r}; there are: {known}"
+            raise ToolError(msg)
+
+
+def _meant(sheet: Sheet, name: str) -> str:
+    """Suggest the cells of the column with this header."""
+    used = sheet.used()
+    if used is None:
+        return "; write cells, like B2"
+    for column in range(used.min_col, used.max_col + 1):
+        if str(sheet.value(used.min_row, column) or "").strip().casefold() == name.casefold():
+            first = f"{get_column_letter(column)}{used.min_row + 1}"
+            last = f"{get_column_letter(column)}{used.max_row}"
+            return f"; the column {name!r} is {first}:{last}: write {first} for the cell in the same row"
+    return "; write cells, like B2, or name a range in Excel first"

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-import copy
 import datetime as dt
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from openpyxl.formula.translate import Translator
+from openpyxl.formula.translate import Translator, TranslatorError
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 from pydantic import BaseModel, ConfigDict, Field
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_controls import SheetRange, column_of
-from callboard.actors.servers.documents._excel_file import ExcelFile, is_formula
+from callboard.actors.servers.documents._excel_format import set_width, width_at
+from callboard.actors.servers.documents._excel_marks import move_marks
 from callboard.actors.servers.documents._excel_references import all_formulas, overlapping
+from callboard.actors.servers.documents._excel_results import fill_results
+from callboard.actors.servers.documents._excel_tables import tables_of, totals_of
+from callboard.actors.servers.documents._office import q
 
 if TYPE_CHECKING:
-    from openpyxl.worksheet.worksheet import Worksheet
+    from callboard.actors.servers.documents._excel_file import ExcelFile
+    from callboard.actors.servers.documents._excel_sheet import Sheet
 
 MAX_CELLS = 200_000
 """The largest number of cells that a call moves."""
@@ -31,18 +34,6 @@ class SortKey(BaseModel):
 
     column: Annotated[str, Field(description="The column's header, or its letter.")]
     descending: Annotated[bool, Field(description="Whether the largest comes first.")] = False
-
-
-@dataclass
-class _Content:
-    """The content and format that move with a cell."""
-
-    origin: str
-    value: Any
-    data_type: str
-    style: Any
-    hyperlink: Any
-    comment: Any
 
 
 def sort_rows(file: ExcelFile, place: SheetRange, keys: list[SortKey], *, header: bool) -> int:
@@ -59,19 +50,18 @@ def sort_rows(file: ExcelFile, place: SheetRange, keys: list[SortKey], *, header
     columns = [(column_of(sheet, cells, key.column, header=header), key.descending) for key in keys]
     first = cells.min_row + header
     # a table's totals rows stay at its end
-    totals = next((table.totalsRowCount or 0 for table in sheet.tables.values() if table.ref == cells.coord), 0)
-    rows = list(range(first, cells.max_row + 1 - totals))
+    rows = list(range(first, cells.max_row + 1 - totals_of(sheet, cells)))
+    for column, _ in columns if rows else ():
+        fill_results(file, sheet, CellRange(None, column, first, column, cells.max_row))
     for column, descending in reversed(columns):
-        ranked = [(rank, row) for row in rows if (rank := _rank(file, sheet, row, column)) is not None]
+        ranked = [(rank, row) for row in rows if (rank := rank_of(sheet, row, column)) is not None]
         full = {row for _, row in ranked}
         empty = [row for row in rows if row not in full]
         ranked.sort(key=lambda pair: pair[0], reverse=descending)
         rows = [row for _, row in ranked] + empty
+    moved = {old: new for new, old in enumerate(rows, start=first) if old != new}
     across = range(cells.min_col, cells.max_col + 1)
-    taken = [[_take(sheet, row, column) for column in across] for row in rows]
-    for row, contents in enumerate(taken, start=first):
-        for column, content in zip(across, contents, strict=True):
-            _put(sheet, row, column, content)
+    _move(sheet, {(old, column): (new, column) for old, new in moved.items() for column in across})
     return len(rows)
 
 
@@ -99,18 +89,16 @@ def reorder(file: ExcelFile, place: SheetRange, order: list[str], *, header: boo
     if moving:
         _check_references(file, sheet, cells, moving)
         _reorder_tables(sheet, cells, new)
-    widths = {column: sheet.column_dimensions[get_column_letter(column)].width for column in moving}
-    for row in range(cells.min_row, cells.max_row + 1) if moving else ():
-        taken = [_take(sheet, row, column) for column in new]
-        for column, content in zip(across, taken, strict=True):
-            _put(sheet, row, column, content)
-    for column, old in zip(across, new, strict=True):
-        if column != old:
-            sheet.column_dimensions[get_column_letter(column)].width = widths[old]
+    places = {old: column for column, old in zip(across, new, strict=True) if column != old}
+    widths = {old: width_at(sheet, old) for old in places}
+    rows = range(cells.min_row, cells.max_row + 1)
+    _move(sheet, {(row, old): (row, column) for old, column in places.items() for row in rows})
+    for old, column in places.items():
+        set_width(sheet, column, widths[old])
     return [get_column_letter(column) for column in new]
 
 
-def check_movable(sheet: Worksheet, cells: CellRange) -> None:
+def check_movable(sheet: Sheet, cells: CellRange) -> None:
     """Refuse a range whose cells can't be moved one by one.
 
     Raises:
@@ -119,38 +107,38 @@ def check_movable(sheet: Worksheet, cells: CellRange) -> None:
     if cells.size["rows"] * cells.size["columns"] > MAX_CELLS:
         msg = f"{cells.coord} has more than {MAX_CELLS} cells; name a smaller range"
         raise ToolError(msg)
-    for merged in sheet.merged_cells.ranges:
+    for merged in sheet.merged:
         if not cells.isdisjoint(merged):
             msg = f"{cells.coord} has the merged cells {merged.coord}; name a range without them"
             raise ToolError(msg)
-    for row in range(cells.min_row, cells.max_row + 1):
-        for column in range(cells.min_col, cells.max_col + 1):
-            cell = sheet.cell(row, column)
-            if is_formula(cell) and not isinstance(cell.value, str):
-                msg = f"{cell.coordinate} holds an array formula or a data table, which can't be moved"
-                raise ToolError(msg)
-
-
-def _rank(file: ExcelFile, sheet: Worksheet, row: int, column: int) -> tuple[int, float, str] | None:
-    """Return a cell's sort key in Excel's order; None if empty."""
-    cell = sheet.cell(row, column)
-    value: Any = cell.value
-    if is_formula(cell):
-        value = file.result(sheet, row, column)
-        if value is None:
-            msg = f"{cell.coordinate} is a formula that was never computed; open and save the workbook in Excel first"
+    for array in sheet.arrays:
+        if not cells.isdisjoint(array):
+            msg = f"{array.coord} holds an array formula or a data table, which can't be moved"
             raise ToolError(msg)
-    if value is None:
+
+
+def rank_of(sheet: Sheet, row: int, column: int) -> tuple[int, float, str] | None:
+    """Return a cell's place in Excel's order; None for an empty one.
+
+    Raises:
+        ToolError: If it is a formula that was never computed.
+    """
+    value, kind = sheet.raw(row, column)
+    if kind == "empty":
+        if sheet.is_formula(row, column):
+            where = f"{get_column_letter(column)}{row}"
+            msg = f"{where} is a formula that was never computed; open and save the workbook in Excel first"
+            raise ToolError(msg)
         return None
-    if isinstance(value, bool):
+    if kind == "truth":
         return (2, float(value), "")
-    number = _as_number(value)
+    number = as_number(value)
     if number is not None:
         return (0, number, "")
-    return (3, 0.0, "") if cell.data_type == "e" else (1, 0.0, str(value).casefold())
+    return (3, 0.0, "") if kind == "error" else (1, 0.0, str(value).casefold())
 
 
-def _as_number(value: object) -> float | None:
+def as_number(value: object) -> float | None:
     """Convert numbers, and times in days; None for other values."""
     day = dt.timedelta(days=1)
     if isinstance(value, (int, float)):
@@ -162,32 +150,37 @@ def _as_number(value: object) -> float | None:
     return value / day if isinstance(value, dt.timedelta) else None
 
 
-def _take(sheet: Worksheet, row: int, column: int) -> _Content:
-    cell: Any = sheet.cell(row, column)
-    style, link, comment = copy.copy(cell._style), copy.copy(cell.hyperlink), copy.copy(cell.comment)
-    return _Content(cell.coordinate, cell.value, cell.data_type, style, link, comment)
+def _move(sheet: Sheet, places: dict[tuple[int, int], tuple[int, int]]) -> None:
+    """Move cells with formats, links and notes.
 
-
-def _put(sheet: Worksheet, row: int, column: int, content: _Content) -> None:
-    """Write moved content into a cell unchanged.
-
-    Setting ``value`` would make openpyxl infer its type again.
+    The relative references of formulas move along.
     """
-    cell: Any = sheet.cell(row, column)
-    value = content.value
-    if content.data_type == "f":
-        value = Translator(value, origin=content.origin).translate_formula(cell.coordinate)
-    cell._value = value
-    cell.data_type = content.data_type
-    cell._style = content.style
-    cell.comment = None
-    cell.comment = content.comment
-    cell._hyperlink = None
-    if content.hyperlink is not None:
-        cell.hyperlink = content.hyperlink
+    if not places:
+        return
+    sheet.edit()
+    sheet.unshare()
+    taken = {new: sheet.cells[old] for old, new in places.items() if old in sheet.cells}
+    for cell in taken.values():
+        cell.getparent().remove(cell)
+    for place in places.values():
+        sheet.cells.pop(place, None)
+    for (row, column), cell in taken.items():
+        origin, here = cell.get("r"), f"{get_column_letter(column)}{row}"
+        formula = cell.find(q("f"))
+        if formula is not None and formula.text:
+            try:
+                formula.text = Translator(f"={formula.text}", origin=origin).translate_formula(here)[1:]
+            except TranslatorError as error:
+                msg = f"the formula of {origin} can't move to {here}: its references would leave the sheet"
+                raise ToolError(msg) from error
+        cell.set("r", here)
+        sheet.put(row, column, cell)
+    sheet.changed.update(places.values())
+    move_marks(sheet, lambda row, column: places.get((row, column), (row, column)))
+    sheet.file.formulas_moved = True
 
 
-def _check_references(file: ExcelFile, sheet: Worksheet, cells: CellRange, moving: list[int]) -> None:
+def _check_references(file: ExcelFile, sheet: Sheet, cells: CellRange, moving: list[int]) -> None:
     for reference in all_formulas(file):
         for column in moving:
             strip = CellRange(min_col=column, max_col=column, min_row=cells.min_row, max_row=cells.max_row)
@@ -201,16 +194,14 @@ def _check_references(file: ExcelFile, sheet: Worksheet, cells: CellRange, movin
                 raise ToolError(msg)
 
 
-def _reorder_tables(sheet: Worksheet, cells: CellRange, new: list[int]) -> None:
-    for table in sheet.tables.values():
-        if cells.isdisjoint(CellRange(table.ref)):
+def _reorder_tables(sheet: Sheet, cells: CellRange, new: list[int]) -> None:
+    for table in tables_of(sheet):
+        if cells.isdisjoint(table.cells):
             continue
-        if table.ref != cells.coord:
-            msg = f"the table {table.displayName} covers {table.ref}; give exactly its cells to reorder its columns"
+        if table.cells.coord != cells.coord:
+            msg = f"the table {table.name} covers {table.cells.coord}; give exactly its cells to reorder its columns"
             raise ToolError(msg)
-        columns = list(table.tableColumns)
-        table.tableColumns = [columns[old - cells.min_col] for old in new]
-        for number, column in enumerate(table.tableColumns, start=1):
-            column.id = number
-        if table.autoFilter is not None:
-            table.autoFilter.filterColumn = []
+        elements = table.column_elements()
+        columns = table.edit().find(q("tableColumns"))
+        columns[:] = [elements[old - cells.min_col] for old in new]
+        table.resize(cells)  # criteria of filters count columns

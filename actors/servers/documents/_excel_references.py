@@ -1,24 +1,44 @@
-"""Find references in formulas, names and charts, and rename their sheets."""
+"""Find and rewrite references to cells, names and sheets."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from openpyxl.formula import Tokenizer
-from openpyxl.formula.tokenizer import Token
+from openpyxl.formula.tokenizer import Token, TokenizerError
 from openpyxl.utils import quote_sheetname, range_boundaries
 from openpyxl.worksheet.cell_range import CellRange
-from openpyxl.worksheet.formula import ArrayFormula
 
+from callboard.actors.servers.documents._excel_charts import drawings_of
 from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW
+from callboard.actors.servers.documents._excel_tables import tables_of
+from callboard.actors.servers.documents._office import q
+from callboard.actors.servers.documents._package import local
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from openpyxl.worksheet.worksheet import Worksheet
-
     from callboard.actors.servers.documents._excel_file import ExcelFile
+    from callboard.actors.servers.documents._excel_sheet import Sheet
+    from callboard.actors.servers.documents._package import Element
+
+_X14 = "{http://schemas.microsoft.com/office/excel/2009/9/main}"
+_XM = "{http://schemas.microsoft.com/office/excel/2006/main}"
+_RULES = frozenset({q(name) for name in ("formula", "formula1", "formula2")} | {f"{_XM}f"})
+_ONE_CELL = r"\$?[A-Za-z]{1,3}\$?[0-9]{1,7}"
+_REFERENCE = re.compile(
+    rf"""(?P<text>"(?:[^"]|"")*")
+    |(?P<error>\#[A-Za-z/0]+[!?]?)
+    |(?P<sheet>(?:'(?:[^']|'')+'|(?:\[[0-9]+\])?[^\W\d][\w.]*(?::[^\W\d][\w.]*)?|\[[0-9]+\])!)?
+     (?P<cells>(?<![\w.$])(?:{_ONE_CELL}(?::{_ONE_CELL})?
+     |\$?[A-Za-z]{{1,3}}:\$?[A-Za-z]{{1,3}}|\$?[0-9]{{1,7}}:\$?[0-9]{{1,7}}))(?![\w.(\[!:])
+    |(?P<quoted>'(?:[^']|'')+'!?)
+    |(?P<bracket>\[(?:[^\[\]]|\[[^\[\]]*\])*\])
+    |(?P<word>[^\W\d][\w.]*)""",
+    re.VERBOSE,
+)
 
 
 @dataclass(frozen=True)
@@ -32,59 +52,110 @@ class BookFormula:
     formula: str
     """Without ``=``."""
     write: Callable[[str], None]
+    cell: Element | None = None
+    """The cell that it stands in, if it is a cell's formula."""
 
 
 def all_formulas(file: ExcelFile) -> Iterator[BookFormula]:
     """Yield all formulas and references of a workbook."""
-    for sheet in file.book.worksheets:
+    for sheet in file.worksheets:
         yield from _of_cells(sheet)
         yield from _of_rules(sheet)
-        for name, defined in sheet.defined_names.items():
-            yield BookFormula(f"the name {name}", sheet.title, defined.attr_text or "", _setter(defined, "attr_text"))
-    for name, defined in file.book.defined_names.items():
-        yield BookFormula(f"the name {name}", "", defined.attr_text or "", _setter(defined, "attr_text"))
-    yield from _of_charts(file)
+        yield from _of_tables(sheet)
+    for name, local_to, element in file.names():
+        title = local_to.title if local_to else ""
+        yield BookFormula(f"the name {name}", title, element.text or "", _text_setter(file, file.part, element))
+    for sheet in file.sheets:
+        yield from _of_drawings(sheet)
+        yield from _of_controls(sheet)
+    yield from _of_pivots(file)
 
 
-def _of_cells(sheet: Worksheet) -> Iterator[BookFormula]:
-    for cell in list(sheet._cells.values()):  # the public way would create cells
-        where = f"{sheet.title}!{cell.coordinate}"
-        if cell.data_type == "f" and isinstance(cell.value, ArrayFormula):
-            yield BookFormula(where, sheet.title, (cell.value.text or "=")[1:], _setter(cell.value, "text", "="))
-        elif cell.data_type == "f" and isinstance(cell.value, str):
-            yield BookFormula(where, sheet.title, cell.value[1:], _setter(cell, "value", "="))
+def _of_cells(sheet: Sheet) -> Iterator[BookFormula]:
+    formula = q("f")
+    for (row, column), cell in list(sheet.cells.items()):
+        found = cell.find(formula)
+        if found is None or found.get("t") == "dataTable":
+            continue
+        text = found.text or sheet.formula(row, column)[1:]
+        yield BookFormula(f"{sheet.title}!{cell.get('r')}", sheet.title, text, _cell_setter(sheet, row, column), cell)
 
 
-def _of_rules(sheet: Worksheet) -> Iterator[BookFormula]:
+def _of_rules(sheet: Sheet) -> Iterator[BookFormula]:
     title = sheet.title
-    for validation in sheet.data_validations.dataValidation:
-        for side in ("formula1", "formula2"):
-            if getattr(validation, side):
-                where = f"a validation on {title}"
-                yield BookFormula(where, title, str(getattr(validation, side)), _setter(validation, side))
-    for formats in sheet.conditional_formatting:
-        for rule in formats.rules:
-            for index, formula in enumerate(rule.formula):
-                yield BookFormula(f"a conditional format on {title}", title, formula, _item_setter(rule.formula, index))
+    data = q("sheetData")
+    for part in sheet.root:
+        if part.tag == data or not isinstance(part.tag, str):
+            continue
+        for element in part.iter():
+            if element.tag in _RULES and element.text:
+                yield BookFormula(
+                    _rule(element, title), title, element.text, _text_setter(sheet.file, sheet.part, element)
+                )
+            elif element.tag == q("hyperlink") and element.get("location"):
+                write = _attribute_setter(sheet.file, sheet.part, element, "location")
+                yield BookFormula(f"a link on {title}", title, element.get("location"), write)
 
 
-def _of_charts(file: ExcelFile) -> Iterator[BookFormula]:
-    for sheet in file.book._sheets:  # type: ignore[attr-defined]  # with chart sheets
-        for chart in sheet._charts:
-            for part in chart._charts:
-                for series in part.series:
-                    for reference in _of_series(series):
-                        where = f"a chart on {sheet.title}"
-                        yield BookFormula(where, sheet.title, reference.f, _setter(reference, "f"))
+def _rule(element: Element, title: str) -> str:
+    for parent in element.iterancestors():
+        name = local(parent)
+        if name == "dataValidation":
+            return f"a validation on {title}"
+        if name == "sparklineGroup":
+            return f"a sparkline on {title}"
+        if name == "conditionalFormatting":
+            break
+    return f"a conditional format on {title}"
 
 
-def _of_series(series: object) -> Iterator[Any]:
-    for side in ("tx", "cat", "val", "xVal", "yVal", "bubbleSize"):
-        source = getattr(series, side, None)
-        for kind in ("strRef", "numRef", "multiLvlStrRef"):
-            reference = getattr(source, kind, None)
-            if reference is not None and reference.f:
-                yield reference
+def _of_tables(sheet: Sheet) -> Iterator[BookFormula]:
+    for table in tables_of(sheet):
+        for element in table.root.iter(q("calculatedColumnFormula"), q("totalsRowFormula")):
+            write = _text_setter(sheet.file, table.part, element)
+            yield BookFormula(f"the table {table.name}", sheet.title, element.text or "", write)
+
+
+def _of_drawings(sheet: Sheet) -> Iterator[BookFormula]:
+    package = sheet.file.package
+    for drawing in drawings_of(sheet):
+        for element in package.tree(drawing).iter():
+            if isinstance(element.tag, str) and element.get("textlink", "").startswith("="):
+                text = element.get("textlink")[1:]
+                write = _attribute_setter(sheet.file, drawing, element, "textlink", "=")
+                yield BookFormula(f"a text box on {sheet.title}", sheet.title, text, write)
+        for kind in ("chart", "chartEx"):
+            for part in package.related(drawing, kind):
+                for element in package.tree(part).iter():
+                    if local(element) == "f" and element.text:
+                        write = _text_setter(sheet.file, part, element)
+                        yield BookFormula(f"a chart on {sheet.title}", sheet.title, element.text, write)
+
+
+def _of_controls(sheet: Sheet) -> Iterator[BookFormula]:
+    package = sheet.file.package
+    for part in package.related(sheet.part, "ctrlProp"):
+        for name in ("fmlaLink", "fmlaRange"):
+            root = package.tree(part)
+            if root.get(name):
+                write = _attribute_setter(sheet.file, part, root, name)
+                yield BookFormula(f"a form control on {sheet.title}", sheet.title, root.get(name), write)
+
+
+def _of_pivots(file: ExcelFile) -> Iterator[BookFormula]:
+    package = file.package
+    for part in package.related(file.part, "pivotCacheDefinition"):
+        for source in package.tree(part).iter(q("worksheetSource")):
+            if not (source.get("ref") and source.get("sheet")):
+                continue
+
+            def write(text: str, part: str = part, source: Element = source) -> None:
+                package.edit(part)
+                sheet, _, cells = text.rpartition("!")
+                source.set("sheet", _unquoted(sheet))
+                source.set("ref", cells)
+
+            yield BookFormula("a pivot table", "", f"{quote_sheetname(source.get('sheet'))}!{source.get('ref')}", write)
 
 
 def ranges(formula: str) -> Iterator[tuple[Token, str, str]]:
@@ -92,22 +163,73 @@ def ranges(formula: str) -> Iterator[tuple[Token, str, str]]:
 
     Each is a token, the sheet's title (empty for the formula's own sheet), and the cells or the name.
     """
-    tokenizer = Tokenizer(f"={formula}")
-    for token in tokenizer.items:
+    try:
+        tokens = Tokenizer(f"={formula}").items
+    except (TokenizerError, IndexError):
+        return
+    for token in tokens:
         if token.type == Token.OPERAND and token.subtype == Token.RANGE:
             sheet, _, cells = token.value.rpartition("!")
-            yield token, sheet.strip("'").replace("''", "'"), cells
+            yield token, _unquoted(sheet), cells
+
+
+def rewritten(formula: str, change: Callable[[str, str], str | None]) -> str:
+    """Rewrite the references to cells in a formula.
+
+    Args:
+        formula: The formula, without ``=``.
+        change: Gets the sheet of a reference (empty for its own) and its cells, and returns the cells that replace
+            them, with ``!`` for the whole reference, or None if it stays. References to other workbooks always stay.
+    """
+
+    def replace(match: re.Match[str]) -> str:
+        cells, sheet = match["cells"], match["sheet"] or ""
+        if cells is None or "[" in sheet:
+            return match[0]
+        changed = change(_unquoted(sheet.removesuffix("!")), cells)
+        if changed is None:
+            return match[0]
+        return changed if "!" in changed else sheet + changed
+
+    return _REFERENCE.sub(replace, formula)
+
+
+def areas(formula: str) -> Iterator[tuple[str, str]]:
+    """Yield the references to cells in a formula.
+
+    Each is a sheet's title (empty for the formula's own sheet), and the cells.
+    """
+    for match in _REFERENCE.finditer(formula):
+        sheet = match["sheet"] or ""
+        if match["cells"] is not None and "[" not in sheet:
+            yield _unquoted(sheet.removesuffix("!")), match["cells"]
+
+
+def words(formula: str) -> Iterator[str]:
+    """Yield the functions, names and tables of a formula."""
+    return (match["word"] for match in _REFERENCE.finditer(formula) if match["word"])
+
+
+def functions(formula: str) -> Iterator[str]:
+    """Yield a formula's functions, in capitals and without prefixes."""
+    for match in _REFERENCE.finditer(formula):
+        if match["word"] and formula[match.end() : match.end() + 1] == "(":
+            yield match["word"].upper().removeprefix("_XLFN.").removeprefix("_XLWS.")
 
 
 def renamed(formula: str, old: str, new: str) -> str:
     """Replace a sheet's title in a formula."""
-    tokenizer: Any = Tokenizer(f"={formula}")
-    for token in tokenizer.items:
-        if token.type == Token.OPERAND and token.subtype == Token.RANGE:
-            sheet, mark, cells = token.value.rpartition("!")
-            if mark and sheet.strip("'").replace("''", "'").casefold() == old.casefold():
-                token.value = f"{quote_sheetname(new)}!{cells}"
-    return str(tokenizer.render())[1:]
+    quoted = quote_sheetname(new)
+
+    def change(sheet: str, cells: str) -> str | None:
+        return f"{quoted}!{cells}" if sheet.casefold() == old.casefold() else None
+
+    changed = rewritten(formula, change)
+    ends = re.compile(
+        rf"(?<![\w.'])(?:'{re.escape(old.replace(chr(39), chr(39) * 2))}'|{re.escape(old)})!", re.IGNORECASE
+    )
+    parts = re.split(r'("(?:[^"]|"")*")', changed)  # names and errors behind a title: 'Old'!Rate, Old!#REF!
+    return "".join(part if part.startswith('"') else ends.sub(lambda _: f"{quoted}!", part) for part in parts)
 
 
 def mentions(formula: str, title: str) -> bool:
@@ -115,27 +237,52 @@ def mentions(formula: str, title: str) -> bool:
 
     The ends of a span of sheets count, those between do not.
     """
-    titles = title.casefold()
-    return any(titles in sheet.casefold().split(":") for _, sheet, _ in ranges(formula) if sheet)
+    wanted = title.casefold()
+    if wanted not in formula.casefold().replace("''", "'"):
+        return False
+    return any(wanted in sheet.casefold().split(":") for _, sheet, _ in ranges(formula) if sheet)
 
 
-def overlapping(reference: BookFormula, title: str, cells: CellRange) -> Iterator[str]:
+def overlapping(holder: BookFormula, title: str, cells: CellRange) -> Iterator[str]:
     """Yield the references of a formula that overlap a range."""
-    for _, sheet, text in ranges(reference.formula):
-        if (sheet or reference.sheet).casefold() != title.casefold():
-            continue
-        try:
-            left, top, right, bottom = range_boundaries(text.replace("$", ""))
-        except (ValueError, TypeError):
-            continue
-        other = CellRange(min_col=left or 1, min_row=top or 1, max_col=right or LAST_COLUMN, max_row=bottom or LAST_ROW)
-        if not cells.isdisjoint(other):
+    for sheet, text in areas(holder.formula):
+        if (sheet or holder.sheet).casefold() == title.casefold() and not cells.isdisjoint(area_of(text)):
             yield text
 
 
-def _setter(owner: object, name: str, prefix: str = "") -> Callable[[str], None]:
-    return lambda text: setattr(owner, name, prefix + text)
+def area_of(text: str) -> CellRange:
+    """Read the cells of a reference, whole rows and columns too."""
+    left, top, right, bottom = range_boundaries(text.replace("$", "").upper())
+    columns, rows = sorted((left or 1, right or LAST_COLUMN)), sorted((top or 1, bottom or LAST_ROW))
+    return CellRange(min_col=columns[0], min_row=rows[0], max_col=columns[1], max_row=rows[1])
 
 
-def _item_setter(owner: list[str], index: int) -> Callable[[str], None]:
-    return lambda text: owner.__setitem__(index, text)
+def _unquoted(sheet: str) -> str:
+    return sheet[1:-1].replace("''", "'") if sheet.startswith("'") else sheet
+
+
+def _cell_setter(sheet: Sheet, row: int, column: int) -> Callable[[str], None]:
+    def write(text: str) -> None:
+        sheet.edit()
+        sheet.unshare()
+        sheet.cells[row, column].find(q("f")).text = text
+
+    return write
+
+
+def _text_setter(file: ExcelFile, part: str, element: Element) -> Callable[[str], None]:
+    def write(text: str) -> None:
+        file.package.edit(part)
+        element.text = text
+
+    return write
+
+
+def _attribute_setter(
+    file: ExcelFile, part: str, element: Element, name: str, prefix: str = ""
+) -> Callable[[str], None]:
+    def write(text: str) -> None:
+        file.package.edit(part)
+        element.set(name, prefix + text)
+
+    return write

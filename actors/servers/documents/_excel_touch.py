@@ -12,10 +12,11 @@ from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import UNKNOWN, ToolError
 from callboard.actors.servers.documents._excel_cells import spread, start_of
-from callboard.actors.servers.documents._excel_controls import parse_cells, place, sheet_of
+from callboard.actors.servers.documents._excel_controls import chart_of, parse_cells, place, sheet_of
 from callboard.actors.servers.documents._excel_file import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_formulas import checked, filled
 from callboard.actors.servers.documents._excel_references import all_formulas, mentions, ranges
+from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._tables import width_of
 from callboard.config import fits
 from callboard.messages import Coverage
@@ -23,10 +24,10 @@ from callboard.messages import Coverage
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from openpyxl.worksheet.worksheet import Worksheet
     from pydantic import JsonValue
 
     from callboard.actors.servers.documents._excel_file import ExcelFile
+    from callboard.actors.servers.documents._excel_sheet import Sheet
 
 _INDIRECT = re.compile(r"\b(?:INDIRECT|OFFSET)\s*\(", re.IGNORECASE)
 """Functions that read cells beyond those that they name."""
@@ -39,7 +40,7 @@ _MAX_COMPARED = 2600
 class TouchedCells:
     """A sheet and its touched cells; None for the whole sheet."""
 
-    sheet: Worksheet
+    sheet: Sheet
     cells: CellRange | None = None
 
     @property
@@ -54,6 +55,8 @@ def touched(file: ExcelFile, arguments: Mapping[str, Any]) -> TouchedCells | Non
     Raises:
         ToolError: If the sheet, control or range does not exist.
     """
+    if "delete" in arguments:
+        return TouchedCells(chart_of(file, arguments["control_id"], arguments["control_name"]).sheet)
     if "sheet" not in arguments:
         return None
     named = (arguments["sheet"], arguments["control_id"], arguments["control_name"])
@@ -64,6 +67,8 @@ def touched(file: ExcelFile, arguments: Mapping[str, Any]) -> TouchedCells | Non
         rows = arguments.get("values") or [arguments.get("header", []), *arguments.get("rows", [])]
         found = start_of(file, named[0], arguments["cell"], *named[1:])
         return TouchedCells(found.sheet, spread(found, len(rows), width_of(rows)))
+    if "values" in arguments or "what" in arguments:
+        return TouchedCells(place(file, named[0], "", *named[1:]).sheet)
     return TouchedCells(sheet_of(file, *named))
 
 
@@ -77,7 +82,8 @@ def canonical(file: ExcelFile, arguments: Mapping[str, JsonValue]) -> dict[str, 
     found = touched(file, arguments)
     if found is None:
         return written
-    written["sheet"] = found.sheet.title
+    if "sheet" in arguments:
+        written["sheet"] = found.sheet.title
     if found.cells is not None and "cells" in arguments:
         written["cells"] = found.cells.coord
     if found.cells is not None and "cell" in arguments:
@@ -104,6 +110,13 @@ def resources(file: ExcelFile, tool: str, arguments: Mapping[str, Any]) -> Itera
             reference.sheet for reference in all_formulas(file) if mentions(reference.formula, found.sheet.title)
         )
         yield from (f"sheet:{title}" for title in followers if title)
+    if to := arguments.get("to"):
+        title, mark, corner = str(to).rpartition("!")
+        named = title.strip("'").replace("''", "'") if mark or _area(corner) is not None else corner
+        yield f"sheet:{_title(file, named) if named else found.sheet.title}"
+    if "delete" in arguments and arguments.get("cells"):
+        read = place(file, "" if "!" in arguments["cells"] else found.sheet.title, arguments["cells"])
+        yield TouchedCells(read.sheet, read.cells).resource
     if anchor := arguments.get("anchor"):
         yield TouchedCells(found.sheet, parse_cells(anchor)).resource
     if formula := arguments.get("formula"):
@@ -111,7 +124,7 @@ def resources(file: ExcelFile, tool: str, arguments: Mapping[str, Any]) -> Itera
 
 
 def _titles(file: ExcelFile) -> list[str]:
-    return [sheet.title for sheet in file.book._sheets]  # type: ignore[attr-defined]  # with chart sheets
+    return [sheet.title for sheet in file.sheets]
 
 
 def _read_by(file: ExcelFile, found: TouchedCells, formula: str) -> Iterator[str]:
@@ -137,7 +150,7 @@ def _read_by(file: ExcelFile, found: TouchedCells, formula: str) -> Iterator[str
             yield f"sheet:{title}" if _INDIRECT.search(text) else f"range:{title}!{area.coord}"
 
 
-def _named(file: ExcelFile, own: Worksheet, sheet: str, name: str, seen: frozenset[str]) -> Iterator[str]:
+def _named(file: ExcelFile, own: Sheet, sheet: str, name: str, seen: frozenset[str]) -> Iterator[str]:
     """Name the sheets of a reference that is not a range.
 
     The reference is whole rows, a table or a defined name.
@@ -147,16 +160,11 @@ def _named(file: ExcelFile, own: Worksheet, sheet: str, name: str, seen: frozens
     wanted = name.partition("[")[0].casefold()
     if sheet or _area(name) is not None:
         yield f"sheet:{_title(file, sheet) or own.title}"
-    for other in file.book.worksheets:
-        if wanted in {table.displayName.casefold() for table in other.tables.values()}:
+    for other in file.worksheets:
+        if wanted in {table.name.casefold() for table in tables_of(other)}:
             yield f"sheet:{other.title}"
             return
-    found = [
-        (owner, str(defined.attr_text or ""))
-        for owner, names in _names_of(file, own)
-        for known, defined in names.items()
-        if known.casefold() == wanted
-    ]
+    found = [(local or own, element.text or "") for known, local, element in file.names() if known.casefold() == wanted]
     for owner, text in found if wanted not in seen else ():
         if _INDIRECT.search(text):
             yield UNKNOWN
@@ -167,16 +175,6 @@ def _named(file: ExcelFile, own: Worksheet, sheet: str, name: str, seen: frozens
                 yield from _named(file, owner, "", inner, seen | {wanted})
     if not found and not sheet and _area(name) is None:
         yield UNKNOWN
-
-
-def _names_of(file: ExcelFile, own: Worksheet) -> Iterator[tuple[Worksheet, Mapping[str, Any]]]:
-    """Yield all defined names, with the sheet of references without a title.
-
-    A sheet's names may shadow those of the workbook.
-    """
-    yield own, file.book.defined_names
-    for sheet in file.book.worksheets:
-        yield sheet, sheet.defined_names
 
 
 def _title(file: ExcelFile, sheet: str) -> str:

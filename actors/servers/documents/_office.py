@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from callboard.actors.servers.documents._workspace import Snapshot
 
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+"""The namespace of a workbook's sheets, styles and tables."""
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _MAX_PARTS = 10_000
@@ -32,6 +34,15 @@ _CODINGS = frozenset({b"utf-8", b"utf8", b"utf-16", b"us-ascii", b"ascii", b"iso
 _STRICT = b"purl.oclc.org/ooxml/"
 _MAIN = {"word": "word/document.xml", "excel": "xl/workbook.xml"}
 _MAIN_TYPES = {"word": (b"wordprocessingml.",), "excel": (b"spreadsheetml.", b"ms-excel.")}
+
+
+_MALFORMED = (zipfile.BadZipFile, zlib.error, EOFError, SyntaxError)
+"""`SyntaxError` is the parent of the errors of XML parsers."""
+
+
+def q(name: str) -> str:
+    """Return a name in the namespace of workbooks."""
+    return f"{{{MAIN}}}{name}"
 
 
 @dataclass
@@ -73,9 +84,17 @@ def parts(snapshot: Snapshot, max_bytes: int) -> dict[str, bytes]:
 
 
 def damaged(name: str, error: Exception | str) -> ToolError:
-    """Make the error for a document that can't be parsed."""
+    """Make the error for a document that can't be parsed.
+
+    Only malformed bytes are called damaged: a library's other errors, a time-out and a full memory do not prove it.
+    """
     why = error if isinstance(error, str) else reason_of(error)
-    return ToolError(f"{name!r} is damaged and can't be opened ({why}); it is unchanged")
+    if isinstance(error, (str, *_MALFORMED)):
+        return ToolError(f"{name!r} is damaged and can't be opened ({why}); it is unchanged")
+    if isinstance(error, (OSError, MemoryError)):
+        return ToolError(f"{name!r} was not read ({why}); it may be in order, and is unchanged; try again")
+    msg = f"{name!r} can't be opened here ({why}); it may be in order, and is unchanged; save it again in Office"
+    return ToolError(msg)
 
 
 def _check_size(archive: zipfile.ZipFile, name: str, limit: int) -> None:

@@ -13,6 +13,7 @@ from docx.text.paragraph import Paragraph
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._tables import nearest, short
 from callboard.actors.servers.documents._word_file import visible_text
+from callboard.actors.servers.documents._word_tables import rows_of
 from callboard.messages import Control
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ def find_all(file: WordFile) -> list[WordControl]:
         if isinstance(block, Table):
             kind, name = "table", short(" | ".join(header_of(block)))
             detail: dict[str, JsonValue] = {
-                "rows": len(block._tbl.tr_lst),
-                "columns": len(block._tbl.tblGrid.gridCol_lst),
+                "rows": len(rows_of(block)),
+                "columns": len(list(block._tbl.iterfind(f"{qn('w:tblGrid')}/{qn('w:gridCol')}"))),
                 "first_rows": _first_rows(block),
             }
             detail |= {"below": heading} if heading else {}
@@ -150,16 +151,16 @@ def outline(controls: Iterable[Control]) -> list[JsonValue]:
 
 def header_of(table: Table) -> list[str]:
     """Read the texts of a table's first row."""
-    return next(_rows_of(table, 0, 1), [])
+    return next(_texts_of(table, 0, 1), [])
 
 
-def _rows_of(table: Table, start: int, end: int) -> Iterator[list[str]]:
-    """Read some rows; python-docx would lay out the whole table for one."""
-    for row in table._tbl.tr_lst[start:end]:
+def _texts_of(table: Table, start: int, end: int) -> Iterator[list[str]]:
+    """Read the texts of some rows, without laying out the table."""
+    for row in rows_of(table)[start:end]:
         yield [visible_text(cell) for cell in row.iterchildren(qn("w:tc"))]
 
 
 def _first_rows(table: Table) -> dict[str, JsonValue]:
     """Read some rows after the first one by their numbers."""
-    rows = enumerate(_rows_of(table, 1, 1 + _FIRST_ROWS), start=2)
+    rows = enumerate(_texts_of(table, 1, 1 + _FIRST_ROWS), start=2)
     return {str(number): [short(text, _LONGEST_CELL) for text in row[:_FIRST_COLUMNS]] for number, row in rows}

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from docx.enum.style import WD_STYLE_TYPE
 from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
-from docx.shared import Pt, RGBColor
 from docx.text.paragraph import Paragraph
 from docx.text.run import Run
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._tables import clean
-from callboard.actors.servers.documents._word_file import HIDDEN, MARKS
+from callboard.actors.servers.documents._word_file import HIDDEN, MARKS, paragraph_of
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from docx.document import Document
+    from docx.oxml.text.paragraph import CT_P
     from docx.oxml.xmlchemy import BaseOxmlElement
-    from docx.table import Table
 
-    from callboard.actors.servers.documents._word_file import Block
+    from callboard.actors.servers.documents._word_file import Block, WordFile
 
 _PLAIN = frozenset(
     qn(f"w:{name}")
@@ -44,14 +41,21 @@ _WORDS = {
     "endnoteReference": "an endnote",
     "commentReference": "a comment",
     "commentRangeStart": "a comment",
+    "commentRangeEnd": "a comment",
     "ins": "tracked changes",
     "del": "tracked changes",
+    "delText": "tracked changes",
+    "moveFrom": "tracked changes",
+    "moveTo": "tracked changes",
+    "ruby": "a reading aid (ruby)",
+    "sym": "a symbol",
     "oMath": "a formula",
     "oMathPara": "a formula",
     "sdt": "a content control",
     "AlternateContent": "a text box or shape",
 }
-_HEADING_SIZES = {1: 16, 2: 14, 3: 12}
+_STORIES = ("header", "footer", "footnotes", "endnotes")
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 
 
 def set_text(paragraph: Paragraph, text: str) -> None:
@@ -85,7 +89,7 @@ def replace_in(paragraph: BaseOxmlElement, pattern: re.Pattern[str], new: str) -
     A match may span runs; the new text gets the font of the first character that it replaces. Field codes, deleted
     text and text boxes are left alone.
     """
-    pieces = list(_texts(paragraph))
+    pieces = list(texts_of(paragraph))
     whole = "".join(text for _, text in pieces)
     matches = [match.span() for match in pattern.finditer(whole) if match.group()]
     for start, end in reversed(matches):
@@ -93,63 +97,84 @@ def replace_in(paragraph: BaseOxmlElement, pattern: re.Pattern[str], new: str) -
     return len(matches)
 
 
-def paragraphs_of(block: Block) -> Iterator[BaseOxmlElement]:
+def paragraphs_of(block: Block) -> Iterator[CT_P]:
     """Yield the paragraphs of a block and of its nested tables.
 
     Those of text boxes are left out.
     """
-    for paragraph in _element(block).iter(qn("w:p")):
+    for paragraph in element_of(block).iter(qn("w:p")):
         if next(paragraph.iterancestors(qn("w:txbxContent")), None) is None:
             yield paragraph
 
 
-def insert_paragraph(document: Document, text: str, style: str, place: Block | None, *, before: bool) -> Paragraph:
-    """Insert a paragraph beside a block, or at the end without one.
+def replace_everywhere(file: WordFile, pattern: re.Pattern[str], new: str) -> int:
+    """Replace all matches in a document, and return their number.
 
-    Raises:
-        ToolError: If the document has no such paragraph style.
+    Text boxes, headers, footers and notes are included.
     """
-    known = {entry.name: entry for entry in document.styles if entry.type == WD_STYLE_TYPE.PARAGRAPH}
-    if style and style not in known:
-        names = ", ".join(sorted(name for name in known if name))
-        msg = f"the document has no paragraph style {style!r}; it has: {names}"
-        raise ToolError(msg)
-    paragraph = document.add_paragraph(clean(text), style=style or None)
-    move(paragraph, place, before=before)
-    return paragraph
+    count = 0
+    for part in (file.package.main, *(name for kind in _STORIES for name in file.package.beside(kind))):
+        for paragraph in file.package.tree(part).iter(qn("w:p")):
+            replaced = replace_in(paragraph, pattern, new)
+            if next(paragraph.iterancestors(_FALLBACK), None) is None:  # the same text box again, for old programs
+                count += replaced
+    return count
 
 
-def insert_heading(document: Document, text: str, level: int, place: Block | None, *, before: bool) -> Paragraph:
-    """Insert a heading beside a block, or at the end without one.
+def insert_paragraphs(
+    file: WordFile, texts: Iterable[str], style: str, place: Block | None, *, before: bool
+) -> list[Paragraph]:
+    """Insert paragraphs beside a block, or at the end without one.
 
-    Level 0 is the title. A missing style is added to the document.
+    Args:
+        file: The document.
+        texts: Their texts, in order; line breaks and tabs in them stay.
+        style: The id of their style; empty for none.
+        place: The block.
+        before: Whether they stand before the block.
     """
-    style = f"Heading {level}" if level else "Title"
-    if style not in {entry.name for entry in document.styles}:
-        made = document.styles.add_style(style, WD_STYLE_TYPE.PARAGRAPH, builtin=True)
-        made.font.bold = True
-        made.font.size = Pt(_HEADING_SIZES.get(level, 11) if level else 24)
-        if level:
-            outline = OxmlElement("w:outlineLvl")
-            outline.set(qn("w:val"), str(level - 1))
-            made.element.get_or_add_pPr().append(outline)
-    return insert_paragraph(document, text, style, place, before=before)
+    made: list[Paragraph] = []
+    for text in texts:
+        paragraph = paragraph_of(OxmlElement("w:p"))
+        if style:
+            paragraph._p.style = style
+        if text:
+            paragraph.add_run(text)
+        put(file, paragraph._p, made[-1] if made else place, before=before and not made)
+        made.append(paragraph)
+    return made
 
 
-def move(block: Block, place: Block | None, *, before: bool) -> None:
-    """Move a block beside another one, if there is one."""
+def put(file: WordFile, element: BaseOxmlElement, place: Block | None, *, before: bool) -> None:
+    """Put a new block beside another one, or at the end."""
     if place is None:
-        return
-    target, element = _element(place), _element(block)
-    if before:
-        target.addprevious(element)
+        end = file.body.find(qn("w:sectPr"))
+        if end is None:
+            file.body.append(element)
+        else:
+            end.addprevious(element)
+    elif before:
+        element_of(place).addprevious(element)
     else:
-        target.addnext(element)
+        element_of(place).addnext(element)
 
 
-def separate(table: Table) -> None:
+def texts_of(element: BaseOxmlElement) -> Iterator[tuple[BaseOxmlElement, str]]:
+    """Yield the visible texts.
+
+    Tabs and line breaks become a character that matches nothing.
+    """
+    for child in element.iterchildren():
+        if child.tag == qn("w:t"):
+            yield child, child.text or ""
+        elif child.tag in MARKS:
+            yield child, "\0"
+        elif child.tag not in HIDDEN and child.tag != qn("w:pPr"):
+            yield from texts_of(child)
+
+
+def separate(element: BaseOxmlElement) -> None:
     """Insert empty paragraphs between adjacent tables, because Word would join them."""
-    element = table._tbl
     following, previous = element.getnext(), element.getprevious()
     if following is None or following.tag in {qn("w:tbl"), qn("w:sectPr")}:
         element.addnext(OxmlElement("w:p"))
@@ -157,38 +182,8 @@ def separate(table: Table) -> None:
         element.addprevious(OxmlElement("w:p"))
 
 
-def set_font(
-    block: Block,
-    *,
-    name: str = "",
-    size: float | None = None,
-    bold: bool | None = None,
-    italic: bool | None = None,
-    underline: bool | None = None,
-    color: str = "",
-) -> int:
-    """Set font properties of a block, and return the number of runs."""
-    count = 0
-    for element in _element(block).iter(qn("w:r")):
-        run = Run(element, block)
-        count += 1
-        if name:
-            run.font.name = clean(name)
-            run._r.get_or_add_rPr().get_or_add_rFonts().set(qn("w:eastAsia"), clean(name))
-        if size is not None:
-            run.font.size = Pt(size)
-        if bold is not None:
-            run.font.bold = bold
-        if italic is not None:
-            run.font.italic = italic
-        if underline is not None:
-            run.font.underline = underline
-        if color:
-            run.font.color.rgb = RGBColor.from_string(color.lstrip("#").upper())
-    return count
-
-
-def _element(block: Block) -> BaseOxmlElement:
+def element_of(block: Block) -> BaseOxmlElement:
+    """Return the element of a paragraph or a table."""
     return block._p if isinstance(block, Paragraph) else block._tbl
 
 
@@ -200,20 +195,6 @@ def _more_than_text(paragraph: BaseOxmlElement) -> Iterator[str]:
         for child in run.iterchildren():
             if child.tag not in _PLAIN_RUN:
                 yield child.tag.rpartition("}")[2]
-
-
-def _texts(element: BaseOxmlElement) -> Iterator[tuple[BaseOxmlElement, str]]:
-    """Yield the visible texts.
-
-    Tabs and line breaks become a character that matches nothing.
-    """
-    for child in element.iterchildren():
-        if child.tag == qn("w:t"):
-            yield child, child.text or ""
-        elif child.tag in MARKS:
-            yield child, "\0"
-        elif child.tag not in HIDDEN and child.tag != qn("w:pPr"):
-            yield from _texts(child)
 
 
 def _splice(pieces: list[tuple[BaseOxmlElement, str]], start: int, end: int, new: str) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import io
-import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import docx
 from docx.oxml.ns import qn
@@ -14,19 +13,23 @@ from docx.text.paragraph import Paragraph
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents import _office
-from callboard.actors.servers.documents._losses import lost_by_docx
+from callboard.actors.servers.documents._package import CONTENT_TYPES
+from callboard.actors.servers.documents._word_package import WordPackage
+from callboard.actors.servers.documents._word_styles import WordStyles, outline_level, style_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from docx.document import Document
+    from docx.oxml.text.paragraph import CT_P
     from docx.oxml.xmlchemy import BaseOxmlElement
 
     from callboard.actors.servers.documents._workspace import Snapshot
 
 Block: TypeAlias = Paragraph | Table
 
-_HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
+_NO_PARENT = cast("Any", None)
+"""python-docx asks the parent for styles and pictures alone, which are not read through it here."""
+
 _WRAPPERS = frozenset({qn("w:sdt"), qn("w:sdtContent"), qn("w:customXml"), qn("w:ins"), qn("w:smartTag")})
 HIDDEN = frozenset({qn("w:del"), qn("w:moveFrom"), qn("w:txbxContent"), qn("w:pict"), qn("w:drawing"), qn("w:object")})
 MARKS = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
@@ -36,10 +39,9 @@ MARKS = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyp
 class WordFile(_office.Edited):
     """A parsed document, with no open file."""
 
-    document: Document
-    lost: list[str]
-    """Content that writing the document would lose, as readable phrases."""
-    _levels: dict[str, int | None] = field(default_factory=dict)
+    package: WordPackage
+    body: BaseOxmlElement
+    styles: WordStyles
 
     @classmethod
     def load(cls, snapshot: Snapshot, max_bytes: int) -> WordFile:
@@ -48,49 +50,37 @@ class WordFile(_office.Edited):
         Raises:
             ToolError: If the document is damaged, protected with a password, or does not match its suffix.
         """
-        parts = _office.parts(snapshot, max_bytes)
-        if b"macroEnabled" in parts["[Content_Types].xml"]:
+        package = WordPackage(snapshot, max_bytes)
+        if b"macroEnabled" in package.bytes_of(CONTENT_TYPES):
             msg = f"{snapshot.document!r} holds macros despite its suffix; save it as .docx"
             raise ToolError(msg)
-        try:
-            document = docx.Document(io.BytesIO(snapshot.data))
-            reached = [str(part.partname).lstrip("/") for part in document.part.package.iter_parts()]
-        except Exception as error:
-            raise _office.damaged(snapshot.document, error) from error
-        if document.element.body is None:
+        if not package.main:
+            raise _office.damaged(snapshot.document, "its main part is missing")
+        body = package.tree(package.main).find(qn("w:body"))
+        if body is None:
             raise _office.damaged(snapshot.document, "it has no body")
-        return cls(document, lost_by_docx(parts, reached))
-
-    @classmethod
-    def new(cls) -> WordFile:
-        """Make an empty document."""
-        return cls(docx.Document(), [])
-
-    def to_bytes(self) -> bytes:
-        """Return the document as the bytes of a file."""
-        out = io.BytesIO()
-        self.document.save(out)
-        return out.getvalue()
+        return cls(package, body, WordStyles(package))
 
     def not_writable(self) -> str:
         """Explain why the document must not be written; empty if it may."""
-        if self.lost:
-            return f"writing it would lose {', '.join(self.lost)}"
-        protection = self.document.settings.element.find(qn("w:documentProtection"))
-        if protection is not None and protection.get(qn("w:enforcement")) in {"1", "true", "on"}:
-            return "it is protected against editing; stop the protection in Word first"
+        if any(part.startswith("_xmlsignatures/") for part in self.package):
+            return "writing it would break its digital signature"
+        for part in self.package.beside("settings"):
+            protection = self.package.tree(part).find(qn("w:documentProtection"))
+            if protection is not None and protection.get(qn("w:enforcement")) in {"1", "true", "on"}:
+                return "it is protected against editing; stop the protection in Word first"
         return ""
 
     def blocks(self) -> Iterator[Block]:
         """Yield paragraphs and tables in order, also those in content controls."""
-        yield from self._blocks(self.document.element.body)
+        yield from self._blocks(self.body)
 
     def _blocks(self, parent: BaseOxmlElement) -> Iterator[Block]:
         for child in parent.iterchildren():
             if child.tag == qn("w:p"):
-                yield Paragraph(child, self.document._body)  # as python-docx makes them
+                yield paragraph_of(child)
             elif child.tag == qn("w:tbl"):
-                yield Table(child, self.document._body)
+                yield Table(child, _NO_PARENT)
             elif child.tag in _WRAPPERS:
                 yield from self._blocks(child)
 
@@ -101,12 +91,19 @@ class WordFile(_office.Edited):
             1 to 9; 0 for the title, None for other paragraphs.
         """
         outline = paragraph._p.find(f"{qn('w:pPr')}/{qn('w:outlineLvl')}")
-        if outline is not None:
-            return _outline(outline.get(qn("w:val")))
-        key = paragraph._p.style or ""  # the style's id, without looking it up
-        if key not in self._levels:
-            self._levels[key] = _level_of_style(paragraph)
-        return self._levels[key]
+        return outline_level(outline) if outline is not None else self.styles.level(style_of(paragraph._p))
+
+
+def empty_document() -> bytes:
+    """Return the bytes of a new document."""
+    out = io.BytesIO()
+    docx.Document().save(out)
+    return out.getvalue()
+
+
+def paragraph_of(element: CT_P) -> Paragraph:
+    """Wrap a paragraph's element."""
+    return Paragraph(element, _NO_PARENT)
 
 
 def visible_text(element: BaseOxmlElement) -> str:
@@ -127,24 +124,3 @@ def _gather(element: BaseOxmlElement, pieces: list[str]) -> None:
             pieces.append(MARKS[child.tag])
         elif child.tag not in HIDDEN and child.tag != qn("w:pPr"):
             _gather(child, pieces)
-
-
-def _outline(value: str | None) -> int | None:
-    return int(value) + 1 if value is not None and value.isdigit() and int(value) < 9 else None
-
-
-def _level_of_style(paragraph: Paragraph) -> int | None:
-    style = paragraph.style
-    seen: set[str] = set()
-    while style is not None and style.style_id not in seen:
-        seen.add(style.style_id)
-        name = style.name or ""
-        if name.lower() == "title":
-            return 0
-        if match := _HEADING.fullmatch(name):
-            return int(match[1])
-        outline = style.element.find(f"{qn('w:pPr')}/{qn('w:outlineLvl')}")
-        if outline is not None:
-            return _outline(outline.get(qn("w:val")))
-        style = style.base_style
-    return None

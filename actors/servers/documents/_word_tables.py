@@ -6,28 +6,30 @@ import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from docx.enum.style import WD_STYLE_TYPE
 from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
-from docx.table import Table, _Cell, _Row
-from docx.text.paragraph import Paragraph
+from docx.oxml.table import CT_Tbl
+from docx.shared import Twips
 
 from callboard.actors.servers._numbers import Separator, is_ambiguous, parse_number, separator_of
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._tables import clean
 from callboard.actors.servers.documents._word_edit import set_text
-from callboard.actors.servers.documents._word_file import visible_text
+from callboard.actors.servers.documents._word_file import paragraph_of, visible_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from docx.document import Document
     from docx.oxml.xmlchemy import BaseOxmlElement
+    from docx.table import Table
     from pydantic import JsonValue
 
     from callboard.actors.servers.documents._tables import Answer, Cell
+    from callboard.actors.servers.documents._word_file import WordFile
 
 _STYLE = "Table Grid"
+_WIDTH = 9026
+"""Of the text on a page of A4 with usual margins, in twentieths of a point."""
 _BORDERS = ("top", "left", "bottom", "right", "insideH", "insideV")
 
 
@@ -50,7 +52,7 @@ def grid_of(table: Table) -> Grid:
     grid = Grid([], {}, [])
     extents: dict[tuple[int, int], tuple[int, int]] = {}
     corners: dict[int, tuple[int, int]] = {}
-    for row, element in enumerate(_rows(table._tbl)):  # python-docx has no public names for merged cells
+    for row, element in enumerate(rows_of(table)):  # python-docx has no public names for merged cells
         texts: list[str] = []
         column = _number(element.find(f"{qn('w:trPr')}/{qn('w:gridBefore')}"), 0)
         texts.extend([""] * column)
@@ -121,7 +123,7 @@ def write_cell(grid: Grid, row: int, column: int, text: str) -> None:
     if cell is None:
         msg = f"row {row + 1}, column {column + 1} lies within a merged cell; write to that cell's top left corner"
         raise ToolError(msg)
-    paragraphs = [Paragraph(element, _Cell(cell, None)) for element in _unwrapped(cell, qn("w:p"))]  # type: ignore[arg-type]
+    paragraphs = [paragraph_of(element) for element in _unwrapped(cell, qn("w:p"))]
     if cell.find(qn("w:tbl")) is not None or not paragraphs:
         msg = f"row {row + 1}, column {column + 1} holds another table; its text can't be set"
         raise ToolError(msg)
@@ -150,44 +152,75 @@ def append_rows(table: Table, rows: list[list[Cell]]) -> None:
         if len(row) != width:
             msg = f"a row has {len(row)} cells; the table has {width} columns"
             raise ToolError(msg)
-    model = _rows(table._tbl)[-1]
+    model = rows_of(table)[-1]
     for _ in rows:
-        model.addnext(copy.deepcopy(model))
+        model.addnext(_like(model))
     made = grid_of(table)
     for offset, row in enumerate(rows, start=last + 1):
         for column, value in enumerate(row):
             write_cell(made, offset, column, text_of(value))
 
 
-def make_table(document: Document, header: list[str], rows: list[list[Cell]], style: str) -> Table:
-    """Add a table at the end of a document.
+def delete_lines(table: Table, rows: set[int], columns: set[int]) -> None:
+    """Delete rows and columns, counted from 0.
+
+    Merged cells that reach across them become smaller.
+
+    Raises:
+        ToolError: If there is no such row or column, if nothing would be left, or if a row begins merged cells that
+            reach into a row that stays.
+    """
+    grid = grid_of(table)
+    height, width = len(grid.texts), len(grid.texts[0]) if grid.texts else 0
+    for numbers, size, what in ((rows, height, "row"), (columns, width, "column")):
+        if wrong := sorted(number + 1 for number in numbers if number >= size):
+            msg = f"the table has no {what} {wrong[0]}; it has {height} rows and {width} columns"
+            raise ToolError(msg)
+        if size and len(numbers) == size:
+            msg = f"these are all {what}s of the table; delete the whole table with delete_control instead"
+            raise ToolError(msg)
+    for row, column, down, across in grid.merged:
+        stays = not columns.issuperset(range(column, column + across))
+        if row in rows and stays and not rows.issuperset(range(row, row + down)):
+            msg = (
+                f"row {row + 1}, column {column + 1} is merged with the rows down to {row + down}; "
+                f"delete these rows too, or leave row {row + 1}"
+            )
+            raise ToolError(msg)
+    elements = rows_of(table)
+    for row in rows:
+        elements[row].getparent().remove(elements[row])
+    for element in rows_of(table):
+        _delete_cells(element, columns)
+        if not any(True for _ in _unwrapped(element, qn("w:tc"))):
+            element.getparent().remove(element)  # it had cells in the deleted columns alone
+    lines = list(table._tbl.iterfind(f"{qn('w:tblGrid')}/{qn('w:gridCol')}"))
+    for line in (lines[column] for column in columns if column < len(lines)):
+        line.getparent().remove(line)
+
+
+def make_table(file: WordFile, header: list[str], rows: list[list[Cell]], style: str) -> CT_Tbl:
+    """Make a table.
 
     The header row is bold and repeated on each page.
 
     Raises:
         ToolError: If the document has no such table style.
     """
-    tables = {entry.name for entry in document.styles if entry.type == WD_STYLE_TYPE.TABLE}
-    if style and style not in tables:
-        known = ", ".join(sorted(name for name in tables if name))
-        msg = f"the document has no table style {style!r}; it has: {known}"
-        raise ToolError(msg)
-    width = len(header) or len(rows[0])
-    table: Table = document.add_table(0, width)
-    if style or _STYLE in tables:
-        table.style = style or _STYLE
+    style_id = file.styles.find("table", style) if style else file.styles.has("table", _STYLE)
+    lines: list[list[Cell]] = [[*header], *rows] if header else rows
+    table = CT_Tbl.new_tbl(len(lines), len(lines[0]), Twips(_text_width(file)))
+    if style_id:
+        table.tblStyle_val = style_id
     else:
         _draw_borders(table)
-    lines: list[list[Cell]] = [[*header], *rows] if header else rows
-    for line in lines:
-        row: _Row = table.add_row()  # type: ignore[no-untyped-call]
-        for cell, value in zip(row.cells, line, strict=True):
-            cell.paragraphs[0].add_run(text_of(value))
-    if header:
-        for cell in table.rows[0].cells:
-            for run in cell.paragraphs[0].runs:
+    for number, (row, line) in enumerate(zip(table.tr_lst, lines, strict=True)):
+        for cell, value in zip(row.tc_lst, line, strict=True):
+            run = paragraph_of(cell.p_lst[0]).add_run(text_of(value))
+            if header and not number:
                 run.bold = True
-        table.rows[0]._tr.get_or_add_trPr().append(OxmlElement("w:tblHeader"))  # python-docx has no name for it
+    if header:
+        table.tr_lst[0].get_or_add_trPr().append(OxmlElement("w:tblHeader"))  # python-docx has no name for it
     return table
 
 
@@ -196,8 +229,54 @@ def text_of(value: Cell) -> str:
     return "" if value is None else clean(str(value))
 
 
-def _rows(table: BaseOxmlElement) -> list[BaseOxmlElement]:
-    return list(_unwrapped(table, qn("w:tr")))
+def rows_of(table: Table) -> list[BaseOxmlElement]:
+    """List the a table's rows, with those in content controls."""
+    return list(_unwrapped(table._tbl, qn("w:tr")))
+
+
+def _like(row: BaseOxmlElement) -> BaseOxmlElement:
+    """Copy a row without what must be unique in a document."""
+    made = copy.deepcopy(row)
+    for element in list(made.iter()):
+        for key in [key for key in element.attrib if key.endswith(("}paraId", "}textId"))]:
+            del element.attrib[key]
+        if element.tag in {qn("w:bookmarkStart"), qn("w:bookmarkEnd")}:
+            element.getparent().remove(element)
+    return made
+
+
+def _delete_cells(row: BaseOxmlElement, columns: set[int]) -> None:
+    """Delete a row's cells in some columns, and narrow wider cells."""
+    column = 0
+    spans: list[tuple[BaseOxmlElement | None, BaseOxmlElement | None]]
+    for place in ("w:gridBefore", "w:tc", "w:gridAfter"):
+        if place == "w:tc":
+            spans = [(cell, cell.find(f"{qn('w:tcPr')}/{qn('w:gridSpan')}")) for cell in _unwrapped(row, qn("w:tc"))]
+        else:
+            spans = [(None, row.find(f"{qn('w:trPr')}/{qn(place)}"))]
+        for cell, span in spans:
+            size = max(1, _number(span, 1)) if cell is not None else _number(span, 0)
+            left = size - len(columns.intersection(range(column, column + size)))
+            column += size
+            if cell is not None and not left:
+                cell.getparent().remove(cell)
+            elif span is not None and left != size:
+                span.set(qn("w:val"), str(left))
+
+
+def _text_width(file: WordFile) -> int:
+    """Measure the width between the page's margins, in twentieths of a point."""
+    section = file.body.find(qn("w:sectPr"))
+    if section is None:
+        return _WIDTH
+    size, margins = section.find(qn("w:pgSz")), section.find(qn("w:pgMar"))
+    if size is None or margins is None:
+        return _WIDTH
+    texts = (size.get(qn("w:w"), ""), margins.get(qn("w:left"), ""), margins.get(qn("w:right"), ""))
+    if not all(text.isdigit() for text in texts):
+        return _WIDTH
+    page, left, right = map(int, texts)
+    return page - left - right if page > left + right else _WIDTH
 
 
 def _unwrapped(parent: BaseOxmlElement, tag: str) -> Iterator[BaseOxmlElement]:
@@ -223,11 +302,11 @@ def _kept_as_text(rows: list[list[str]], marks: list[Separator | None], start: i
     ]
 
 
-def _draw_borders(table: Table) -> None:
+def _draw_borders(table: CT_Tbl) -> None:
     borders = OxmlElement("w:tblBorders")
     for side in _BORDERS:
         line = OxmlElement(f"w:{side}")
         for key, value in (("val", "single"), ("sz", "4"), ("space", "0"), ("color", "auto")):
             line.set(qn(f"w:{key}"), value)
         borders.append(line)
-    table._tbl.tblPr.append(borders)  # python-docx has no name for it
+    table.tblPr.find(qn("w:tblLook")).addprevious(borders)  # python-docx has no name for it

@@ -8,8 +8,8 @@ import re
 import pytest
 
 from callboard.actors.models import ModelRequest, References, ToolInfo
+from callboard.actors.models.prompt._answer_schema import answer_schema
 from callboard.actors.models.prompt._prompt import prompt_of
-from callboard.actors.models.prompt._schema import answer_schema
 from callboard.actors.models.prompt._short import shortened_request
 from callboard.actors.processing import MACHINES
 from callboard.config import Settings, load_prompts

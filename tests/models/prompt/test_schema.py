@@ -8,9 +8,9 @@ import jsonschema
 import pytest
 
 from callboard.actors.models import ToolInfo, read_response
-from callboard.actors.models.prompt import _schema as limits
+from callboard.actors.models.prompt import _answer_schema as limits
 from callboard.actors.models.prompt import _strict
-from callboard.actors.models.prompt._schema import (
+from callboard.actors.models.prompt._answer_schema import (
     IN_DECISION,
     KEYS,
     answer_schema,

@@ -8,8 +8,8 @@ import pytest
 
 from callboard.actors.commands import Toolbox
 from callboard.actors.models import ToolInfo
+from callboard.actors.models.prompt._answer_schema import answer_schema, legal_statuses, own_parameters
 from callboard.actors.models.prompt._prompt import prompt_of
-from callboard.actors.models.prompt._schema import answer_schema, legal_statuses, own_parameters
 from callboard.actors.models.prompt._short import likely_tools, shortened_request, tool_examples
 from callboard.actors.runtime import Lanes
 from callboard.actors.servers.documents import DocumentServer
@@ -111,7 +111,7 @@ def test_the_documents_tools_say_what_they_need(asks, tmp_path):
     assert short["write_range"] == {"values", "cell"}
     assert short["insert_paragraph"] == {"text", "position"}
     assert short["insert_chart"] == {"type", "title", "cells"}
-    assert short["set_number_format"] == {"number_format", "cells"}
+    assert short["sort_range"] == {"by", "cells"}
     assert short["set_font"] == whole["set_font"]
 
 
@@ -344,7 +344,8 @@ def test_after_a_failed_call_another_one_is_suggested(asks):
     ],
 )
 def test_after_reading_a_change_is_still_to_be_made(asks, request_, tool, hinted):
-    request = asks(request=request_, memory=after(asks, tool), tools=(SORT, READ), statuses=STATUSES, observation=RANGE)
+    memory = tuple(record.model_copy(update={"observation": RANGE}) for record in after(asks, tool))
+    request = asks(request=request_, memory=memory, tools=(SORT, READ), statuses=STATUSES, observation=RANGE)
     hint = "So far you only read, and changed nothing. Next is sort_range.\n"
     assert (hint in told(request)[0]) is hinted
 

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from callboard import Expected, FunctionModel, ModelAnswer, Outcome, Settings, Supervisor, Task
 from callboard.__main__ import USAGE
 from callboard.actors.models import RecordedModel, ToolInfo, record
-from callboard.actors.models.recording._recorded import By, recorded_model
-from callboard.actors.models.recording._recording import Recorded, Recording, RecordingModel
+from callboard.actors.models.recording._recorded import MatchBy, recorded_model
+from callboard.actors.models.recording._recording_model import Recorded, Recording, RecordingModel
 from callboard.actors.models.recording._request_digest import RequestDigest
 from callboard.messages import (
     AgentKind,
@@ -77,7 +77,7 @@ def answering(file, base, model, *requests):
     return [asyncio.run(recorded.answer(request)) for request in requests]
 
 
-def played(file, base, request, by=By.REQUEST):
+def played(file, base, request, by=MatchBy.REQUEST):
     return asyncio.run(RecordedModel.load(file, base, by).answer(request)).content
 
 
@@ -273,7 +273,7 @@ def test_a_text_that_reads_like_the_runs_folder_stays_that_text(asks, file, tmp_
     request = asks(request=f"do {text} in {tmp_path}")
     answering(file, tmp_path, saying({"Comment": f"{text} is not {tmp_path}/x", text: ""}), request)
     assert played(file, tmp_path, request) == {"Comment": f"{text} is not {tmp_path}/x", text: ""}
-    assert played(file, tmp_path, request, By.ORDER) == {"Comment": f"{text} is not {tmp_path}/x", text: ""}
+    assert played(file, tmp_path, request, MatchBy.ORDER) == {"Comment": f"{text} is not {tmp_path}/x", text: ""}
 
 
 def test_a_request_with_the_folder_differs_from_one_with_its_placeholder(asks, file, tmp_path):
@@ -360,7 +360,7 @@ def test_a_model_that_took_too_long_took_too_long_again(asks, file, tmp_path):
         played(file, tmp_path, asks())
 
 
-@pytest.mark.parametrize("by", By)
+@pytest.mark.parametrize("by", MatchBy)
 def test_two_tasks_at_one_address_get_their_own_answers_then_a_repeat(asks, file, tmp_path, by):
     answering(file, tmp_path, saying("first", "second"), asks(), asks())
     model = RecordedModel.load(file, tmp_path, by)

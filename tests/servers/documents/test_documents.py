@@ -91,7 +91,7 @@ def test_tool_names_are_unique_per_app_and_app_tools_take_a_document(
 
 def test_reading_tools_are_marked_as_reading_and_deletions_as_destructive(server: DocumentServer) -> None:
     for entry in server.tools():
-        reads = entry.name.startswith(("read_", "get_", "list_", "open_", "select_"))
+        reads = entry.name.startswith(("read_", "get_", "list_", "open_", "select_", "summarize"))
         assert (entry.effect is Effect.READ) == reads
         assert entry.tool.annotations is not None
         assert entry.tool.annotations.destructive_hint == entry.name.startswith("delete_")

@@ -22,7 +22,7 @@ _LEAST = 200
 """Minimum number of characters for an entry in full."""
 
 
-class History(NamedTuple):
+class PromptHistory(NamedTuple):
     """The lines of a history, in chronological order."""
 
     lines: tuple[str, ...]
@@ -37,7 +37,7 @@ class History(NamedTuple):
         return sum(map(len, self.lines))
 
 
-def steps(memory: tuple[StepRecord, ...], characters: int) -> History:
+def steps(memory: tuple[StepRecord, ...], characters: int) -> PromptHistory:
     """Format an agent's steps in at most `characters`.
 
     The last one is always included, at least in part. Steps are numbered through the whole memory, across subtasks, as
@@ -47,7 +47,7 @@ def steps(memory: tuple[StepRecord, ...], characters: int) -> History:
     return _within(characters, numbered, lambda step, room: _in_full(*step, room // 2), lambda step: _in_a_line(*step))
 
 
-def subtasks(done: tuple[SubtaskResult, ...], characters: int, named: Container[str] = ()) -> History:
+def subtasks(done: tuple[SubtaskResult, ...], characters: int, named: Container[str] = ()) -> PromptHistory:
     """Format subtasks in at most `characters`.
 
     The last one is always included, at least in part. Values with one of the references `named` are replaced by the
@@ -58,7 +58,7 @@ def subtasks(done: tuple[SubtaskResult, ...], characters: int, named: Container[
 
 def _within(
     characters: int, things: Sequence[_T], full: Callable[[_T, int], str], line: Callable[[_T], str]
-) -> History:
+) -> PromptHistory:
     """Format new entries in full, and older ones in a line.
 
     The oldest are dropped.
@@ -76,7 +76,7 @@ def _within(
         text = text if age else cut(text, max(2 * _LEAST, room))
         lines.append(text)
         room -= len(text)
-    return History(tuple(reversed(lines)), short, len(things) - len(lines))
+    return PromptHistory(tuple(reversed(lines)), short, len(things) - len(lines))
 
 
 def _subtask_in_a_line(result: SubtaskResult) -> str:

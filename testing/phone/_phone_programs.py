@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from callboard.testing.phone._applications import Dialler, Home
 from callboard.testing.phone._fault import ProgramError, argument, fail, thrown
 from callboard.testing.phone._managers import Managers
+from callboard.testing.phone._phone_applications import Dialler, Home
 from callboard.testing.phone._reports import Reports
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _NULL = """java.lang.NullPointerException: Attempt to get length of null array
 \tat android.os.ShellCommand.exec(ShellCommand.java:38)"""
 
 
-class Programs:
+class PhonePrograms:
     """Runs programs.
 
     Args:

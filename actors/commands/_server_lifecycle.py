@@ -23,7 +23,7 @@ _PILLOW = functools.partial(Need.package, "PIL", "pip install 'callboard[picture
 """Labels are drawn on pictures, and secrets painted over."""
 
 
-class ServerLife:
+class ServerLifecycle:
     """Opens and closes the servers of one supervisor.
 
     Blocks; for the host program's threads.

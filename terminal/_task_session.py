@@ -13,9 +13,9 @@ from rich.live import Live
 
 from callboard.actors.commands import Secrets
 from callboard.messages import Event, EventName, JournalError, Outcome
-from callboard.terminal._board import Board
+from callboard.terminal._board import TaskDisplay
 from callboard.terminal._commands import EXIT_CODES, fail
-from callboard.terminal._people import People
+from callboard.terminal._people import TerminalPeople
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from callboard.actors.client import TaskHandle
     from callboard.messages import Task, TaskResult
     from callboard.supervisor import Supervisor
-    from callboard.terminal._history import History
     from callboard.terminal._people import Attendance
+    from callboard.terminal._task_history import TaskHistory
 
 
 _TICK = 0.1
@@ -55,7 +55,7 @@ class Interrupts:
 
 
 @dataclass(frozen=True)
-class Stage:
+class TaskSession:
     """The display of a task, and the source of answers."""
 
     console: Console
@@ -64,7 +64,7 @@ class Stage:
     attendance: Attendance
 
 
-def play(supervisor: Supervisor, task: Task, stage: Stage) -> TaskResult:
+def play(supervisor: Supervisor, task: Task, stage: TaskSession) -> TaskResult:
     """Run a task, and show its events and then its last picture.
 
     Open requests are put to the person at the terminal, if there is one.
@@ -74,12 +74,12 @@ def play(supervisor: Supervisor, task: Task, stage: Stage) -> TaskResult:
         return (supervisor.submit(task),)
 
     shown = Secrets(supervisor.settings.secrets).as_kept(task)
-    return _shown(supervisor, [Board(task.id, shown.request)], submitted, stage, after=None)[0]
+    return _shown(supervisor, [TaskDisplay(task.id, shown.request)], submitted, stage, after=None)[0]
 
 
-def resume_tasks(supervisor: Supervisor, left: Sequence[History], stage: Stage) -> list[TaskResult]:
+def resume_tasks(supervisor: Supervisor, left: Sequence[TaskHistory], stage: TaskSession) -> list[TaskResult]:
     """Show resumed tasks to their ends, each from its recorded progress."""
-    boards = [Board(history.task.id, history.task.request) for history in left]
+    boards = [TaskDisplay(history.task.id, history.task.request) for history in left]
     seen = 0
     for board, history in zip(boards, left, strict=True):
         for event in history.events:
@@ -95,9 +95,9 @@ def resume_tasks(supervisor: Supervisor, left: Sequence[History], stage: Stage) 
 
 def _shown(
     supervisor: Supervisor,
-    boards: Sequence[Board],
+    boards: Sequence[TaskDisplay],
     handles: Callable[[], Sequence[TaskHandle]],
-    stage: Stage,
+    stage: TaskSession,
     *,
     after: int | None,
 ) -> list[TaskResult]:
@@ -132,11 +132,11 @@ def _result(handle: TaskHandle) -> TaskResult:
 def _watch(
     events: queue.SimpleQueue[Event],
     handles: Sequence[TaskHandle],
-    boards: Mapping[str, Board],
+    boards: Mapping[str, TaskDisplay],
     interrupts: Interrupts,
-    stage: Stage,
+    stage: TaskSession,
 ) -> None:
-    people = People(handles, stage.console, stage.attendance)
+    people = TerminalPeople(handles, stage.console, stage.attendance)
     for handle in handles:
         people.look(handle.task_id)
     with Picture(stage) as picture:
@@ -163,7 +163,7 @@ class Picture:
     It is hidden while a question is open, so that the prompt stays where it is.
     """
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: TaskSession) -> None:
         self._console = stage.console
         self._live: Live | None = None
 
@@ -175,7 +175,7 @@ class Picture:
         """Remove it."""
         self.away()
 
-    def draw(self, boards: Iterable[Board]) -> None:
+    def draw(self, boards: Iterable[TaskDisplay]) -> None:
         """Redraw it."""
         now = time.time()
         if self._live is None:

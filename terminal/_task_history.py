@@ -59,7 +59,7 @@ class Entry:
 
 
 @dataclass
-class History:
+class TaskHistory:
     """One task, up to its latest row."""
 
     task: Task
@@ -115,21 +115,21 @@ def _json(message: Message | None) -> Any:
     return None if message is None else without_pictures(message).model_dump(mode="json")
 
 
-def history_of(rows: Iterable[Row]) -> History | None:
+def history_of(rows: Iterable[Row]) -> TaskHistory | None:
     """Make the history of a task from all of its rows.
 
     None if the first of them is not the task.
     """
-    found: History | None = None
+    found: TaskHistory | None = None
     for row in rows:
         if found is not None:
             _add(found, row)
         elif isinstance(row.message, Task):
-            found = History(row.message, row.at)
+            found = TaskHistory(row.message, row.at)
     return found
 
 
-def _add(history: History, row: Row) -> None:  # noqa: C901 - one match, a case a message
+def _add(history: TaskHistory, row: Row) -> None:  # noqa: C901 - one match, a case a message
     match row.message:
         case Event() as event:
             history.events.append(event)
@@ -159,12 +159,12 @@ def _add(history: History, row: Row) -> None:  # noqa: C901 - one match, a case 
             pass
 
 
-def _enter(history: History, row: Row, run_id: str | None = None) -> None:
+def _enter(history: TaskHistory, row: Row, run_id: str | None = None) -> None:
     run_id = row.run_id if run_id is None else run_id
     history.entries.append(Entry(row.at, run_id, history.agents.get(run_id, ""), row.message))
 
 
-def _assigned(history: History, row: Row, assign: Assign) -> None:
+def _assigned(history: TaskHistory, row: Row, assign: Assign) -> None:
     history.agents[assign.run_id] = assign.address
     known = [(each.run_id, each.round) for each in history.assigned]
     history.assigned.append(assign)
@@ -172,7 +172,7 @@ def _assigned(history: History, row: Row, assign: Assign) -> None:
         _enter(history, row, assign.run_id)
 
 
-def _ended(history: History, row: Row, ended: SubtaskEnded | RoundEnded) -> None:
+def _ended(history: TaskHistory, row: Row, ended: SubtaskEnded | RoundEnded) -> None:
     """Record an ending once.
 
     The journal has it from the agent and for its HostAgent.
@@ -182,7 +182,7 @@ def _ended(history: History, row: Row, ended: SubtaskEnded | RoundEnded) -> None
         _enter(history, row, ended.run_id)
 
 
-def _replied(history: History, reply: Reply) -> None:
+def _replied(history: TaskHistory, reply: Reply) -> None:
     for number, entry in enumerate(history.entries):
         asked = entry.message
         if isinstance(asked, Question | ApprovalRequest) and asked.id == reply.id:

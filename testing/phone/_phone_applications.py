@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, ClassVar
 
 from callboard.testing.phone._page import Field, Page
-from callboard.testing.phone._screen import Screen, Scroll, View
+from callboard.testing.phone._phone_screen import PhoneScreen, Scroll, View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from callboard.testing.phone._phone import Phone
 
 
-class Application:
+class PhoneApplication:
     """One application.
 
     A page is a method of the name ``_page_<name>`` that makes it.
@@ -49,12 +49,12 @@ class Application:
         """The activity that shows the page."""
         return self.activities.get(self.page, self.activity)
 
-    def screen(self) -> Screen:
+    def screen(self) -> PhoneScreen:
         """Make its screen."""
         page = self.views()
         if self.dialog is not None:
-            return Screen(self.package, self.front, self.dialog().views(), behind=page)
-        return Screen(self.package, self.front, page)
+            return PhoneScreen(self.package, self.front, self.dialog().views(), behind=page)
+        return PhoneScreen(self.package, self.front, page)
 
     def views(self) -> list[View]:
         """Make its page."""
@@ -111,7 +111,7 @@ class Application:
         self.dialog = None
 
 
-class Home(Application):
+class Home(PhoneApplication):
     """The applications, as icons, and the running ones, as a list."""
 
     package, activity, label = "com.android.launcher3", ".uioverrides.QuickstepLauncher", "Home"
@@ -141,14 +141,14 @@ class Home(Application):
             page.text("No recent items", "empty_view")
         return page
 
-    def _starter(self, app: Application) -> Act:
+    def _starter(self, app: PhoneApplication) -> Act:
         return lambda: self.phone.start(app.package)
 
 
-class Settings(Application):
+class SettingsApplication(PhoneApplication):
     """Switches, which are the phone's settings, and a list that scrolls."""
 
-    package, label = "com.android.settings", "Settings"
+    package, label = "com.android.settings", "SettingsApplication"
     activities: ClassVar[Mapping[str, str]] = {
         "about": ".Settings$MyDeviceInfoActivity",
         "apps": ".Settings$ManageAppsActivity",
@@ -181,7 +181,7 @@ class Settings(Application):
     )
 
     def _page_main(self) -> Page:
-        page = self._made("Settings", "list")
+        page = self._made("SettingsApplication", "list")
         for name, (id_, key, on, _) in self.SWITCHES.items():
             page.check("Switch", name, id_, self._turner(name), checked=self.phone.settings.get(key) == on)
         page.entry("Apps", lambda: self.go("apps"))
@@ -211,7 +211,7 @@ class Settings(Application):
         return turn
 
 
-class Browser(Application):
+class Browser(PhoneApplication):
     """Shows the address that it was opened with."""
 
     package, label = "org.callboard.browser", "Browser"
@@ -234,7 +234,7 @@ class Browser(Application):
         return page
 
 
-class Dialler(Application):
+class Dialler(PhoneApplication):
     """Calls numbers."""
 
     package, label = "com.android.dialer", "Phone"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callboard.testing._adb_device import AdbDevice
-from callboard.testing.phone._programs import Programs
+from callboard.testing.phone._phone_programs import PhonePrograms
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -43,7 +43,7 @@ _LATE = 10.0
 _POLL = 0.01
 
 
-class Shell:
+class PhoneShell:
     """Runs commands.
 
     Args:
@@ -52,7 +52,7 @@ class Shell:
 
     def __init__(self, phone: Phone) -> None:
         self._phone = phone
-        self._programs = Programs(phone, self.place)
+        self._programs = PhonePrograms(phone, self.place)
         self._folder: Path | None = None
         self._token = secrets.token_hex(16)
         self._asking: set[asyncio.Task[None]] = set()

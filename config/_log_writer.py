@@ -26,7 +26,7 @@ AT_ONCE = 100
 """The most lines in one batch."""
 
 
-class Place(Protocol[_Line_contra]):
+class LogDestination(Protocol[_Line_contra]):
     """A destination of lines; each of its methods may block or raise."""
 
     def write(self, lines: Sequence[_Line_contra], /) -> int:
@@ -40,14 +40,14 @@ class Place(Protocol[_Line_contra]):
         """Close it."""
 
 
-class Writer(Generic[_Said, _Line]):
+class LogWriter(Generic[_Said, _Line]):
     """Writes events to one destination, in order, on its own daemon thread.
 
     A blocked destination therefore delays no other thread.
     """
 
     def __init__(
-        self, name: str, out: Place[_Line], line: Callable[[_Said], _Line], *, own: bool, at_once: int = 1
+        self, name: str, out: LogDestination[_Line], line: Callable[[_Said], _Line], *, own: bool, at_once: int = 1
     ) -> None:
         """Start the thread.
 
@@ -155,7 +155,7 @@ class Writer(Generic[_Said, _Line]):
             self.lost += lines
 
 
-def _close(file: Place[_Line]) -> bool:
+def _close(file: LogDestination[_Line]) -> bool:
     try:
         file.close()
     except OSError:

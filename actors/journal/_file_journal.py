@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.journal._artifacts import Artifacts
 from callboard.actors.journal._journal import Journal
 from callboard.actors.journal._pictures import picture_path
-from callboard.actors.journal._thread import Append, Feed, Look, Writer, rows_of
+from callboard.actors.journal._writer_thread import Append, JournalWriter, ReadRequest, RowFeed, rows_of
 from callboard.config import HostLog
 from callboard.messages import SupervisorStoppedError, Task
 
@@ -56,7 +56,7 @@ class FileJournal(Journal):
         """
         self._path = file.path
         self.artifacts = Artifacts(file.path, durable=file.durable)
-        self._writer = Writer(file, broken)
+        self._writer = JournalWriter(file, broken)
         self._later = later
         self._waiting: dict[str, list[Row]] = {}
         """Lazy rows by task; they are written before the next row of their task that is not lazy."""
@@ -135,7 +135,7 @@ class FileJournal(Journal):
         """Prune every `RETAIN_SECONDS`, by age and by size."""
 
         def prune() -> None:
-            if self._writer.put(Look(lambda file: file.prune(days=days, max_bytes=max_bytes), _pruned)):
+            if self._writer.put(ReadRequest(lambda file: file.prune(days=days, max_bytes=max_bytes), _pruned)):
                 self._later(RETAIN_SECONDS, prune)
 
         self._later(RETAIN_SECONDS, prune)
@@ -157,7 +157,7 @@ class FileJournal(Journal):
     ) -> None:
         """Read a task or its conversation on the journal's thread."""
         self._flush()
-        if not self._writer.put(Look(lambda file: rows_of(file, task_id, conversation=conversation), then)):
+        if not self._writer.put(ReadRequest(lambda file: rows_of(file, task_id, conversation=conversation), then)):
             then(SupervisorStoppedError("the journal is closed"))
 
     def find(self, task: Task) -> str | None:
@@ -178,7 +178,7 @@ class FileJournal(Journal):
     def feed(self, reader: Callable[[Sequence[Row]], None], task_ids: Iterable[str] = ()) -> None:
         """Subscribe a reader, on the journal's thread."""
         self._flush()
-        self._writer.put(Feed(reader, tuple(task_ids)))
+        self._writer.put(RowFeed(reader, tuple(task_ids)))
 
     def forget(self, task_ids: Iterable[str]) -> None:
         """Do nothing: another process may resume the tasks."""
@@ -198,7 +198,7 @@ class FileJournal(Journal):
                 answer.set_result(found)
 
         self._flush()
-        if not self._writer.put(Look(at, then)):
+        if not self._writer.put(ReadRequest(at, then)):
             msg = "the journal is closed"
             raise SupervisorStoppedError(msg)
         try:

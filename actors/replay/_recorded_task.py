@@ -41,7 +41,7 @@ SAFE_GUARD_OFF = "safe_guard is off"
 
 
 @dataclass(frozen=True)
-class Recording:
+class RecordedTask:
     """The rows of one task and its conversation in a journal."""
 
     task: Task

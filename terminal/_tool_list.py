@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from callboard.actors.commands import McpSession, Secrets, doors
+from callboard.actors.commands import McpSession, Secrets, opening_tools
 from callboard.actors.servers import SHIPPED, Server, check_needs, named_surfaces
 from callboard.config import keys_of
 from callboard.messages import CommandType, SettingsError, each_text
@@ -36,7 +36,7 @@ _DEEPEST = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class ArgumentTold:
+class ArgumentListing:
     """One argument of a tool, from its JSON Schema."""
 
     name: str
@@ -48,12 +48,12 @@ class ArgumentTold:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolTold:
+class ToolListing:
     """One tool, as far as it can be described without its target."""
 
     name: str
     description: str
-    arguments: tuple[ArgumentTold, ...]
+    arguments: tuple[ArgumentListing, ...]
     effect: str
     hazards: tuple[str, ...]
     agents: tuple[str, ...]
@@ -66,11 +66,11 @@ class ToolTold:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerTold:
+class ServerListing:
     """One server, with its tools."""
 
     name: str
-    tools: tuple[ToolTold, ...] = ()
+    tools: tuple[ToolListing, ...] = ()
     resource_kinds: tuple[str, ...] = ()
     """The kinds of resource that rules of the policy can name; none for a server that does not report the resources of
     a call."""
@@ -82,7 +82,7 @@ class ServerTold:
     """Whether a supervisor starts without it."""
 
 
-def offers(settings: Settings, only: str = "") -> tuple[ServerTold, ...]:
+def offers(settings: Settings, only: str = "") -> tuple[ServerListing, ...]:
     """Describe the tools of all servers.
 
     Starts the MCP servers, and ends them; all others are only made, and not opened.
@@ -100,38 +100,38 @@ def offers(settings: Settings, only: str = "") -> tuple[ServerTold, ...]:
     return (*_redacted(told, settings), *mcp_offers(settings, servers))
 
 
-def mcp_offers(settings: Settings, names: Iterable[str]) -> tuple[ServerTold, ...]:
+def mcp_offers(settings: Settings, names: Iterable[str]) -> tuple[ServerListing, ...]:
     """Start MCP servers, describe their tools, and end them."""
     sessions = [McpSession(name, settings.mcp_servers[name], settings) for name in names]
     return _redacted(asyncio.run(_started(sessions, settings)), settings) if sessions else ()
 
 
-def _redacted(told: Iterable[ServerTold], settings: Settings) -> tuple[ServerTold, ...]:
+def _redacted(told: Iterable[ServerListing], settings: Settings) -> tuple[ServerListing, ...]:
     """Redact keys and secrets: a server may reveal its start arguments."""
-    shown: tuple[ServerTold, ...] = each_text(
+    shown: tuple[ServerListing, ...] = each_text(
         tuple(told), Secrets(settings.secrets, keys_of(settings)).redactor("").text
     )
     return shown
 
 
-def _surface(surface: NamedSurface, settings: Settings) -> ServerTold:
+def _surface(surface: NamedSurface, settings: Settings) -> ServerListing:
     try:
         check_needs((surface.where, need) for need in surface.needs(settings))
         server = surface.make(settings)
     except SettingsError as error:
-        return ServerTold(name=surface.name, failed=str(error))
+        return ServerListing(name=surface.name, failed=str(error))
     limit = settings.limits.command_seconds
     own = {name: getattr(type(server), name) is not getattr(Server, name) for name in ("effect", "hazards")}
-    return ServerTold(
+    return ServerListing(
         name=server.name,
-        tools=tuple(_of_server(tool, limit) for tool in (*server.tools(), *doors(server))),
+        tools=tuple(_of_server(tool, limit) for tool in (*server.tools(), *opening_tools(server))),
         resource_kinds=tuple(server.resource_kinds),
         by_call=tuple(name for name, defined in own.items() if defined),
     )
 
 
-def _of_server(tool: ServerTool, limit: float) -> ToolTold:
-    return ToolTold(
+def _of_server(tool: ServerTool, limit: float) -> ToolListing:
+    return ToolListing(
         name=tool.name,
         description=tool.tool.description,
         arguments=arguments_of(tool.tool.parameters),
@@ -145,7 +145,7 @@ def _of_server(tool: ServerTool, limit: float) -> ToolTold:
     )
 
 
-async def _started(sessions: list[McpSession], settings: Settings) -> list[ServerTold]:
+async def _started(sessions: list[McpSession], settings: Settings) -> list[ServerListing]:
     """Start MCP servers side by side, list their tools, and end them."""
     try:
         outcomes = await asyncio.gather(*(session.open() for session in sessions), return_exceptions=True)
@@ -154,14 +154,14 @@ async def _started(sessions: list[McpSession], settings: Settings) -> list[Serve
         await asyncio.gather(*(session.close() for session in sessions))
 
 
-def _session(session: McpSession, error: BaseException | None, settings: Settings) -> ServerTold:
+def _session(session: McpSession, error: BaseException | None, settings: Settings) -> ServerListing:
     if isinstance(error, SettingsError):
-        return ServerTold(name=session.name, failed=str(error), optional=session.optional)
+        return ServerListing(name=session.name, failed=str(error), optional=session.optional)
     if error is not None:
         raise error
     limit = settings.limits.command_seconds
     tools = tuple(
-        ToolTold(
+        ToolListing(
             name=tool.info.name,
             description=tool.info.description,
             arguments=arguments_of(tool.info.schema),
@@ -172,10 +172,10 @@ def _session(session: McpSession, error: BaseException | None, settings: Setting
         )
         for tool in session.tools()
     )
-    return ServerTold(name=session.name, tools=tools, optional=session.optional)
+    return ServerListing(name=session.name, tools=tools, optional=session.optional)
 
 
-def arguments_of(schema: Mapping[str, Any]) -> tuple[ArgumentTold, ...]:
+def arguments_of(schema: Mapping[str, Any]) -> tuple[ArgumentListing, ...]:
     """Read the arguments from a JSON Schema.
 
     A third party's schema may hold anything.
@@ -187,7 +187,7 @@ def arguments_of(schema: Mapping[str, Any]) -> tuple[ArgumentTold, ...]:
     for name, part in named.items():
         known = part if isinstance(part, dict) else {}
         found.append(
-            ArgumentTold(
+            ArgumentListing(
                 name=str(name),
                 type=_type(known, schema),
                 required=name in wanted,
@@ -247,7 +247,7 @@ def list_tools(console: Console, settings: Settings, name: str | None, *, as_jso
     return all(server.optional or not server.failed for server in shown)
 
 
-def _chosen(told: Sequence[ServerTold], name: str) -> list[ServerTold]:
+def _chosen(told: Sequence[ServerListing], name: str) -> list[ServerListing]:
     found = []
     for server in told:
         tools = tuple(tool for tool in server.tools if name in {server.name, tool.name, f"{server.name}.{tool.name}"})
@@ -262,7 +262,7 @@ def _chosen(told: Sequence[ServerTold], name: str) -> list[ServerTold]:
     return found
 
 
-def _print_server(console: Console, server: ServerTold) -> None:
+def _print_server(console: Console, server: ServerListing) -> None:
     count = "1 tool" if len(server.tools) == 1 else f"{len(server.tools)} tools"
     facts = ["can't be asked" if server.failed else count]
     facts += [f"resources: {', '.join(server.resource_kinds)}"] if server.resource_kinds else []
@@ -274,7 +274,7 @@ def _print_server(console: Console, server: ServerTold) -> None:
     console.print()
 
 
-def _print_tool(console: Console, tool: ToolTold) -> None:
+def _print_tool(console: Console, tool: ToolListing) -> None:
     head = Text(plain(tool.name), style="bold").append(f"  {tool.effect}", _STYLES[tool.effect])
     if tool.hazards:
         head.append(f"  {', '.join(tool.hazards)}", "bold red")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 
-from callboard.config._secrets import like_a_key
+from callboard.config._secrets_in_urls import like_a_key
 from callboard.messages import SettingsError
 
 if TYPE_CHECKING:

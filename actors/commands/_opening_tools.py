@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from mcp.server.mcpserver.tools import Tool
 from pydantic import Field
 
-from callboard.actors.commands._tools import LocalTool, schema_problem
+from callboard.actors.commands._bound_tools import LocalTool, schema_problem
 from callboard.actors.servers import Server, ServerTool, ToolError
 from callboard.messages import AgentKind, CommandType, Effect, Hazard, Target, TargetKind
 
@@ -33,7 +33,7 @@ def opener(server: str) -> str:
     return f"open_in_{server}"
 
 
-def doors(server: Server) -> tuple[ServerTool, ...]:
+def opening_tools(server: Server) -> tuple[ServerTool, ...]:
     """Make the tools that open and close the targets of a server."""
 
     def open_application(
@@ -68,7 +68,7 @@ def _door(name: str, function: Any, description: str) -> ServerTool:
     return ServerTool(tool, CommandType.ACTION, Effect.ONCE, agents, frozenset(), hazards)
 
 
-class Door(LocalTool):
+class OpeningTool(LocalTool):
     """Opens or closes a target on its group's lane.
 
     It waits until no agent holds the group's lease. A new window takes the focus. Between two calls of another agent,

@@ -17,8 +17,8 @@ from pydantic_core import to_jsonable_python
 from referencing import Registry
 
 from callboard.actors.commands._canonical import canonical, settled
-from callboard.actors.commands._policy import Facts
-from callboard.actors.commands._secrets import Place
+from callboard.actors.commands._rulings import Facts
+from callboard.actors.commands._secrets import SecretPlace
 from callboard.actors.models import ToolInfo
 from callboard.actors.servers import UNKNOWN, Server, ToolError
 from callboard.config import MASK
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
     from mcp_types import CallToolResult
 
-    from callboard.actors.commands._policy import Asked
+    from callboard.actors.commands._rulings import Asked
     from callboard.actors.runtime import EffectGuard, Lanes
     from callboard.actors.servers import ServerTool
     from callboard.messages import Coverage, Foreseen, Intent, Seconds, Target
@@ -46,7 +46,7 @@ class BoundTool(ABC):
     info: ToolInfo
     type: CommandType
     binds: Mapping[str, JsonValue]
-    place: Place
+    place: SecretPlace
     """The tool and target, for which secrets are granted."""
     seconds: Seconds | None = None
     """The longest that a call may take; None: `limits.command_seconds`."""
@@ -155,7 +155,7 @@ class LocalTool(BoundTool):
             controls=tuple(sorted(tool.controls)),
             offered=tool.offered,
         )
-        self.place = Place(tool.name, declared_secret(schema), target)
+        self.place = SecretPlace(tool.name, declared_secret(schema), target)
 
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
         try:

@@ -34,21 +34,21 @@ class Append(NamedTuple):
     """Lazy rows to write before `rows`; they are not part of the atomic batch."""
 
 
-class Look(NamedTuple):
+class ReadRequest(NamedTuple):
     """Call a function with the file, after all earlier appends."""
 
     at: Callable[[JournalFile], Any]
     then: Callable[[Any], None]
 
 
-class Feed(NamedTuple):
+class RowFeed(NamedTuple):
     """Subscribe a reader to some tasks' rows and all later rows."""
 
     reader: Callable[[Sequence[Row]], None]
     task_ids: tuple[str, ...]
 
 
-class Writer:
+class JournalWriter:
     """The owner of the file, on a thread of its own.
 
     No other thread waits for the disk.
@@ -72,7 +72,7 @@ class Writer:
         self._events_written = False
         """Whether events are written but not committed."""
         self._failure: Exception | None = None
-        self._queue: queue.SimpleQueue[Append | Look | Feed | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Append | ReadRequest | RowFeed | None] = queue.SimpleQueue()
         self._closed = False
         self.lock = threading.RLock()
         """Held by `put`. A caller that decides on the contents of a message holds it around `put`, too."""
@@ -81,7 +81,7 @@ class Writer:
         self.thread = threading.Thread(target=self._main, name="callboard-journal", daemon=True)
         self.thread.start()
 
-    def put(self, message: Append | Look | Feed) -> bool:
+    def put(self, message: Append | ReadRequest | RowFeed) -> bool:
         """Queue a message. Returns False after `close`; the message is then dropped."""
         with self.lock:
             if not self._closed:
@@ -129,16 +129,16 @@ class Writer:
         except BaseException:  # an edge: callers that join the thread must not hang
             _log.exception("the journal could not be closed")
 
-    def _handle(self, message: Look | Feed) -> None:
+    def _handle(self, message: ReadRequest | RowFeed) -> None:
         """Handle one message.
 
         An edge: an error here breaks the journal, but does not end the thread.
         """
         try:
             match message:
-                case Look():
+                case ReadRequest():
                     self._look(message)
-                case Feed():
+                case RowFeed():
                     self._change_feed(message)
         except BaseException as error:  # an edge: it would end the thread
             self._break(_as_exception(error))
@@ -227,18 +227,18 @@ class Writer:
                 except BaseException:  # an edge, like `call`; inlined to save a call per append
                     _log.exception(_FOLLOWED)
 
-    def _look(self, look: Look) -> None:
+    def _look(self, look: ReadRequest) -> None:
         try:
             found = look.at(self._file)
         except BaseException as error:  # an edge: the error is passed to the caller
             found = _as_exception(error)
         call(look.then, found)
 
-    def _change_feed(self, feed: Feed) -> None:
+    def _change_feed(self, feed: RowFeed) -> None:
         self._commit()  # otherwise the reader would get these rows twice
         self._feed = feed.reader
         for task_id in feed.task_ids:
-            self._look(Look(functools.partial(rows_of, task_id=task_id, conversation=False), self._feed_old))
+            self._look(ReadRequest(functools.partial(rows_of, task_id=task_id, conversation=False), self._feed_old))
 
     def _feed_old(self, found: Sequence[Row] | Exception) -> None:
         if isinstance(found, Exception):

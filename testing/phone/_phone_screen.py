@@ -96,7 +96,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Screen:
+class PhoneScreen:
     """A page or a dialog in front."""
 
     package: str
@@ -127,7 +127,7 @@ def common(one: Box, other: Box) -> Box | None:
     return (left, top, right, bottom) if left < right and top < bottom else None
 
 
-def hierarchy(screen: Screen, size: tuple[int, int], rotation: int, android: int) -> str:
+def hierarchy(screen: PhoneScreen, size: tuple[int, int], rotation: int, android: int) -> str:
     """Return a screen's hierarchy, as `uiautomator dump` of an Android does.
 
     Source: ``AccessibilityNodeInfoDumper``.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from pydantic import ConfigDict, Field, JsonValue, TypeAdapter
 
 from callboard.actors.models._model import Expected, Model, ModelAnswer, ModelRequest, on_thread
-from callboard.actors.models.recording._request_digest import Place, RequestDigest
+from callboard.actors.models.recording._request_digest import RequestDigest, RunFolder
 from callboard.config import make_private, open_private
 from callboard.messages import ModelError, ModelTimeoutError, SettingsError, Usage, Value
 
@@ -78,7 +78,7 @@ class Recording:
         """
         self.path = path
         self.base = base
-        self.place = Place(base)
+        self.place = RunFolder(base)
         self._lock = threading.Lock()
         try:
             make_private(path.parent, exist_ok=True)
@@ -163,7 +163,7 @@ class RecordingModel(Model):
         await on_thread(write, "callboard-recording")
 
 
-def _written(answer: ModelAnswer, place: Place) -> ModelAnswer:
+def _written(answer: ModelAnswer, place: RunFolder) -> ModelAnswer:
     try:
         content: JsonValue = _JSON.validate_python(answer.content)
         _JSON.dump_json(content)

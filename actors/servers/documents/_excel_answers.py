@@ -1,0 +1,190 @@
+"""Questions to a table: figures by group, and rows that meet conditions."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import statistics
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+from openpyxl.utils import get_column_letter
+from openpyxl.worksheet.cell_range import CellRange
+from pydantic import BaseModel, ConfigDict, Field
+
+from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._excel_controls import SheetRange, column_of
+from callboard.actors.servers.documents._excel_move import as_number
+from callboard.actors.servers.documents._excel_results import fill_results
+from callboard.actors.servers.documents._excel_tables import totals_of
+from callboard.actors.servers.documents._excel_values import Date
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic import JsonValue
+
+    from callboard.actors.servers.documents._excel_file import ExcelFile
+    from callboard.actors.servers.documents._excel_sheet import Sheet
+    from callboard.actors.servers.documents._tables import Answer
+
+Operator: TypeAlias = Literal["=", "<>", "<", "<=", ">", ">=", "contains", "begins", "ends", "empty", "filled"]
+_MAX_GROUPS = 500
+
+
+class Condition(BaseModel):
+    """A condition on a column."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    column: Annotated[str, Field(description="The column's header, or its letter.")]
+    operator: Annotated[Operator, Field(description="How the cell compares; capitals do not count.")] = "="
+    value: Annotated[
+        str | bool | int | float | Date, Field(description="The value to compare with; none for empty and filled.")
+    ] = ""
+
+
+def data_rows(sheet: Sheet, cells: CellRange, *, header: bool) -> range:
+    """Return the rows of a range without its header and totals."""
+    return range(cells.min_row + header, cells.max_row + 1 - totals_of(sheet, cells))
+
+
+def matching(
+    file: ExcelFile, sheet: Sheet, cells: CellRange, conditions: list[Condition], *, header: bool
+) -> list[int]:
+    """Find the rows of a range that meet all conditions.
+
+    Raises:
+        ToolError: If a column is missing, or a value can't be compared so.
+    """
+    rows = data_rows(sheet, cells, header=header)
+    tests = []
+    for condition in conditions:
+        column = column_of(sheet, cells, condition.column, header=header)
+        fill_results(file, sheet, CellRange(None, column, cells.min_row, column, cells.max_row))
+        tests.append((column, _test(condition)))
+    return [row for row in rows if all(test(*sheet.raw(row, column)) for column, test in tests)]
+
+
+def summarize(
+    file: ExcelFile, found: SheetRange, rows: list[int], *, columns: list[str], by: str, header: bool
+) -> Answer:
+    """Compute count, sum, mean, min and max of columns.
+
+    The figures are of all rows, or of each group of rows.
+
+    Raises:
+        ToolError: If a column is missing, or a formula in it has no result.
+    """
+    sheet, cells = found.sheet, found.need()
+    group = column_of(sheet, cells, by, header=header) if by else None
+    named = [column_of(sheet, cells, name, header=header) for name in columns]
+    fill_results(file, sheet, cells)
+    if not named:
+        named = [
+            column
+            for column in range(cells.min_col, cells.max_col + 1)
+            if column != group and any(sheet.raw(row, column)[1] == "number" for row in rows)
+        ]
+    groups: dict[str, list[int]] = {}
+    for row in rows:
+        groups.setdefault(_text(sheet.value(row, group)) if group is not None else "", []).append(row)
+    shown = dict(list(groups.items())[:_MAX_GROUPS])
+    figures: dict[str, JsonValue] = {
+        key: {
+            "rows": len(members),
+            **{_title(sheet, cells, column, header=header): _figures(sheet, column, members) for column in named},
+        }
+        for key, members in shown.items()
+    }
+    answer: Answer = {"sheet": sheet.title, "cells": cells.coord, "rows": len(rows)}
+    if group is None:
+        empty: JsonValue = {"rows": 0}
+        return answer | {"summary": figures.get("", empty)}
+    return answer | {"groups": figures, "groups_left_out": len(groups) - len(shown)}
+
+
+def _figures(sheet: Sheet, column: int, rows: list[int]) -> JsonValue:
+    numbers: list[float] = []
+    filled = 0
+    for row in rows:
+        value, kind = sheet.raw(row, column)
+        if kind == "empty" and sheet.is_formula(row, column):
+            where = f"{get_column_letter(column)}{row}"
+            msg = f"{where} is a formula that was never computed; open and save the workbook in Excel first"
+            raise ToolError(msg)
+        filled += kind != "empty"
+        if kind == "number":
+            numbers.append(value)
+    figures: dict[str, JsonValue] = {"filled": filled, "numbers": len(numbers)}
+    if numbers:
+        figures |= {
+            "sum": _tidy(math.fsum(numbers)),
+            "mean": _tidy(statistics.fmean(numbers)),
+            "min": _tidy(min(numbers)),
+            "max": _tidy(max(numbers)),
+        }
+    return figures
+
+
+def _tidy(number: float) -> float:
+    """Round a number to 15 digits, like spreadsheet programs."""
+    rounded = float(f"{number:.15g}")
+    return int(rounded) if rounded.is_integer() else rounded
+
+
+def _title(sheet: Sheet, cells: CellRange, column: int, *, header: bool) -> str:
+    text = sheet.value(cells.min_row, column) if header else None
+    return get_column_letter(column) if text is None or not str(text).strip() else str(text)
+
+
+def _text(value: JsonValue) -> str:
+    return "" if value is None else str(value)
+
+
+def _test(condition: Condition) -> Callable[[Any, str], bool]:
+    """Make a test of a cell's value and kind.
+
+    Raises:
+        ToolError: If the value can't be compared so.
+    """
+    operator, wanted = condition.operator, condition.value
+    if operator in {"empty", "filled"}:
+        return lambda value, kind: (kind == "empty" or value == "") == (operator == "empty")
+    moment = wanted.date if isinstance(wanted, Date) else None
+    number = _number(wanted, moment)
+    text = str(wanted).casefold()
+    if operator in {"contains", "begins", "ends"}:
+        find = {"contains": str.__contains__, "begins": str.startswith, "ends": str.endswith}[operator]
+        return lambda value, kind: kind != "empty" and bool(find(str(value).casefold(), text))
+    if operator in {"=", "<>"}:
+        return lambda value, kind: _equal(value, kind, number, text) == (operator == "=")
+    if number is None:
+        msg = f"{wanted!r} is no number and no date; {operator} compares numbers and dates"
+        raise ToolError(msg)
+    compare = {"<": float.__lt__, "<=": float.__le__, ">": float.__gt__, ">=": float.__ge__}[operator]
+
+    def test(value: Any, kind: str) -> bool:
+        found = as_number(value) if kind in {"number", "date"} else None
+        return found is not None and bool(compare(float(found), float(number)))
+
+    return test
+
+
+def _number(wanted: object, moment: dt.date | None) -> float | None:
+    if moment is not None:
+        whole = moment if isinstance(moment, dt.datetime) else dt.datetime.combine(moment, dt.time.min)
+        return as_number(whole)
+    if isinstance(wanted, (int, float)) and not isinstance(wanted, bool):
+        return float(wanted)
+    try:
+        return float(str(wanted)) if not isinstance(wanted, bool) else None
+    except ValueError:
+        return None
+
+
+def _equal(value: Any, kind: str, number: float | None, text: str) -> bool:
+    if kind == "empty":
+        return text == ""
+    if kind in {"number", "date"}:
+        return number is not None and as_number(value) == number
+    return str(value).casefold() == text

@@ -1,0 +1,195 @@
+"""Rows appended and copied, and texts replaced."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from lxml import etree
+from openpyxl.formula.translate import Translator
+from openpyxl.utils import get_column_letter
+from openpyxl.worksheet.cell_range import CellRange
+
+from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._excel_cells import check_empty, held, spread
+from callboard.actors.servers.documents._excel_controls import SheetRange, parse_cells
+from callboard.actors.servers.documents._excel_file import LAST_ROW
+from callboard.actors.servers.documents._excel_format import set_width, width_at
+from callboard.actors.servers.documents._excel_references import area_of, rewritten
+from callboard.actors.servers.documents._excel_sheets import add_sheet, check_structure, check_title
+from callboard.actors.servers.documents._excel_shift import Shift, shift
+from callboard.actors.servers.documents._excel_tables import tables_of, totals_of
+from callboard.actors.servers.documents._office import q
+
+if TYPE_CHECKING:
+    from callboard.actors.servers.documents._excel_file import ExcelFile
+    from callboard.actors.servers.documents._excel_sheet import Sheet
+    from callboard.actors.servers.documents._excel_values import Value
+    from callboard.actors.servers.documents._tables import Answer
+
+
+def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Answer:
+    """Add rows below a range's last one; totals stay below them.
+
+    Raises:
+        ToolError: If a row is longer than the table, or something stands below it.
+    """
+    sheet, cells = found.sheet, found.cells
+    if cells is None:
+        width = max(len(row) for row in values)
+        cells = spread(found, len(values), width)
+        for row, line in enumerate(values, start=cells.min_row):
+            _write_row(sheet, row, cells.min_col, line)
+        return {"sheet": sheet.title, "cells": cells.coord, "rows_appended": len(values)}
+    table = next((each for each in tables_of(sheet) if each.cells.coord == cells.coord), None)
+    cells = table.cells if table is not None else cells
+    width = cells.size["columns"]
+    longest = max(len(row) for row in values)
+    if longest > width:
+        msg = f"a row has {longest} values, and {cells.coord} has {width} columns"
+        raise ToolError(msg)
+    totals = totals_of(sheet, cells)
+    last, count = cells.max_row - totals, len(values)
+    if last + count + totals > LAST_ROW:
+        msg = f"{count} rows do not fit below {cells.coord}"
+        raise ToolError(msg)
+    if totals:
+        shift(file, Shift(sheet, "row", last + 1, count))
+        _stretch(sheet, cells, last, count, totals)
+    else:
+        new = CellRange(None, cells.min_col, last + 1, cells.max_col, last + count)
+        check_empty(sheet, new, "insert rows first, or name the table that is meant")
+    for number, line in enumerate(values, start=last + 1):
+        _copy_looks(sheet, last, number, cells)
+        _write_row(sheet, number, cells.min_col, line)
+    if last > cells.min_row:
+        _fill_formulas(sheet, cells, last, values)
+    if table is not None:
+        table.resize(CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.max_row + count))
+    new = CellRange(None, cells.min_col, last + 1, cells.max_col, last + count)
+    return {"sheet": sheet.title, "cells": new.coord, "rows_appended": count}
+
+
+def copy_rows(file: ExcelFile, found: SheetRange, rows: list[int], to: str, *, header: bool) -> Answer:
+    """Copy rows of a range to an empty place.
+
+    Formats and widths are copied too; formulas become their results.
+
+    Raises:
+        ToolError: If the place is not free, or a formula has no result.
+    """
+    source, cells = found.sheet, found.need()
+    title, mark, corner = to.rpartition("!")
+    if mark:
+        title = title.strip("'").replace("''", "'")
+    if not mark and title == "" and not re.fullmatch(r"\$?[A-Za-z]{1,3}\$?[0-9]{1,7}(:.*)?", corner):
+        title, corner = corner, "A1"  # the title of a sheet alone
+    start = parse_cells(corner or "A1")
+    if title and title.casefold() not in {sheet.title.casefold() for sheet in file.sheets}:
+        check_title(file, title)
+        check_structure(file)
+        target = add_sheet(file, title, None)
+    else:
+        target = file.sheet(title) if title else source
+    copied = [cells.min_row, *rows] if header else rows
+    if not copied:
+        msg = "no row meets the conditions"
+        raise ToolError(msg)
+    area = spread(SheetRange(target, start), len(copied), cells.size["columns"])
+    check_empty(target, area, "choose a free place")
+    for row, old in enumerate(copied, start=area.min_row):
+        for offset in range(cells.size["columns"]):
+            _copy_cell(source, (old, cells.min_col + offset), target, (row, area.min_col + offset))
+    for offset in range(cells.size["columns"]) if target is not source else ():
+        set_width(target, area.min_col + offset, width_at(source, cells.min_col + offset))
+    return {"sheet": target.title, "cells": area.coord, "rows_copied": len(rows)}
+
+
+def replace(found: SheetRange, find: str, replacement: str, match_case: bool, whole_cell: bool) -> list[str]:  # noqa: FBT001 - passed on
+    """Replace a text in cells that hold texts; return the changed cells.
+
+    Raises:
+        ToolError: If a text would become too long.
+    """
+    sheet = found.sheet
+    pattern = re.compile(re.escape(find), 0 if match_case else re.IGNORECASE)
+    changed = []
+    for row, column in held(sheet, found.need()):
+        value, kind = sheet.raw(row, column)
+        if kind != "text" or sheet.is_formula(row, column):
+            continue
+        if whole_cell:
+            new = replacement if pattern.fullmatch(value) else value
+        else:
+            new = pattern.sub(lambda _: replacement, value)
+        if new != value:
+            sheet.write(row, column, new)
+            changed.append(f"{get_column_letter(column)}{row}")
+    return changed
+
+
+def _stretch(sheet: Sheet, cells: CellRange, last: int, count: int, totals: int) -> None:
+    """Extend the formulas below new rows that read up to them."""
+
+    def stretched(title: str, text: str) -> str | None:
+        area = area_of(text)
+        if title or area.max_row != last or area.min_row == area.max_row:
+            return None
+        return re.sub(rf"(?<=:)(\$?[A-Za-z]+\$?){last}$", rf"\g<1>{last + count}", text)
+
+    for row in range(last + count + 1, last + count + totals + 1):
+        for column in range(cells.min_col, cells.max_col + 1):
+            old = sheet.formula(row, column)
+            if old and not old.startswith("{"):
+                new = rewritten(old[1:], stretched)
+                if new != old[1:]:
+                    sheet.write_formula(row, column, f"={new}")
+
+
+def _copy_looks(sheet: Sheet, model: int, row: int, cells: CellRange) -> None:
+    """Copy to the cells of a row the formats of another row's."""
+    for column in range(cells.min_col, cells.max_col + 1):
+        style = sheet.style(model, column)
+        if style != sheet.style(row, column):
+            sheet.set_style(row, column, style)
+
+
+def _write_row(sheet: Sheet, row: int, first: int, line: list[Value]) -> None:
+    for column, value in enumerate(line, start=first):
+        sheet.write(row, column, value)
+
+
+def _fill_formulas(sheet: Sheet, cells: CellRange, last: int, values: list[list[Value]]) -> None:
+    """Fill the last row's formulas down where new rows have no value."""
+    for column in range(cells.min_col, cells.max_col + 1):
+        formula = sheet.formula(last, column)
+        if not formula or formula.startswith("{"):
+            continue
+        origin = f"{get_column_letter(column)}{last}"
+        for row, line in enumerate(values, start=last + 1):
+            place = column - cells.min_col
+            if place >= len(line) or line[place] is None:
+                here = f"{get_column_letter(column)}{row}"
+                sheet.write_formula(row, column, Translator(formula, origin=origin).translate_formula(here))
+
+
+def _copy_cell(source: Sheet, place: tuple[int, int], target: Sheet, to: tuple[int, int]) -> None:
+    row, column = place
+    to_row, to_column = to
+    value, kind = source.raw(row, column)
+    if kind == "empty" and source.is_formula(row, column):
+        where = f"{get_column_letter(column)}{row}"
+        msg = f"{where} is a formula that was never computed; open and save the workbook in Excel first"
+        raise ToolError(msg)
+    style = source.style(row, column)
+    if kind == "empty" and not style:
+        return
+    target.set_style(to_row, to_column, style)
+    if kind == "text":
+        target.write(to_row, to_column, str(value))
+    elif kind != "empty":
+        old = source.cells[row, column]
+        cell = target.make(to_row, to_column)
+        cell.attrib.update({"t": old.get("t")} if old.get("t") else {})
+        etree.SubElement(cell, q("v")).text = old.findtext(q("v"))
+        target.changed.add((to_row, to_column))

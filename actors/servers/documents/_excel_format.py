@@ -1,0 +1,242 @@
+"""Cell formats: fonts, fills, alignments, number formats and column widths.
+
+Each change is an addition to a cell's style.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from lxml import etree
+from openpyxl.worksheet.cell_range import CellRange
+from pydantic import BaseModel, ConfigDict, Field
+
+from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._office import q
+from callboard.actors.servers.documents._tables import clean
+
+if TYPE_CHECKING:
+    from callboard.actors.servers.documents._excel_sheet import Sheet
+    from callboard.actors.servers.documents._excel_styles import Styles
+    from callboard.actors.servers.documents._package import Element
+
+_DEFAULT_WIDTH = 13.0
+_COLORS = {
+    "black": "000000", "white": "FFFFFF", "red": "FF0000", "green": "00B050", "blue": "0070C0", "yellow": "FFFF00",
+    "orange": "FFC000", "purple": "7030A0", "gray": "808080", "grey": "808080", "light gray": "D9D9D9",
+    "light green": "C6EFCE", "light red": "FFC7CE", "light yellow": "FFEB9C", "light blue": "DDEBF7",
+    "dark blue": "002060", "dark red": "C00000",
+}  # fmt: skip
+_HEX = re.compile(r"#?([0-9A-Fa-f]{6})")
+_FONT_ORDER = ("b", "i", "strike", "condense", "extend", "outline", "shadow", "u", "vertAlign", "sz", "color", "name")
+
+Color = Annotated[str, Field(description="As #RRGGBB or a plain name like red or light green; none takes it away.")]
+
+
+class Format(BaseModel):
+    """Changes to the formats of cells; None changes nothing."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    number_format: Annotated[
+        str | None,
+        Field(min_length=1, max_length=255, description="How numbers are shown: a code, like #,##0.00 or yyyy-mm-dd."),
+    ] = None
+    bold: bool | None = None
+    italic: bool | None = None
+    underline: bool | None = None
+    font: Annotated[str | None, Field(min_length=1, max_length=31, description="The font's name.")] = None
+    size: Annotated[float | None, Field(ge=1, le=409, description="In points.")] = None
+    color: Annotated[Color | None, Field(description="Of the text.")] = None
+    fill: Annotated[Color | None, Field(description="Of the cell.")] = None
+    horizontal: Literal["left", "center", "right", "justify", "general"] | None = None
+    vertical: Literal["top", "center", "bottom"] | None = None
+    wrap: Annotated[bool | None, Field(description="Whether long texts are broken into lines.")] = None
+    border: Literal["none", "thin", "medium", "thick"] | None = None
+    width: Annotated[float | None, Field(ge=0, le=255, description="Of the columns, in characters.")] = None
+
+
+def format_cells(sheet: Sheet, cells: CellRange, wanted: Format) -> None:
+    """Change the formats of the cells of a range.
+
+    Raises:
+        ToolError: If nothing is to change, or a color is none.
+    """
+    if not wanted.model_dump(exclude_none=True):
+        msg = "say which format the cells get, such as bold or number_format"
+        raise ToolError(msg)
+    colors = {name: _color(value) for name in ("color", "fill") if (value := getattr(wanted, name)) is not None}
+    styles = sheet.file.styles
+    key = wanted.model_dump_json(exclude={"width"})
+    if wanted.model_dump(exclude_none=True, exclude={"width"}):
+        for row in range(cells.min_row, cells.max_row + 1):
+            for column in range(cells.min_col, cells.max_col + 1):
+                style = styles.derive(
+                    sheet.style(row, column), key, lambda entry: _apply(styles, entry, wanted, colors)
+                )
+                if wanted.number_format is not None:
+                    style = styles.with_number_format(style, clean(wanted.number_format))
+                sheet.set_style(row, column, style)
+    if wanted.width is not None:
+        for column in range(cells.min_col, cells.max_col + 1):
+            set_width(sheet, column, wanted.width)
+
+
+def make_bold(sheet: Sheet, cells: CellRange) -> None:
+    """Set the text of cells in bold."""
+    format_cells(sheet, cells, Format(bold=True))
+
+
+def width_at(sheet: Sheet, column: int) -> float:
+    """Return a column's width in characters."""
+    found = _column(sheet, column)
+    text = found.get("width") if found is not None else None
+    if text is None:
+        defaults = sheet.root.find(q("sheetFormatPr"))
+        text = defaults.get("defaultColWidth") if defaults is not None else None
+    return float(text) if text else _DEFAULT_WIDTH
+
+
+def set_width(sheet: Sheet, column: int, width: float) -> None:
+    """Set the width of a column, in characters; its neighbours keep theirs."""
+    own = _own_column(sheet, column)
+    own.set("width", f"{width:g}")
+    own.set("customWidth", "1")
+
+
+def merge_cells(sheet: Sheet, cells: CellRange) -> None:
+    """Merge the cells of a range into one.
+
+    Raises:
+        ToolError: If the range is one cell, touches merged cells or a table, or other cells hold something.
+    """
+    if cells.size == {"rows": 1, "columns": 1}:
+        msg = f"{cells.coord} is one cell; name the range that becomes one"
+        raise ToolError(msg)
+    etree.SubElement(merges := sheet.element("mergeCells"), q("mergeCell")).set("ref", cells.coord)
+    merges.set("count", str(len(merges)))
+    sheet.forget()
+
+
+def unmerge_cells(sheet: Sheet, cells: CellRange) -> list[str]:
+    """Take the merged cells of a range apart. Returns their ranges."""
+    merges = sheet.root.find(q("mergeCells"))
+    found = [each for each in merges if not CellRange(each.get("ref")).isdisjoint(cells)] if merges is not None else []
+    for each in found:
+        sheet.edit()
+        merges.remove(each)
+    if merges is not None and found:
+        merges.set("count", str(len(merges)))
+        if len(merges) == 0:
+            sheet.edit().remove(merges)
+    sheet.forget()
+    return [each.get("ref") for each in found]
+
+
+def _apply(styles: Styles, entry: Element, wanted: Format, colors: dict[str, str | None]) -> None:
+    _apply_font(styles, entry, wanted, colors)
+    if "fill" in colors:
+        fill = etree.Element(q("fill"))
+        pattern = etree.SubElement(fill, q("patternFill"))
+        pattern.set("patternType", "solid" if colors["fill"] else "none")
+        if colors["fill"]:
+            etree.SubElement(pattern, q("fgColor")).set("rgb", colors["fill"])
+            etree.SubElement(pattern, q("bgColor")).set("indexed", "64")
+        entry.set("fillId", str(styles.intern("fills", fill)))
+        entry.set("applyFill", "1")
+    if wanted.border is not None:
+        border = etree.Element(q("border"))
+        for side in ("left", "right", "top", "bottom"):
+            line = etree.SubElement(border, q(side))
+            if wanted.border != "none":
+                line.set("style", wanted.border)
+                etree.SubElement(line, q("color")).set("auto", "1")
+        etree.SubElement(border, q("diagonal"))
+        entry.set("borderId", str(styles.intern("borders", border)))
+        entry.set("applyBorder", "1")
+    _align(entry, {"horizontal": wanted.horizontal, "vertical": wanted.vertical, "wrapText": wanted.wrap})
+
+
+def _apply_font(styles: Styles, entry: Element, wanted: Format, colors: dict[str, str | None]) -> None:
+    marks = {"b": wanted.bold, "i": wanted.italic, "u": wanted.underline}
+    properties: dict[str, dict[str, str] | None] = {
+        name: {} if mark else None for name, mark in marks.items() if mark is not None
+    }
+    if wanted.size:
+        properties["sz"] = {"val": f"{wanted.size:g}"}
+    if "color" in colors:
+        properties["color"] = {"rgb": colors["color"]} if colors["color"] else None
+    if wanted.font:
+        properties |= {"name": {"val": clean(wanted.font)}, "scheme": None}
+    if properties:
+        font = styles.copied("fonts", entry.get("fontId"))
+        for name, attributes in properties.items():
+            _set(font, name, attributes)
+        entry.set("fontId", str(styles.intern("fonts", font)))
+        entry.set("applyFont", "1")
+
+
+def _align(entry: Element, wanted: dict[str, str | bool | None]) -> None:
+    """Set the alignment of a cell's content; None changes nothing."""
+    changes = {name: value for name, value in wanted.items() if value is not None}
+    if not changes:
+        return
+    found = entry.find(q("alignment"))
+    if found is None:
+        found = etree.Element(q("alignment"))
+        entry.insert(0, found)
+    for name, value in changes.items():
+        found.set(name, str(int(value)) if isinstance(value, bool) else value)
+    entry.set("applyAlignment", "1")
+
+
+def _set(font: Element, name: str, attributes: dict[str, str] | None) -> None:
+    """Set or remove (None) a property of a font."""
+    for old in font.findall(q(name)):
+        font.remove(old)
+    if attributes is None:
+        return
+    made = etree.Element(q(name))
+    for key, value in attributes.items():
+        made.set(key, value)
+    before = {q(each) for each in _FONT_ORDER[: _FONT_ORDER.index(name)]}
+    font.insert(sum(1 for child in font if child.tag in before), made)
+
+
+def _color(text: str) -> str | None:
+    name = text.strip().casefold()
+    if name in {"none", ""}:
+        return None
+    match = _HEX.fullmatch(name)
+    if match is None and name not in _COLORS:
+        msg = f"{text!r} is no color; write it as #RRGGBB, or as one of: {', '.join(_COLORS)}"
+        raise ToolError(msg)
+    return f"FF{match[1].upper() if match is not None else _COLORS[name]}"
+
+
+def _column(sheet: Sheet, column: int) -> Element | None:
+    for found in sheet.root.iterfind(f"{q('cols')}/{q('col')}"):
+        if int(found.get("min", "1")) <= column <= int(found.get("max", "0")):
+            return found
+    return None
+
+
+def _own_column(sheet: Sheet, column: int) -> Element:
+    """Return the element of one column, split from its neighbours."""
+    columns = sheet.element("cols")
+    found = _column(sheet, column)
+    if found is None:
+        found = etree.Element(q("col"))
+        before = sum(1 for each in columns if int(each.get("max", "0")) < column)
+        columns.insert(before, found)
+    first, last = int(found.get("min", column)), int(found.get("max", column))
+    for start, end, place in ((first, column - 1, 0), (column + 1, last, 1)):
+        if start <= end:
+            rest = etree.Element(q("col"), dict(found.attrib))
+            rest.set("min", str(start))
+            rest.set("max", str(end))
+            columns.insert(columns.index(found) + place, rest)
+    found.set("min", str(column))
+    found.set("max", str(column))
+    return found

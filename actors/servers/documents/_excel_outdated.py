@@ -1,0 +1,135 @@
+"""Find the formulas whose results an edit makes outdated."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from callboard.actors.servers.documents._excel_references import area_of, areas, words
+from callboard.actors.servers.documents._excel_tables import tables_of
+from callboard.actors.servers.documents._office import q
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from openpyxl.worksheet.cell_range import CellRange
+
+    from callboard.actors.servers.documents._excel_file import ExcelFile
+
+SheetRange: TypeAlias = tuple[str, int, int]
+"""A cell: the sheet's title in small letters, its row and column."""
+
+VOLATILE = frozenset({"CELL", "INDIRECT", "INFO", "NOW", "OFFSET", "RAND", "RANDARRAY", "RANDBETWEEN", "TODAY"})
+"""Functions whose result may change with any edit, or without one."""
+_WIDE = 64
+_ELSEWHERE = re.compile(r"\[[0-9]+\]")
+
+
+@dataclass
+class Formulas:
+    """All formulas of a workbook, by what they read."""
+
+    texts: dict[SheetRange, str] = field(default_factory=dict)
+    """The formulas, without ``=``."""
+    volatile: list[SheetRange] = field(default_factory=list)
+    _cells: dict[SheetRange, list[SheetRange]] = field(default_factory=lambda: defaultdict(list))
+    _columns: dict[tuple[str, int], list[tuple[int, int, SheetRange]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    _wide: dict[str, list[tuple[CellRange, SheetRange]]] = field(default_factory=lambda: defaultdict(list))
+    _spilled: dict[SheetRange, CellRange] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, file: ExcelFile) -> Formulas:
+        """Read the formulas of a workbook."""
+        found = cls()
+        meanings = _meanings(file)
+        for sheet in file.worksheets:
+            title = sheet.title.casefold()
+            for (row, column), cell in sheet.cells.items():
+                formula = cell.find(q("f"))
+                if formula is None:
+                    continue
+                text = formula.text or sheet.formula(row, column)[1:]
+                found._add((title, row, column), text, meanings)
+                if formula.get("ref") and formula.get("t") in {"array", "dataTable"}:
+                    found._spilled[title, row, column] = area_of(formula.get("ref"))
+        return found
+
+    def _add(self, place: SheetRange, text: str, meanings: dict[str, str], seen: frozenset[str] = frozenset()) -> None:
+        self.texts.setdefault(place, text)
+        for sheet, cells in areas(text):
+            self._read(place, sheet.casefold().split(":")[0] or place[0], area_of(cells))
+        for word in {word.casefold() for word in words(text)} - seen:
+            if word.upper() in VOLATILE:
+                self.volatile.append(place)
+            if word in meanings:
+                self._add(place, meanings[word], meanings, seen | {word})
+
+    def _read(self, place: SheetRange, title: str, area: CellRange) -> None:
+        if area.max_col - area.min_col >= _WIDE:
+            self._wide[title].append((area, place))
+        elif area.min_row == area.max_row:
+            for column in range(area.min_col, area.max_col + 1):
+                self._cells[title, area.min_row, column].append(place)
+        else:
+            for column in range(area.min_col, area.max_col + 1):
+                self._columns[title, column].append((area.min_row, area.max_row, place))
+
+    def depending(self, changed: Iterable[SheetRange]) -> dict[SheetRange, None]:
+        """Find the formulas that read changed cells, directly or indirectly."""
+        found: dict[SheetRange, None] = {}
+        left = list(changed)
+        while left:
+            place = left.pop()
+            for reader in self._readers(place):
+                if reader not in found:
+                    found[reader] = None
+                    left.append(reader)
+                    left.extend(self.spilled(reader))
+        return found
+
+    def spilled(self, place: SheetRange) -> Iterable[SheetRange]:
+        """Yield the other cells that an array formula fills."""
+        area = self._spilled.get(place)
+        if area is None:
+            return []
+        cells = (
+            (place[0], row, column)
+            for row in range(area.min_row, area.max_row + 1)
+            for column in range(area.min_col, area.max_col + 1)
+        )
+        return [cell for cell in cells if cell != place]
+
+    def elsewhere(self) -> list[SheetRange]:
+        """List the formulas that read other workbooks."""
+        return [place for place, text in self.texts.items() if _ELSEWHERE.search(text)]
+
+    def _readers(self, place: SheetRange) -> Iterable[SheetRange]:
+        title, row, column = place
+        yield from self._cells.get(place, ())
+        for first, last, reader in self._columns.get((title, column), ()):
+            if first <= row <= last:
+                yield reader
+        for area, reader in self._wide.get(title, ()):
+            if area.min_row <= row <= area.max_row and area.min_col <= column <= area.max_col:
+                yield reader
+
+
+def _meanings(file: ExcelFile) -> dict[str, str]:
+    """Return the cells of names and tables, as formulas.
+
+    The keys are in small letters.
+    """
+    found: dict[str, str] = {}
+    for name, local, element in file.names():
+        text = element.text or ""
+        if local is not None and "!" not in text:
+            text = f"'{local.title.replace(chr(39), chr(39) * 2)}'!{text}"
+        found[name.casefold()] = f"{found.get(name.casefold(), '0')},{text}"  # a sheet's own may hide the workbook's
+    for sheet in file.worksheets:
+        quoted = sheet.title.replace("'", "''")
+        found.update({table.name.casefold(): f"'{quoted}'!{table.cells.coord}" for table in tables_of(sheet)})
+    return found

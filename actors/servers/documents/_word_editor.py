@@ -1,0 +1,67 @@
+"""The base of the Word tools: editing a file, and common parameters."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._word_controls import find, find_all
+from callboard.actors.servers.documents._word_file import WordFile
+from callboard.messages import ESSENTIAL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from docx.oxml.xmlchemy import BaseOxmlElement
+
+    from callboard.actors.servers.documents._tables import Answer
+    from callboard.actors.servers.documents._word_file import Block
+    from callboard.actors.servers.documents._workspace import Snapshot, Workspace
+
+WORD = ("word",)
+TABLE = ("table",)
+TEXT = ("heading", "paragraph")
+ANY = (*TEXT, *TABLE)
+
+Position = Annotated[
+    Literal["before", "after"],
+    Field(description="On which side of the chosen control.", json_schema_extra={ESSENTIAL: True}),
+]
+Style = Annotated[str, Field(description="The name of a style that the document has; empty for the usual one.")]
+
+
+class WordEditor:
+    """Reads and replaces ``.docx`` files; no file stays open."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def _load(self, snapshot: Snapshot) -> WordFile:
+        return WordFile.load(snapshot, self._workspace.max_bytes)
+
+    @contextlib.contextmanager
+    def _editing(self, document: str) -> Iterator[WordFile]:
+        """Open a document for one edit; replace it unless the body raises."""
+        snapshot = self._workspace.read_to_write(document)
+        file = self._load(snapshot)
+        if reason := file.not_writable():
+            msg = f"{document!r} is not written: {reason}"
+            raise ToolError(msg)
+        yield file
+        self._workspace.replace(snapshot, file.package.to_bytes(), file.answer)
+
+
+def place_of(file: WordFile, control_id: str, control_name: str) -> Block | None:
+    """Find the block of a control, if one is named."""
+    return find(file, control_id, control_name).block if control_id else None
+
+
+def made_control(file: WordFile, element: BaseOxmlElement) -> Answer:
+    """Name the control of a new block; an empty paragraph has none."""
+    for found in find_all(file):
+        if found.block._element is element:
+            return {"control_id": found.control.id, "control_name": found.control.name}
+    return {"control_id": None, "control_name": ""}

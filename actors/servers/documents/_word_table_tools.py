@@ -1,0 +1,131 @@
+"""Word tools for tables: read, insert, append, write and delete."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from callboard.actors.servers._server import ToolError, tool
+from callboard.actors.servers.documents import _word_edit as edit
+from callboard.actors.servers.documents import _word_tables as tables
+from callboard.actors.servers.documents._tables import Answer, Cell, ControlId, ControlName, Document, width_of
+from callboard.actors.servers.documents._word_controls import find
+from callboard.actors.servers.documents._word_editor import (
+    TABLE,
+    WORD,
+    Position,
+    Style,
+    WordEditor,
+    made_control,
+    place_of,
+)
+from callboard.messages import Effect, Hazard
+
+Rows = Annotated[list[list[Cell]], Field(description="The rows, each as long as the header.")]
+Numbers: TypeAlias = tuple[Annotated[int, Field(ge=1)], ...]
+
+
+class WordTableTools(WordEditor):
+    """The tools of tables in ``.docx`` files."""
+
+    @tool(effect=Effect.READ, roots=WORD, controls=TABLE)
+    def read_table(
+        self,
+        document: Document,
+        control_id: ControlId,
+        *,
+        control_name: ControlName = "",
+        numbers: Annotated[
+            bool, Field(description="Whether cells that are unambiguous numbers become numbers.")
+        ] = True,
+        decimal: Annotated[Literal["auto", ".", ","], Field(description="The decimal separator.")] = "auto",
+        header: Annotated[bool, Field(description="Whether the first row is the header.")] = True,
+        start: Annotated[int, Field(ge=0, description="How many rows to skip.")] = 0,
+        limit: Annotated[int, Field(ge=1, le=5000, description="How many rows to read at most.")] = 1000,
+    ) -> Answer:
+        """Read a table: its header, its rows and the columns' units.
+
+        With ``numbers``, an empty cell is null, and a percentage is divided by 100 (its column's unit is then ``%``).
+        An ambiguous number (``1,234``) stays text and is listed in ``kept_as_text`` (rows and columns from 1, the
+        header not counted); pass ``decimal`` to have it read. Without it, the decimal separator is inferred from the
+        other cells of the column. A merged cell's text is in its top left cell.
+        """
+        file = self._load(self._workspace.read(document))
+        grid = tables.grid_of(find(file, control_id, control_name).table)
+        mark = None if decimal == "auto" else decimal
+        return tables.answer_of(grid, header=header, numbers=numbers, decimal=mark, start=start, limit=limit)
+
+    @tool(effect=Effect.ONCE, roots=WORD)
+    def insert_table(
+        self,
+        document: Document,
+        header: Annotated[list[str], Field(description="The texts of the header row; empty for no header.")],
+        rows: Rows,
+        *,
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+        position: Position = "after",
+        style: Style = "",
+    ) -> Answer:
+        """Insert a table before or after a control.
+
+        Without a control it is inserted at the end of the document.
+        """
+        width_of(rows, header or None)
+        with self._editing(document) as file:
+            place = place_of(file, control_id, control_name)
+            made = tables.make_table(file, header, rows, style)
+            edit.put(file, made, place, before=position == "before")
+            edit.separate(made)
+            return file.answers(made_control(file, made))
+
+    @tool(effect=Effect.ONCE, roots=WORD, controls=TABLE)
+    def append_rows(
+        self, document: Document, control_id: ControlId, rows: Rows, *, control_name: ControlName = ""
+    ) -> Answer:
+        """Append rows to a table, formatted like its last row."""
+        width_of(rows)
+        with self._editing(document) as file:
+            found = find(file, control_id, control_name)
+            tables.append_rows(found.table, rows)
+            return file.answers({"control_id": control_id, "rows_added": len(rows)})
+
+    @tool(effect=Effect.IDEMPOTENT, roots=WORD, controls=TABLE)
+    def write_cell(
+        self,
+        document: Document,
+        control_id: ControlId,
+        row: Annotated[int, Field(ge=1, description="The row, from 1; the header counts.")],
+        column: Annotated[int, Field(ge=1, description="The column, from 1.")],
+        value: Annotated[Cell, Field(description="The new text or number; null empties the cell.")],
+        *,
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Write one cell of a table, in its present font."""
+        with self._editing(document) as file:
+            grid = tables.grid_of(find(file, control_id, control_name).table)
+            tables.write_cell(grid, row - 1, column - 1, tables.text_of(value))
+            return file.answers({"control_id": control_id, "row": row, "column": column})
+
+    @tool(effect=Effect.ONCE, roots=WORD, controls=TABLE, hazards=[Hazard.DELETES])
+    def delete_from_table(
+        self,
+        document: Document,
+        control_id: ControlId,
+        *,
+        control_name: ControlName = "",
+        rows: Annotated[Numbers, Field(description="The rows to delete, from 1; the header counts.")] = (),
+        columns: Annotated[Numbers, Field(description="The columns to delete, from 1.")] = (),
+    ) -> Answer:
+        """Delete rows or columns of a table; the rest stays."""
+        if not rows and not columns:
+            msg = "nothing to delete: pass rows or columns; delete_control deletes the whole table"
+            raise ToolError(msg)
+        with self._editing(document) as file:
+            table = find(file, control_id, control_name).table
+            tables.delete_lines(table, {row - 1 for row in rows}, {column - 1 for column in columns})
+            grid = tables.grid_of(table)
+            return file.answers(
+                {"control_id": control_id, "rows_left": len(grid.texts), "columns_left": len(grid.texts[0])}
+            )

@@ -1,0 +1,433 @@
+"""Editing a workbook: rows, columns, formats, charts and texts, and what follows them."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import TYPE_CHECKING
+
+import openpyxl
+import pytest
+from openpyxl.comments import Comment
+from openpyxl.formatting.rule import CellIsRule
+from openpyxl.styles import PatternFill
+from openpyxl.workbook.defined_name import DefinedName
+from openpyxl.worksheet.datavalidation import DataValidation
+
+from callboard.actors.servers import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Call
+
+HEADER = ["Item", "Quantity", "Price", "Total"]
+ROWS = [["bolt", 2, 1.5], ["nut", 5, 0.5], ["gear", 1, 20]]
+
+
+@pytest.fixture
+def book(workspace: Path, call: Call) -> Path:
+    """Give a workbook with four columns, formulas, and a row of totals."""
+    path = workspace / "book.xlsx"
+    made = openpyxl.Workbook()
+    sheet = made.active
+    sheet.title = "Sheet1"
+    sheet.append(HEADER)
+    for number, row in enumerate(ROWS, start=2):
+        sheet.append([*row, f"=B{number}*C{number}"])
+    sheet.append(["Sum", "=SUM(B2:B4)", None, "=SUM(D2:D4)"])
+    made.create_sheet("Other")["A1"] = "=Sheet1!D5*2"
+    made.save(path)
+    call("get_controls", path.name)
+    return path
+
+
+def values(call: Call, **arguments: object) -> list[list[object]]:
+    """Read the values of the workbook."""
+    return call("read_range", "book.xlsx", **arguments)["values"]
+
+
+def formulas(call: Call, **arguments: object) -> dict[str, str]:
+    """Read the formulas of the workbook."""
+    return call("read_range", "book.xlsx", **arguments)["formulas"]
+
+
+def saved(book: Path, call: Call, change: Callable[[openpyxl.Workbook], None]) -> None:
+    """Change the workbook with another program."""
+    made = openpyxl.load_workbook(book)
+    change(made)
+    made.save(book)
+    call("get_controls", book.name)
+
+
+def parts(path: Path) -> dict[str, bytes]:
+    """Unpack a workbook."""
+    with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+# Results
+
+
+def test_results_follow_an_edit(book: Path, call: Call) -> None:
+    call("write_range", book.name, values=[[10]], cell="B2")
+    assert values(call) == [
+        HEADER,
+        ["bolt", 10, 1.5, 15],
+        ["nut", 5, 0.5, 2.5],
+        ["gear", 1, 20, 20],
+        ["Sum", 16, None, 37.5],
+    ]
+    assert values(call, sheet="Other") == [[75]]
+    assert openpyxl.load_workbook(book, data_only=True)["Other"]["A1"].value == 75
+
+
+def test_a_new_formula_has_its_result(book: Path, call: Call) -> None:
+    call("set_formula", book.name, cells="F2:F4", formula='=IF(B2>1,"many","one")')
+    assert values(call, cells="F2:F4") == [["many"], ["many"], ["one"]]
+
+
+def test_a_result_that_is_an_error_is_read_as_one(book: Path, call: Call) -> None:
+    call("set_formula", book.name, cells="F2", formula="=B2/0")
+    assert values(call, cells="F2") == [["#DIV/0!"]]
+    assert openpyxl.load_workbook(book, data_only=True)["Sheet1"]["F2"].data_type == "e"
+
+
+def test_formulas_of_a_file_without_results_are_computed_when_read(book: Path, call: Call) -> None:
+    read = call("read_range", book.name, cells="D2:D5")
+    assert (read["values"], read["not_computed"]) == ([[3], [2.5], [20], [25.5]], [])
+
+
+def test_what_depends_on_an_unknown_function_is_not_computed(book: Path, call: Call) -> None:
+    def change(made: openpyxl.Workbook) -> None:
+        made["Sheet1"]["F2"] = "=_xlfn.NEWFUNCTION(B2)"
+        made["Sheet1"]["F3"] = "=IFERROR(F2,0)"
+
+    saved(book, call, change)
+    call("write_range", book.name, values=[[9]], cell="B2")
+    read = call("read_range", book.name, cells="D2:F3")
+    assert read["values"] == [[13.5, None, "(not computed)"], [2.5, None, "(not computed)"]]
+    assert read["not_computed"] == ["F2", "F3"]
+
+
+def test_results_that_an_edit_does_not_touch_stay(book: Path, call: Call) -> None:
+    call("write_range", book.name, values=[["x"]], cell="B2")
+    call("write_range", book.name, values=[[2]], cell="B2")
+    sheet = parts(book)["xl/worksheets/sheet1.xml"]
+    call("write_range", book.name, values=[["note"]], cell="G9")
+    assert sheet.count(b"<v>") == parts(book)["xl/worksheets/sheet1.xml"].count(b"<v>")
+
+
+# Formulas
+
+
+@pytest.mark.parametrize(
+    ("formula", "why"),
+    [
+        ("=Quantity * Price", "no name 'Quantity'; the column 'Quantity' is B2:B5: write B2"),
+        ("=SUM(Wages)", "no name 'Wages'; write cells"),
+        ("=SUM(Goods[Weight])", "the table Goods has no column 'Weight'; there are: 'a', 'b'"),
+        ("=SUM(Bads[a])", "no name 'Bads'"),
+    ],
+)
+def test_an_undefined_name_is_refused_with_what_is_meant(book: Path, call: Call, formula: str, why: str) -> None:
+    call("insert_table", book.name, header=["a", "b"], rows=[[1, 2]], cell="J1", name="Goods")
+    before = book.read_bytes()
+    with pytest.raises(ToolError, match=why):
+        call("set_formula", book.name, cells="Sheet1!A1:D5", formula=formula)
+    assert book.read_bytes() == before
+
+
+def test_defined_names_and_tables_are_accepted(book: Path, call: Call) -> None:
+    saved(book, call, lambda made: made.defined_names.add(DefinedName("Rate", attr_text="Sheet1!$C$2")))
+    call("insert_table", book.name, header=["a", "b"], rows=[[1, 2]], cell="J1", name="Goods")
+    call("set_formula", book.name, cells="F1", formula="=rate*SUM(Goods[b])")
+    assert values(call, cells="F1") == [[3]]
+
+
+# Rows and columns
+
+
+def test_an_inserted_row_is_followed_by_formulas_names_rules_notes_and_charts(book: Path, call: Call) -> None:
+    def change(made: openpyxl.Workbook) -> None:
+        sheet = made["Sheet1"]
+        made.defined_names.add(DefinedName("Prices", attr_text="Sheet1!$C$2:$C$4"))
+        fill = PatternFill(bgColor="FFC7CE")
+        sheet.conditional_formatting.add("B2:B4", CellIsRule(operator="greaterThan", formula=["$B$4"], fill=fill))
+        rule = DataValidation(type="list", formula1="$A$2:$A$4")
+        rule.add("F4")
+        sheet.add_data_validation(rule)
+        sheet["A4"].comment = Comment("about gear", "Ada")
+        sheet["A4"].hyperlink = "https://example.org/"
+        sheet.merge_cells("F3:G4")
+        sheet.row_dimensions[4].height = 30
+
+    saved(book, call, change)
+    call("insert_chart", book.name, type="bar", cells="A1:B4", anchor="I4")
+    answer = call("insert_rows_or_columns", book.name, what="rows", at="3", count=2, sheet="Sheet1")
+    assert answer == {"sheet": "Sheet1", "inserted": 2, "used": "A1:D7"}
+    assert formulas(call, sheet="Sheet1") == {
+        "D2": "=B2*C2", "D5": "=B5*C5", "D6": "=B6*C6", "B7": "=SUM(B2:B6)", "D7": "=SUM(D2:D6)",
+    }  # fmt: skip
+    assert formulas(call, sheet="Other") == {"A1": "=Sheet1!D7*2"}
+    made = openpyxl.load_workbook(book)
+    sheet = made["Sheet1"]
+    assert made.defined_names["Prices"].attr_text == "Sheet1!$C$2:$C$6"
+    (formats,) = sheet.conditional_formatting
+    assert (str(formats.sqref), formats.rules[0].formula) == ("B2:B6", ["$B$6"])
+    (rule,) = sheet.data_validations.dataValidation
+    assert (str(rule.sqref), rule.formula1) == ("F6", "$A$2:$A$6")
+    assert [each.coord for each in sheet.merged_cells.ranges] == ["F5:G6"]
+    assert (sheet["A6"].comment.text, sheet["A6"].hyperlink.target) == ("about gear", "https://example.org/")
+    assert (sheet.row_dimensions[6].height, sheet.row_dimensions[4].height) == (30, None)
+    chart = parts(book)["xl/charts/chart1.xml"]
+    assert b"'Sheet1'!$B$2:$B$6" in chart
+    (control,) = [each for each in call("get_controls", book.name)["controls"] if each["kind"] == "chart"]
+    assert control["detail"]["at"] == "I6"
+    assert values(call, cells="B7:D7") == [[8, None, 25.5]]
+
+
+def test_a_deleted_row_shrinks_what_refers_to_it(book: Path, call: Call) -> None:
+    saved(book, call, lambda made: made["Other"].__setitem__("A2", "=Sheet1!B3"))
+    call("delete_rows_or_columns", book.name, what="rows", at="3", sheet="Sheet1")
+    assert formulas(call, sheet="Sheet1") == {"D2": "=B2*C2", "D3": "=B3*C3", "B4": "=SUM(B2:B3)", "D4": "=SUM(D2:D3)"}
+    assert formulas(call, sheet="Other") == {"A1": "=Sheet1!D4*2", "A2": "=#REF!"}
+    assert values(call, sheet="Sheet1", cells="B4:D4") == [[3, None, 23]]
+
+
+def test_columns_are_inserted_and_deleted_with_their_widths(book: Path, call: Call) -> None:
+    call("format_cells", book.name, cells="C1:C1", width=22)
+    call("insert_rows_or_columns", book.name, what="columns", at="B")
+    assert formulas(call)["E2"] == "=C2*D2"
+    assert openpyxl.load_workbook(book)["Sheet1"].column_dimensions["D"].width == 22
+    call("delete_rows_or_columns", book.name, what="columns", at="B")
+    assert formulas(call)["D2"] == "=B2*C2"
+    assert openpyxl.load_workbook(book)["Sheet1"].column_dimensions["C"].width == 22
+
+
+def test_a_table_grows_and_shrinks_with_its_sheet(book: Path, call: Call) -> None:
+    call("insert_table", book.name, header=["a", "b"], rows=[[1, 2], [3, 4]], cell="J1", name="Goods")
+    call("insert_rows_or_columns", book.name, what="rows", at="3")
+    call("insert_rows_or_columns", book.name, what="columns", at="K")
+    table = openpyxl.load_workbook(book)["Sheet1"].tables["Goods"]
+    assert (table.ref, table.column_names, table.autoFilter.ref) == ("J1:L4", ["a", "Column1", "b"], "J1:L4")
+    assert values(call, cells="J1:L1") == [["a", "Column1", "b"]]
+    with pytest.raises(ToolError, match="must keep its header"):
+        call("delete_rows_or_columns", book.name, what="rows", at="1")
+    call("delete_rows_or_columns", book.name, what="columns", at="K")
+    assert openpyxl.load_workbook(book)["Sheet1"].tables["Goods"].column_names == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ({"what": "rows", "at": "C"}, "no row"),
+        ({"what": "columns", "at": "XFE"}, "no column"),
+        ({"what": "rows", "at": "3", "count": 2}, "no room"),
+        ({"what": "rows", "at": "2", "sheet": "Nothing"}, "no sheet"),
+    ],
+)
+def test_a_place_that_no_row_or_column_has_is_refused(
+    book: Path, call: Call, arguments: dict[str, object], why: str
+) -> None:
+    call("write_range", book.name, values=[["last"]], cell="A1048576")
+    before = book.read_bytes()
+    with pytest.raises(ToolError, match=why):
+        call("insert_rows_or_columns", book.name, **arguments)
+    assert book.read_bytes() == before
+
+
+def test_rows_are_appended_above_the_totals_with_their_formulas(book: Path, call: Call) -> None:
+    call("format_cells", book.name, cells="C4", number_format="0.00")
+    answer = call("append_rows", book.name, values=[["cog", 3, 2], ["pin", 4, 1, None]], sheet="Sheet1")
+    assert answer == {"sheet": "Sheet1", "cells": "A5:D6", "rows_appended": 2}
+    assert values(call)[4:] == [["cog", 3, 2, 6], ["pin", 4, 1, 4], ["Sum", 15, None, 35.5]]
+    assert formulas(call)["B7"] == "=SUM(B2:B6)"
+    assert openpyxl.load_workbook(book)["Sheet1"]["C6"].number_format == "0.00"
+
+
+def test_rows_are_appended_to_a_table_and_to_an_empty_sheet(book: Path, call: Call) -> None:
+    call("insert_table", book.name, header=["a", "b"], rows=[[1, 2]], cell="J1", name="Goods")
+    call("append_rows", book.name, values=[[3, 4]], control_id="table-1")
+    assert openpyxl.load_workbook(book)["Sheet1"].tables["Goods"].ref == "J1:K3"
+    call("add_sheet", book.name, title="New")
+    assert call("append_rows", book.name, values=[["x"], ["y"]], sheet="New")["cells"] == "A1:A2"
+    with pytest.raises(ToolError, match="3 values, and J1:K3 has 2 columns"):
+        call("append_rows", book.name, values=[[1, 2, 3]], control_id="table-1")
+
+
+def test_totals_stay_below_when_rows_are_sorted(book: Path, call: Call) -> None:
+    call("sort_range", book.name, by=[{"column": "Total", "descending": True}])
+    assert [row[0] for row in values(call)] == ["Item", "gear", "bolt", "nut", "Sum"]
+    assert values(call, cells="D5") == [[25.5]]
+
+
+# Questions
+
+
+def test_columns_are_summarized_in_all_and_by_group(book: Path, call: Call) -> None:
+    before = book.read_bytes()
+    answer = call("summarize", book.name, columns=["Quantity", "Total"])
+    figures = {"filled": 3, "numbers": 3, "sum": 8, "mean": 8 / 3, "min": 1, "max": 5}
+    assert answer["summary"]["rows"] == 3
+    assert answer["summary"]["Quantity"] == pytest.approx(figures)
+    assert answer["summary"]["Total"]["sum"] == 25.5
+    grouped = call(
+        "summarize", book.name, by="Item", columns=["B"], where=[{"column": "Price", "operator": "<", "value": 2}]
+    )
+    assert {name: group["Quantity"]["sum"] for name, group in grouped["groups"].items()} == {"bolt": 2, "nut": 5}
+    assert book.read_bytes() == before
+
+
+def test_rows_that_meet_conditions_are_copied_to_a_new_sheet(book: Path, call: Call) -> None:
+    where = [{"column": "Item", "operator": "contains", "value": "T"}, {"column": "Total", "operator": ">", "value": 2}]
+    answer = call("filter_rows", book.name, where=where, to="Found!B2", cells="Sheet1!A1:D4")
+    assert answer == {"sheet": "Found", "cells": "B2:E4", "rows_copied": 2}
+    assert values(call, sheet="Found") == [HEADER, ["bolt", 2, 1.5, 3], ["nut", 5, 0.5, 2.5]]
+    with pytest.raises(ToolError, match="not empty"):
+        call("filter_rows", book.name, where=where, to="A1", cells="Sheet1!A1:D4")
+
+
+@pytest.mark.parametrize(
+    ("condition", "found"),
+    [
+        ({"operator": "=", "value": "NUT"}, ["nut"]),
+        ({"operator": "<>", "value": "nut"}, ["bolt", "gear"]),
+        ({"operator": "begins", "value": "g"}, ["gear"]),
+        ({"operator": "ends", "value": "t"}, ["bolt", "nut"]),
+        ({"operator": "filled"}, ["bolt", "nut", "gear"]),
+        ({"column": "Quantity", "operator": ">=", "value": 2}, ["bolt", "nut"]),
+        ({"column": "Quantity", "operator": "=", "value": "5"}, ["nut"]),
+        ({"column": "Price", "operator": "empty"}, []),
+    ],
+)
+def test_conditions_compare_as_their_operators_say(
+    book: Path, call: Call, condition: dict[str, object], found: list[str]
+) -> None:
+    groups = call("summarize", book.name, by="Item", where=[{"column": "Item", **condition}])["groups"]
+    assert list(groups) == found
+
+
+def test_a_condition_that_compares_nothing_is_refused(book: Path, call: Call) -> None:
+    with pytest.raises(ToolError, match="no number and no date"):
+        call("summarize", book.name, where=[{"column": "Item", "operator": "<", "value": "x"}])
+
+
+# Texts and formats
+
+
+def test_a_text_is_replaced_in_texts_alone(book: Path, call: Call) -> None:
+    call("write_range", book.name, values=[["Nut and nut", 2, True]], cell="A8")
+    answer = call("replace_text", book.name, find="nut", replacement="cog")
+    assert (answer["changed"], answer["cells"]) == (2, ["A3", "A8"])
+    assert values(call, cells="A8:C8") == [["cog and cog", 2, True]]
+    assert call("replace_text", book.name, find="COG", replacement="nut", whole_cell=True)["cells"] == ["A3"]
+    with pytest.raises(ToolError, match="in no text"):
+        call("replace_text", book.name, find="NUT", replacement="x", match_case=True)
+
+
+def test_formats_are_added_to_those_that_a_cell_has(book: Path, call: Call) -> None:
+    call("format_cells", book.name, cells="A1:D1", bold=True, fill="light green", horizontal="center", border="thin")
+    call("format_cells", book.name, cells="B1:B4", number_format="#,##0.0", color="#ff0000", size=14, width=20)
+    sheet = openpyxl.load_workbook(book)["Sheet1"]
+    cell = sheet["B1"]
+    assert (cell.font.b, cell.font.sz, cell.font.color.rgb) == (True, 14, "FFFF0000")
+    assert (cell.fill.fgColor.rgb, cell.alignment.horizontal, cell.border.left.style) == ("FFC6EFCE", "center", "thin")
+    assert (cell.number_format, sheet["A1"].number_format, sheet["A2"].font.b) == ("#,##0.0", "General", False)
+    assert sheet.column_dimensions["B"].width == 20
+    with pytest.raises(ToolError, match="no color"):
+        call("format_cells", book.name, cells="A1", color="pinkish")
+    with pytest.raises(ToolError, match="say which format"):
+        call("format_cells", book.name, cells="A1")
+
+
+def test_an_alignment_that_is_not_set_stays_unset(book: Path, call: Call) -> None:
+    call("format_cells", book.name, cells="A1", horizontal="left")
+    call("write_range", book.name, values=[["x"]], cell="A1")
+    assert b"vertical" not in parts(book)["xl/styles.xml"]
+
+
+def test_cells_are_merged_and_taken_apart(book: Path, call: Call) -> None:
+    call("write_range", book.name, values=[["wide"]], cell="F1")
+    call("merge_cells", book.name, cells="F1:H1")
+    assert call("read_range", book.name, cells="F1:H1")["merged"] == ["F1:H1"]
+    for cells, why in (("A1:B1", "B1 holds something"), ("G1:G2", "not empty"), ("K1", "one cell")):
+        with pytest.raises(ToolError, match=why):
+            call("merge_cells", book.name, cells=cells)
+    assert call("merge_cells", book.name, cells="F1:H9", merge=False)["taken_apart"] == ["F1:H1"]
+    assert call("read_range", book.name, cells="F1:H1")["merged"] == []
+
+
+def test_an_empty_text_is_not_an_empty_cell(book: Path, call: Call) -> None:
+    call("write_range", book.name, values=[["", None]], cell="F1")
+    assert values(call, cells="F1:G1") == [["", None]]
+    assert openpyxl.load_workbook(book)["Sheet1"]["F1"].data_type == "s"
+
+
+def test_a_part_of_an_array_formula_is_not_written(book: Path, call: Call) -> None:
+    array = openpyxl.worksheet.formula.ArrayFormula("F2:F4", "=B2:B4*C2:C4")
+    saved(book, call, lambda made: made["Sheet1"].__setitem__("F2", array))
+    with pytest.raises(ToolError, match="F2:F4 holds one array formula"):
+        call("write_range", book.name, values=[[1]], cell="F3")
+    with pytest.raises(ToolError, match="can't be cut"):
+        call("insert_rows_or_columns", book.name, what="rows", at="3")
+    call("write_range", book.name, values=[[1], [2], [3]], cell="F2")
+    assert values(call, cells="F2:F4") == [[1], [2], [3]]
+
+
+# Charts
+
+
+def test_a_chart_is_changed_moved_and_deleted(book: Path, call: Call) -> None:
+    call("insert_chart", book.name, type="bar", cells="A1:B4", title="Old")
+    answer = call("edit_chart", book.name, control_id="chart-1", title="New", y_title="pieces", anchor="K9")
+    assert answer == {"sheet": "Sheet1", "control_id": "chart-1", "type": "bar", "at": "K9"}
+    call("edit_chart", book.name, control_id="chart-1", type="line", cells="A1:C4", columns=["Price"])
+    (control,) = [each for each in call("get_controls", book.name)["controls"] if each["kind"] == "chart"]
+    assert (control["name"], control["detail"]["type"]) == ("New", "line")
+    assert b"'Sheet1'!$C$2:$C$4" in parts(book)["xl/charts/chart1.xml"]
+    with pytest.raises(ToolError, match="say what changes"):
+        call("edit_chart", book.name, control_id="chart-1")
+    with pytest.raises(ToolError, match="is no chart"):
+        call("edit_chart", book.name, control_id="sheet-1", title="x")
+    assert call("edit_chart", book.name, control_id="chart-1", delete=True)["deleted"] == "chart-1"
+    assert not [name for name in parts(book) if "chart" in name]
+    assert openpyxl.load_workbook(book)["Sheet1"]._charts == []
+
+
+@pytest.mark.parametrize("kind", ["bar", "horizontal_bar", "line", "pie", "area", "scatter"])
+def test_each_kind_of_chart_is_seen_as_what_it_is(book: Path, call: Call, kind: str) -> None:
+    call("insert_chart", book.name, type=kind, cells="B1:C4", columns=["Price"], title=kind)
+    (control,) = [each for each in call("get_controls", book.name)["controls"] if each["kind"] == "chart"]
+    assert (control["name"], control["detail"]["type"]) == (kind, kind)
+    assert len(openpyxl.load_workbook(book)["Sheet1"]._charts) == 1
+
+
+# Hazards
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "hazards"),
+    [
+        ("set_formula", {"cells": "A1:D5", "formula": "=1+1"}, {"overwrites"}),
+        ("set_formula", {"cells": "F1:F5", "formula": "=1+1"}, set()),
+        ("set_formula", {"cells": "D2:D4", "formula": "=B2*C2"}, set()),
+        ("replace_text", {"find": "nut", "replacement": "x"}, {"overwrites"}),
+        ("replace_text", {"find": "zzz", "replacement": "x"}, set()),
+        ("append_rows", {"values": [["x"]]}, set()),
+        ("edit_chart", {"delete": True}, {"deletes"}),
+        ("edit_chart", {"title": "x"}, set()),
+    ],
+)
+def test_a_call_that_replaces_or_deletes_says_so(
+    server, book: Path, tool: str, arguments: dict[str, object], hazards: set[str]
+) -> None:
+    (target,) = (target for target in server.targets() if target.id == book.name)
+    given = {"match_case": False, "whole_cell": False, **arguments}
+    assert {str(hazard) for hazard in server.hazards(target, tool, given, ())} == hazards
+
+
+def test_what_a_formula_would_replace_is_said(server, book: Path) -> None:
+    found = server._excel.overwrites(book.name, "set_formula", {"cells": "Sheet1!A1:D5", "formula": "=1+1"})
+    assert found == "19 cells of 'Sheet1' that hold something: A1 'Item', B1 'Quantity', C1 'Price' and 16 more"
