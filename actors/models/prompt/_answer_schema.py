@@ -162,13 +162,17 @@ def legal_statuses(request: ModelRequest, *, short: bool = False) -> tuple[str, 
 def is_untried(request: ModelRequest) -> bool:
     """Return whether an agent of a target has yet to try something.
 
-    An answer that asked a person, an answer that was sent back, and a look that failed count as tries. Without a tool
-    that can be called there is nothing to try.
+    An answer that asked a person, an answer that was sent back, and a look that failed count as tries. One failed call
+    does not, because its error says how to call again. Without a tool that can be called there is nothing to try.
     """
-    seen = request.observation
+    seen, steps = request.observation, own_steps(request)
     unseen = bool(seen.notes) and not (seen.controls or seen.text or seen.picture or seen.window)
-    tried = bool(own_steps(request) or request.reasons or unseen)
-    return not (request.is_host or tried) and bool(offered_tools(request))
+    if request.is_host or request.reasons or unseen or len(steps) > 1:
+        return False
+    failed = all(
+        record.results and all(each.status is ResultStatus.FAILURE for each in record.results) for record in steps
+    )
+    return failed and bool(offered_tools(request))
 
 
 def offered_tools(request: ModelRequest) -> tuple[ToolInfo, ...]:
@@ -284,7 +288,8 @@ class _Forms:
             control = self._control_of(tool)
             properties["ControlText"] = control if needs_control(tool) else or_null(control)
         properties["Args"] = self._arguments(tool)
-        return object_of(properties)
+        optional = {"ControlText"} if self._bounds and not needs_control(tool) else set()  # else they fill it in
+        return {**object_of(properties), "required": [name for name in properties if name not in optional]}
 
     def _computer_use(self, tool: ToolInfo, form: Schema) -> Schema:
         """Build the flat form of an operator's action.

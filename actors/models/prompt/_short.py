@@ -88,7 +88,9 @@ def _needed(tool: ToolInfo) -> ToolInfo:
     if not kept or tool.schema.keys() & _ALTERNATIVES:
         return tool
     control = {name: part for name, part in tool.schema["properties"].items() if name in CONTROL}
-    return dataclasses.replace(tool, schema={**tool.schema, "properties": kept | control})
+    more = {"required": [*required, *(name for name in needed if name not in required)]}
+    sets = more if tool.effect is Effect.IDEMPOTENT else {}  # it replaces what is there, so it has to say where
+    return dataclasses.replace(tool, schema={**tool.schema, "properties": kept | control, **sets})
 
 
 def _is_needed(tool: ToolInfo, name: str, part: object) -> bool:
@@ -103,8 +105,9 @@ def tool_examples(request: ModelRequest) -> Iterator[Example]:
     parts = References((), request.subtasks).parts()
     for tool in likely_tools(request) or _two_tools(request):
         call = {"Function": tool.name}
-        if takes_control(tool) and (tool.controls or needs_control(tool)):
-            call["ControlText"] = _control(tool, _first(request))
+        control = _control(tool, _first(request)) if takes_control(tool) else ""
+        if control:
+            call["ControlText"] = control
         yield Example(
             f"{tool.name} does what the subtask asks for, and was not called:",
             {
@@ -150,9 +153,11 @@ def _end(when: str, result: str | None) -> Example:
 
 
 def _control(tool: ToolInfo, seen: Observation) -> str:
-    """Name the only fitting control, else a placeholder."""
+    """Name the only fitting control, else a placeholder for a necessary one."""
     fit = [label for label, control in labelled(seen.controls).items() if fits(tool, control)]
-    return fit[0] if len(fit) == 1 else f"<the {either(tool.controls or ('control',))}, as it is listed>"
+    if len(fit) == 1 and tool.controls:
+        return fit[0]
+    return f"<the {either(tool.controls or ('control',))}, as it is listed>" if needs_control(tool) else ""
 
 
 def likely_tools(request: ModelRequest) -> list[ToolInfo]:
@@ -160,11 +165,13 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
 
     The words are those of names and descriptions. A word counts the more, the fewer tools have it, and once more in a
     name; verbs count by their groups there. A tool gains if it acts on a kind of control that the subtask names. It
-    loses if it acts on others, makes a thing that the subtask does not name, or has a word in its name that is neither
-    in the subtask nor a kind of control that is seen. A question gets one tool that reads, a change none.
+    loses if it acts on others, makes a thing that the subtask does not name or calls "the", or has a word in its name
+    that is neither in the subtask nor a kind of control that is seen. A question gets one tool that reads, a change
+    none.
     """
     tools = offered_tools(dataclasses.replace(request, observation=_first(request)))
-    asked = _stems(request.request.partition(": ")[0])  # a text to write says nothing about a tool
+    text = request.request.partition(": ")[0].casefold()  # a text to write says nothing about a tool
+    asked = _stems(text)
     names = {tool.name: _stems(tool.name.replace("_", " ")) - _LITERAL for tool in tools}
     texts = {tool.name: f"{tool.name.replace('_', ' ')} {tool.description} {_described(tool)}" for tool in tools}
     words = {name: _stems(text) for name, text in texts.items()}
@@ -178,7 +185,8 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
         kinds = {_ENDINGS.sub("", kind) for kind in tool.controls}
         acts = 0 if not kinds or not asked & seen else 1 if kinds & asked else -1
         made = {_ENDINGS.sub("", thing) for thing in makes(tool.name)}
-        strange = len(names[tool.name] - asked - seen) + 3 * len(made - asked)
+        there = set() if request.subtasks else {thing for thing in made if re.search(rf"\bthe {thing}", text)}
+        strange = len(names[tool.name] - asked - seen) + 3 * len((made - asked) | there)
         scores[tool.name] += bool(asked & _stems(tool.name.partition("_")[0]) & _LITERAL)
         scores[tool.name] *= 1 + acts / 2 - min(strange, 6) / 8
     ranked = sorted(tools, key=lambda tool: (-scores[tool.name], tool.name))

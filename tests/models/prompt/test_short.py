@@ -371,3 +371,34 @@ def test_without_a_common_word_examples_show_a_tool_that_reads_and_one_that_writ
     examples = shown(asks(request="Los geht es", tools=(TABLE, SORT, READ)))
     called = [each["Actions"][0]["Function"] for each in examples.values() if "Actions" in each]
     assert called == ["read_table", "insert_table"]
+
+
+def test_one_failed_call_is_no_reason_to_give_up(asks):
+    failed = after(asks, "read_table", status=ResultStatus.FAILURE, error="no such cell")
+    request = begun(asks, step=2, memory=failed)
+    assert legal_statuses(request, short=True) == ("CONTINUE",)
+    assert "FAIL" in legal_statuses(dataclasses.replace(request, step=3, memory=failed * 2), short=True)
+    skipped = after(asks, "read_table", status=ResultStatus.SKIPPED)
+    assert "FAIL" in legal_statuses(dataclasses.replace(request, memory=skipped), short=True)
+
+
+def test_a_tool_that_replaces_has_to_say_where(asks):
+    cell = {"type": "string", "default": "", ESSENTIAL: True}
+    schema = {**TABLE.schema, "properties": {**TABLE.schema["properties"], "cell": cell}}
+    adds = dataclasses.replace(TABLE, schema=schema)
+    sets = dataclasses.replace(adds, name="write", effect=Effect.IDEMPOTENT)
+    required = [tool.schema["required"] for tool in shortened_request(asks(tools=(adds, sets))).tools]
+    assert required == [["rows"], ["rows", "cell"]]
+
+
+def test_a_control_that_is_not_needed_may_be_left_out(asks):
+    schema = answer_schema(asks(tools=(TABLE,)), short=True, all_required=False)
+    assert schema["$defs"]["Action"]["required"] == ["Function", "Args"]
+    (decision, *_) = shown(asks(request="Add rows", tools=(TABLE,))).values()
+    assert "ControlText" not in decision["Actions"][0]
+
+
+def test_no_tool_that_makes_a_thing_is_likely_where_the_thing_is_there(asks):
+    append = dataclasses.replace(TABLE, name="append_rows")
+    named = likely_tools(asks(request="Add it at the end of the table", tools=(TABLE, append), subtasks=()))
+    assert [tool.name for tool in named][0] == "append_rows"
