@@ -399,6 +399,6 @@ def test_a_control_that_is_not_needed_may_be_left_out(asks):
 
 
 def test_no_tool_that_makes_a_thing_is_likely_where_the_thing_is_there(asks):
-    append = dataclasses.replace(TABLE, name="append_rows")
+    append = dataclasses.replace(TABLE, name="append_rows", description="Add rows at the end of a table.")
     named = likely_tools(asks(request="Add it at the end of the table", tools=(TABLE, append), subtasks=()))
-    assert [tool.name for tool in named][0] == "append_rows"
+    assert named[0] is append
