@@ -75,12 +75,7 @@ async def ruling(
     ruled = services.policy.rule(assign.address, tool.info, facts)
     waived = ""
     if ruled.verdict is Verdict.APPROVE:
-        if approved:
-            waived = approved
-        elif not services.settings.system.safe_guard:
-            waived = "safe_guard is off"
-        elif services.approved.has(assign.task_id, assign.address, assign.target, action, observation):
-            waived = "approved for the rest of the task"
+        waived = approved or _waiver(context, run, observation, action)
     context.tell(
         EventName.POLICY_DECIDED,
         run,
@@ -100,10 +95,20 @@ async def ruling(
     if waived:
         return type(ruled)(Verdict.ALLOW, ruled.reason), facts
     if ruled.verdict is Verdict.APPROVE and Hazard.OVERWRITES in facts.hazards:
-        said = await in_time(context, tool.replaced(arguments), f"asking what {action.tool} would replace")
-        if said:
-            ruled = type(ruled)(ruled.verdict, f"{ruled.reason}; it would replace {said}")
+        content = await in_time(context, tool.replaced(arguments), f"asking what {action.tool} would replace")
+        if content:
+            ruled = type(ruled)(ruled.verdict, f"{ruled.reason}; it would replace {content}")
     return ruled, facts
+
+
+def _waiver(context: Context, run: Run, observation: Observation, action: Action) -> str:
+    """Return the reason why a required approval is not asked for, or empty."""
+    services, assign = context.services, run.assign
+    if not services.settings.system.safe_guard:
+        return "safe_guard is off"
+    if services.approved.has(assign.task_id, assign.address, assign.target, action, observation):
+        return "approved for the rest of the task"
+    return ""
 
 
 def _filled(context: Context, run: Run, action: Action, tool: BoundTool) -> dict[str, JsonValue]:

@@ -104,7 +104,7 @@ class LiveModel(Model):
             cost=cost,
             model=response.model_name or "",
             refers=True,
-            offered=legal_statuses(shown),
+            offered=legal_statuses(shown, short=self._settings.short),
             cut=cut or self._unfit(request, content),
             summarised=prompt.summarised,
             dropped=prompt.dropped,
@@ -143,7 +143,7 @@ class LiveModel(Model):
 
     def _schema(self, request: ModelRequest) -> dict[str, Any]:
         required = self._connection.kind != COMPATIBLE  # self-hosted servers accept any schema
-        return answer_schema(request, all_required=required, actions=self._settings.actions)
+        return answer_schema(request, all_required=required, actions=self._settings.actions, short=self._settings.short)
 
     def _prompt(self, request: ModelRequest, schema: dict[str, Any]) -> Prompt:
         """Write the prompt.

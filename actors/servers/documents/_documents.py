@@ -18,6 +18,7 @@ from callboard.actors.servers.documents._excel import ExcelTools
 from callboard.actors.servers.documents._excel_touch import coverage
 from callboard.actors.servers.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
 from callboard.actors.servers.documents._word import WordTools
+from callboard.actors.servers.documents._word_controls import outline
 from callboard.actors.servers.documents._workspace import ROOTS, Snapshot, Workspace
 from callboard.config import fits
 from callboard.messages import (
@@ -378,6 +379,8 @@ class DocumentServer(Server):
             "controls": len(controls),
             "controls_left_out": len(controls) - len(shown),
         }
+        if headings := outline(controls):
+            window["outline"] = headings
         return Observation(controls=tuple(shown), window=window, fingerprint=snapshot.fingerprint)
 
 

@@ -61,6 +61,7 @@ def test_observing_gives_controls_facts_and_a_fingerprint(call: Call, server: Do
     assert seen.window | {"size": 0, "modified": ""} == {
         "path": "Document1.docx", "application": "Word", "size": 0, "modified": "", "dirty": False, "writable": True,
         "not_writable_because": "", "controls": 1, "controls_left_out": 0,
+        "outline": ["Title"],
     }  # fmt: skip
     assert server.observe(target).fingerprint == seen.fingerprint
     assert server.fingerprint(target) == seen.fingerprint
