@@ -34,6 +34,7 @@ from callboard.terminal import (
     examine,
     existing_path,
     fail,
+    journal_in,
     keep_inside,
     list_tasks,
     list_tools,
@@ -53,6 +54,8 @@ from callboard.terminal import (
     started,
     take_over,
     terminal,
+    undo_command,
+    undo_task,
     warn,
     with_resume_hint,
 )
@@ -100,6 +103,16 @@ Model = Annotated[
         metavar="[KIND=]NAME",
         help="Use this model, such as host=openai:gpt-5, instead of the settings'; without a kind of agent, for all. "
         "Repeat the option, or separate several models with commas.",
+        show_default=False,
+    ),
+]
+MayChange = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--may-change",
+        metavar="FILE",
+        help="A document, by its path in the workspace, that the task may overwrite without an approval; "
+        "`callboard undo` brings it back. May be repeated; adds to the task's own.",
         show_default=False,
     ),
 ]
@@ -156,6 +169,7 @@ def run(
         Path | None, typer.Option(help="The folder for the copy.", show_default="runs/<folder>-<number>")
     ] = None,
     model: Model = None,
+    may_change: MayChange = None,
     journal: JournalFile = None,
     record: Record = None,
     as_json: AsJson = False,
@@ -180,6 +194,7 @@ def run(
         models = models_of(model or ())
         changes = _changes(who, log_file, journal, log=log) | {"models": models | _recording(record)}
         task, placed = prepare(path, settings, output, changes)
+        task = task.model_copy(update={"may_change": (*task.may_change, *(may_change or ()))})
         again = resume_command(placed, settings if path.is_file() else placed.base, journal, models)
         shown = Secrets(placed.secrets).as_kept(task)
         copy = placed.base if path.is_dir() else None
@@ -187,7 +202,7 @@ def run(
             print_head(console, shown, copy, who.remark)
             warn(supervisor.warnings)
             result = play(supervisor, who.sign(task), _stage(console, who, log=log))
-            print_result(console, result)
+            print_result(console, result, undo_command(task, result, journal_in(placed)))
             if as_json:
                 typer.echo(result.model_dump_json(indent=2))
         raise typer.Exit(EXIT_CODES[result.outcome])
@@ -237,8 +252,8 @@ def resume(
             ):
                 warn(supervisor.warnings)
                 results = resume_tasks(supervisor, left, _stage(console, who, log=log))
-        for result in results:
-            print_result(console, result)
+        for history, result in zip(left, results, strict=True):
+            print_result(console, result, undo_command(history.task, result, journal_in(settings)))
         if as_json:
             typer.echo(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
         outcomes = [result.outcome for result in results if not result.ok]
@@ -266,6 +281,28 @@ def show(
     """
     with mistakes():
         show_task(terminal(), task, journal, as_json=as_json)
+
+
+@app.command("undo")
+def undo(
+    task: Annotated[str, typer.Argument(show_default=False, help="A task's id, or the beginning of it.")],
+    journal: Journal = None,
+    *,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="One of its files. May be repeated.", show_default="all of its files"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring back files as they were before a task.
+
+    These are the files that it changed and names in may_change; their versions
+    from before its first change are kept as long as the journal keeps the task.
+    If one of them was changed since by another program or task, or is open in
+    one, nothing is brought back.
+    """
+    with mistakes():
+        undo_task(terminal(), task, journal, file or (), as_json=as_json)
 
 
 @app.command("logs")
@@ -359,7 +396,7 @@ def check(
     with mistakes(), tempfile.TemporaryDirectory() as folder:
         quiet = {
             "log": {"stream": "off", "file": None},
-            "journal": {"path": None},
+            "journal": {"path": Path(folder, "trial.db"), "durability": "process"},
             "models": models_of(model or ()) | {"record": None},
             "system": {"safe_guard": False, "ask_question": False},
         }

@@ -36,14 +36,19 @@ def print_head(console: Console, task: Task, copy: Path | None, remark: str) -> 
     The task works on the copy.
     """
     console.print(Text(cut(plain(task.request)) or f"a plan of {len(task.plan)} steps", style="bold"))
+    if task.may_change:
+        console.print(Text(f"may change {plain(', '.join(task.may_change))}", style="dim"), soft_wrap=True)
     if copy is not None:
         console.print(Text(f"on a copy in {plain(short(copy))}", style="dim"), soft_wrap=True)
     if remark:
         console.print(Text(remark, style="dim"), soft_wrap=True)
 
 
-def print_result(console: Console, result: TaskResult) -> None:
-    """Print the outcome of a task, its causes and its results."""
+def print_result(console: Console, result: TaskResult, undo: str = "") -> None:
+    """Print the outcome of a task, its causes and its results.
+
+    `undo` is the command that undoes its changes, if there is one.
+    """
     ended = Text(result.outcome.value.replace("_", " "), style=GOOD if result.ok else BAD)
     ended.append(f" in {result.seconds:.1f} s", style="default")
     console.print(ended.append(f": {plain(result.comment)}" if result.comment else "", style="default"))
@@ -60,8 +65,10 @@ def print_result(console: Console, result: TaskResult) -> None:
     facts += [("changed", name) for name in result.changed if name not in result.artifacts]
     if not result.actions:
         facts.append(("changed", "nothing was changed"))
+    facts += [("undo", undo)] if undo else []
     for name, text in facts:
-        console.print(Text(f"{name:<8}", style="dim").append(plain(text), style="default"), soft_wrap=name == "made")
+        whole = name in {"made", "undo"}  # no line break comes into a path or a command
+        console.print(Text(f"{name:<8}", style="dim").append(plain(text), style="default"), soft_wrap=whole)
 
 
 def print_verdicts(console: Console, verdicts: list[Event], result: TaskResult) -> None:

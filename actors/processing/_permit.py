@@ -6,6 +6,7 @@ Allow it, deny it, or require a person's approval.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands import SecretRefusedError, UnknownSecretError, text_of
@@ -67,6 +68,10 @@ async def ruling(
         made = (*run.made, *(path for result in results for path in result.made))
         asking = tool.facts({**arguments}, made, asked)
         facts = await in_time(context, asking, f"asking what {action.tool} would do")
+    names = services.may_change.names(assign.task_id)
+    if names and Hazard.OVERWRITES in facts.hazards:
+        overwritten = await in_time(context, tool.overwritten(arguments), f"asking what {action.tool} would overwrite")
+        facts = replace(facts, may_change=tuple(overwritten) if names.issuperset(overwritten) else ())
     ruled = services.policy.rule(assign.address, tool.info, facts)
     waived = ""
     if ruled.verdict is Verdict.APPROVE:
@@ -90,14 +95,19 @@ async def ruling(
         inexact=sorted(facts.inexact if asked.explain else facts.inexact & asked.arguments),
         resources={name: dict(known) for name, known in facts.resources.items()} if facts.resources else {},
         waived=waived,
+        may_change=list(facts.may_change),
     )
     if waived:
         return type(ruled)(Verdict.ALLOW, ruled.reason), facts
     if ruled.verdict is Verdict.APPROVE and Hazard.OVERWRITES in facts.hazards:
-        said = await in_time(context, tool.replaced(arguments), f"asking what {action.tool} would replace")
-        if said:
-            ruled = type(ruled)(ruled.verdict, f"{ruled.reason}; it would replace {said}")
+        ruled = await _explained(context, tool, arguments, ruled)
     return ruled, facts
+
+
+async def _explained(context: Context, tool: BoundTool, arguments: dict[str, JsonValue], ruled: Ruling) -> Ruling:
+    """Add the content that the call would replace to the reason."""
+    said = await in_time(context, tool.replaced(arguments), f"asking what {tool.info.name} would replace")
+    return type(ruled)(ruled.verdict, f"{ruled.reason}; it would replace {said}") if said else ruled
 
 
 def _filled(context: Context, run: Run, action: Action, tool: BoundTool) -> dict[str, JsonValue]:

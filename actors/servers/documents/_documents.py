@@ -103,6 +103,7 @@ class DocumentServer(Server):
 
     name = "documents"
     resource_kinds = ("file", "sheet", "range")
+    keeps_versions = True
     settles = False  # only calls change a document, and each change is complete when its call returns
 
     def __init__(self, workspace: Path, *, max_bytes: int = 50_000_000) -> None:
@@ -181,6 +182,10 @@ class DocumentServer(Server):
         if tool not in PRECISE or _root(document) != "excel":
             return ""
         return self._excel.overwrites(document, tool, arguments)
+
+    def overwritten(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> Collection[str]:
+        """Return the target's document, for a tool that overwrites it alone."""
+        return (_document_of(target),) if tool in OVERWRITING else ()
 
     def canonical(
         self,
