@@ -94,7 +94,7 @@ def test_the_documents_tools_say_what_they_need(asks, tmp_path):
     whole, short = parameters(tools), parameters(shortened_request(asks(tools=tools)).tools)
     assert short["write_range"] == {"values", "cell"}
     assert short["insert_paragraph"] == {"text", "position"}
-    assert short["insert_chart"] == {"type"}
+    assert short["insert_chart"] == {"type", "cells", "title"}
     assert short["set_font"] == whole["set_font"]
 
 
