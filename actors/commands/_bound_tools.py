@@ -87,16 +87,16 @@ class BoundTool(ABC):
         `made` has the task's files as absolute paths.
         """
 
-    async def replaced(self, arguments: Mapping[str, JsonValue]) -> str:
-        """Describe the content that a call would replace; empty if unknown."""
-        return ""
-
     async def overwritten(self, arguments: Mapping[str, JsonValue]) -> Collection[str]:
         """Return the files that a call overwrites, as `may_change` names them.
 
         Empty if they are unknown.
         """
         return ()
+
+    async def replaced(self, arguments: Mapping[str, JsonValue]) -> str:
+        """Describe the content that a call would replace; empty if unknown."""
+        return ""
 
     async def expected(self, arguments: Mapping[str, JsonValue]) -> str:
         """Return the surface's expected fingerprint after a call; empty if unknown."""

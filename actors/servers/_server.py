@@ -294,13 +294,6 @@ class Server(ABC):
         """
         return set()
 
-    def replaced(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:
-        """Describe the content that a call would replace; empty if unknown.
-
-        The text is shown to the person who is asked to approve the call. `arguments` as for `hazards`.
-        """
-        return ""
-
     def overwritten(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> Collection[str]:
         """Return the files that a call overwrites, by their targets' ids.
 
@@ -314,6 +307,13 @@ class Server(ABC):
             arguments: Its checked arguments, without what is bound.
         """
         return ()
+
+    def replaced(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:
+        """Describe the content that a call would replace; empty if unknown.
+
+        The text is shown to the person who is asked to approve the call. `arguments` as for `hazards`.
+        """
+        return ""
 
     def effect(
         self,

@@ -41,7 +41,7 @@ class Notes(PhoneApplication):
         super().__init__(phone)
         self.notes = [NotebookEntry("Shopping\nmilk, bread")]
         """All notes, in the order in which they are listed."""
-        self._field = Field("note", "NotebookEntry", lines=5)
+        self._field = Field("note", "Note", lines=5)
         self._open: NotebookEntry | None = None
         self._entries: list[View] = []
 
@@ -56,7 +56,7 @@ class Notes(PhoneApplication):
         return page
 
     def _page_note(self) -> Page:
-        page = self._made("NotebookEntry")
+        page = self._made("Note")
         page.action("Done", "done", self._done)
         page.field(self._field)
         return page

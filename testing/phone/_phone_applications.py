@@ -148,7 +148,7 @@ class Home(PhoneApplication):
 class SettingsApplication(PhoneApplication):
     """Switches, which are the phone's settings, and a list that scrolls."""
 
-    package, label = "com.android.settings", "SettingsApplication"
+    package, label = "com.android.settings", "Settings"
     activities: ClassVar[Mapping[str, str]] = {
         "about": ".Settings$MyDeviceInfoActivity",
         "apps": ".Settings$ManageAppsActivity",
@@ -181,7 +181,7 @@ class SettingsApplication(PhoneApplication):
     )
 
     def _page_main(self) -> Page:
-        page = self._made("SettingsApplication", "list")
+        page = self._made("Settings", "list")
         for name, (id_, key, on, _) in self.SWITCHES.items():
             page.check("Switch", name, id_, self._turner(name), checked=self.phone.settings.get(key) == on)
         page.entry("Apps", lambda: self.go("apps"))

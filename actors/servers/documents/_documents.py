@@ -176,16 +176,16 @@ class DocumentServer(Server):
             return set()
         return {Hazard.OVERWRITES}
 
+    def overwritten(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> Collection[str]:
+        """Return the target's document, for a tool that overwrites it alone."""
+        return (_document_of(target),) if tool in OVERWRITING else ()
+
     def replaced(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:
         """Describe the cells that a call on a workbook would replace."""
         document = _document_of(target)
         if tool not in PRECISE or _root(document) != "excel":
             return ""
         return self._excel.overwrites(document, tool, arguments)
-
-    def overwritten(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> Collection[str]:
-        """Return the target's document, for a tool that overwrites it alone."""
-        return (_document_of(target),) if tool in OVERWRITING else ()
 
     def canonical(
         self,
