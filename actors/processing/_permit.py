@@ -95,10 +95,14 @@ async def ruling(
     if waived:
         return type(ruled)(Verdict.ALLOW, ruled.reason), facts
     if ruled.verdict is Verdict.APPROVE and Hazard.OVERWRITES in facts.hazards:
-        content = await in_time(context, tool.replaced(arguments), f"asking what {action.tool} would replace")
-        if content:
-            ruled = type(ruled)(ruled.verdict, f"{ruled.reason}; it would replace {content}")
+        ruled = await _explained(context, tool, arguments, ruled)
     return ruled, facts
+
+
+async def _explained(context: Context, tool: BoundTool, arguments: dict[str, JsonValue], ruled: Ruling) -> Ruling:
+    """Add the content that the call would replace to the reason."""
+    content = await in_time(context, tool.replaced(arguments), f"asking what {tool.info.name} would replace")
+    return type(ruled)(ruled.verdict, f"{ruled.reason}; it would replace {content}") if content else ruled
 
 
 def _waiver(context: Context, run: Run, observation: Observation, action: Action) -> str:

@@ -192,7 +192,7 @@ class _Meant:
         likely = [tool for tool in likely_tools(request) if tool in self._usable] if applies else []
         self.named = [tool.name for tool in likely]
         """Tools that can be called, and that the subtask's words fit."""
-        self.writes = [tool.name for tool in likely if tool.effect is not Effect.READ and not makes(tool.name) & there]
+        self.writes = [tool.name for tool in likely if tool.effect is not Effect.READ and not makes(tool.name) & kinds]
         """Those that change something, without makers of things that exist."""
 
     @property

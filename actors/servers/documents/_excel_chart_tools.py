@@ -1,0 +1,142 @@
+"""Excel tools for charts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from callboard.actors.servers._server import ToolError, tool
+from callboard.actors.servers.documents._excel_cells import (
+    bounded,
+    writable,
+)
+from callboard.actors.servers.documents._excel_charts import (
+    ChartPlan,
+    ChartType,
+    add_chart,
+    delete_chart,
+    move_chart,
+    redraw,
+    retitle,
+)
+from callboard.actors.servers.documents._excel_controls import (
+    SheetRange,
+    chart_of,
+    column_of,
+    find_all,
+    parse_cells,
+    place,
+)
+from callboard.actors.servers.documents._excel_editor import (
+    CHART,
+    EXCEL,
+    FILLED,
+    NONE,
+    Cells,
+    ExcelEditor,
+    Header,
+    SheetTitle,
+)
+from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean
+from callboard.messages import ESSENTIAL, Effect
+
+
+class ExcelChartTools(ExcelEditor):
+    """The tools of charts in ``.xlsx`` files."""
+
+    @tool(effect=Effect.ONCE, roots=EXCEL, controls=FILLED)
+    def insert_chart(
+        self,
+        document: Document,
+        type: Annotated[ChartType, Field(description="The kind of chart.")],  # noqa: A002 - the usual name
+        *,
+        cells: Cells = "",
+        sheet: SheetTitle = "",
+        title: Annotated[str, Field(description="The chart's title.", json_schema_extra={ESSENTIAL: True})] = "",
+        x_title: Annotated[str, Field(description="The title of the axis of categories.")] = "",
+        y_title: Annotated[str, Field(description="The title of the axis of values.")] = "",
+        columns: Annotated[
+            list[str], Field(description="Headers or letters to draw; empty for all but the categories.")
+        ] = NONE,
+        categories: Annotated[
+            str, Field(description="Header or letter of the categories; empty for the first column.")
+        ] = "",
+        header: Header = True,
+        anchor: Annotated[str, Field(description="The cell at its top left corner; empty for a free place.")] = "",
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Insert a chart of a range or table.
+
+        Each column of numbers becomes a series.
+        """
+        corner = parse_cells(anchor) if anchor else None
+        with self._editing(document) as file:
+            found = writable(place(file, sheet, cells, control_id, control_name))
+            plan = _plan(found, type, columns, categories, header=header)
+            before = {control.id for control in find_all(file)}
+            plan.title, plan.x_title, plan.y_title = clean(title), clean(x_title), clean(y_title)
+            add_chart(plan, (corner.min_row, corner.min_col) if corner else None)
+            made = [control for control in find_all(file) if control.kind == "chart"]
+            new = next((chart for chart in made if chart.id not in before), made[-1])
+            return file.answers(
+                {"sheet": found.sheet.title, "cells": found.need().coord, "charts": len(made), "control_id": new.id}
+            )
+
+    @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CHART)
+    def edit_chart(
+        self,
+        document: Document,
+        control_id: ControlId,
+        *,
+        title: Annotated[str | None, Field(description="The new title; empty for none.")] = None,
+        x_title: Annotated[str | None, Field(description="The title of the axis of categories.")] = None,
+        y_title: Annotated[str | None, Field(description="The title of the axis of values.")] = None,
+        type: Annotated[ChartType | None, Field(description="Another kind of chart; needs cells.")] = None,  # noqa: A002 - as above
+        cells: Annotated[str, Field(description="Other data, like A1:C10; empty if they stay.")] = "",
+        columns: Annotated[list[str], Field(description="Headers or letters to draw of them.")] = NONE,
+        categories: Annotated[str, Field(description="Header or letter of the categories.")] = "",
+        header: Header = True,
+        anchor: Annotated[str, Field(description="The cell at its new top left corner; empty if it stays.")] = "",
+        delete: Annotated[bool, Field(description="Whether the chart is deleted.")] = False,
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Change or delete a chart; arguments left out change nothing."""
+        corner = parse_cells(anchor) if anchor else None
+        changes = (title, x_title, y_title, type, cells, anchor)
+        if delete == any(change not in {None, ""} or change == title == "" for change in changes):
+            msg = "say what changes in the chart: a title, type and cells, anchor; or delete it"
+            raise ToolError(msg)
+        with self._editing(document) as file:
+            chart = chart_of(file, control_id, control_name)
+            sheet = chart.sheet
+            if sheet.is_grid:
+                writable(SheetRange(sheet, None))
+            if delete:
+                delete_chart(chart)
+                return file.answers({"sheet": sheet.title, "deleted": control_id})
+            if type is not None or cells:
+                if not cells:
+                    msg = "name the cells that the chart draws, to change its type"
+                    raise ToolError(msg)
+                found = place(file, "" if "!" in cells else sheet.title, cells)
+                redraw(chart, _plan(found, type or chart.known_type, columns, categories, header=header))
+            for path, text in (("chart", title), ("x", x_title), ("y", y_title)):
+                if text is not None:
+                    retitle(chart, clean(text), path)
+            if corner is not None:
+                move_chart(chart, corner.min_row, corner.min_col)
+            return file.answers({"sheet": sheet.title, "control_id": control_id, "type": chart.type, "at": chart.at})
+
+
+def _plan(found: SheetRange, kind: ChartType, columns: list[str], categories: str, *, header: bool) -> ChartPlan:
+    """Plan a chart of a range.
+
+    Raises:
+        ToolError: If the range is too large, or a column is missing.
+    """
+    sheet, cells = found.sheet, bounded(found.need())
+    named = [column_of(sheet, cells, name, header=header) for name in columns]
+    first = column_of(sheet, cells, categories, header=header) if categories else cells.min_col
+    return ChartPlan(kind, sheet, cells, named, header, first)

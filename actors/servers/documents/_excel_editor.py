@@ -1,0 +1,73 @@
+"""The base of the Excel tools: editing a file, and common parameters."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._excel_answers import Condition
+from callboard.actors.servers.documents._excel_calculate import settle
+from callboard.actors.servers.documents._excel_file import ExcelFile
+from callboard.actors.servers.documents._excel_tables import follow_headers
+from callboard.actors.servers.documents._excel_values import Value
+from callboard.messages import ESSENTIAL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from callboard.actors.servers.documents._workspace import Snapshot, Workspace
+
+EXCEL = ("excel",)
+SHEET = ("sheet",)
+FILLED = ("range", "table")
+CELLS = (*SHEET, *FILLED)
+CHART = ("chart",)
+
+SheetTitle = Annotated[str, Field(description="The sheet's title; empty for the control's sheet, else the open one.")]
+Cells = Annotated[
+    str,
+    Field(
+        description="A range like A1:C10; empty for the control's cells, else all used ones.",
+        json_schema_extra={ESSENTIAL: True},
+    ),
+]
+Corner = Annotated[
+    str,
+    Field(
+        description="The top left cell; empty for that of the control's cells, else A1.",
+        json_schema_extra={ESSENTIAL: True},
+    ),
+]
+Header = Annotated[bool, Field(description="Whether the first row is the header.")]
+Rows = Annotated[list[list[Value]], Field(description='The rows. A date is written {"date": "2024-05-31"}.')]
+Lines = Annotated[Literal["rows", "columns"], Field(description="Rows or columns.")]
+Conditions = Annotated[list[Condition], Field(description="All of them must hold.")]
+
+NONE: list[Any] = []  # never changed
+
+
+class ExcelEditor:
+    """Reads and replaces ``.xlsx`` files; no file stays open."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def _load(self, snapshot: Snapshot) -> ExcelFile:
+        return ExcelFile.load(snapshot, self._workspace.max_bytes)
+
+    @contextlib.contextmanager
+    def _editing(self, document: str) -> Iterator[ExcelFile]:
+        """Open a workbook for one edit; replace it unless the body raises."""
+        snapshot = self._workspace.read_to_write(document)
+        file = self._load(snapshot)
+        if reason := file.not_writable():
+            msg = f"{document!r} is not written: {reason}"
+            raise ToolError(msg)
+        yield file
+        for sheet in file.worksheets:
+            follow_headers(sheet)
+        settle(file)
+        self._workspace.replace(snapshot, file.to_bytes(), file.answer)

@@ -1,0 +1,154 @@
+"""Excel tools for sheets, and for their rows and columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from callboard.actors.servers._server import tool
+from callboard.actors.servers.documents._excel_cells import (
+    writable,
+)
+from callboard.actors.servers.documents._excel_controls import (
+    column_number,
+    place,
+    row_number,
+    sheet_of,
+)
+from callboard.actors.servers.documents._excel_editor import (
+    CELLS,
+    EXCEL,
+    SHEET,
+    ExcelEditor,
+    Lines,
+    SheetTitle,
+)
+from callboard.actors.servers.documents._excel_sheets import (
+    add_sheet,
+    check_structure,
+    check_title,
+    delete_sheet,
+    rename_sheet,
+)
+from callboard.actors.servers.documents._excel_shift import Shift, shift
+from callboard.actors.servers.documents._tables import (  # noqa: TC001 - schemas are made of them
+    Answer,
+    ControlId,
+    ControlName,
+    Document,
+)
+from callboard.messages import Effect, Hazard
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from callboard.actors.servers.documents._excel_file import ExcelFile
+
+
+class ExcelSheetTools(ExcelEditor):
+    """The tools of sheets in ``.xlsx`` files."""
+
+    @tool(effect=Effect.ONCE, roots=EXCEL, controls=CELLS)
+    def insert_rows_or_columns(
+        self,
+        document: Document,
+        what: Lines,
+        at: Annotated[str, Field(description="The row's number or column's letter before which they are inserted.")],
+        *,
+        count: Annotated[int, Field(ge=1, le=10_000, description="The number of rows or columns.")] = 1,
+        sheet: SheetTitle = "",
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Insert empty rows or columns in a whole sheet.
+
+        Formulas, charts, tables and formats follow.
+        """
+        return self._shifted(document, what, at, count, sheet, control_id, control_name)
+
+    @tool(effect=Effect.ONCE, roots=EXCEL, hazards=[Hazard.DELETES], controls=CELLS)
+    def delete_rows_or_columns(
+        self,
+        document: Document,
+        what: Lines,
+        at: Annotated[str, Field(description="The number of the first row, or the letter of the first column.")],
+        *,
+        count: Annotated[int, Field(ge=1, le=10_000, description="The number of rows or columns.")] = 1,
+        sheet: SheetTitle = "",
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Delete rows or columns of a whole sheet, with their content.
+
+        Formulas, charts, tables and formats follow.
+        """
+        return self._shifted(document, what, at, -count, sheet, control_id, control_name)
+
+    @tool(effect=Effect.ONCE, roots=EXCEL)
+    def add_sheet(
+        self,
+        document: Document,
+        title: Annotated[str, Field(description="The new sheet's title.")],
+        *,
+        position: Annotated[int | None, Field(ge=1, description="Its place from the left; null for the last.")] = None,
+    ) -> Answer:
+        """Add an empty sheet."""
+        with self._editing(document) as file:
+            check_title(file, title)
+            check_structure(file)
+            add_sheet(file, title, position)
+            return file.answers({"sheet": title, "sheets": _titles(file)})
+
+    @tool(effect=Effect.ONCE, roots=EXCEL, controls=SHEET)
+    def rename_sheet(
+        self,
+        document: Document,
+        sheet: Annotated[str, Field(description="The sheet's title now; empty with a control.")],
+        title: Annotated[str, Field(description="The new title.")],
+        *,
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Rename a sheet; formulas, names and charts that refer to it follow."""
+        with self._editing(document) as file:
+            found = sheet_of(file, sheet, control_id, control_name)
+            check_title(file, title, found)
+            check_structure(file)
+            old = found.title
+            rename_sheet(file, found, title)
+            return file.answers({"sheet": title, "before": old})
+
+    @tool(effect=Effect.ONCE, roots=EXCEL, hazards=[Hazard.DELETES], controls=SHEET)
+    def delete_sheet(
+        self,
+        document: Document,
+        *,
+        sheet: Annotated[str, Field(description="The sheet's title; empty with a control.")] = "",
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Delete a sheet with its content.
+
+        The last visible sheet, and one that others refer to, can't be deleted.
+        """
+        with self._editing(document) as file:
+            found = sheet_of(file, sheet, control_id, control_name)
+            check_structure(file)
+            title = found.title
+            delete_sheet(file, found)
+            return file.answers({"deleted": title, "sheets": _titles(file)})
+
+    def _shifted(self, document: str, what: str, at: str, count: int, *named: str) -> Answer:
+        """Insert lines, or delete as many as `count` is negative."""
+        first = column_number(at) if what == "columns" else row_number(at)
+        with self._editing(document) as file:
+            found = writable(place(file, named[0], "", *named[1:]))
+            shift(file, Shift(found.sheet, "col" if what == "columns" else "row", first, count))
+            used = found.sheet.used()
+            done = "inserted" if count > 0 else "deleted"
+            return file.answers({"sheet": found.sheet.title, done: abs(count), "used": used.coord if used else None})
+
+
+def _titles(file: ExcelFile) -> list[JsonValue]:
+    return [sheet.title for sheet in file.sheets]
