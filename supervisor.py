@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 import contextlib
 import threading
@@ -88,8 +89,8 @@ BLOCKED_SECONDS = 1.0
 class Supervisor:
     """Run the multi-agent system inside a host program.
 
-    Create one with `Supervisor.start`, preferably in a ``with`` block. Leaving the block suspends tasks that a journal
-    keeps, and cancels all others. All methods may be called from any thread.
+    Create one with `Supervisor.start`, preferably in a ``with`` or ``async with`` block. Leaving the block suspends
+    tasks that a journal keeps, and cancels all others. All methods may be called from any thread.
     """
 
     def __init__(
@@ -293,6 +294,16 @@ class Supervisor:
         """Stop the supervisor."""
         self.stop()
 
+    async def __aenter__(self) -> Self:
+        """Return the supervisor; leaving the block stops it."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop the supervisor on another thread."""
+        await self.stop_async()
+
     def stop(self, timeout: float = STOP_SECONDS) -> tuple[str, ...]:
         """Stop everything, in the reverse order of the start. Idempotent.
 
@@ -314,6 +325,14 @@ class Supervisor:
             if self._left is None:
                 self._left = self._stop(timeout)
             return self._left
+
+    async def stop_async(self, timeout: float = STOP_SECONDS) -> tuple[str, ...]:  # noqa: ASYNC109 - of each part
+        """Stop everything, as `stop` does, without blocking the event loop.
+
+        Cancelling the wait does not cancel the stop.
+        """
+        refuse_own_thread("stop_async")
+        return await asyncio.to_thread(self.stop, timeout)
 
     def _stop(self, timeout: float) -> tuple[str, ...]:
         """Stop the parts from the intake down to the event loop.
@@ -428,6 +447,14 @@ class Supervisor:
             SupervisorStoppedError: If the supervisor is stopping or stopped.
         """
         return self._submission.submit(task)
+
+    async def submit_async(self, task: Task) -> TaskHandle:
+        """Submit a task, as `submit` does, without blocking the event loop.
+
+        Cancelling the wait does not cancel the submission. A task with an ``id`` or a ``key`` can be submitted again to
+        get its handle.
+        """
+        return await asyncio.to_thread(self.submit, task)
 
     def submit_all(self, tasks: Iterable[Task]) -> tuple[TaskHandle, ...]:
         """Submit several tasks and start them.
