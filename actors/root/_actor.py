@@ -8,7 +8,7 @@ from callboard.actors.agent import AgentContext
 from callboard.actors.processing import CallAsks, CallAsksNoMore, pipeline
 from callboard.actors.root._agents import Children, Closing, Idle, Sessions
 from callboard.actors.root._approvals import OpenRequests, PeopleClocks
-from callboard.actors.root._clocks import Stopwatches
+from callboard.actors.root._clocks import Deadlines, Stopwatches
 from callboard.actors.root._context import RootContext
 from callboard.actors.root._handover import HandOver
 from callboard.actors.root._leases import LeaseBook
@@ -23,6 +23,7 @@ from callboard.actors.root._requests import (
     CloseIntake,
     CloseOpened,
     ConversationRests,
+    DeadlineDue,
     Deliver,
     GetStatus,
     GetTasks,
@@ -130,6 +131,7 @@ class Root(ScheduledActor):
             children=children,
             recorder=recorder,
             clocks=clocks,
+            deadlines=Deadlines(clock, self._post),
             people=PeopleClocks(desk, clocks, services.approved),
             idle=Idle(tasks, children, limits.idle_agents),
             sessions=Sessions(tasks, children, limits.sessions, lambda ids: outbox.tell(lambda: journal.forget(ids))),
@@ -213,6 +215,8 @@ class Root(ScheduledActor):
                 return self._crashes.crashed(message)
             case LeaseHung():
                 return self._crashes.hung(message)
+            case DeadlineDue():
+                return self._watch_deadline(self._context.tasks.get(message.task_id))
             case RestartDue():
                 return self._crashes.due(message)
             case BlackboardCrashed():
@@ -259,6 +263,9 @@ class Root(ScheduledActor):
         if not self._accepting:
             msg = "the supervisor is stopping and takes no more tasks"
             raise SupervisorStoppedError(msg)
+        if self._context.deadlines.passed(task.deadline):
+            msg = f"the deadline {task.deadline} has passed: give a later one, or none"
+            raise TaskRefusedError(msg)
         from_journal = task.session is not None and not self._context.sessions.has(task.session)
         if from_journal and not earlier:
             msg = (
@@ -281,8 +288,14 @@ class Root(ScheduledActor):
         )
         self._context.clocks.start(task.id, self._context.limits.task_seconds, task.id)
         self._next_round(record)
+        self._watch_deadline(record)
         record.safe = self._context.outbox.answer(None)
         return record.task, record.done, record.safe
+
+    def _watch_deadline(self, record: TaskRecord | None) -> None:
+        late = self._context.deadlines.watch(record.task) if record is not None else None
+        if late is not None:
+            self._stops.cancel(late)
 
     def _give_secrets(self, task: Task) -> concurrent.futures.Future[Any]:
         record = self._context.tasks.get(task.id)
@@ -312,6 +325,7 @@ class Root(ScheduledActor):
             else:
                 self._context.leases.withdraw(run)
         self._context.clocks.drop(refused.task_id)
+        self._context.deadlines.drop(refused.task_id)
         self._context.tasks.close(record)
         self._context.recorder.emit(
             EventName.TASK_ENDED, task_id=refused.task_id, outcome="refused", causes=[str(refused.error)]
@@ -353,6 +367,7 @@ class Root(ScheduledActor):
         context.tasks.close(record)
         context.people.withdraw(task_id)
         context.clocks.drop(task_id)
+        context.deadlines.drop(task_id)
         self._services.budgets.drop(task_id)
         self._services.approved.drop(task_id)
         self._services.secrets.drop(task_id)
@@ -432,6 +447,7 @@ class Root(ScheduledActor):
                 self._receive(ending)
             if not recovered.said:
                 self._end_if_over(recovered.record)
+            self._watch_deadline(self._context.tasks.get(recovered.record.task.id))
         self._closing.restored()
 
     def _give_up(self, error: Exception) -> None:

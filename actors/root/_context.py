@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from callboard.actors.processing import AgentSpec
     from callboard.actors.root._agents import Children, Idle, Sessions
     from callboard.actors.root._approvals import PeopleClocks
-    from callboard.actors.root._clocks import Stopwatches
+    from callboard.actors.root._clocks import Deadlines, Stopwatches
     from callboard.actors.root._leases import LeaseBook
     from callboard.actors.root._outbox import Outbox
     from callboard.actors.root._recorder import Recorder
@@ -40,6 +40,7 @@ class RootContext:
     children: Children
     recorder: Recorder
     clocks: Stopwatches
+    deadlines: Deadlines
     people: PeopleClocks
     idle: Idle
     sessions: Sessions

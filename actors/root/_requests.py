@@ -161,6 +161,13 @@ class RestartDue:
 
 
 @dataclass(frozen=True)
+class DeadlineDue:
+    """The deadline of a task may have passed."""
+
+    task_id: str
+
+
+@dataclass(frozen=True)
 class JournalBroken:
     """The journal can no longer be written."""
 

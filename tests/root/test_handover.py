@@ -72,6 +72,7 @@ class Office:
             children=self.agents,
             recorder=self.notes,
             clocks=Stopwatches(clock, lambda _cancel: None),
+            deadlines=None,
             people=None,
             idle=Idle(tasks, self.agents, 8),
             sessions=None,
