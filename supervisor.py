@@ -69,7 +69,9 @@ from callboard.messages import (
     Event,
     EventName,
     Note,
+    ServerHealth,
     SettingsError,
+    SupervisorHealth,
     SupervisorStatus,
     SupervisorStoppedError,
     Target,
@@ -82,6 +84,8 @@ if TYPE_CHECKING:
 
 
 STOP_SECONDS = 10.0
+HEALTH_SECONDS = 5.0
+"""The time limit of the root's answer to a query of the health."""
 BLOCKED_SECONDS = 1.0
 """The time limit of a stop for blocking calls, whose results are no longer awaited."""
 
@@ -114,7 +118,7 @@ class Supervisor:
             self._models = named_models(settings, self._agents)
             self._secrets = Secrets(settings.secrets, keys_of(settings))
             named = record({**self._models, **given_models(models, self._agents)}, settings, self._secrets.redact)
-            servers = _all_servers(settings, servers, clock)
+            self._servers = servers = _all_servers(settings, servers, clock)
             self._metrics = Metrics() if settings.observe.metrics else None
             self._traces = Traces(settings=settings) if settings.observe.traces else None
             self._clock = clock or SystemClock("callboard-clock")
@@ -135,7 +139,7 @@ class Supervisor:
             undo.callback(self._schedulers.root.stop, STOP_SECONDS)
             self._sessions = [self._session(name) for name in settings.mcp_servers]
             undo.callback(self._close_sessions, STOP_SECONDS)
-            left_out = self._open_sessions()
+            self._left_out = left_out = self._open_sessions()
             theirs = [McpSurface(each) for each in self._sessions if each.on_target]
             self._open_servers([*servers, *theirs], undo)
             services = self._services(named)
@@ -494,6 +498,47 @@ class Supervisor:
         """Return the running tasks and agents, open requests and abandoned targets."""
         status: SupervisorStatus = self._client.ask(GetStatus())
         return status
+
+    def health(self, timeout: float = HEALTH_SECONDS) -> SupervisorHealth:
+        """Return whether tasks are accepted, and the parts that are in trouble.
+
+        It is answered also while a thread is blocked, and after the stop.
+
+        Args:
+            timeout: The time limit of the root's answer, in seconds. Without one in time, the root counts as blocked.
+
+        Raises:
+            WouldDeadlockError: If the caller runs on one of the supervisor's own threads.
+        """
+        refuse_own_thread("health")
+        blocked, status = self._watchdog.blocked, SupervisorStatus(accepting=False)
+        with contextlib.suppress(SupervisorStoppedError):
+            self._client.check_open()
+            try:
+                status = self._client.ask(GetStatus(), timeout)
+            except SupervisorStoppedError:
+                blocked = tuple(sorted({*blocked, self._schedulers.root.thread.name}))
+        runs = [run for task in status.tasks for run in task.runs]
+        return SupervisorHealth(
+            accepting=status.accepting,
+            journal="failed" if self._broken.done() else "ok" if self._journal.survives else "memory",
+            journal_error=str(self._broken.result()) if self._broken.done() else "",
+            blocked_threads=blocked,
+            abandoned=status.abandoned,
+            servers=tuple(self._server_health()),
+            tasks=len(status.tasks),
+            running=sum(run.leased for run in runs),
+            queued=sum(not run.leased for run in runs),
+            requests=len(status.approvals) + len(status.questions),
+        )
+
+    def _server_health(self) -> Iterator[ServerHealth]:
+        for server in self._servers:
+            yield ServerHealth(name=server.name, state="ready")
+        for session in self._sessions:
+            yield ServerHealth(name=session.name, state="ready" if session.ready else "disconnected")
+        for name, reason in self._left_out.items():
+            yield ServerHealth(name=name, state="left_out", reason=self._secrets.redactor("").text(reason))
 
     def metrics(self) -> str:
         """Return the metrics since the start, in Prometheus' text format.

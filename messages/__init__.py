@@ -104,7 +104,14 @@ from callboard.messages._person import (
     RequestExpired,
     RequestId,
 )
-from callboard.messages._status import RunStatus, SupervisorStatus, TaskStatus
+from callboard.messages._status import (
+    RunStatus,
+    ServerHealth,
+    SupervisorHealth,
+    SupervisorStatus,
+    TaskProgress,
+    TaskStatus,
+)
 from callboard.messages._step import (
     AskedQuestion,
     Captured,
@@ -214,6 +221,7 @@ __all__ = [
     "ScriptError",
     "Seconds",
     "Secret",
+    "ServerHealth",
     "SettingsError",
     "Shared",
     "SharedQuery",
@@ -227,6 +235,7 @@ __all__ = [
     "SubtaskFailed",
     "SubtaskFinished",
     "SubtaskResult",
+    "SupervisorHealth",
     "SupervisorStatus",
     "SupervisorStoppedError",
     "Target",
@@ -234,6 +243,7 @@ __all__ = [
     "Task",
     "TaskForgotten",
     "TaskId",
+    "TaskProgress",
     "TaskRefusedError",
     "TaskResult",
     "TaskStatus",

@@ -25,6 +25,7 @@ from callboard.actors.root._requests import (
     ConversationRests,
     DeadlineDue,
     Deliver,
+    GetProgress,
     GetStatus,
     GetTasks,
     GiveSecrets,
@@ -63,6 +64,7 @@ from callboard.messages import (
     SupervisorStoppedError,
     Target,
     Task,
+    TaskProgress,
     TaskRefusedError,
     TaskResult,
 )
@@ -135,6 +137,7 @@ class Root(ScheduledActor):
             people=PeopleClocks(desk, clocks, services.approved),
             idle=Idle(tasks, children, limits.idle_agents),
             sessions=Sessions(tasks, children, limits.sessions, lambda ids: outbox.tell(lambda: journal.forget(ids))),
+            plans=agents.plans,
             agents=services.agents,
         )
         self._desk = desk
@@ -226,6 +229,8 @@ class Root(ScheduledActor):
                 return self._give_up(message.error)
             case GetStatus():
                 return self._status()
+            case GetProgress():
+                return self._progress(self._context.tasks.get(message.task_id))
             case GetTasks():
                 return {record.task.id: (record.task, record.done) for record in self._context.tasks.records}
             case CloseIntake():
@@ -512,6 +517,12 @@ class Root(ScheduledActor):
             asks.reply(None)
         else:
             self._context.people.ask(question, asks.reply)
+
+    def _progress(self, record: TaskRecord | None) -> TaskProgress | None:
+        if record is None:
+            return None
+        steps = self._services.budgets.task(record.task.id).used.get("steps", 0)
+        return record.progress(int(steps), sum(len(self._context.plans.get(run, ())) for run in record.runs))
 
     def _status(self) -> SupervisorStatus:
         return SupervisorStatus(

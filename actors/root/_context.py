@@ -44,5 +44,7 @@ class RootContext:
     people: PeopleClocks
     idle: Idle
     sessions: Sessions
+    plans: dict[str, tuple[str, ...]]
+    """The plan of each run's latest step; agents add to it."""
     agents: Mapping[str, AgentSpec]
     """The kinds of agents, by name."""

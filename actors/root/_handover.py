@@ -119,6 +119,7 @@ class HandOver:
         del record.runs[run_id]
         self._context.people.withdraw(record.task.id, run_id)
         self._context.clocks.drop(run_id)
+        self._context.plans.pop(run_id, None)
         if token:
             self.when_idle(token)
 

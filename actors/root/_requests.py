@@ -64,6 +64,13 @@ class GetStatus:
 
 
 @dataclass(frozen=True)
+class GetProgress:
+    """A query for the `TaskProgress` of an unfinished task; None for others."""
+
+    task_id: str
+
+
+@dataclass(frozen=True)
 class CloseIntake:
     """A request to take no more tasks, and to stop all.
 

@@ -76,6 +76,7 @@ class Office:
             people=None,
             idle=Idle(tasks, self.agents, 8),
             sessions=None,
+            plans={},
             agents=AGENTS,
         )
         self.hands = HandOver(context)
