@@ -78,6 +78,8 @@ class AgentContext:
     pipelines: Mapping[str, Pipeline]
     agents: Mapping[str, AgentSpec] = field(default_factory=lambda: AGENTS)
     """The kinds of agents, by name."""
+    plans: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The plan of each run's latest step, for reports of the progress."""
     secrets: Secrets = field(default_factory=lambda: Secrets({}))
     """Secrets, which are redacted in the results of jobs."""
 
@@ -209,6 +211,7 @@ class Agent(ScheduledActor):
             run = evolve(run, assign=message.assign, subtasks=message.assign.subtasks)  # rows leave the subtasks out
         self._run = run
         if run is not None:
+            self._context.plans[run.assign.run_id] = run.plan
             self._tell(
                 EventName.RUN_RECOVERED, step=run.steps + 1, steps=run.steps, broken_off=run.unfinished is not None
             )
@@ -437,6 +440,7 @@ class Agent(ScheduledActor):
         result, phases = returned.result, list(returned.phases)
         match result:
             case StepDone(record=record):
+                self._context.plans[run.assign.run_id] = applied.plan
                 self._tell(
                     EventName.STEP_ENDED,
                     step=record.step,

@@ -127,6 +127,11 @@ class McpSession:
         if self._connection is not None:
             await self._connection.close()
 
+    @property
+    def ready(self) -> bool:
+        """True while its tools can be called without another connection."""
+        return self._connection is not None and self._connection.connected
+
     def tools(self) -> tuple[RemoteTool, ...]:
         """Return its tools, named ``<server>.<tool>``."""
         given = self._server.tools

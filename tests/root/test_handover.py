@@ -72,9 +72,11 @@ class Office:
             children=self.agents,
             recorder=self.notes,
             clocks=Stopwatches(clock, lambda _cancel: None),
+            deadlines=None,
             people=None,
             idle=Idle(tasks, self.agents, 8),
             sessions=None,
+            plans={},
             agents=AGENTS,
         )
         self.hands = HandOver(context)
