@@ -304,7 +304,10 @@ class DocumentServer(Server):
     def open_document(self, path: Document) -> Target:
         """Check that a document can be read, and return its window."""
         snapshot = self._workspace.read(path)
-        self._applications[snapshot.root].not_writable(snapshot)
+        application = self._applications[snapshot.root]
+        application.not_writable(snapshot)
+        if isinstance(application, FormatTools):
+            application.facts(snapshot)
         return window_of(path)
 
     @tool(effect=Effect.ONCE, agents=HOST)
