@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import secrets
 import stat
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from typing import BinaryIO
 
 SPARES = ".callboard-*.tmp"
 """The names of files that are half written; a killed process may leave one."""
@@ -38,7 +38,7 @@ def lock_file(path: Path) -> str:
     return ""
 
 
-def open_file(path: Path) -> BinaryIO:
+def open_file(path: Path) -> io.BufferedReader:
     """Open a file for reading, without following a link or waiting for a pipe."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
     return open(os.open(path, flags), "rb")  # noqa: PTH123 - opened without following a link; the caller closes it
