@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
 import contextlib
 import threading
@@ -69,7 +70,9 @@ from callboard.messages import (
     Event,
     EventName,
     Note,
+    ServerHealth,
     SettingsError,
+    SupervisorHealth,
     SupervisorStatus,
     SupervisorStoppedError,
     Target,
@@ -82,6 +85,8 @@ if TYPE_CHECKING:
 
 
 STOP_SECONDS = 10.0
+HEALTH_SECONDS = 5.0
+"""The time limit of the root's answer to a query of the health."""
 BLOCKED_SECONDS = 1.0
 """The time limit of a stop for blocking calls, whose results are no longer awaited."""
 
@@ -89,8 +94,8 @@ BLOCKED_SECONDS = 1.0
 class Supervisor:
     """Run the multi-agent system inside a host program.
 
-    Create one with `Supervisor.start`, preferably in a ``with`` block. Leaving the block suspends tasks that a journal
-    keeps, and cancels all others. All methods may be called from any thread.
+    Create one with `Supervisor.start`, preferably in a ``with`` or ``async with`` block. Leaving the block suspends
+    tasks that a journal keeps, and cancels all others. All methods may be called from any thread.
     """
 
     def __init__(
@@ -114,7 +119,7 @@ class Supervisor:
             self._models = named_models(settings, self._agents)
             self._secrets = Secrets(settings.secrets, keys_of(settings))
             named = record({**self._models, **given_models(models, self._agents)}, settings, self._secrets.redact)
-            servers = _all_servers(settings, servers, clock)
+            self._servers = servers = _all_servers(settings, servers, clock)
             self._metrics = Metrics() if settings.observe.metrics else None
             self._traces = Traces(settings=settings) if settings.observe.traces else None
             self._clock = clock or SystemClock("callboard-clock")
@@ -135,7 +140,7 @@ class Supervisor:
             undo.callback(self._schedulers.root.stop, STOP_SECONDS)
             self._sessions = [self._session(name) for name in settings.mcp_servers]
             undo.callback(self._close_sessions, STOP_SECONDS)
-            left_out = self._open_sessions()
+            self._left_out = left_out = self._open_sessions()
             theirs = [McpSurface(each) for each in self._sessions if each.on_target]
             self._open_servers([*servers, *theirs], undo)
             services = self._services(named)
@@ -295,6 +300,16 @@ class Supervisor:
         """Stop the supervisor."""
         self.stop()
 
+    async def __aenter__(self) -> Self:
+        """Return the supervisor; leaving the block stops it."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop the supervisor on another thread."""
+        await self.stop_async()
+
     def stop(self, timeout: float = STOP_SECONDS) -> tuple[str, ...]:
         """Stop everything, in the reverse order of the start. Idempotent.
 
@@ -316,6 +331,14 @@ class Supervisor:
             if self._left is None:
                 self._left = self._stop(timeout)
             return self._left
+
+    async def stop_async(self, timeout: float = STOP_SECONDS) -> tuple[str, ...]:  # noqa: ASYNC109 - of each part
+        """Stop everything, as `stop` does, without blocking the event loop.
+
+        Cancelling the wait does not cancel the stop.
+        """
+        refuse_own_thread("stop_async")
+        return await asyncio.to_thread(self.stop, timeout)
 
     def _stop(self, timeout: float) -> tuple[str, ...]:
         """Stop the parts from the intake down to the event loop.
@@ -431,6 +454,14 @@ class Supervisor:
         """
         return self._submission.submit(task)
 
+    async def submit_async(self, task: Task) -> TaskHandle:
+        """Submit a task, as `submit` does, without blocking the event loop.
+
+        Cancelling the wait does not cancel the submission. A task with an ``id`` or a ``key`` can be submitted again to
+        get its handle.
+        """
+        return await asyncio.to_thread(self.submit, task)
+
     def submit_all(self, tasks: Iterable[Task]) -> tuple[TaskHandle, ...]:
         """Submit several tasks and start them.
 
@@ -492,6 +523,47 @@ class Supervisor:
         """Return the running tasks and agents, open requests and abandoned targets."""
         status: SupervisorStatus = self._client.ask(GetStatus())
         return status
+
+    def health(self, timeout: float = HEALTH_SECONDS) -> SupervisorHealth:
+        """Return whether tasks are accepted, and the parts that are in trouble.
+
+        It is answered also while a thread is blocked, and after the stop.
+
+        Args:
+            timeout: The time limit of the root's answer, in seconds. Without one in time, the root counts as blocked.
+
+        Raises:
+            WouldDeadlockError: If the caller runs on one of the supervisor's own threads.
+        """
+        refuse_own_thread("health")
+        blocked, status = self._watchdog.blocked, SupervisorStatus(accepting=False)
+        with contextlib.suppress(SupervisorStoppedError):
+            self._client.check_open()
+            try:
+                status = self._client.ask(GetStatus(), timeout)
+            except SupervisorStoppedError:
+                blocked = tuple(sorted({*blocked, self._schedulers.root.thread.name}))
+        runs = [run for task in status.tasks for run in task.runs]
+        return SupervisorHealth(
+            accepting=status.accepting,
+            journal="failed" if self._broken.done() else "ok" if self._journal.survives else "memory",
+            journal_error=str(self._broken.result()) if self._broken.done() else "",
+            blocked_threads=blocked,
+            abandoned=status.abandoned,
+            servers=tuple(self._server_health()),
+            tasks=len(status.tasks),
+            running=sum(run.leased for run in runs),
+            queued=sum(not run.leased for run in runs),
+            requests=len(status.approvals) + len(status.questions),
+        )
+
+    def _server_health(self) -> Iterator[ServerHealth]:
+        for server in self._servers:
+            yield ServerHealth(name=server.name, state="ready")
+        for session in self._sessions:
+            yield ServerHealth(name=session.name, state="ready" if session.ready else "disconnected")
+        for name, reason in self._left_out.items():
+            yield ServerHealth(name=name, state="left_out", reason=self._secrets.redactor("").text(reason))
 
     def metrics(self) -> str:
         """Return the metrics since the start, in Prometheus' text format.

@@ -78,6 +78,8 @@ class AgentContext:
     pipelines: Mapping[str, Pipeline]
     agents: Mapping[str, AgentSpec] = field(default_factory=lambda: AGENTS)
     """The kinds of agents, by name."""
+    plans: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The plan of each run's latest step, for reports of the progress."""
     secrets: Secrets = field(default_factory=lambda: Secrets({}))
     """Secrets, which are redacted in the results of jobs."""
 
@@ -105,7 +107,7 @@ class JobReturned:
     task_id: str
     token: int
     job: int
-    said: Message
+    result: Message
     begun: Run
     """The run that the job began with."""
     phases: Sequence[dict[str, Any]] = ()
@@ -209,6 +211,7 @@ class Agent(ScheduledActor):
             run = evolve(run, assign=message.assign, subtasks=message.assign.subtasks)  # rows leave the subtasks out
         self._run = run
         if run is not None:
+            self._context.plans[run.assign.run_id] = run.plan
             self._tell(
                 EventName.RUN_RECOVERED, step=run.steps + 1, steps=run.steps, broken_off=run.unfinished is not None
             )
@@ -240,11 +243,11 @@ class Agent(ScheduledActor):
         """Cancel the running job, and keep its usage and results so far."""
         self._context.jobs.cancel(run.assign.token)
         lease = self._context.leases.get(run.assign.token)
-        spent, left = lease.spent if run.busy else None, run.unfinished
+        spent, unfinished = lease.spent if run.busy else None, run.unfinished
         if spent is not None:  # it includes the results of the step that a crash had interrupted
             run = evolve(run, last_seen=spent.seen or run.last_seen)
             return run.with_lost(spent.usage, spent.done(lease.guard))
-        return run if left is None else run.with_lost(left.usage, left.done)
+        return run if unfinished is None else run.with_lost(unfinished.usage, unfinished.done)
 
     def _start_job(self, step: Step) -> None:
         run, context = self._run, self._context
@@ -312,7 +315,7 @@ class Agent(ScheduledActor):
         self._context.journal.append((self._row(run, returned),), partial(self.send, returned), refused)
 
     def _row(self, run: Run, returned: JobReturned) -> Row:
-        kept = returned.said.lean() if isinstance(returned.said, Assign) else returned.said
+        kept = returned.result.lean() if isinstance(returned.result, Assign) else returned.result
         return Row(self._context.stream.steady(), returned.task_id, run.assign.run_id, kept, returned.job)
 
     def _ahead(self, run: Run, result: Message) -> Ahead | None:
@@ -354,13 +357,13 @@ class Agent(ScheduledActor):
     def _take_back(self, returned: JobReturned) -> None:
         run = self._run
         if run is None or run.over or not run.busy or (returned.token, returned.job) != (run.assign.token, run.job):
-            late = type(returned.said).__name__
+            late = type(returned.result).__name__
             tell_phases(self._context.stream.emit, returned.begun, returned.phases)  # no event of a step's end has them
             self._context.stream.emit(
                 EventName.MESSAGE_STALE, task_id=returned.task_id, agent=self.address, message=late
             )
             return
-        result = returned.said
+        result = returned.result
         if isinstance(result, RoundEnded | SubtaskEnded):
             self._end(run, result)
             return
@@ -434,9 +437,10 @@ class Agent(ScheduledActor):
         self._tell(EventName.STATE_CHANGED, source=run.status, target=move.target, by=str(move.by))
 
     def _report(self, run: Run, returned: JobReturned, applied: Run) -> None:
-        result, phases = returned.said, list(returned.phases)
+        result, phases = returned.result, list(returned.phases)
         match result:
             case StepDone(record=record):
+                self._context.plans[run.assign.run_id] = applied.plan
                 self._tell(
                     EventName.STEP_ENDED,
                     step=record.step,

@@ -9,7 +9,7 @@ from callboard.config._logging import EventLog, LabelledEvent, log_line
 from callboard.config._observe import ObserveSettings
 from callboard.config._patterns import EXPRESSION, fits
 from callboard.config._plugin_options import fitting_options, parameters_of
-from callboard.config._plugins import PluginGroup, described, find_plugin, import_plugin, make_plugin, told_plugin
+from callboard.config._plugins import PluginGroup, described, find_plugin, import_plugin, make_plugin, plugin_text
 from callboard.config._policy import DEFAULT_RULES, PolicyRule, PolicySettings, Verdict
 from callboard.config._private import make_private, open_private
 from callboard.config._prompts import load_prompts
@@ -92,6 +92,6 @@ __all__ = [
     "open_private",
     "output_redactor",
     "parameters_of",
+    "plugin_text",
     "settings_in_force",
-    "told_plugin",
 ]

@@ -80,8 +80,8 @@ class LogFile:
             return  # the next write reopens it
         self._file.flush()
         try:
-            there = self._path.stat()
-            moved = (there.st_dev, there.st_ino) != self._identity
+            found = self._path.stat()
+            moved = (found.st_dev, found.st_ino) != self._identity
         except (FileNotFoundError, NotADirectoryError):
             moved = True
         if moved:

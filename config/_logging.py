@@ -132,22 +132,22 @@ class EventLog:
         if name in _BEGINS and data.get("labels"):
             self._labels[task_id] = data["labels"]
         labels = self._labels.get(task_id)
-        heard = HOST.handlers != SILENT or (HOST.propagate and logging.root.handlers)
-        phases = phases_of(event) if "phases" in data and (heard or self._phases) else ()
+        logged = HOST.handlers != SILENT or (HOST.propagate and logging.root.handlers)
+        phases = phases_of(event) if "phases" in data and (logged or self._phases) else ()
         for each in (*phases, event):
-            if heard or each.name in self._written:
+            if logged or each.name in self._written:
                 entry = LabelledEvent(each, labels)
                 if each.name in self._written:
                     for writer in self._writers:
                         writer.put(entry)
-                if heard:
+                if logged:
                     self._tell_host(entry)
         if name is EventName.TASK_ENDED:
             self._labels.pop(task_id, None)
 
     def _tell_host(self, entry: LabelledEvent) -> None:
         """Queue an event for handlers of the host program that take it."""
-        if self._closed or not _is_heard(_LEVELS[entry.event.name]):
+        if self._closed or not _is_logged(_LEVELS[entry.event.name]):
             return
         with self._starting:
             if self._host is None:
@@ -246,7 +246,7 @@ class _Handlers:
 _BEGINS = {EventName.TASK_SUBMITTED, EventName.TASK_RECOVERED}
 
 
-def _is_heard(level: int) -> bool:
+def _is_logged(level: int) -> bool:
     """Return whether the host program handles records of a level."""
     if not HOST.isEnabledFor(level):
         return False

@@ -57,8 +57,8 @@ def find_plugin(group: PluginGroup, wanted: str, where: str) -> EntryPoint:
         raise SettingsError(msg)
     near = difflib.get_close_matches(name, [entry.name for entry in installed], n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near and not named else ""
-    there = ", ".join(f"{entry.name} ({described(entry)})" for entry in installed) or "none"
-    msg = f"{where}: there is no {kind} plug-in {wanted!r}; installed are: {there}{hint}"
+    names = ", ".join(f"{entry.name} ({described(entry)})" for entry in installed) or "none"
+    msg = f"{where}: there is no {kind} plug-in {wanted!r}; installed are: {names}{hint}"
     raise SettingsError(msg)
 
 
@@ -67,7 +67,7 @@ def described(entry: EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "callboard"
 
 
-def told_plugin(entry: EntryPoint) -> str:
+def plugin_text(entry: EntryPoint) -> str:
     """Describe a plug-in for errors: its entry point, distribution and object."""
     return f"the plug-in {entry.name!r} of {described(entry)} ({entry.value})"
 
@@ -81,7 +81,7 @@ def import_plugin(entry: EntryPoint, where: str) -> Any:
     try:
         return entry.load()
     except (Exception, SystemExit) as error:
-        msg = f"{where}: {told_plugin(entry)} can't be imported: {_told(error)}"
+        msg = f"{where}: {plugin_text(entry)} can't be imported: {_error_text(error)}"
         raise SettingsError(msg) from error
 
 
@@ -108,14 +108,14 @@ def make_plugin(
         SettingsError: If an option is unknown, missing or invalid, or the call fails.
     """
     if not callable(factory):
-        msg = f"{where}: {told_plugin(entry)} is a {type(factory).__name__}, which can't be called"
+        msg = f"{where}: {plugin_text(entry)} is a {type(factory).__name__}, which can't be called"
         raise SettingsError(msg)
     fitting = fitting_options(factory, settings, options, where)
     try:
         return factory(**fitting)
     except (Exception, SystemExit) as error:
-        told = reason_of(error) if isinstance(error, OSError | SettingsError) else _told(error)
-        raise SettingsError(output_redactor(settings).redact(f"{where}: {told}")) from error
+        why = reason_of(error) if isinstance(error, OSError | SettingsError) else _error_text(error)
+        raise SettingsError(output_redactor(settings).redact(f"{where}: {why}")) from error
 
 
 def _owner(entry: EntryPoint) -> str:
@@ -126,5 +126,5 @@ def _normal(distribution: str) -> str:
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
-def _told(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {reason_of(error)}" if str(error) else type(error).__name__

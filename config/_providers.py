@@ -57,7 +57,8 @@ class Provider(Section):
     observation."""
     short: bool = False
     """Whether its models get short prompts, for small models: tools without optional parameters, steps without the
-    model's thoughts, subtasks without the task's request, and only the names of data that can be passed on by name."""
+    model's thoughts, subtasks without the task's request, and only the names of data that can be passed on by name. No
+    agent may give up before it tried something; examples show its own tools."""
     max_tokens: int = Field(default=4096, ge=1)
     """The longest answer in tokens, including the model's reasoning; that much is reserved from the budgets."""
     output: Literal["auto", "native", "tool", "prompted"] = "auto"

@@ -105,7 +105,14 @@ from callboard.messages._person import (
     RequestExpired,
     RequestId,
 )
-from callboard.messages._status import RunStatus, SupervisorStatus, TaskStatus
+from callboard.messages._status import (
+    RunStatus,
+    ServerHealth,
+    SupervisorHealth,
+    SupervisorStatus,
+    TaskProgress,
+    TaskStatus,
+)
 from callboard.messages._step import (
     AskedQuestion,
     Captured,
@@ -215,6 +222,7 @@ __all__ = [
     "ScriptError",
     "Seconds",
     "Secret",
+    "ServerHealth",
     "SettingsError",
     "Shared",
     "SharedQuery",
@@ -228,6 +236,7 @@ __all__ = [
     "SubtaskFailed",
     "SubtaskFinished",
     "SubtaskResult",
+    "SupervisorHealth",
     "SupervisorStatus",
     "SupervisorStoppedError",
     "Target",
@@ -235,6 +244,7 @@ __all__ = [
     "Task",
     "TaskForgotten",
     "TaskId",
+    "TaskProgress",
     "TaskRefusedError",
     "TaskResult",
     "TaskStatus",

@@ -49,3 +49,65 @@ class SupervisorStatus(Message):
     """Approvals that wait for a person."""
     questions: tuple[Question, ...] = ()
     ended_tasks: int = Field(default=0, ge=0)
+
+
+class TaskProgress(Message):
+    """The progress of a task at one moment."""
+
+    kind: Literal["task_progress"] = "task_progress"
+    task_id: TaskId
+    over: bool = False
+    """Whether the task is over; then its result has more."""
+    rounds: int = Field(default=0, ge=0)
+    """Rounds that have begun; a task for one target has one. Once the task is over, those that took a step."""
+    planned_rounds: int | None = None
+    """All rounds of a task with a plan; None without a plan."""
+    ended_subtasks: int = Field(default=0, ge=0)
+    """Subtasks that ended, with any outcome."""
+    running_subtasks: int = Field(default=0, ge=0)
+    """Subtasks whose agents have their targets."""
+    waiting_subtasks: int = Field(default=0, ge=0)
+    """Subtasks that wait for their targets."""
+    steps: int = Field(default=0, ge=0)
+    """Steps that agents have begun, HostAgents included."""
+    planned_steps: int = Field(default=0, ge=0)
+    """Entries of the latest plans of the agents at work: an estimate of the models, which may change with each step."""
+
+
+class ServerHealth(Value):
+    """The state of one server."""
+
+    name: str
+    state: Literal["ready", "disconnected", "left_out"]
+    """`disconnected`: the connection to an MCP server is lost, and the next use makes another. `left_out`: an optional
+    MCP server that could not start."""
+    reason: str = ""
+
+
+class SupervisorHealth(Message):
+    """The health of a supervisor at one moment."""
+
+    kind: Literal["supervisor_health"] = "supervisor_health"
+    accepting: bool
+    """Whether it accepts tasks."""
+    journal: Literal["ok", "memory", "failed"]
+    """`memory`: there is no file, so tasks do not outlive the process. `failed`: it can't be written."""
+    journal_error: str = ""
+    blocked_threads: tuple[str, ...] = ()
+    """Threads that have not answered for `supervision.hung_seconds`."""
+    abandoned: tuple[Address, ...] = ()
+    """Targets with a call that can't be stopped; they are not leased."""
+    servers: tuple[ServerHealth, ...] = ()
+    tasks: int = Field(default=0, ge=0)
+    """Tasks that are not over."""
+    running: int = Field(default=0, ge=0)
+    """Subtasks and rounds whose agents work."""
+    queued: int = Field(default=0, ge=0)
+    """Subtasks and rounds that wait for their targets."""
+    requests: int = Field(default=0, ge=0)
+    """Approvals and questions that wait for a person."""
+
+    @property
+    def ok(self) -> bool:
+        """True if tasks are accepted, and no thread is blocked."""
+        return self.accepting and self.journal != "failed" and not self.blocked_threads

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
+from datetime import datetime
 from typing import Annotated, Literal, Self
 
 from pydantic import (
+    AwareDatetime,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -92,6 +95,12 @@ def _as_plan_step(value: object) -> object:
     return PlanStep(request=value) if isinstance(value, str) else value
 
 
+def _as_moment(value: object) -> object:
+    with contextlib.suppress(ValueError):
+        return datetime.fromisoformat(value) if isinstance(value, str) else value
+    return value
+
+
 class Task(Message):
     """A request from a host program.
 
@@ -124,6 +133,14 @@ class Task(Message):
     """Files whose contents the task may overwrite without an approval: documents, by their paths in the workspace. Each
     must exist at submission. The version before the task's first change is kept beside the journal, for `callboard
     undo`. Only the task itself names them: no plan, no agent and no follow-up adds one."""
+    deadline: Annotated[AwareDatetime, BeforeValidator(_as_moment)] | None = None
+    """The moment at which the task ends as `timed_out`, with a time zone; text in the form of ISO 8601 is accepted. It
+    is wall time: it passes also while a person is asked, while the task waits or is paused, and between processes. A
+    task whose deadline has passed is refused. A follow-up has its own, or none."""
+    priority: int = Field(default=0, ge=-100, le=100)
+    """The place of the task's work in the queues of its targets: work of a higher priority comes first, then the work
+    that has waited longer. It interrupts nothing, and does not order the follow-ups of a conversation. A follow-up has
+    its own."""
     labels: dict[str, str] = Field(default_factory=dict)
     """The host program's own keys; carried into the events and the log, never interpreted."""
 

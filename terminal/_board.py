@@ -59,7 +59,7 @@ class TaskDisplay:
             run_id = event.run_id or f"{self.task_id}/0"
             row = self.rows.get(run_id) or AgentRow(event.agent, self.request, event.at)
             self.rows[run_id] = _advanced(row, event)
-        description = _told(event)
+        description = _described(event)
         if not description:
             return None
         line = Text(f"{event.at - self.started:8.2f} s  ", style="dim")
@@ -113,7 +113,7 @@ def _advanced(row: AgentRow, event: Event) -> AgentRow:
             return row
 
 
-def _told(event: Event) -> str:  # noqa: C901, PLR0911 - one match, a case an event
+def _described(event: Event) -> str:  # noqa: C901, PLR0911 - one match, a case an event
     """Describe an event in a few words; empty for those without interest."""
     data = event.data
     match event.name:

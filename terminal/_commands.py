@@ -132,12 +132,12 @@ def models_of(options: Sequence[str]) -> dict[str, str]:
     return ({} if rest is None else dict.fromkeys(map(str, AgentKind), rest)) | given
 
 
-def model_words(models: dict[str, str]) -> list[str]:
+def model_options(models: dict[str, str]) -> list[str]:
     """Format the options for these models."""
     names = set(models.values())
     if len(names) == 1 and len(models) == len(AgentKind):
         return ["--model", *names]
-    return [word for kind, name in models.items() for word in ("--model", f"{kind}={name}")]
+    return [each for kind, name in models.items() for each in ("--model", f"{kind}={name}")]
 
 
 def _read(part: str) -> tuple[str, str]:

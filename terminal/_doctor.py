@@ -145,22 +145,22 @@ def _journal(settings: Settings) -> Iterator[Finding]:
     if settings.journal.path is None:
         return
     path = settings.path(settings.journal.path)
-    told, works = [], True
+    details, works = [], True
     try:
         if path.exists() and path.stat().st_size:
             with JournalReader.open(path, older=True) as reader:
-                told.append(f"version {reader.version}")
+                details.append(f"version {reader.version}")
                 holder = reader.holder()
-            told += [] if holder is None else [f"in use by process {holder.pid} on {holder.host}"]
+            details += [] if holder is None else [f"in use by process {holder.pid} on {holder.host}"]
         else:
-            told.append("new: the first start creates it")
+            details.append("new: the first start creates it")
     except (JournalError, OSError) as error:
-        told.append(str(error))
+        details.append(str(error))
         works = False
     for place in _not_writable(path):
-        told.append(f"{place} can't be written by this user")
+        details.append(f"{place} can't be written by this user")
         works = False
-    yield Finding(part="journal", name=str(path), works=works, told=tuple(told))
+    yield Finding(part="journal", name=str(path), works=works, told=tuple(details))
 
 
 def _not_writable(path: Path) -> Iterator[Path]:
@@ -288,10 +288,10 @@ def examine(console: Console, file: Path | None, *, online: bool, as_json: bool)
 
 
 def _print_finding(console: Console, finding: Finding) -> None:
-    word, style = ("fails", BAD) if finding.named else ("lacks", "yellow")
+    state, style = ("fails", BAD) if finding.named else ("lacks", "yellow")
     if finding.works is not False:
-        word, style = ("works", GOOD) if finding.works else ("?", "yellow")
-    text = Text(word.ljust(_INDENT), style).append(f"{finding.part} {plain(finding.name)}", "default")
+        state, style = ("works", GOOD) if finding.works else ("?", "yellow")
+    text = Text(state.ljust(_INDENT), style).append(f"{finding.part} {plain(finding.name)}", "default")
     if len(finding.told) == 1:
         text.append(f": {plain(finding.told[0])}", "default" if finding.works is False else "dim")
     print_hanging(console, text, 0, _INDENT)

@@ -20,7 +20,7 @@ from rich.text import Text
 from callboard.actors.journal import JournalReader
 from callboard.config import LabelledEvent, Settings, log_line
 from callboard.messages import EventName, JournalError, Outcome, Task
-from callboard.terminal._commands import fail, model_words, warn
+from callboard.terminal._commands import fail, model_options, warn
 from callboard.terminal._text import BAD, GOOD, plain, short
 
 if TYPE_CHECKING:
@@ -85,14 +85,14 @@ def resume_command(settings: Settings, path: Path | None, journal: Path | None, 
     words = ["callboard", "resume"]
     words += [] if path is None else [short(path.resolve())]
     words += [] if journal is None else ["--journal", short(journal.absolute())]
-    words += model_words(models)
+    words += model_options(models)
     return shlex.join(words)
 
 
 def list_tasks(console: Console, path: Path | None, *, as_json: bool) -> None:
     """Print the tasks of a journal, a line each."""
     with JournalReader.open(journal_at(path)) as reader:
-        tasks, held = reader.tasks(), holder_told(reader)
+        tasks, held = reader.tasks(), holder_text(reader)
     if as_json:
         print_json([dataclasses.asdict(task) for task in tasks])
     else:
@@ -121,7 +121,7 @@ def print_json(content: object) -> None:
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
 
 
-def holder_told(reader: JournalReader) -> str:
+def holder_text(reader: JournalReader) -> str:
     """Describe the process that has a journal open.
 
     Empty if there is none. The text also covers the case that this can't be found out.
@@ -191,14 +191,14 @@ def print_log(task_id: str, path: Path | None, *, follow: bool, as_json: bool) -
     with JournalReader.open(journal_at(path)) as reader:
         task_id = find_task(reader, task_id)
         task = next(row.message for row in reader.rows(task_id, events=False) if isinstance(row.message, Task))
-        last, over, left = 0, False, not follow
+        last, over, closed = 0, False, not follow
         while not over:
             for event in reader.events(task_id, last):
                 typer.echo(line(LabelledEvent(event, dict(task.labels))), nl=False)
                 last, over = event.seq, event.name is EventName.TASK_ENDED
-            if left or over:
+            if closed or over:
                 break
-            left = reader.holder() is None  # rows that it wrote before it closed the journal are read once more
+            closed = reader.holder() is None  # rows that it wrote before it closed the journal are read once more
             time.sleep(_PAUSE)
     if follow and not over:
         warn([f"no process works on {task_id}: resume it with `callboard resume`"])

@@ -253,7 +253,7 @@ class TerminalPeople:
         self._console.print(Text(text), end="")
 
     def _typed(self, ask: ApprovalRequest | Question, line: str) -> None:
-        word = line.lower()
+        typed = line.lower()
         try:
             if not line:
                 self._decline(ask, _AT_TERMINAL)
@@ -263,10 +263,10 @@ class TerminalPeople:
                     self._prompt(ask)
                     return
                 self._handles[ask.task_id].answer(ask.id, *self._texts, by=_AT_TERMINAL)
-            elif word in {*_YES, "a"}:
-                self._handles[ask.task_id].approve(ask.id, by=_AT_TERMINAL, remember=word == "a")
+            elif typed in {*_YES, "a"}:
+                self._handles[ask.task_id].approve(ask.id, by=_AT_TERMINAL, remember=typed == "a")
             else:
-                self._decline(ask, _AT_TERMINAL, line if word not in _NO else "")
+                self._decline(ask, _AT_TERMINAL, line if typed not in _NO else "")
         except AnswerRefusedError as error:
             self._console.print(Text(plain(str(error)), style="red"))
             self._texts = []

@@ -30,7 +30,7 @@ from callboard.messages import (
     paired,
 )
 from callboard.terminal._commands import fail
-from callboard.terminal._journals import ending, find_task, holder_told, journal_at, moment, print_json
+from callboard.terminal._journals import ending, find_task, holder_text, journal_at, moment, print_json
 from callboard.terminal._people import asked
 from callboard.terminal._results import print_result
 from callboard.terminal._task_history import history_of
@@ -71,7 +71,7 @@ def show_task(console: Console, task_id: str, path: Path | None, *, as_json: boo
     journal = journal_at(path)
     with JournalReader.open(journal) as reader:
         found = find_task(reader, task_id)
-        history, held = history_of(reader.rows(found)), holder_told(reader)
+        history, held = history_of(reader.rows(found)), holder_text(reader)
     if history is None:
         fail(f"the journal {journal} has no history of {found}")
     if as_json:
@@ -97,8 +97,8 @@ def _print_history(console: Console, history: TaskHistory, held: str, journal: P
             day = at.date()
             console.print(Text(f"{day:%Y-%m-%d}", style="dim"))
         _print_entry(console, entry, f"{at:%H:%M:%S}.{at.microsecond // 100_000}")
-    for run_id, left in history.broken_off.items():
-        _print_broken_off(console, history.agents.get(run_id, run_id), left)
+    for run_id, unfinished in history.broken_off.items():
+        _print_broken_off(console, history.agents.get(run_id, run_id), unfinished)
     console.print()
     if result is not None:
         print_result(console, result, undo_command(task, result, journal))
@@ -110,7 +110,7 @@ def _print_history(console: Console, history: TaskHistory, held: str, journal: P
 
 
 def _print_entry(console: Console, entry: Entry, at: str) -> None:
-    head, *lines = _told(entry.message)
+    head, *lines = _lines(entry.message)
     title = Text(plain(entry.agent or "the task"), style="cyan")
     _print_beside(console, f"{at}  ", title.append(f"  {plain(head[0])}", style=head[1] or "default"))
     for line in (*lines, *_replied(entry.message, entry.reply)):
@@ -130,7 +130,7 @@ def _print_beside(console: Console, margin: str, text: Text) -> None:
         console.print(Text(margin if number == 0 else " " * len(margin), style="dim").append_text(line), soft_wrap=True)
 
 
-def _told(message: Message) -> Iterator[Line]:  # noqa: C901, PLR0912 - one match, a case a message
+def _lines(message: Message) -> Iterator[Line]:  # noqa: C901, PLR0912 - one match, a case a message
     match message:
         case Assign(number=0):
             yield f"begins round {message.round}", ""
@@ -242,15 +242,15 @@ def _by(who: str) -> str:
     return f" by {who}" if who else ""
 
 
-def _print_broken_off(console: Console, agent: str, left: Unfinished) -> None:
-    decided = left.decided
+def _print_broken_off(console: Console, agent: str, unfinished: Unfinished) -> None:
+    decided = unfinished.decided
     if decided is None:
         return
     title = Text(plain(agent), style="cyan")
     _print_beside(console, " " * _INDENT, title.append(f"  step {decided.step}, in progress", style="yellow"))
-    lines = [line for action, result in paired(decided.actions, left.results) for line in _result(action, result)]
-    for number, action in enumerate(decided.after(left.results)):
-        begun = number == 0 and left.intent is not None
+    lines = [line for action, result in paired(decided.actions, unfinished.results) for line in _result(action, result)]
+    for number, action in enumerate(decided.after(unfinished.results)):
+        begun = number == 0 and unfinished.intent is not None
         lines.append(
             (
                 f"{_call(action)}: {'started, no outcome yet' if begun else 'not run yet'}",

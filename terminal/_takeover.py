@@ -43,8 +43,8 @@ def take_over(path: Path | None, who: Attendance, changes: dict[str, Any]) -> tu
     if not journal.is_file() or journal.stat().st_size:  # an empty file has no tasks
         with JournalReader.open(journal) as reader:
             _check_free(reader)
-            left = [task.id for task in reader.tasks() if task.ended is None]
-            found = [history for task_id in left if (history := history_of(reader.rows(task_id))) is not None]
+            unfinished = [task.id for task in reader.tasks() if task.ended is None]
+            found = [history for task_id in unfinished if (history := history_of(reader.rows(task_id))) is not None]
     for history in found:
         _check_can_go_on(history, settings, who)
     return settings, tuple(found)
@@ -89,10 +89,10 @@ def known_ids(settings: Settings) -> frozenset[str]:
     with JournalReader.open(journal) as reader:
         _check_free(reader)
         tasks = reader.tasks()
-    left = [task.id for task in tasks if task.ended is None]
-    if left:
+    unfinished = [task.id for task in tasks if task.ended is None]
+    if unfinished:
         fail(
-            f"the journal {journal} has unfinished tasks: {', '.join(left)}; "
+            f"the journal {journal} has unfinished tasks: {', '.join(unfinished)}; "
             "resume them first (callboard resume), or use another journal (--journal FILE)"
         )
     return frozenset(task.id for task in tasks)

@@ -102,11 +102,11 @@ class TaskHistory:
             ],
             "broken_off": {
                 run_id: {
-                    "decided": _json(left.decided),
-                    "results": [_json(result) for result in left.results],
-                    "in_doubt": _json(left.intent),
+                    "decided": _json(unfinished.decided),
+                    "results": [_json(result) for result in unfinished.results],
+                    "in_doubt": _json(unfinished.intent),
                 }
-                for run_id, left in self.broken_off.items()
+                for run_id, unfinished in self.broken_off.items()
             },
         }
 
@@ -146,8 +146,8 @@ def _add(history: TaskHistory, row: Row) -> None:  # noqa: C901 - one match, a c
         case TaskResult() as result:
             history.result, history.ended = result, row.at
         case message if isinstance(message, OnTheWay):
-            left = history.broken_off.get(row.run_id, Unfinished())
-            history.broken_off[row.run_id] = left.after(message)
+            unfinished = history.broken_off.get(row.run_id, Unfinished())
+            history.broken_off[row.run_id] = unfinished.after(message)
         case Pause() | Resume() if row.run_id:
             pass  # each of its agents has a row of its own
         case StepDone() | StepFailed():

@@ -77,18 +77,18 @@ def play(supervisor: Supervisor, task: Task, stage: TaskSession) -> TaskResult:
     return _shown(supervisor, [TaskDisplay(task.id, shown.request)], submitted, stage, after=None)[0]
 
 
-def resume_tasks(supervisor: Supervisor, left: Sequence[TaskHistory], stage: TaskSession) -> list[TaskResult]:
+def resume_tasks(supervisor: Supervisor, histories: Sequence[TaskHistory], stage: TaskSession) -> list[TaskResult]:
     """Show resumed tasks to their ends, each from its recorded progress."""
-    boards = [TaskDisplay(history.task.id, history.task.request) for history in left]
+    boards = [TaskDisplay(history.task.id, history.task.request) for history in histories]
     seen = 0
-    for board, history in zip(boards, left, strict=True):
+    for board, history in zip(boards, histories, strict=True):
         for event in history.events:
             board.see(event)
             seen = max(seen, event.seq)
         board.lines = []  # they are of an earlier process
 
     def recovered() -> list[TaskHandle]:
-        return [supervisor.handle(history.task.id) for history in left]
+        return [supervisor.handle(history.task.id) for history in histories]
 
     return _shown(supervisor, boards, recovered, stage, after=seen)
 
@@ -195,14 +195,14 @@ def _events(events: queue.SimpleQueue[Event], handles: Sequence[TaskHandle]) -> 
 
     Yields None after each idle moment.
     """
-    left = {handle.task_id: handle for handle in handles}
-    while left:
+    open_ = {handle.task_id: handle for handle in handles}
+    while open_:
         try:
             event = events.get(timeout=_TICK)
         except queue.Empty:
-            left = {task_id: handle for task_id, handle in left.items() if not handle.done()}
+            open_ = {task_id: handle for task_id, handle in open_.items() if not handle.done()}
             yield None
             continue
         yield event
         if event.name is EventName.TASK_ENDED:
-            left.pop(event.task_id, None)
+            open_.pop(event.task_id, None)

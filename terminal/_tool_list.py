@@ -96,8 +96,8 @@ def offers(settings: Settings, only: str = "") -> tuple[ServerListing, ...]:
     """
     surfaces = [surface for surface in list(named_surfaces(settings)) if only in {"", surface.name}]
     servers = [name for name in settings.mcp_servers if only in {"", name}]
-    told = tuple(_surface(surface, settings) for surface in surfaces)
-    return (*_redacted(told, settings), *mcp_offers(settings, servers))
+    listed = tuple(_surface(surface, settings) for surface in surfaces)
+    return (*_redacted(listed, settings), *mcp_offers(settings, servers))
 
 
 def mcp_offers(settings: Settings, names: Iterable[str]) -> tuple[ServerListing, ...]:
@@ -106,10 +106,10 @@ def mcp_offers(settings: Settings, names: Iterable[str]) -> tuple[ServerListing,
     return _redacted(asyncio.run(_started(sessions, settings)), settings) if sessions else ()
 
 
-def _redacted(told: Iterable[ServerListing], settings: Settings) -> tuple[ServerListing, ...]:
+def _redacted(listed: Iterable[ServerListing], settings: Settings) -> tuple[ServerListing, ...]:
     """Redact keys and secrets: a server may reveal its start arguments."""
     shown: tuple[ServerListing, ...] = each_text(
-        tuple(told), Secrets(settings.secrets, keys_of(settings)).redactor("").text
+        tuple(listed), Secrets(settings.secrets, keys_of(settings)).redactor("").text
     )
     return shown
 
@@ -216,8 +216,8 @@ def _type(part: Any, schema: Mapping[str, Any], depth: int = 0) -> str:
     if part.get("type") == "array":
         items = _type(part.get("items"), schema, depth + 1)
         return f"array of ({items})" if " | " in items else f"array of {items}"
-    said = part.get("type", "any")
-    return " | ".join(map(str, said)) if isinstance(said, list) else str(said)
+    types = part.get("type", "any")
+    return " | ".join(map(str, types)) if isinstance(types, list) else str(types)
 
 
 _STYLES = {"read": "green", "idempotent": "yellow", "once": "magenta"}
@@ -234,8 +234,8 @@ def list_tools(console: Console, settings: Settings, name: str | None, *, as_jso
     named, wanted = (*SHIPPED, *settings.surfaces, *settings.mcp_servers), name or ""
     # the server to ask for the tool; empty if each may have it
     asked = next((each for each in named if wanted == each or wanted.startswith(f"{each}.")), "")
-    told = offers(settings, asked)
-    shown = told if name is None else _chosen(told, name)
+    listed = offers(settings, asked)
+    shown = listed if name is None else _chosen(listed, name)
     if as_json:
         print_json([dataclasses.asdict(server) for server in shown])
     else:
@@ -247,17 +247,17 @@ def list_tools(console: Console, settings: Settings, name: str | None, *, as_jso
     return all(server.optional or not server.failed for server in shown)
 
 
-def _chosen(told: Sequence[ServerListing], name: str) -> list[ServerListing]:
+def _chosen(listed: Sequence[ServerListing], name: str) -> list[ServerListing]:
     found = []
-    for server in told:
+    for server in listed:
         tools = tuple(tool for tool in server.tools if name in {server.name, tool.name, f"{server.name}.{tool.name}"})
         if tools or name == server.name or (server.failed and name.startswith(f"{server.name}.")):
             found.append(dataclasses.replace(server, tools=tools))
     if not found:
-        known = [*(server.name for server in told), *(tool.name for server in told for tool in server.tools)]
+        known = [*(server.name for server in listed), *(tool.name for server in listed for tool in server.tools)]
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"servers are: {', '.join(s.name for s in told) or 'none'}"
-        failed = "".join(f"\n{server.failed}" for server in told if server.failed)
+        hint = f"did you mean {near[0]!r}?" if near else f"servers are: {', '.join(s.name for s in listed) or 'none'}"
+        failed = "".join(f"\n{server.failed}" for server in listed if server.failed)
         fail(f"there is no server or tool {name!r}; {hint}{failed}")
     return found
 

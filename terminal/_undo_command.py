@@ -11,7 +11,7 @@ from rich.text import Text
 from callboard.actors.client import undo
 from callboard.actors.journal import JournalReader, Versions
 from callboard.terminal._commands import fail, warn
-from callboard.terminal._journals import find_task, holder_told, journal_at, print_json
+from callboard.terminal._journals import find_task, holder_text, journal_at, print_json
 from callboard.terminal._text import GOOD, plain, short
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def undo_task(console: Console, task_id: str, path: Path | None, files: Sequence
     with JournalReader.open(journal_at(path)) as reader:
         found = find_task(reader, task_id)
         over = next(task.ended is not None for task in reader.tasks() if task.id == found)
-        if not over and (held := holder_told(reader)):
+        if not over and (held := holder_text(reader)):
             fail(f"{found} is not over, and {held}: cancel it first, or wait for its end")
         done = undo(reader.rows(found, events=False), Versions(reader.path), found, files)
     if as_json:

@@ -143,7 +143,7 @@ class FileService:
 
     def _stat(self, path: str) -> Iterator[bytes]:
         with contextlib.suppress(OSError):
-            yield b"STAT" + _told(self._found(path))
+            yield b"STAT" + _stat_bytes(self._found(path))
             return
         yield b"STAT" + bytes(12)
 
@@ -151,7 +151,7 @@ class FileService:
         with contextlib.suppress(OSError):
             for each in sorted(self._found(path).iterdir()):
                 name = os.fsencode(each.name)
-                yield b"DENT" + _told(each) + struct.pack("<I", len(name)) + name
+                yield b"DENT" + _stat_bytes(each) + struct.pack("<I", len(name)) + name
         yield b"DONE" + bytes(16)
 
     def _receive(self, path: str) -> Iterator[bytes]:
@@ -185,10 +185,10 @@ class FileService:
         await stream.write(_failed(failed) if failed else b"OKAY" + bytes(4))
 
 
-def _told(file: Path) -> bytes:
-    told = file.lstat()
-    mode = stat.S_IFMT(told.st_mode) | stat.S_IMODE(told.st_mode)
-    return struct.pack("<3I", mode, told.st_size & 0xFFFFFFFF, int(told.st_mtime) & 0xFFFFFFFF)
+def _stat_bytes(file: Path) -> bytes:
+    status = file.lstat()
+    mode = stat.S_IFMT(status.st_mode) | stat.S_IMODE(status.st_mode)
+    return struct.pack("<3I", mode, status.st_size & 0xFFFFFFFF, int(status.st_mtime) & 0xFFFFFFFF)
 
 
 def _failed(why: str) -> bytes:

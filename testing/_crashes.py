@@ -77,16 +77,16 @@ class CrashTrials:
             handle = worker.submit()  # the same task: if it was accepted before, it resumes
             asked = _answer(handle, done=was > 0)
             result = handle.result(SECONDS)
-            said = [
+            found = [
                 Probe(str(event.data["probe"]))
                 for event in handle.events()
                 if event.name is EventName.COMMAND_IN_DOUBT and event.at >= begin
             ]
             assert result.ok, f"{where} the work ended as {result.outcome}: {result.causes}"
-        if said and said[0] not in {Probe.UNKNOWN, Probe.BEGUN}:  # for an action that was begun, both may be true
+        if found and found[0] not in {Probe.UNKNOWN, Probe.BEGUN}:  # for an action that was begun, both may be true
             truth = Probe.DONE if was else Probe.NOT_DONE
-            assert said[0] is truth, (
-                f"{where} it was {truth.value}, and `probe` said {said[0].value}: "
+            assert found[0] is truth, (
+                f"{where} it was {truth.value}, and `probe` said {found[0].value}: "
                 "`probe` and `expected` must check, not guess; an outcome that they can't determine is `unknown`"
             )
         done = self._done(case)

@@ -251,7 +251,7 @@ def test_a_subtask_that_its_host_agent_says_again_knows_the_conversation(begin, 
 
     def crash(agent, message):
         then = message.then if isinstance(message, JobReturned) else None
-        if then is not None and isinstance(then.said, Assign) and then.task_id == "u" and crashes:
+        if then is not None and isinstance(then.result, Assign) and then.task_id == "u" and crashes:
             crashes.clear()
             msg = "before its word was told"
             raise RuntimeError(msg)

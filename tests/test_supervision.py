@@ -65,7 +65,9 @@ def stacks(seen, thread=""):
 
 def step_done(number):
     return lambda _agent, message: (
-        isinstance(message, JobReturned) and isinstance(message.said, StepDone) and message.said.record.step == number
+        isinstance(message, JobReturned)
+        and isinstance(message.result, StepDone)
+        and message.result.record.step == number
     )
 
 
@@ -93,7 +95,7 @@ def test_a_crashed_host_agent_hears_of_the_end_of_its_subtask(start, crashes, jo
 
     def host_step(agent, message):
         mine = agent.address.startswith("host/") and isinstance(message, JobReturned)
-        if mine and message.then is not None and message.then.said.kind == "assign":
+        if mine and message.then is not None and message.then.result.kind == "assign":
             crashed.set()
             return True
         return False

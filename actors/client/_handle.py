@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.root import GetStatus
+from callboard.actors.root import GetProgress, GetStatus, ended_progress
 from callboard.actors.runtime import refuse_own_thread
 from callboard.messages import (
     Answer,
@@ -19,6 +19,7 @@ from callboard.messages import (
     Question,
     Resume,
     Task,
+    TaskProgress,
     TaskResult,
 )
 
@@ -122,6 +123,18 @@ class TaskHandle:
                 await changed.wait()
         finally:
             self._stream.drop(feed)
+
+    def progress(self) -> TaskProgress:
+        """Return the task's rounds, subtasks and steps so far.
+
+        Raises:
+            SupervisorStoppedError: If the supervisor stopped before the task was over.
+        """
+        if not self._done.done():
+            progress: TaskProgress | None = self._client.ask(GetProgress(self.task_id))
+            if progress is not None:
+                return progress
+        return ended_progress(self.task, self.result(self._client.seconds))
 
     def cancel(self, reason: str = "cancelled by the host program") -> bool:
         """Stop the task, in any state. Idempotent.

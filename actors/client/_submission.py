@@ -233,7 +233,7 @@ class Submission:
     def _refuse_other(self, task: Task, known: Task) -> None:
         """Refuse a task whose id or key belongs to another one.
 
-        Tasks with the same key may differ in their ids, labels and secrets.
+        Tasks with the same key may differ in their ids, labels, secrets, deadlines and priorities.
 
         Raises:
             TaskRefusedError: If it was used so; the message describes both tasks, with secrets redacted.
@@ -257,7 +257,7 @@ class Submission:
 
 
 def _asked_for(task: Task) -> str:
-    return task.model_dump_json(exclude={"id", "key", "labels", "secrets"})
+    return task.model_dump_json(exclude={"id", "key", "labels", "secrets", "deadline", "priority"})
 
 
 def _described(task: Task) -> str:

@@ -6,8 +6,8 @@ from callboard.actors.commands._canonical import text_of
 from callboard.actors.commands._dispatcher import Dispatcher, stopped
 from callboard.actors.commands._lookup import TargetLookup
 from callboard.actors.commands._may_change import MayChange
-from callboard.actors.commands._mcp_client import McpSession, RemoteTool, open_sessions
 from callboard.actors.commands._mcp_program import program_needed
+from callboard.actors.commands._mcp_session import McpSession, RemoteTool, open_sessions
 from callboard.actors.commands._mcp_surface import McpSurface
 from callboard.actors.commands._opening_tools import opening_tools
 from callboard.actors.commands._rulings import Asked, Facts, Policy, Ruling, matches

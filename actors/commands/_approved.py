@@ -52,8 +52,8 @@ def _key(agent: Address, target: Target | None, action: Action, seen: Observatio
     control = seen.control(action.control) if seen is not None and action.control is not None else None
     meant: Any = [control.id, control.name, control.kind] if control is not None else None
     if action.points and seen is not None:  # the same point of another picture may be another control
-        there = [seen.at(x, y) for x, y in action.points]
-        meant = [each and [each.id, each.name, each.kind] for each in there] if all(there) else seen.fingerprint
+        controls = [seen.at(x, y) for x, y in action.points]
+        meant = [each and [each.id, each.name, each.kind] for each in controls] if all(controls) else seen.fingerprint
     which = [seen.window.get(fact) for fact in IDENTITY] if seen is not None else None
     where = target.id if target is not None else None
     return json.dumps([agent, where, which, action.tool, action.arguments, meant], sort_keys=True)

@@ -147,7 +147,8 @@ class LocalTool(BoundTool):
         """Validated arguments of pending calls, by identity, each with the values that the tool receives."""
         self._answers = _plain_answer(tool.tool.fn_metadata)
         knows_any = getattr(server.hazards, "__func__", None) is not Server.hazards
-        self._asks = knows_any and tool.effect is not Effect.READ
+        asked = target is not None or server.hazards_of_host
+        self._asks = knows_any and asked and tool.effect is not Effect.READ
         self._asks_effect = target is not None and getattr(server.effect, "__func__", None) is not Server.effect
         self._tool = tool.tool
         fields = tool.tool.fn_metadata.arg_model.model_fields.values()
@@ -199,13 +200,7 @@ class LocalTool(BoundTool):
 
         None if the server or the rules inspect calls.
         """
-        looks = (
-            (self._asks and self._target is not None)
-            or self._asks_effect
-            or asked.arguments
-            or asked.resources
-            or asked.explain
-        )
+        looks = self._asks or self._asks_effect or asked.arguments or asked.resources or asked.explain
         return None if looks else self._marked
 
     async def _ask(self, method: Callable[..., Any], *arguments: object) -> Any:
@@ -226,12 +221,12 @@ class LocalTool(BoundTool):
         """
         server, target, name = self._server, self._target, self.info.name
         hazards = self._hazards
-        if self._asks and target is not None:
+        if self._asks:
             hazards |= await self._ask(server.hazards, target, name, arguments, made)
         effect: Effect | None = None
         if self._asks_effect:
-            said = await self._ask(server.effect, target, name, arguments)
-            effect = None if said is None else Effect(said)  # intents depend on it: an unknown effect must raise
+            stated = await self._ask(server.effect, target, name, arguments)
+            effect = None if stated is None else Effect(stated)  # intents depend on it: an unknown effect must raise
         if not (asked.arguments or asked.resources or asked.explain):
             return Facts(hazards, effect)
         seen: Mapping[str, JsonValue] = self._canonical({**arguments, **self.binds})
@@ -288,12 +283,12 @@ class LocalTool(BoundTool):
         given = checked[1] if checked is not None and same else self._validated(whole)
         with guard.active():
             if self._tool.is_async:
-                said = await self._tool.fn(**given)
+                returned = await self._tool.fn(**given)
             else:
-                said = await self._lanes.run(self._lane, functools.partial(self._blocking, given, guard))
-        if isinstance(said, str | int) and type(said) is self._answers:
-            return encodable(said)
-        converted: Any = self._tool.fn_metadata.convert_result(encodable(said))
+                returned = await self._lanes.run(self._lane, functools.partial(self._blocking, given, guard))
+        if isinstance(returned, str | int) and type(returned) is self._answers:
+            return encodable(returned)
+        converted: Any = self._tool.fn_metadata.convert_result(encodable(returned))
         return value_of(converted, wrapped=self._tool.fn_metadata.wrap_output)
 
     def _blocking(self, given: dict[str, Any], guard: EffectGuard) -> Any:
@@ -348,9 +343,9 @@ def value_of(result: CallToolResult, *, wrapped: bool) -> JsonValue:
     if result.is_error:
         raise ToolFailure(text or "the tool failed without saying why")
     inner = content["result"] if isinstance(content, dict) and content.keys() == {"result"} else content
-    said = _parsed(text) if result.structured_content is None else inner
-    if isinstance(said, dict) and said.get("success") is False:
-        raise ToolFailure(str(said.get("error") or said.get("message") or text))
+    parsed = _parsed(text) if result.structured_content is None else inner
+    if isinstance(parsed, dict) and parsed.get("success") is False:
+        raise ToolFailure(str(parsed.get("error") or parsed.get("message") or text))
     return inner if wrapped else content
 
 

@@ -191,13 +191,13 @@ class McpConnection:
             return
         try:
             async with AsyncExitStack() as stack:
-                transport = _listened(await self._transport(stack), self._lose)
+                transport = _watched(await self._transport(stack), self._lose)
                 self._client = await stack.enter_async_context(Client(transport, elicitation_callback=self._elicit))
                 self._request = LISTING
                 self.tools = tuple([tool async for tool in _listed(self._client)])
                 info = self._client.server_info
-                words = (info.title or info.name, info.version) if info is not None else ("", "")
-                self.about = About(*words, self._client.instructions or "")
+                identity = (info.title or info.name, info.version) if info is not None else ("", "")
+                self.about = About(*identity, self._client.instructions or "")
                 if not ready.done():
                     ready.set_result(None)
                 await self._over.wait()
@@ -224,16 +224,16 @@ class McpConnection:
             return streamable_http_client(server.url, http_client=http, max_sse_event_size=server.max_bytes)
         env = {name: secret.get_secret_value() for name, secret in server.env.items()}
         cwd = self._settings.path(server.cwd) if server.cwd is not None else None
-        self._program = ProgramLog(self._said)
+        self._program = ProgramLog(self._log_output)
         return over_stdio(McpProgram(server.command or "", server.args, env, cwd), server.max_bytes, self._program)
 
-    def _said(self, text: str, dropped: int) -> None:
+    def _log_output(self, text: str, dropped: int) -> None:
         """Emit an event for a line of the program's standard error."""
         self._tell(EventName.SERVER_SAID, server=self._name, text=text, **({"dropped": dropped} if dropped else {}))
 
 
 @asynccontextmanager
-async def _listened(
+async def _watched(
     transport: AbstractAsyncContextManager[TransportStreams], ended: Callable[[], None]
 ) -> AsyncIterator[TransportStreams]:
     """Wrap a transport to call `ended` when its other side closes.
@@ -241,10 +241,10 @@ async def _listened(
     A client reports it only on the next call.
     """
     async with transport as (read, write):
-        yield _Ears(read, ended), write
+        yield _WatchedStream(read, ended), write
 
 
-class _Ears:
+class _WatchedStream:
     """A stream of a server's messages that calls `ended` at its end."""
 
     def __init__(self, stream: Any, ended: Callable[[], None]) -> None:
@@ -264,7 +264,7 @@ class _Ears:
     async def aclose(self) -> None:
         await self._stream.aclose()
 
-    def __aiter__(self) -> _Ears:
+    def __aiter__(self) -> _WatchedStream:
         return self
 
     async def __anext__(self) -> Any:
@@ -274,15 +274,15 @@ class _Ears:
             self._ended()
             raise
 
-    async def __aenter__(self) -> _Ears:  # noqa: PYI034 - it is not subclassed
+    async def __aenter__(self) -> _WatchedStream:  # noqa: PYI034 - it is not subclassed
         await self._stream.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool | None:
-        left: bool | None = await self._stream.__aexit__(kind, error, traceback)
-        return left
+        suppressed: bool | None = await self._stream.__aexit__(kind, error, traceback)
+        return suppressed
 
 
 async def _listed(client: Client) -> AsyncIterator[Tool]:

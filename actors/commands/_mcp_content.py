@@ -47,8 +47,8 @@ def answer_of(result: CallToolResult) -> ToolAnswer:
     named: list[str] = []
     pictures: list[bytes] = []
     for block in result.content:
-        words = _words(block, pictures)
-        (texts if isinstance(block, TextContent) else named).append(words)
+        text = _text_of(block, pictures)
+        (texts if isinstance(block, TextContent) else named).append(text)
     blocks: list[ContentBlock] = [TextContent(text="\n".join(texts))] if texts else []
     try:
         value = value_of(result.model_copy(update={"content": blocks}), wrapped=False)
@@ -61,7 +61,7 @@ def answer_of(result: CallToolResult) -> ToolAnswer:
     return ToolAnswer(_cut("\n".join((*texts, *named))) or None, tuple(pictures))
 
 
-def _words(block: ContentBlock, pictures: list[bytes]) -> str:
+def _text_of(block: ContentBlock, pictures: list[bytes]) -> str:
     """Describe a part of an answer as text.
 
     A valid picture is added to `pictures`.

@@ -141,8 +141,8 @@ def _fields(schema: Mapping[str, Any]) -> list[_Field]:
         msg = "its form does not follow the protocol"
         raise DeclinedError(msg) from error
     for field in fields:
-        words = (field.name, str(field.schema.get("title", "")))
-        folded = ["_".join(word.replace("-", " ").split()) for word in words]
+        names = (field.name, str(field.schema.get("title", "")))
+        folded = ["_".join(each.replace("-", " ").split()) for each in names]
         if field.schema.get("format") == "password" or any(map(like_a_key, folded)):
             msg = f"it asks for what looks like a secret: {_short(field.name)!r}"
             raise DeclinedError(msg)

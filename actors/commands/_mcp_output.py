@@ -35,7 +35,7 @@ class ProgramLog:
         self._tell = tell
         self._line = bytearray()
         self._second = -1.0
-        self._told = 0
+        self._count = 0
         self._dropped = 0
         self.last: deque[str] = deque(maxlen=_KEPT)
         """The last lines of standard error."""
@@ -77,11 +77,11 @@ class ProgramLog:
         self.last.append(text)
         now = time.monotonic()
         if now - self._second >= 1:
-            self._second, self._told = now, 0
-        if self._told >= LINES_A_SECOND:
+            self._second, self._count = now, 0
+        if self._count >= LINES_A_SECOND:
             self._dropped += 1
             return
-        self._told += 1
+        self._count += 1
         dropped, self._dropped = self._dropped, 0
         self._tell(text, dropped)
 

@@ -12,7 +12,7 @@ from callboard.actors.servers import Server
 from callboard.messages import Observation, Target, TargetKind, encodable
 
 if TYPE_CHECKING:
-    from callboard.actors.commands._mcp_client import McpSession
+    from callboard.actors.commands._mcp_session import McpSession
 
 LONGEST_INSTRUCTIONS = 4_000
 """The most characters of a server's instructions in an observation."""
@@ -38,7 +38,7 @@ class McpSurface(Server):
         text = encodable(about.instructions)
         shown = text if len(text) <= LONGEST_INSTRUCTIONS else f"{text[:LONGEST_INSTRUCTIONS]}…"
         tools = sorted(tool.info.name for tool in session.tools())
-        said = repr((title, about.version, text, tools))
+        content = repr((title, about.version, text, tools))
         self._target = Target(
             id=session.name,
             name=title,
@@ -47,7 +47,7 @@ class McpSurface(Server):
             address=f"app/mcp/{session.name}",
             server=self.name,
         )
-        self._said = hashlib.sha256(said.encode()).hexdigest()
+        self._digest = hashlib.sha256(content.encode()).hexdigest()
         self._observation = Observation(window={"title": title, "server": session.name}, text=shown)
 
     def targets(self) -> Any:
@@ -71,7 +71,7 @@ class McpSurface(Server):
 
         The description is the server's.
         """
-        return f"{self._said}-{self._session.changes}"
+        return f"{self._digest}-{self._session.changes}"
 
     def busy(self, target: Target) -> bool:
         """Return False.

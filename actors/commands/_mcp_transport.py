@@ -73,9 +73,12 @@ async def over_stdio(program: McpProgram, max_bytes: int, log: ProgramLog) -> As
         start_new_session=os.name != "nt",
         limit=max_bytes,
     )
-    heard, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    write, told = anyio.create_memory_object_stream[SessionMessage](0)
-    tasks = [asyncio.create_task(_hear(process, heard, log)), asyncio.create_task(_tell(process, told, heard))]
+    received, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+    tasks = [
+        asyncio.create_task(_receive(process, received, log)),
+        asyncio.create_task(_send(process, outgoing, received)),
+    ]
     noise = [asyncio.create_task(log.read(process.stderr))] if process.stderr is not None else []
     try:
         yield read, write
@@ -83,7 +86,7 @@ async def over_stdio(program: McpProgram, max_bytes: int, log: ProgramLog) -> As
         try:
             await _ended(_end(process, tasks, noise, log))
         finally:  # this task may be cancelled meanwhile
-            for stream in (read, write, heard, told):
+            for stream in (read, write, received, outgoing):
                 stream.close()
 
 
@@ -103,8 +106,8 @@ async def _ended(ending: Any) -> None:
         raise cancelled
 
 
-async def _hear(
-    process: asyncio.subprocess.Process, heard: MemoryObjectSendStream[SessionMessage | Exception], log: ProgramLog
+async def _receive(
+    process: asyncio.subprocess.Process, received: MemoryObjectSendStream[SessionMessage | Exception], log: ProgramLog
 ) -> None:
     """Forward a program's messages.
 
@@ -112,13 +115,13 @@ async def _hear(
     """
     if process.stdout is None:
         return
-    async with heard:
+    async with received:
         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
             while line := await _line_of(process.stdout, log):
                 message = _parsed(line) if len(line) < _LONG else await asyncio.to_thread(_parsed, line)
                 if isinstance(message, Exception):
                     log.strayed(line)
-                await heard.send(message)
+                await received.send(message)
 
 
 async def _line_of(stream: asyncio.StreamReader, log: ProgramLog) -> bytes:
@@ -140,10 +143,10 @@ def _parsed(line: bytes) -> SessionMessage | Exception:
         return error
 
 
-async def _tell(
+async def _send(
     process: asyncio.subprocess.Process,
-    told: MemoryObjectReceiveStream[SessionMessage],
-    heard: MemoryObjectSendStream[SessionMessage | Exception],
+    outgoing: MemoryObjectReceiveStream[SessionMessage],
+    received: MemoryObjectSendStream[SessionMessage | Exception],
 ) -> None:
     """Write messages to the program.
 
@@ -152,11 +155,11 @@ async def _tell(
     if process.stdin is None:
         return
     try:
-        async for said in told:
-            process.stdin.write(said.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+        async for message in outgoing:
+            process.stdin.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
             await process.stdin.drain()
     except (ConnectionError, anyio.ClosedResourceError):
-        heard.close()
+        received.close()
 
 
 async def _end(
@@ -176,7 +179,7 @@ async def _end(
             _signal(process, ask)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(LEAVES_SECONDS):
-                await _left(process)
+                await _exited(process)
                 log.exit_code = process.returncode if ask is None else None
                 break
     if noise:
@@ -189,7 +192,7 @@ async def _end(
         transport.close()
 
 
-async def _left(process: asyncio.subprocess.Process) -> None:
+async def _exited(process: asyncio.subprocess.Process) -> None:
     """Wait for the process only.
 
     `wait` also waits for its output, which a child may hold open.

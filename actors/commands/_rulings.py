@@ -95,8 +95,8 @@ class Policy:
         for number, rule in enumerate(self.rules, 1):
             if _may_match(rule, agent, tool, effect, hazards):
                 why = rule.reason or f"rule {number} of the policy"
-                said = f"{why} ({tool} {', '.join(sorted(hazards))})" if hazards else why
-                found.append((rule, Ruling(rule.verdict, said)))
+                reason = f"{why} ({tool} {', '.join(sorted(hazards))})" if hazards else why
+                found.append((rule, Ruling(rule.verdict, reason)))
                 if not (rule.arguments or rule.resource):
                     break
         return tuple(found)

@@ -189,9 +189,9 @@ class Secrets:
 
         def value(mark: re.Match[str]) -> str:
             if mark[1] not in known:
-                there = ", ".join(known) or "none"
+                names = ", ".join(known) or "none"
                 msg = (
-                    f"there is no secret {mark[1]!r}; there are: {there}. A task's own secrets are not stored, "
+                    f"there is no secret {mark[1]!r}; there are: {names}. A task's own secrets are not stored, "
                     "and are lost with the process; those of the settings are available again"
                 )
                 raise UnknownSecretError(msg)

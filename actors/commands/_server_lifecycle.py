@@ -75,15 +75,15 @@ class ServerLifecycle:
 
         Returns the names of those that timed out or failed.
         """
-        left = []
+        unclosed = []
         for server in reversed(self._servers):
             if type(server).close is not Server.close:
                 call = self._call(server, server.close)
                 concurrent.futures.wait([call], seconds)
                 if _error(call, seconds) is not None:
-                    left.append(f"the server {server.name}")
+                    unclosed.append(f"the server {server.name}")
             self._stages[server.name].close()
-        return tuple(left)
+        return tuple(unclosed)
 
     @property
     def closing(self) -> tuple[Server, ...]:

@@ -14,7 +14,7 @@ from callboard.messages import Action, AgentKind, CommandType, Observation, Sett
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from callboard.actors.commands._mcp_client import McpSession
+    from callboard.actors.commands._mcp_session import McpSession
     from callboard.actors.models import ToolInfo
     from callboard.actors.runtime import Lanes
     from callboard.actors.servers import Server, ServerTool

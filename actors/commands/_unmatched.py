@@ -59,8 +59,8 @@ def unmatched(
         for argument in rule.arguments:
             taken = [tool.arguments for tool in fitting]
             if fitting and not any(each is None or argument in each for each in taken):
-                there = {name for each in taken for name in each or ()}
-                yield number, f"no tool that it is about takes an argument {argument!r}{nearest(argument, there)}"
+                arguments = {name for each in taken for name in each or ()}
+                yield number, f"no tool that it is about takes an argument {argument!r}{nearest(argument, arguments)}"
         for pattern in rule.resource:
             kind, colon, _ = pattern.partition(":")
             fixed = colon and not pattern.startswith(EXPRESSION) and not set(kind) & set("*?[")

@@ -120,18 +120,18 @@ def argument_forms(tool: str) -> dict[str, Any] | None:
     return {"type": "object", "properties": properties, "required": required}
 
 
-def as_function(said: object) -> object:
+def as_function(action: object) -> object:
     """Convert an action to a tool call.
 
     An action is such as ``{"action": "click_at", "x": 1, "y": 2}``.
     """
-    if not isinstance(said, dict):
-        return said
-    named = [key for key in said if str(key).casefold() == "action"]
-    if len(named) != 1 or not isinstance(said[named[0]], str):
-        return said
-    given = {name: value for name, value in said.items() if name != named[0]}
-    return {"Function": said[named[0]], "Args": given["Args"] if given.keys() == {"Args"} else given}
+    if not isinstance(action, dict):
+        return action
+    named = [key for key in action if str(key).casefold() == "action"]
+    if len(named) != 1 or not isinstance(action[named[0]], str):
+        return action
+    given = {name: value for name, value in action.items() if name != named[0]}
+    return {"Function": action[named[0]], "Args": given["Args"] if given.keys() == {"Args"} else given}
 
 
 def tool_call(tool: str, arguments: Mapping[str, Any]) -> Action | None:

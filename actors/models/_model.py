@@ -231,14 +231,14 @@ class FunctionModel(Model):
         """Call the function."""
         self.calls += 1
         if self._awaits:
-            said = await self.function(request)
+            returned = await self.function(request)
         else:
-            said = await on_thread(lambda: self.function(request), f"callboard-model-{request.address}")
-            if inspect.isawaitable(said):
-                said = await said
-        if not isinstance(said, ModelAnswer):
-            return ModelAnswer(content=said, program=True)
-        return said if "program" in said.model_fields_set else said.model_copy(update={"program": True})
+            returned = await on_thread(lambda: self.function(request), f"callboard-model-{request.address}")
+            if inspect.isawaitable(returned):
+                returned = await returned
+        if not isinstance(returned, ModelAnswer):
+            return ModelAnswer(content=returned, program=True)
+        return returned if "program" in returned.model_fields_set else returned.model_copy(update={"program": True})
 
     def estimate(self, request: ModelRequest) -> Expected:
         """Return an upper bound of a call's usage."""

@@ -51,7 +51,7 @@ class References:
         self._seen = [*(record.observation for record in memory), *([] if seen is None else [seen])]
         self._tree: dict[str, Any] = {
             "subtasks": {str(done.number): {"output": done.output} for done in subtasks if done.output is not None},
-            "steps": {str(number): _left(record) for number, record in enumerate(memory, 1) if record.results},
+            "steps": {str(number): _result_of(record) for number, record in enumerate(memory, 1) if record.results},
         }
 
     def results(self) -> dict[str, JsonValue]:
@@ -64,8 +64,8 @@ class References:
                 if "value" in result
             },
             **{
-                f"${{subtasks.{number}.output}}": left["output"]
-                for number, left in reversed(self._tree["subtasks"].items())
+                f"${{subtasks.{number}.output}}": done["output"]
+                for number, done in reversed(self._tree["subtasks"].items())
             },
         }
 
@@ -132,7 +132,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(item)
 
 
-def _left(record: StepRecord) -> dict[str, Any]:
+def _result_of(record: StepRecord) -> dict[str, Any]:
     """Return a step's results.
 
     The only result is also available as `output`, as in subtasks.

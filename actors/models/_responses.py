@@ -148,17 +148,17 @@ class ActionResponse(_Response):
     status: Words = Field(default="", validation_alias=_names("Status", "status"))
 
 
-def _action(said: AgentResponse | ActionResponse) -> Action | None:
+def _action(response: AgentResponse | ActionResponse) -> Action | None:
     """Convert a response to an action; None if it names no function."""
-    if said.function.strip().lower() in _NO_TOOL:
+    if response.function.strip().lower() in _NO_TOOL:
         return None
-    given, label, text = said.arguments, said.label, said.text
+    given, label, text = response.arguments, response.label, response.text
     if "control_id" in given:
         label = label or _given_text(given["control_id"])
     if "control_name" in given:
         text = text or _given_text(given["control_name"])
     control = ControlRef(id=label, name=text) if label or text else None
-    return _made_action(tool=said.function, arguments=given, control=control)
+    return _made_action(tool=response.function, arguments=given, control=control)
 
 
 _made_action = maker(Action)
@@ -219,14 +219,14 @@ class AgentResponse(_Response):
 
         Without one it is that of the last action, else empty.
         """
-        said = self.status or next((a.status for a in reversed(self.actions) if a.status), "")
-        word = said.strip().upper().replace(" ", "_").replace("-", "_")
-        return str.__str__(STATUS_ALIASES.get(word, word))  # no member of an enumeration: it is kept and told
+        status = self.status or next((a.status for a in reversed(self.actions) if a.status), "")
+        name = status.strip().upper().replace(" ", "_").replace("-", "_")
+        return str.__str__(STATUS_ALIASES.get(name, name))  # no member of an enumeration: it is kept and told
 
     def decided_actions(self) -> tuple[Action, ...]:
         """Return the actions, including one in the flat form."""
-        said: tuple[AgentResponse | ActionResponse, ...] = (self, *self.actions)
-        return tuple(filter(None, map(_action, said)))
+        responses: tuple[AgentResponse | ActionResponse, ...] = (self, *self.actions)
+        return tuple(filter(None, map(_action, responses)))
 
     def asked(self) -> tuple[AskedQuestion, ...]:
         """Return the questions; a PENDING answer without one asks its comment."""
@@ -290,7 +290,7 @@ class OperatorResponse(AgentResponse):
     @field_validator("actions", mode="before")
     @classmethod
     def _as_functions(cls, value: object) -> list[object]:
-        return [as_function(said) for said in _list_of(value)]
+        return [as_function(call) for call in _list_of(value)]
 
     def decided_actions(self) -> tuple[Action, ...]:
         """Return the tool calls, without actions that only look again.
@@ -298,7 +298,7 @@ class OperatorResponse(AgentResponse):
         Raises:
             InvalidAnswerError: If an action's arguments are invalid.
         """
-        calls = (tool_call(said.tool, said.arguments) for said in super().decided_actions())
+        calls = (tool_call(call.tool, call.arguments) for call in super().decided_actions())
         return tuple(call for call in calls if call is not None)
 
 

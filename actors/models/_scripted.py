@@ -74,7 +74,7 @@ class ScriptedModel(Model):
         who = f"{request.address}, step {request.step}"
         key = self._key(request)
         if key not in self._answers:
-            known = ", ".join(self._answers) or "nobody"
+            known = ", ".join(self._answers) or "no agent"
             msg = f"{who}: {self._source} has no answers for this agent; it has some for {known}"
             raise ScriptError(msg)
         answers = self._answers[key]

@@ -158,9 +158,9 @@ class Metrics:
             self._forget(event.task_id)
 
     def _forget(self, task_id: str) -> None:
-        for there in self._now.values():
-            for key in [key for key, task in there.items() if task == task_id]:
-                del there[key]
+        for tasks in self._now.values():
+            for key in [key for key, task in tasks.items() if task == task_id]:
+                del tasks[key]
 
     def _see_call(self, event: Fact) -> None:
         if event.duration is None:

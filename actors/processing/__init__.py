@@ -3,7 +3,7 @@
 Their middleware and each agent's strategies are here, too.
 """
 
-from callboard.actors.processing._action_list import SOMEBODY
+from callboard.actors.processing._action_list import CHANGED
 from callboard.actors.processing._agent_table import AGENTS, MACHINES, ON_PICTURE, ON_TARGET, pipeline
 from callboard.actors.processing._answers import decision_of
 from callboard.actors.processing._asking import CallAsks, CallAsksNoMore
@@ -19,12 +19,12 @@ from callboard.actors.processing._spec import AgentSpec, agent_table
 
 __all__ = [
     "AGENTS",
+    "CHANGED",
     "GONE",
     "MACHINES",
     "ON_PICTURE",
     "ON_TARGET",
     "OTHER_POINT",
-    "SOMEBODY",
     "UNSEEN_POINT",
     "Acted",
     "AgentSpec",

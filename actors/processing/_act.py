@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from callboard.actors.commands import IDENTITY
-from callboard.actors.processing._action_list import SOMEBODY, UNSEEN, ActionList, changes
+from callboard.actors.processing._action_list import CHANGED, UNSEEN, ActionList, changes
 from callboard.actors.processing._phases import Acted
 from callboard.messages import Action, AgentStatus, Held, ResultStatus, Target, TargetKind, agent_kind
 
@@ -61,7 +61,7 @@ def _given_before(context: Context, run: Run, observation: Observation, decision
         return ""
     given_on = known[asked].fingerprint
     same = not given_on or given_on == observation.fingerprint
-    return "" if same or context.services.toolbox.server(target).settles else f"{SOMEBODY} while nobody worked"
+    return "" if same or context.services.toolbox.server(target).settles else f"{CHANGED} while nobody worked"
 
 
 async def act_as_host(context: Context, run: Run, observation: Observation, decision: Decision) -> Acted:
@@ -146,6 +146,6 @@ def _other(context: Context, run: Run, observation: Observation) -> str:
         return ""
     if run.held_by is Held.PAUSE:
         other = observation.fingerprint != run.left and changes(context, run, run.held)
-        return f"{SOMEBODY} while the task was paused; nothing was done" if other else ""
+        return f"{CHANGED} while the task was paused; nothing was done" if other else ""
     other = shown is not None and observation.fingerprint != shown.fingerprint
-    return f"{SOMEBODY} since a person was asked; nothing was done" if other else ""
+    return f"{CHANGED} since a person was asked; nothing was done" if other else ""

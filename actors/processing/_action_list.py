@@ -44,7 +44,7 @@ AFTER_FAILURE = "skipped, because an action failed before it"
 UNSEEN = (ToolTimeoutError, ToolError)
 """Errors of the look before an action; reported to the model as a failure of the action."""
 AFTER_CUT = "skipped, because the list was cut before it"
-SOMEBODY = "somebody else has changed it"
+CHANGED = "somebody else has changed it"
 """The reason for cutting a list on a surface that only calls change.
 
 A replay recognises such a cut by this text.

@@ -221,22 +221,23 @@ def _bare(name: str) -> str:
     return name.partition(".")[2].casefold()
 
 
-def _control(tool: BoundTool, labels: Labels, said: ControlRef) -> ControlRef | None:
+def _control(tool: BoundTool, labels: Labels, reference: ControlRef) -> ControlRef | None:
     """Find the control that an answer names by id, name or both.
 
     Raises:
         InvalidAnswerError: If no such control exists, or id and name belong to different controls.
     """
-    if any(seen.id == said.id and said.name in {"", seen.name} for seen in labels.values()):
-        return said
-    found = [chosen(labels, each) for each in (said.id, said.name) if each]
+    if any(seen.id == reference.id and reference.name in {"", seen.name} for seen in labels.values()):
+        return reference
+    found = [chosen(labels, each) for each in (reference.id, reference.name) if each]
     control = found[0]
     if control is not None and all(each is control for each in found):
         return ControlRef(id=control.id, name=control.name)
-    if not said.id and not tool.takes("control_id"):
+    if not reference.id and not tool.takes("control_id"):
         return None  # the tool acts on no control: ignore the name
     known = ", ".join(f"{seen.id} ({seen.name})" for seen in list(labels.values())[:_MOST]) or "none"
-    wanted = f"{said.id!r} with the name {said.name!r}" if said.id and said.name else repr(said.id or said.name)
+    both = reference.id and reference.name
+    wanted = f"{reference.id!r} with the name {reference.name!r}" if both else repr(reference.id or reference.name)
     msg = f"there is no control {wanted}; there are: {known}"
     raise InvalidAnswerError(msg)
 

@@ -6,8 +6,9 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.models import Model, ModelAnswer, ModelRequest
+from callboard.actors.models import ModelAnswer, ModelRequest
 from callboard.actors.processing._answers import decision_of
+from callboard.actors.processing._model_call import call_model
 from callboard.messages import (
     AgentStatus,
     Answered,
@@ -15,16 +16,12 @@ from callboard.messages import (
     FailedSubtaskError,
     InvalidAnswerError,
     ModelError,
-    ModelTimeoutError,
     Usage,
     as_json,
-    encodable,
     maker,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from callboard.actors.commands import Tools
     from callboard.actors.models import ToolInfo
     from callboard.actors.processing._phases import Context
@@ -37,8 +34,6 @@ UNDONE = (
     "it says FINISH, and nothing was done yet: no action was run. Do what the request asks for; if looking was enough "
     "for that, say FINISH again, with the answer in Result"
 )
-
-UNPRICED = "a call of unknown price counts as all that was left: see budget.unknown_price"
 
 
 async def ask_model(context: Context, run: Run, observation: Observation) -> Decision:
@@ -68,7 +63,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             answer = ModelAnswer.model_validate(known[len(reasons)].model_dump(include=set(ModelAnswer.model_fields)))
             usage = answer.usage
         else:
-            answer, usage, start = await _ask(context, run, model, request)
+            answer, usage, start = await call_model(context, run, model, request)
             context.note(run, _answered(request, answer, usage), lazy=True)
             if answer.summarised or answer.dropped:
                 context.tell(EventName.MODEL_TRIMMED, run, summarised=answer.summarised, dropped=answer.dropped)
@@ -113,113 +108,6 @@ def _finishes_undone(run: Run, decision: Decision) -> bool:
     if decision.status != AgentStatus.FINISH or decision.actions or run.sent_back:
         return False
     return not any(record.acted or record.decision.sent_back for record in run.records)
-
-
-async def _ask(context: Context, run: Run, model: Model, request: ModelRequest) -> tuple[ModelAnswer, Usage, float]:
-    """Ask once, on the model's turn.
-
-    Returns the answer, its usage and its start time.
-    """
-    if getattr(model.turn, "__func__", None) is Model.turn:  # not overridden: the model takes no turns
-        return await _ask_now(context, run, model, request)
-    async with model.turn():
-        return await _ask_now(context, run, model, request)
-
-
-async def _ask_now(context: Context, run: Run, model: Model, request: ModelRequest) -> tuple[ModelAnswer, Usage, float]:
-    """Reserve the estimated usage, ask, and settle the difference."""
-    start = time.perf_counter()
-    expected = model.estimate(request)
-    reserved = {"tokens": float(max(1, expected.tokens)), "cost": expected.cost or 0.0}  # every call uses a token
-    if context.budget is not None:
-        context.budget.reserve(model_calls=1, **reserved)
-    context.meter.amounts["model_calls"] += 1
-    usage: Usage | None = None  # stays None for a cancelled call: its usage is unknown
-    bounded = expected.cost is not None
-    try:
-        answer = await _in_time(context, run, model, request)
-        usage, bounded = answer.usage, bounded and answer.cost is not None
-    except ModelError as error:
-        usage = error.usage
-        raise
-    finally:
-        _settle(context, reserved, usage, bounded=bounded)
-        if context.budget is not None:
-            context.budget.made(request.call)
-    return answer, usage, start
-
-
-def _settle(context: Context, reserved: Mapping[str, float], usage: Usage | None, *, bounded: bool) -> None:
-    """Book a call's usage in the meter and the budget.
-
-    If the usage is unknown, the reservation stays spent, provided it is an upper bound of the cost.
-    """
-    free = bounded and not reserved["cost"]
-    known = usage or Usage(unpriced_calls=0 if free else 1)
-    given, answered, cost, unpriced = known.input_tokens, known.output_tokens, known.cost, known.unpriced_calls
-    used = context.meter.amounts
-    used["input_tokens"] += given
-    used["output_tokens"] += answered
-    used["cost"] += cost
-    used["unpriced_calls"] += unpriced
-    tokens = float(given + answered)
-    if usage is None or (unpriced and bounded):
-        tokens, cost = max(tokens, reserved["tokens"]), max(cost, reserved["cost"])
-    if context.budget is not None:
-        context.budget.settle(tokens=tokens - reserved["tokens"], cost=cost - reserved["cost"])
-    if unpriced and not bounded:
-        _unpriced(context)
-
-
-async def _in_time(context: Context, run: Run, model: Model, request: ModelRequest) -> ModelAnswer:
-    """Wait for an answer.
-
-    Emits an event if the call fails or is cancelled.
-    """
-    seconds = context.services.settings.limits.model_seconds
-    start = time.perf_counter()
-    limit = context.services.clock.timeout(seconds)
-    why, usage = "", None
-    try:
-        async with limit:
-            return encodable(await model.answer(request))
-    except TimeoutError as error:
-        if not limit.expired():
-            why = str(error) or type(error).__name__
-            raise
-        why = f"the model gave no answer within {seconds:g} s (waited {time.perf_counter() - start:.1f} s)"
-        raise ModelTimeoutError(why) from error
-    except BaseException as error:
-        why = str(error) or type(error).__name__
-        usage = error.usage if isinstance(error, ModelError) else None
-        raise
-    finally:
-        if why:
-            took = time.perf_counter() - start
-            name = model.name or type(model).__name__
-            known: dict[str, Any] = {}
-            if usage is not None:
-                cost = None if usage.unpriced_calls else usage.cost
-                known = {"cost": cost, "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
-            context.tell(EventName.MODEL_FAILED, run, duration=took, model=name, error=why, **known)
-
-
-def _unpriced(context: Context) -> None:
-    """Spend the cost budget on a call of unknown price, if configured."""
-    if context.budget is not None and context.services.settings.budget.unknown_price == "all":
-        context.budget.exhaust("cost", UNPRICED)
-
-
-def book(context: Context, known: Iterable[Answered]) -> None:
-    """Book answers from before a crash in the budgets.
-
-    They are paid for.
-    """
-    for answer in known:
-        if context.budget is not None:
-            context.budget.settle_again(answer.call, **answer.used)
-        if answer.cost is None:
-            _unpriced(context)
 
 
 def _answered(request: ModelRequest, answer: ModelAnswer, usage: Usage) -> Answered:

@@ -61,14 +61,14 @@ async def ask_by_picture(context: Context, run: Run, observation: Observation) -
     size = observation.picture_size
     shown = None if size is None else fitting_size(size)
     if size is None or shown is None or shown == size:
-        return await ask_model(context, _told(run, None), seen)
+        return await ask_model(context, _by_picture(run, None), seen)
     seen = seen.model_copy(update={"picture": await _scaled(context, run, observation, shown)})
     scale = _Scale((size[0], shown[0]), (size[1], shown[1]))
-    decision = await ask_model(context, _told(run, scale), seen)
+    decision = await ask_model(context, _by_picture(run, scale), seen)
     return scale.back.decision(decision)
 
 
-def _told(run: Run, scale: _Scale | None) -> Run:
+def _by_picture(run: Run, scale: _Scale | None) -> Run:
     """Return the run for the model's request.
 
     Earlier steps, too, are reduced to their pictures.

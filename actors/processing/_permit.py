@@ -75,12 +75,7 @@ async def ruling(
     ruled = services.policy.rule(assign.address, tool.info, facts)
     waived = ""
     if ruled.verdict is Verdict.APPROVE:
-        if approved:
-            waived = approved
-        elif not services.settings.system.safe_guard:
-            waived = "safe_guard is off"
-        elif services.approved.has(assign.task_id, assign.address, assign.target, action, observation):
-            waived = "approved for the rest of the task"
+        waived = approved or _waiver(context, run, observation, action)
     context.tell(
         EventName.POLICY_DECIDED,
         run,
@@ -106,8 +101,18 @@ async def ruling(
 
 async def _explained(context: Context, tool: BoundTool, arguments: dict[str, JsonValue], ruled: Ruling) -> Ruling:
     """Add the content that the call would replace to the reason."""
-    said = await in_time(context, tool.replaced(arguments), f"asking what {tool.info.name} would replace")
-    return type(ruled)(ruled.verdict, f"{ruled.reason}; it would replace {said}") if said else ruled
+    content = await in_time(context, tool.replaced(arguments), f"asking what {tool.info.name} would replace")
+    return type(ruled)(ruled.verdict, f"{ruled.reason}; it would replace {content}") if content else ruled
+
+
+def _waiver(context: Context, run: Run, observation: Observation, action: Action) -> str:
+    """Return the reason to waive a required approval, or empty."""
+    services, assign = context.services, run.assign
+    if not services.settings.system.safe_guard:
+        return "safe_guard is off"
+    if services.approved.has(assign.task_id, assign.address, assign.target, action, observation):
+        return "approved for the rest of the task"
+    return ""
 
 
 def _filled(context: Context, run: Run, action: Action, tool: BoundTool) -> dict[str, JsonValue]:

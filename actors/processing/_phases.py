@@ -98,14 +98,14 @@ class Meter:
     """The partial result of a command interrupted by a crash, until its outcome is known."""
 
     @classmethod
-    def going_on(cls, left: Unfinished) -> Self:
+    def resumed(cls, unfinished: Unfinished) -> Self:
         """Restore the usage and results that a step had before a crash.
 
         The step itself is not counted here: its job does that.
         """
-        used = left.usage.model_dump(exclude={"steps"})
+        used = unfinished.usage.model_dump(exclude={"steps"})
         amounts = defaultdict(int, {kind: amount for kind, amount in used.items() if amount})
-        return cls(amounts, [(result, result.arguments) for result in left.ran], doubt=left.in_doubt)
+        return cls(amounts, [(result, result.arguments) for result in unfinished.ran], doubt=unfinished.in_doubt)
 
     @property
     def usage(self) -> Usage:

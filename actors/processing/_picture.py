@@ -215,8 +215,8 @@ async def picture_before(context: Context, run: Run, now: Observation) -> bytes 
 
     The controls in question are labelled. Returns None if the decision had no picture or the picture is unchanged.
     """
-    left = run.unfinished
-    decided = left.decided.observation if left is not None and left.decided is not None else None
+    unfinished = run.unfinished
+    decided = unfinished.decided.observation if unfinished is not None and unfinished.decided is not None else None
     then = decided or (run.memory[-1].observation if run.memory else None)
     if then is None or then.picture in {None, now.picture}:
         return None

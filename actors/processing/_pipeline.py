@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.processing._act import act_held
-from callboard.actors.processing._decide import book
 from callboard.actors.processing._middleware import ALL_PHASES, PhaseCall
+from callboard.actors.processing._model_call import book
 from callboard.actors.processing._phases import Meter
 from callboard.actors.processing._picture import picture_before
 from callboard.actors.processing._recover import Doubt, acted_on, resume_step
@@ -96,7 +96,7 @@ class Pipeline:
 
         The event of the step's end reports its phases; a step that ends without that event reports them here.
         """
-        meter = Meter() if run.unfinished is None else Meter.going_on(run.unfinished)
+        meter = Meter() if run.unfinished is None else Meter.resumed(run.unfinished)
         message: Message | None = None
         try:
             message = await self._metered(step, run, meter, steps)
@@ -196,11 +196,11 @@ class Pipeline:
 
     async def process_recovered(self, run: Run) -> Message:
         """Resume a step after a crash: probe, then run the remaining actions."""
-        left = run.unfinished
-        resumed = left is not None and left.decided is not None and left.decided.resumed
-        return await self._step(self._what_is_left, run, steps=0 if resumed else 1)
+        unfinished = run.unfinished
+        resumed = unfinished is not None and unfinished.decided is not None and unfinished.decided.resumed
+        return await self._step(self._resume_step, run, steps=0 if resumed else 1)
 
-    async def _what_is_left(self, context: Context, run: Run) -> StepDone | Question:
+    async def _resume_step(self, context: Context, run: Run) -> StepDone | Question:
         seen = context.meter.seen = await self._collect(context, run)
         acted = await self._phase(Phase.ACTION_EXECUTION, context, run, resume_step, seen)
         if isinstance(acted, Doubt):
@@ -248,11 +248,11 @@ class Pipeline:
 
         A deadline never allows an action that must not run twice.
         """
-        said = run.limits.at_approval_deadline
+        configured = run.limits.at_approval_deadline
         tools = self.context.services.toolbox.actions(self.context.kind, run.assign.target)
         known = [tools[action.tool].info.effect for action in run.held if action.tool in tools]
         once = Effect.ONCE in known or len(known) < len(run.held)  # a missing tool counts as such an action
-        return AtDeadline.DENY if said is AtDeadline.ALLOW and once else said
+        return AtDeadline.DENY if configured is AtDeadline.ALLOW and once else configured
 
     async def process_asker(self, run: Run) -> Message:
         """Ask the model's questions.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.processing._spec import AgentSpec
-from callboard.config import PluginGroup, find_plugin, import_plugin, told_plugin
+from callboard.config import PluginGroup, find_plugin, import_plugin, plugin_text
 from callboard.messages import SettingsError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def named_agents(settings: Settings) -> list[AgentSpec]:
         if not problem and spec.name != entry.name:
             problem = f"is the kind {spec.name!r}: it has to have the name of its entry point"
         if problem:
-            msg = f"agents.{place}: {told_plugin(entry)} {problem}"
+            msg = f"agents.{place}: {plugin_text(entry)} {problem}"
             raise SettingsError(msg)
         specs.append(spec)
     return specs

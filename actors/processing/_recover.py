@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callboard.actors.processing._act import in_window
-from callboard.actors.processing._action_list import SOMEBODY, ActionList, changes
+from callboard.actors.processing._action_list import CHANGED, ActionList, changes
 from callboard.actors.processing._collect import mark, quiet
 from callboard.actors.states import STOP, WAS_DONE, WAS_NOT_DONE, Unfinished
 from callboard.messages import (
@@ -51,20 +51,20 @@ async def resume_step(context: Context, run: Run, seen: Observation) -> Acted | 
     Raises:
         DoubtError: If the outcome stays unknown and the settings let the run fail in that case.
     """
-    decided, left = acted_on(run), run.unfinished or Unfinished()
-    as_left = False
-    if (doubt := left.doubt) is not None:
-        probe = left.said or await _probe(context, run, seen, left, doubt)
+    decided, unfinished = acted_on(run), run.unfinished or Unfinished()
+    unchanged = False
+    if (doubt := unfinished.doubt) is not None:
+        probe = unfinished.probe or await _probe(context, run, seen, unfinished, doubt)
         context.tell(EventName.COMMAND_IN_DOUBT, run, tool=doubt.tool, call=doubt.call_id, probe=probe.value)
         if probe is Probe.UNKNOWN:
             return _ask(context, doubt)
-        as_left = probe is Probe.BEGUN or (probe is Probe.DONE and left.said is None)
+        unchanged = probe is Probe.BEGUN or (probe is Probe.DONE and unfinished.probe is None)
         if probe is Probe.DONE:
-            done = _was_done(left, doubt)
+            done = _was_done(unfinished, doubt)
             context.note(run, done, lazy=True)
             context.meter.amounts["commands"] += 1
             context.meter.ran.append((done, done.arguments))
-            left = left.after(done)
+            unfinished = unfinished.after(done)
         context.meter.doubt = None
     actions = ActionList(
         context,
@@ -75,17 +75,17 @@ async def resume_step(context: Context, run: Run, seen: Observation) -> Acted | 
         approved=decided.approved,
         resumed=decided.resumed,
         seen=seen.fingerprint,
-        results=list(left.results),
+        results=list(unfinished.results),
     )
-    if left.results and left.results[-1].status is not ResultStatus.SUCCESS:
+    if unfinished.results and unfinished.results[-1].status is not ResultStatus.SUCCESS:
         return actions.after_failure()
-    gone = not seen.fingerprint and decided.after(left.results)
-    if gone or (not as_left and await _is_other(context, run, seen, left)):
-        return actions.cut(_why(context, run, seen, left))
+    gone = not seen.fingerprint and decided.after(unfinished.results)
+    if gone or (not unchanged and await _is_other(context, run, seen, unfinished)):
+        return actions.cut(_why(context, run, seen, unfinished))
     return in_window(context, await actions.run_rest())
 
 
-async def _is_other(context: Context, run: Run, seen: Observation, left: Unfinished) -> bool:
+async def _is_other(context: Context, run: Run, seen: Observation, unfinished: Unfinished) -> bool:
     """Return whether the surface changed unexpectedly.
 
     It counts only if the remaining actions may have side effects. This concerns surfaces that only calls change. If the
@@ -95,28 +95,28 @@ async def _is_other(context: Context, run: Run, seen: Observation, left: Unfinis
     target, decided = run.assign.target, acted_on(run)
     if target is None or context.services.toolbox.server(target).settles:
         return False
-    if not changes(context, run, decided.after(left.results)):
+    if not changes(context, run, decided.after(unfinished.results)):
         return False
-    before = left.intent.fingerprint if left.intent is not None else ""
+    before = unfinished.intent.fingerprint if unfinished.intent is not None else ""
     if seen.fingerprint in {decided.seen or decided.observation.fingerprint, before}:
         return False
-    if left.known is None:
+    if unfinished.known is None:
         return True
-    tool = context.services.toolbox.actions(context.kind, target).get(left.known.tool)
+    tool = context.services.toolbox.actions(context.kind, target).get(unfinished.known.tool)
     if tool is None:
         return True
-    return await tool.probe(left.known, left.wrote, seen.fingerprint) is not Probe.DONE
+    return await tool.probe(unfinished.known, unfinished.wrote, seen.fingerprint) is not Probe.DONE
 
 
-def _why(context: Context, run: Run, seen: Observation, left: Unfinished) -> str:
+def _why(context: Context, run: Run, seen: Observation, unfinished: Unfinished) -> str:
     """Return the reason for skipping actions on a changed surface."""
     if not seen.fingerprint:  # only the observation of a missing surface has none
         return f"{GONE}{' '.join(seen.notes)}"
-    name = acted_on(run).after(left.results)[0].tool
+    name = acted_on(run).after(unfinished.results)[0].tool
     tool = context.services.toolbox.actions(context.kind, run.assign.target).get(name)
-    once = left.intent is not None or tool is None or tool.info.effect is Effect.ONCE
+    once = unfinished.intent is not None or tool is None or tool.info.effect is Effect.ONCE
     own = "" if once else f", unless {name} did it right before"
-    return f"{SOMEBODY} while nobody worked{own}; nothing more was done"
+    return f"{CHANGED} while nobody worked{own}; nothing more was done"
 
 
 def acted_on(run: Run) -> Decided:
@@ -131,7 +131,7 @@ def acted_on(run: Run) -> Decided:
     return run.unfinished.decided
 
 
-async def _probe(context: Context, run: Run, seen: Observation, left: Unfinished, intent: Intent) -> Probe:
+async def _probe(context: Context, run: Run, seen: Observation, unfinished: Unfinished, intent: Intent) -> Probe:
     """Wait until the surface is quiet, then probe.
 
     UNKNOWN for a missing or third-party tool.
@@ -142,7 +142,7 @@ async def _probe(context: Context, run: Run, seen: Observation, left: Unfinished
     fingerprint = seen.fingerprint
     if run.assign.target is not None:
         fingerprint = await quiet(context, run, lambda: mark(context, run), fingerprint)
-    return await tool.probe(intent, left.foreseen, fingerprint)
+    return await tool.probe(intent, unfinished.foreseen, fingerprint)
 
 
 def _ask(context: Context, intent: Intent) -> Doubt:
@@ -155,15 +155,15 @@ def _ask(context: Context, intent: Intent) -> Doubt:
     return Doubt(intent.call_id, AskedQuestion(text=text, choices=(WAS_DONE, WAS_NOT_DONE, STOP)))
 
 
-def _was_done(left: Unfinished, intent: Intent) -> CommandResult:
+def _was_done(unfinished: Unfinished, intent: Intent) -> CommandResult:
     """Build the result of an action that ran before a crash."""
-    foreseen = left.foreseen[-1].answer if left.foreseen else None
+    foreseen = unfinished.foreseen[-1].answer if unfinished.foreseen else None
     return CommandResult(
         call_id=intent.call_id,
         tool=intent.tool,
         status=ResultStatus.SUCCESS,
         effect=Effect.ONCE,  # other effects leave no intent, unless a file was foreseen
         value=foreseen if foreseen is not None else "it was done before a crash, and its answer is lost",
-        artifacts=tuple(note.path for note in left.foreseen),
-        made=tuple(note.path for note in left.foreseen if not note.before),
+        artifacts=tuple(note.path for note in unfinished.foreseen),
+        made=tuple(note.path for note in unfinished.foreseen if not note.before),
     )

@@ -114,7 +114,7 @@ def compare(tape: Tape, result: Message) -> None:
         Differs: If they are not the same, with the first difference.
     """
     _compare_verdicts(tape, result)
-    recorded, replayed = facts(tape.word), facts(result)
+    recorded, replayed = facts(tape.message), facts(result)
     for what in recorded | replayed:
         if recorded.get(what) != replayed.get(what):
             shown = shortly(recorded.get(what)), shortly(replayed.get(what))
@@ -122,12 +122,12 @@ def compare(tape: Tape, result: Message) -> None:
     if tape.answers:
         what = "an answer of the model counts that was sent back"
         why = tape.sent_back()
-        differs(tape.run, what, f"sent back: {why}" if why else "sent back", "it counts", decided_on(tape.word))
+        differs(tape.run, what, f"sent back: {why}" if why else "sent back", "it counts", decided_on(tape.message))
 
 
 def _compare_verdicts(tape: Tape, result: Message) -> None:
     recorded = [event.data for event in tape.events if event.name is EventName.POLICY_DECIDED]
-    for event in tape.told:
+    for event in tape.emitted:
         if event.name is not EventName.POLICY_DECIDED:
             continue
         match = ("tool", "arguments")
@@ -242,8 +242,8 @@ def shortly(value: JsonValue) -> str:
 
 def reasons(tape: Tape, result: Message) -> Iterator[str]:
     """Return the context of a job that took another course."""
-    yield from decided_on(tape.word)
-    for event in tape.told:
+    yield from decided_on(tape.message)
+    for event in tape.emitted:
         if event.name is EventName.MODEL_REPAIRED:
             yield f"the model's answer was sent back: {event.data['reason']}"
     yield from dict.fromkeys(tape.missing)

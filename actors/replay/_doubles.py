@@ -200,8 +200,8 @@ class RecordedServer(Server):
         seen, why = self._tape.observation() or Observation(), self._tape.skipped()
         if UNSEEN_POINT in why:
             raise ToolError(why.partition(UNSEEN_POINT)[2])
-        nothing_there = {"controls": (_ANYWHERE,)} if OTHER_POINT in why else {}
-        return seen.model_copy(update={"picture": None, "annotated": None, **nothing_there})
+        unseen = {"controls": (_ANYWHERE,)} if OTHER_POINT in why else {}
+        return seen.model_copy(update={"picture": None, "annotated": None, **unseen})
 
     def resolve(self, seen: Observation, control: Control) -> Control | None:
         """Find the control, unless it had changed."""

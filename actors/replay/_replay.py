@@ -126,16 +126,16 @@ class _Player:
         self._runs: dict[str, Scene] = {}
         self._rows: list[Row] = []
         self._stage = ReplayContext(recording.task.id, _services(settings, agents), KnownTools(recording.rows))
-        self._stage.services.stream.add_sink(lambda fact: self._stage.told(fact.event()))
+        self._stage.services.stream.add_sink(lambda fact: self._stage.emitted(fact.event()))
 
     async def play(self) -> Replay:
         """Replay the rows in their order."""
         outcome, difference = None, None
         try:
             for row in self._recording.before:
-                await self._hear(row, again=False)
+                await self._receive(row, again=False)
             for row in self._recording.rows:
-                await self._hear(row)
+                await self._receive(row)
             for scene in self._scenes.values():
                 scene.end()
             outcome = compare_outcome(self._recording.result, self._rows)
@@ -150,7 +150,7 @@ class _Player:
             difference=difference,
         )
 
-    async def _hear(self, row: Row, *, again: bool = True) -> None:
+    async def _receive(self, row: Row, *, again: bool = True) -> None:
         """Pass a row to its scene.
 
         `again` tells whether to recompute the results of jobs.
@@ -158,7 +158,7 @@ class _Player:
         message = row.message
         if isinstance(message, Event):
             if row.run_id in self._runs:
-                self._runs[row.run_id].told(message)
+                self._runs[row.run_id].keep_event(message)
             return
         if isinstance(message, Task):
             self._stage.services.may_change.take(message)
@@ -171,10 +171,10 @@ class _Player:
             row = self._whole(row, message)
             scene.begin(row, self._moves.get((message.run_id, message.token)))
         elif row.run_id in self._runs:
-            made = await self._heard_at(self._runs[row.run_id], row, again=again)
+            made = await self._passed(self._runs[row.run_id], row, again=again)
         elif not row.run_id and isinstance(message, Cancel | Pause | Resume):
             for scene in dict.fromkeys(self._runs.values()):
-                scene.hear(row)
+                scene.receive(row)
         if again:
             self._rows.append(made)
 
@@ -203,9 +203,9 @@ class _Player:
             book_usage(recovered, budgets)
         stage.services = dataclasses.replace(stage.services, settings=settings, policy=policy, budgets=budgets)
         for scene in self._scenes.values():
-            scene.fold_anew()
+            scene.refold()
 
-    async def _heard_at(self, scene: Scene, row: Row, *, again: bool) -> Row:
+    async def _passed(self, scene: Scene, row: Row, *, again: bool) -> Row:
         if isinstance(row.message, OnTheWay):
             scene.note(row)
         elif row.job and again:
@@ -213,7 +213,7 @@ class _Player:
         elif row.job:
             scene.fold(row)
         else:
-            scene.hear(row)
+            scene.receive(row)
         return row
 
 
@@ -271,7 +271,7 @@ def compare_outcome(recorded: TaskResult | None, rows: Sequence[Row]) -> Outcome
     record = recovered.record
     if recovered.begun and record.stopping is None:
         return recorded.outcome  # crashes ended it: the outcome is not an agent's
-    for ended in recovered.said.values():
+    for ended in recovered.endings.values():
         match ended:
             case RoundEnded():
                 record.end_round(ended)

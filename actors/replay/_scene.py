@@ -54,10 +54,10 @@ class ReplayContext:
     tape: Tape | None = None
     """The tape of the running job."""
 
-    def told(self, event: Event) -> None:
+    def emitted(self, event: Event) -> None:
         """Record an event of the running job."""
         if self.tape is not None:
-            self.tape.told.append(event)
+            self.tape.emitted.append(event)
 
     async def perform(self, tape: Tape) -> Message:
         """Rerun a job on its tape."""
@@ -94,12 +94,12 @@ class Scene:
         self._stage = stage
         self._machine = stage.services.agents[agent_kind(address)].machine
         self._run: Run | None = None
-        self._heard: list[Row] = []
+        self._received: list[Row] = []
         self._notes: list[Row] = []
         self._events: list[Event] = []
         self._moves: Moves | None = None
         self._silent = False  # whether moves go unpublished: the agent reads its history
-        self._word: Message | None = None
+        self._result: Message | None = None
         self._asked: ApprovalRequest | None = None
 
     @property
@@ -125,19 +125,19 @@ class Scene:
             Differs: If recorded moves are left.
         """
         if self._moves is not None and self._moves.left and self._run is not None:
-            differs(self._run, "a transition", self._moves.left[-1], "none", decided_on(self._word))
+            differs(self._run, "a transition", self._moves.left[-1], "none", decided_on(self._result))
 
     def note(self, row: Row) -> None:
         """Keep a job's note until its result comes."""
         self._notes.append(row)
 
-    def told(self, event: Event) -> None:
+    def keep_event(self, event: Event) -> None:
         """Keep a job's event until its result comes."""
         if event.name is EventName.RUN_RECOVERED:
             self._silent = False
         self._events.append(event)
 
-    def hear(self, row: Row) -> None:
+    def receive(self, row: Row) -> None:
         """Receive a message from outside."""
         message = row.message
         if isinstance(message, Cancel):
@@ -164,12 +164,12 @@ class Scene:
             return row  # it came too late, and was ignored
         own = [note.message for note in notes if note.job == row.job]
         tape = Tape(replace(run, busy=True, job=row.job), row.message, own, events)
-        result = tape.word if tape.outside else await self._stage.perform(tape)
+        result = tape.message if tape.outside else await self._stage.perform(tape)
         if tape.outside:
             self._stage.taken += 1
         else:
             compare(tape, result)
-        self._word = result
+        self._result = result
         if isinstance(result, ApprovalRequest):
             self._asked = result
         made = row._replace(message=result)
@@ -183,21 +183,21 @@ class Scene:
             Differs: If a move differs from the recorded one, or is illegal now.
         """
         before = self._run
-        self._heard.append(row)
+        self._received.append(row)
         try:
             self._run = after(before, row, self._stage.services.settings.limits, self._machine, self._move)
         except IllegalMoveError as error:
             run, wished = before or self._run, move(error.source, error.target, error.by)
             if run is None:
                 raise
-            differs(run, "a transition", wished, f"refused: {error}", decided_on(self._word))
+            differs(run, "a transition", wished, f"refused: {error}", decided_on(self._result))
 
-    def fold_anew(self) -> None:
+    def refold(self) -> None:
         """Fold all earlier messages under the present limits, without publishing moves."""
-        heard, self._heard, self._run = self._heard, [], None
+        rows, self._received, self._run = self._received, [], None
         moves, self._moves = self._moves, None
         count = len(self._stage.transitions)
-        for row in heard:
+        for row in rows:
             self.fold(row)
         del self._stage.transitions[count:]
         self._moves = moves
@@ -219,7 +219,7 @@ class Scene:
             if recorded == str(made):
                 moves.left.pop()
             elif not self._silent:
-                differs(run, "a transition", recorded, str(made), decided_on(self._word))
+                differs(run, "a transition", recorded, str(made), decided_on(self._result))
         if run.assign.task_id == self._stage.task_id:
             self._stage.transitions.append(made)
 

@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from callboard.actors.processing import GONE, SOMEBODY
+from callboard.actors.processing import CHANGED, GONE
 from callboard.messages import (
     Answered,
     ApprovalRequest,
@@ -65,7 +65,7 @@ class Tape:
 
     run: Run
     """The run when the job began."""
-    word: Message
+    message: Message
     """The result of the job."""
     notes: Sequence[Message]
     """The notes of the job."""
@@ -73,7 +73,7 @@ class Tape:
     """The recorded events of the job."""
     missing: list[str] = field(default_factory=list)
     """Requests of the replay without recorded data."""
-    told: list[Event] = field(default_factory=list)
+    emitted: list[Event] = field(default_factory=list)
     """The events of the replay."""
     done: int = 0
     """The number of actions of the step that have a result so far."""
@@ -88,10 +88,10 @@ class Tape:
         self._results = {note.call_id: note for note in self.notes if isinstance(note, CommandResult)}
         self._verdicts = [event.data for event in self.events if event.name is EventName.POLICY_DECIDED]
         self._reasons = [str(event.data["reason"]) for event in self.events if event.name is EventName.MODEL_REPAIRED]
-        left = self.run.unfinished
-        if left is not None and left.decided is not None:
-            self.done = len(left.results) + (left.doubt is not None and self.probe is Probe.DONE)
-            self._all_answers += len(left.answers)
+        unfinished = self.run.unfinished
+        if unfinished is not None and unfinished.decided is not None:
+            self.done = len(unfinished.results) + (unfinished.doubt is not None and self.probe is Probe.DONE)
+            self._all_answers += len(unfinished.answers)
 
     @property
     def outside(self) -> bool:
@@ -99,7 +99,7 @@ class Tape:
 
         The step took too long, or its result could not be serialized.
         """
-        match self.word:
+        match self.message:
             case StepFailed(outcome=Outcome.TIMED_OUT):
                 return True
             case StepFailed(phase=None, causes=causes):
@@ -113,7 +113,7 @@ class Tape:
 
         The place is after as many actions as have a result now.
         """
-        result = self.word
+        result = self.message
         return isinstance(result, StepDone) and result.held_by is Held.PAUSE and self.done >= len(result.record.results)
 
     # Observations
@@ -124,16 +124,16 @@ class Tape:
         Raises:
             CallboardError: If looking had failed.
         """
-        match self.word:
+        match self.message:
             case StepFailed(phase=Phase.DATA_COLLECTION):
                 raise self.failure()
             case StepDone(record=record):
                 return self._found(record.observation)
             case ApprovalRequest() | Captured():
-                return self.word.observation
+                return self.message.observation
         decided = next((note for note in self.notes if isinstance(note, Decided)), None)
-        left = self.run.unfinished
-        decided = decided or (left.decided if left is not None else None)
+        unfinished = self.run.unfinished
+        decided = decided or (unfinished.decided if unfinished is not None else None)
         if decided is not None:
             return decided.observation
         # The observation of a step that ended before its decision was not stored; the last look is the nearest to it.
@@ -144,8 +144,8 @@ class Tape:
 
         The original was not stored. The cut records whether it was another look, or none.
         """
-        left, why = self.run.unfinished, self.skipped()
-        if left is None or left.decided is None:
+        unfinished, why = self.run.unfinished, self.skipped()
+        if unfinished is None or unfinished.decided is None:
             return seen
         if why.startswith(GONE):
             return Observation(notes=(why.removeprefix(GONE),))
@@ -158,7 +158,7 @@ class Tape:
 
         Empty if it was accepted.
         """
-        number = sum(event.name is EventName.MODEL_REPAIRED for event in self.told)
+        number = sum(event.name is EventName.MODEL_REPAIRED for event in self.emitted)
         if number < len(self._reasons):
             return self._reasons[number]
         last = number >= self._all_answers - 1
@@ -166,12 +166,12 @@ class Tape:
 
     @property
     def _invalid(self) -> bool:
-        failed = isinstance(self.word, StepFailed) and self.word.phase is Phase.LLM_INTERACTION
-        return failed and any(cause.exception == "InvalidAnswerError" for cause in self.word.causes)  # type: ignore[attr-defined]
+        failed = isinstance(self.message, StepFailed) and self.message.phase is Phase.LLM_INTERACTION
+        return failed and any(cause.exception == "InvalidAnswerError" for cause in self.message.causes)  # type: ignore[attr-defined]
 
     def no_answer(self) -> CallboardError:
         """Make the outcome of a missing further answer of the model."""
-        match self.word:
+        match self.message:
             case Question(limit=limit) if limit is not None:
                 return OutOfBudgetError(limit.node, limit.kind, 0, "as recorded")
             case StepFailed(phase=Phase.LLM_INTERACTION | None) if not self._invalid:
@@ -198,23 +198,23 @@ class Tape:
 
         It has one if its server was too slow to run it; else the text is empty.
         """
-        if not isinstance(self.word, StepDone) or self.done >= len(self.word.record.results):
+        if not isinstance(self.message, StepDone) or self.done >= len(self.message.record.results):
             return ""
-        result = self.word.record.results[self.done]
+        result = self.message.record.results[self.done]
         never_ran = result.status is ResultStatus.FAILURE and result.call_id not in self._results
         return result.error if never_ran and not result.error.startswith("denied: ") else ""
 
     def skipped(self) -> str:
         """Return why the next action was skipped; empty if it was not."""
-        if not isinstance(self.word, StepDone) or self.done >= len(self.word.record.results):
+        if not isinstance(self.message, StepDone) or self.done >= len(self.message.record.results):
             return ""
-        result = self.word.record.results[self.done]
+        result = self.message.record.results[self.done]
         return result.error if result.status is ResultStatus.SKIPPED else ""
 
     @property
     def foreign(self) -> bool:
         """True if the next action was skipped because the surface had changed."""
-        return SOMEBODY in self.skipped() or self.skipped().startswith(GONE)
+        return CHANGED in self.skipped() or self.skipped().startswith(GONE)
 
     def result(self, call_id: str, tool: str) -> CommandResult:
         """Return the recorded result of a command.
@@ -236,12 +236,12 @@ class Tape:
         probes = [event.data["probe"] for event in self.events if event.name is EventName.COMMAND_IN_DOUBT]
         if probes:
             return Probe(str(probes[-1]))
-        left = self.run.unfinished
-        call_id = left.doubt.call_id if left is not None and left.doubt is not None else ""
+        unfinished = self.run.unfinished
+        call_id = unfinished.doubt.call_id if unfinished is not None and unfinished.doubt is not None else ""
         if any(isinstance(note, Intent | Foreseen) and note.call_id == call_id for note in self.notes):
             return Probe.NOT_DONE
-        unknown = isinstance(self.word, Question) or (
-            isinstance(self.word, StepFailed) and self.word.outcome is Outcome.FAILED
+        unknown = isinstance(self.message, Question) or (
+            isinstance(self.message, StepFailed) and self.message.outcome is Outcome.FAILED
         )
         return Probe.UNKNOWN if unknown else Probe.DONE
 
@@ -251,8 +251,8 @@ class Tape:
         Without one, return whether the surface was unchanged. Unchanged means equal to the state in which an earlier
         action had left it.
         """
-        left = self.run.unfinished
-        doubt = left.doubt if left is not None and left.said is None else None
+        unfinished = self.run.unfinished
+        doubt = unfinished.doubt if unfinished is not None and unfinished.probe is None else None
         if doubt is not None and doubt.call_id == intent.call_id:
             return self.probe
         return Probe.UNKNOWN if self.foreign else Probe.DONE
@@ -261,15 +261,15 @@ class Tape:
 
     def failed_at(self, phase: Phase) -> bool:
         """Return whether the job failed in a phase."""
-        return isinstance(self.word, StepFailed) and self.word.phase is phase
+        return isinstance(self.message, StepFailed) and self.message.phase is phase
 
     def failure(self) -> CallboardError:
         """Make the recorded failure."""
-        if not isinstance(self.word, StepFailed):
+        if not isinstance(self.message, StepFailed):
             return self.miss("something fails that did not")
-        causes = self.word.causes
+        causes = self.message.causes
         reason = (causes[1] if len(causes) > 1 else causes[0]).reason
-        match self.word.outcome:
+        match self.message.outcome:
             case Outcome.OUT_OF_BUDGET:
                 return OutOfBudgetError("the record", "budget", 0, reason)
             case Outcome.TIMED_OUT:

@@ -5,6 +5,7 @@ from callboard.actors.root._opening import Opened, open_journal
 from callboard.actors.root._recovery import book_usage, recover_task
 from callboard.actors.root._requests import (
     CloseIntake,
+    GetProgress,
     GetStatus,
     GetTasks,
     GiveSecrets,
@@ -14,9 +15,11 @@ from callboard.actors.root._requests import (
     StopAgents,
     Submit,
 )
+from callboard.actors.root._tasks import ended_progress
 
 __all__ = [
     "CloseIntake",
+    "GetProgress",
     "GetStatus",
     "GetTasks",
     "GiveSecrets",
@@ -28,6 +31,7 @@ __all__ = [
     "StopAgents",
     "Submit",
     "book_usage",
+    "ended_progress",
     "open_journal",
     "recover_task",
 ]

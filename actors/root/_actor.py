@@ -8,11 +8,11 @@ from callboard.actors.agent import AgentContext
 from callboard.actors.processing import CallAsks, CallAsksNoMore, pipeline
 from callboard.actors.root._agents import Children, Closing, Idle, Sessions
 from callboard.actors.root._approvals import OpenRequests, PeopleClocks
-from callboard.actors.root._clocks import Stopwatches
+from callboard.actors.root._clocks import Deadlines, Stopwatches
 from callboard.actors.root._context import RootContext
+from callboard.actors.root._crash_recovery import CrashRecovery
 from callboard.actors.root._handover import HandOver
-from callboard.actors.root._leases import LeaseBook
-from callboard.actors.root._lifecycle import CrashRecovery, RunEndings, Stops
+from callboard.actors.root._lifecycle import RunEndings, Stops
 from callboard.actors.root._outbox import Outbox
 from callboard.actors.root._recorder import Recorder
 from callboard.actors.root._recovery import lacks, place, restore
@@ -23,7 +23,9 @@ from callboard.actors.root._requests import (
     CloseIntake,
     CloseOpened,
     ConversationRests,
+    DeadlineDue,
     Deliver,
+    GetProgress,
     GetStatus,
     GetTasks,
     GiveSecrets,
@@ -38,6 +40,7 @@ from callboard.actors.root._requests import (
     StopAgents,
     Submit,
 )
+from callboard.actors.root._target_queues import LeaseBook
 from callboard.actors.root._tasks import TaskBook, TaskRecord
 from callboard.actors.runtime import Leases, ScheduledActor
 from callboard.actors.states import unique
@@ -62,6 +65,7 @@ from callboard.messages import (
     SupervisorStoppedError,
     Target,
     Task,
+    TaskProgress,
     TaskRefusedError,
     TaskResult,
 )
@@ -130,9 +134,11 @@ class Root(ScheduledActor):
             children=children,
             recorder=recorder,
             clocks=clocks,
+            deadlines=Deadlines(clock, self._post),
             people=PeopleClocks(desk, clocks, services.approved),
             idle=Idle(tasks, children, limits.idle_agents),
             sessions=Sessions(tasks, children, limits.sessions, lambda ids: outbox.tell(lambda: journal.forget(ids))),
+            plans=agents.plans,
             agents=services.agents,
         )
         self._desk = desk
@@ -213,6 +219,8 @@ class Root(ScheduledActor):
                 return self._crashes.crashed(message)
             case LeaseHung():
                 return self._crashes.hung(message)
+            case DeadlineDue():
+                return self._watch_deadline(self._context.tasks.get(message.task_id))
             case RestartDue():
                 return self._crashes.due(message)
             case BlackboardCrashed():
@@ -222,6 +230,8 @@ class Root(ScheduledActor):
                 return self._give_up(message.error)
             case GetStatus():
                 return self._status()
+            case GetProgress():
+                return self._progress(self._context.tasks.get(message.task_id))
             case GetTasks():
                 return {record.task.id: (record.task, record.done) for record in self._context.tasks.records}
             case CloseIntake():
@@ -259,6 +269,9 @@ class Root(ScheduledActor):
         if not self._accepting:
             msg = "the supervisor is stopping and takes no more tasks"
             raise SupervisorStoppedError(msg)
+        if self._context.deadlines.passed(task.deadline):
+            msg = f"the deadline {task.deadline} has passed: give a later one, or none"
+            raise TaskRefusedError(msg)
         from_journal = task.session is not None and not self._context.sessions.has(task.session)
         if from_journal and not earlier:
             msg = (
@@ -283,8 +296,14 @@ class Root(ScheduledActor):
         )
         self._context.clocks.start(task.id, self._context.limits.task_seconds, task.id)
         self._next_round(record)
+        self._watch_deadline(record)
         record.safe = self._context.outbox.answer(None)
         return record.task, record.done, record.safe
+
+    def _watch_deadline(self, record: TaskRecord | None) -> None:
+        late = self._context.deadlines.watch(record.task) if record is not None else None
+        if late is not None:
+            self._stops.cancel(late)
 
     def _give_secrets(self, task: Task) -> concurrent.futures.Future[Any]:
         record = self._context.tasks.get(task.id)
@@ -315,6 +334,7 @@ class Root(ScheduledActor):
                 self._context.leases.withdraw(run)
         self._context.clocks.drop(refused.task_id)
         self._services.may_change.drop(refused.task_id)
+        self._context.deadlines.drop(refused.task_id)
         self._context.tasks.close(record)
         self._context.recorder.emit(
             EventName.TASK_ENDED, task_id=refused.task_id, outcome="refused", causes=[str(refused.error)]
@@ -356,6 +376,7 @@ class Root(ScheduledActor):
         context.tasks.close(record)
         context.people.withdraw(task_id)
         context.clocks.drop(task_id)
+        context.deadlines.drop(task_id)
         self._services.budgets.drop(task_id)
         self._services.approved.drop(task_id)
         self._services.may_change.drop(task_id)
@@ -432,10 +453,11 @@ class Root(ScheduledActor):
         )  # before the agents read the blackboard
         place(recovered_tasks, self._context, self._hands, self._stops)
         for recovered in recovered_tasks:
-            for ending in recovered.said.values():
+            for ending in recovered.endings.values():
                 self._receive(ending)
-            if not recovered.said:
+            if not recovered.endings:
                 self._end_if_over(recovered.record)
+            self._watch_deadline(self._context.tasks.get(recovered.record.task.id))
         self._closing.restored()
 
     def _give_up(self, error: Exception) -> None:
@@ -500,6 +522,12 @@ class Root(ScheduledActor):
             asks.reply(None)
         else:
             self._context.people.ask(question, asks.reply)
+
+    def _progress(self, record: TaskRecord | None) -> TaskProgress | None:
+        if record is None:
+            return None
+        steps = self._services.budgets.task(record.task.id).used.get("steps", 0)
+        return record.progress(int(steps), sum(len(self._context.plans.get(run, ())) for run in record.runs))
 
     def _status(self) -> SupervisorStatus:
         return SupervisorStatus(

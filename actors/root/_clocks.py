@@ -1,16 +1,19 @@
-"""Time limits of tasks and subtasks, stopped while a person is asked."""
+"""Time limits of work, and deadlines in wall time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from callboard.actors.root._requests import DeadlineDue
 from callboard.messages import Cancel, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
     from callboard.actors.runtime import Alarm, Clock
+    from callboard.messages import Task
 
 
 @dataclass
@@ -82,3 +85,40 @@ class Stopwatches:
         watch = self._watches.pop(key, None)
         if watch is not None and watch.alarm is not None:
             watch.alarm.cancel()
+
+
+LOOK_SECONDS = 60.0
+"""The most seconds between two looks at the wall clock, which may be set, and passes while the machine sleeps."""
+
+
+class Deadlines:
+    """Deadlines of tasks in wall time.
+
+    They pass also while a task waits. Runs on the root's thread.
+    """
+
+    def __init__(self, clock: Clock, post: Callable[[DeadlineDue], None]) -> None:
+        self._clock = clock
+        self._post = post
+        self._alarms: dict[str, Alarm] = {}
+
+    def passed(self, deadline: datetime | None) -> bool:
+        """Return whether a deadline has passed; False without one."""
+        return deadline is not None and deadline.timestamp() <= self._clock.now()
+
+    def watch(self, task: Task) -> Cancel | None:
+        """Wait for a task's deadline; once it has passed, return the cancel."""
+        if task.deadline is None:
+            return None
+        if self.passed(task.deadline):
+            reason = f"its deadline {task.deadline.isoformat()} has passed"
+            return Cancel(task_id=task.id, outcome=Outcome.TIMED_OUT, reason=reason)
+        seconds = min(LOOK_SECONDS, task.deadline.timestamp() - self._clock.now())
+        self._alarms[task.id] = self._clock.after(seconds, lambda: self._post(DeadlineDue(task.id)))
+        return None
+
+    def drop(self, task_id: str) -> None:
+        """Forget the deadline of a task."""
+        alarm = self._alarms.pop(task_id, None)
+        if alarm is not None:
+            alarm.cancel()

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from callboard.actors.processing import AgentSpec
     from callboard.actors.root._agents import Children, Idle, Sessions
     from callboard.actors.root._approvals import PeopleClocks
-    from callboard.actors.root._clocks import Stopwatches
-    from callboard.actors.root._leases import LeaseBook
+    from callboard.actors.root._clocks import Deadlines, Stopwatches
     from callboard.actors.root._outbox import Outbox
     from callboard.actors.root._recorder import Recorder
+    from callboard.actors.root._target_queues import LeaseBook
     from callboard.actors.root._tasks import TaskBook
     from callboard.actors.runtime import Clock, Jobs
     from callboard.config import Limits
@@ -40,8 +40,11 @@ class RootContext:
     children: Children
     recorder: Recorder
     clocks: Stopwatches
+    deadlines: Deadlines
     people: PeopleClocks
     idle: Idle
     sessions: Sessions
+    plans: dict[str, tuple[str, ...]]
+    """The plan of each run's latest step; agents add to it."""
     agents: Mapping[str, AgentSpec]
     """The kinds of agents, by name."""

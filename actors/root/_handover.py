@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.agent import Continue
 from callboard.actors.root._requests import AgentCrashed, LeaseIdle, LeaseStuck, RunHistory
+from callboard.actors.root._target_queues import BEGUN
 from callboard.actors.states import memory_key
 from callboard.messages import Assign, Cancel, EventName, Pause, Resume
 
@@ -33,7 +34,7 @@ class HandOver:
             first: Whether it goes to the front of the queue, as the next round of a running task does.
         """
         context = self._context
-        granted, ahead = context.leases.request(assign, first=first)
+        granted, ahead = context.leases.request(assign, first=first, rank=_rank(record, assign))
         if granted is not None:
             self.hand_over(record, granted)
             return
@@ -109,7 +110,7 @@ class HandOver:
             self._context.post(AgentCrashed(assign.address, found))
             return
         try:
-            self._context.children.start_with(assign.address, Continue(assign, heard_at(assign.address, found)))
+            self._context.children.start_with(assign.address, Continue(assign, received_at(assign.address, found)))
         except Exception as error:  # an edge, as in `hand_over`
             self._context.post(AgentCrashed(assign.address, error))
 
@@ -118,6 +119,7 @@ class HandOver:
         del record.runs[run_id]
         self._context.people.withdraw(record.task.id, run_id)
         self._context.clocks.drop(run_id)
+        self._context.plans.pop(run_id, None)
         if token:
             self.when_idle(token)
 
@@ -148,7 +150,17 @@ class HandOver:
                 self.hand_over(record, granted)
 
 
-def heard_at(address: str, rows: Sequence[Row]) -> tuple[Row, ...]:
+def _rank(record: TaskRecord, assign: Assign) -> float:
+    """Return the rank of work in the queue for its target.
+
+    The follow-ups of a conversation build on each other, so their HostAgent takes them in their order.
+    """
+    if assign.run_id in record.begun:
+        return BEGUN
+    return record.task.priority if assign.target is not None else 0
+
+
+def received_at(address: str, rows: Sequence[Row]) -> tuple[Row, ...]:
     """Select the rows of the runs of an address.
 
     Pauses, resumes and cancels of a whole task belong to each of its runs.

@@ -1,22 +1,19 @@
-"""Stops of tasks, crashes of agents, endings of runs without agents."""
+"""Stops of tasks, and endings of runs without agents."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from callboard.actors.agent import last_ending, tell_failure
-from callboard.actors.root._handover import heard_at
-from callboard.actors.root._requests import AgentCrashed, AgentlessRun, LeaseHung, RestartDue
+from callboard.actors.root._handover import received_at
+from callboard.actors.root._requests import AgentlessRun
 from callboard.actors.root._tasks import never_ran
-from callboard.actors.runtime import Restarts
 from callboard.actors.states import archive, evolve, fold
 from callboard.config import HostLog
 from callboard.messages import (
-    AgentCrashedError,
     AgentStatus,
     Cause,
     EventName,
-    JobHungError,
     Outcome,
     Pause,
     RoundEnded,
@@ -31,10 +28,9 @@ if TYPE_CHECKING:
 
     from callboard.actors.journal import Row
     from callboard.actors.root._context import RootContext
-    from callboard.actors.root._handover import HandOver
     from callboard.actors.root._tasks import TaskRecord
     from callboard.actors.states import AgentStateManager, Run
-    from callboard.config import Limits, SupervisionSettings
+    from callboard.config import Limits
     from callboard.messages import Assign, Cancel, Resume
 
 
@@ -75,31 +71,31 @@ class RunEndings:
 
         context.outbox.tell(read)
 
-    def end(self, left: AgentlessRun) -> None:
+    def end(self, request: AgentlessRun) -> None:
         """Send a run's ending, unless its dead agent's own came first."""
-        run = left.run
+        run = request.run
         record = self._context.tasks.get(run.task_id)
         if record is None or run.run_id not in record.ending:
             return
         record.ending.discard(run.run_id)
         if run.run_id in record.runs:
-            self._send(self._ending(left))
+            self._send(self._ending(request))
 
-    def _ending(self, left: AgentlessRun) -> RunEnd:
-        run, found = left.run, left.found
+    def _ending(self, request: AgentlessRun) -> RunEnd:
+        run, found = request.run, request.found
         if isinstance(found, Exception):
             _log.error("the journal rows of %s could not be read: %s", run.run_id, found)
-            return unknown_end(run, left.outcome, left.causes)
+            return unknown_end(run, request.outcome, request.causes)
         try:
             spec = self._context.agents.get(agent_kind(run.address))
             if spec is None:  # a kind that only an earlier process had: no machine here can fold its rows
-                return unknown_end(run, left.outcome, left.causes)
+                return unknown_end(run, request.outcome, request.causes)
             return ending_of(
-                run, found, self._context.limits, spec.machine, left.outcome, left.causes, self._tell_failure
+                run, found, self._context.limits, spec.machine, request.outcome, request.causes, self._tell_failure
             )
         except Exception:  # an edge: its history may be the reason why the run's agent crashed
             _log.exception("the journal rows of %s could not be folded", run.run_id)
-            return unknown_end(run, left.outcome, left.causes)
+            return unknown_end(run, request.outcome, request.causes)
 
     def _tell_failure(self, run: Run) -> None:
         state = (AgentStatus.ERROR if run.outcome is Outcome.ERROR else AgentStatus.FAIL).value
@@ -120,13 +116,13 @@ def ending_of(  # noqa: PLR0917 - the facts about the run, and its ending
     An ending that the agent had sent stands. So does an outcome that the run had before, except a success that the
     agent could not report before it crashed. `failed` is called with a run that is ended here without success.
     """
-    heard = heard_at(run.address, rows)
-    known = fold(heard, limits, machine)
+    received = received_at(run.address, rows)
+    known = fold(received, limits, machine)
     if known is None or (known.assign.run_id, known.assign.round) != (run.run_id, run.round):
         return unknown_end(run, outcome, causes)
     known = evolve(known, assign=run, subtasks=run.subtasks if run.number else known.subtasks)
     if known.over:
-        sent = last_ending(heard)
+        sent = last_ending(received)
         if isinstance(sent, RunEnd) and sent.run_id == run.run_id:
             return sent.model_copy(update={"token": run.token})
     ended = _ended(known, outcome, causes)
@@ -138,9 +134,9 @@ def ending_of(  # noqa: PLR0917 - the facts about the run, and its ending
 
 def _ended(run: Run, outcome: Outcome, causes: tuple[Cause, ...]) -> Run:
     """End a run; the usage and results of an interrupted step count."""
-    left = run.unfinished
-    if left is not None:
-        run = evolve(run.with_lost(left.usage, left.done), unfinished=None)
+    unfinished = run.unfinished
+    if unfinished is not None:
+        run = evolve(run.with_lost(unfinished.usage, unfinished.done), unfinished=None)
     unreported = run.outcome is Outcome.FINISHED and outcome is Outcome.ERROR
     return evolve(run, outcome=outcome, causes=causes) if run.outcome is None or unreported else run
 
@@ -275,90 +271,3 @@ class Stops:
                 self._context.leases.suspend(run.token)
                 self._context.jobs.cancel(run.token)
         record.tell(error)
-
-
-class CrashRecovery:
-    """Restart the runs of crashed agents, or end them.
-
-    Runs on the root's thread.
-    """
-
-    def __init__(
-        self,
-        context: RootContext,
-        hands: HandOver,
-        settings: SupervisionSettings,
-        endings: RunEndings,
-    ) -> None:
-        self._context = context
-        self._hands = hands
-        self._endings = endings
-        self._restarts = Restarts(context.clock, settings)
-
-    def crashed(self, crash: AgentCrashed) -> None:
-        """Restart a dead agent's run, or end it with its causes.
-
-        A restart resumes the run from the journal after a backoff. An agent without work is only removed: the next
-        assignment to its address starts another one.
-        """
-        context, address = self._context, crash.address
-        if crash.urn and not context.children.is_there(address, crash.urn):
-            return  # another actor has replaced it
-        error = crash.error
-        if isinstance(error, AgentCrashedError) and error.__cause__ is not None:
-            error = error.__cause__
-        context.children.remove(address)
-        found = [
-            (record, run) for record in context.tasks.records for run in record.runs.values() if run.address == address
-        ]
-        runs = [(record, run) for record, run in found if run.token and run.run_id not in record.ending]
-        for _, run in runs:  # before the event: its subscribers may rely on the refusal of late side effects
-            context.leases.void(run.token)
-            context.jobs.cancel(run.token)
-        delay = self._restarts.crashed(address, error) if runs else None
-        causes = Cause.chain(error, where=address)
-        context.recorder.emit(
-            EventName.AGENT_CRASHED,
-            agent=address,
-            causes=[f"{cause.exception}: {cause.reason}" for cause in causes],
-            restart=delay,
-        )
-        if runs and delay is None:
-            causes = self._all_causes(address)
-        for record, run in runs:
-            if delay is None:
-                self._endings.begin(record, run, Outcome.ERROR, causes)
-            else:
-                self._wait(record, run, delay)
-
-    def hung(self, hung: LeaseHung) -> None:
-        """Treat a hung job as a crash, whose late results are refused."""
-        for record in self._context.tasks.records:
-            for run in record.runs.values():
-                if run.token == hung.token and run.run_id not in record.ending:
-                    self._context.children.stop(run.address)
-                    self.crashed(AgentCrashed(run.address, JobHungError(run.run_id, hung.stack)))
-                    return
-
-    def due(self, due: RestartDue) -> None:
-        """Requeue a crashed run in front, once its old lease is idle."""
-        run = due.run
-        record = self._context.tasks.get(run.task_id)
-        if record is None or record.crashed.get(run.run_id) != run.token:
-            return  # the run was stopped meanwhile
-        del record.crashed[run.run_id]
-        # Once the old lease is idle, it is freed, and the first run in the queue gets the target under a new token.
-        self._context.leases.first(record.runs[run.run_id])
-        self._hands.when_idle(run.token)
-
-    def _wait(self, record: TaskRecord, run: Assign, delay: float) -> None:
-        record.runs[run.run_id] = run.model_copy(update={"token": 0})
-        record.crashed[run.run_id] = run.token
-        post = self._context.post
-        self._context.clock.after(delay, lambda: post(RestartDue(run)))
-
-    def _all_causes(self, address: str) -> tuple[Cause, ...]:
-        """Return the causes of crashes at an address, the latest first."""
-        errors = reversed(self._restarts.causes(address))
-        self._restarts.forget(address)
-        return tuple(cause for error in errors for cause in Cause.chain(error, where=address))

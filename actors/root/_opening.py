@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callboard.actors.journal import FileJournal, Journal, JournalFile, MemoryJournal, Row
-from callboard.actors.root._handover import heard_at
+from callboard.actors.root._handover import received_at
 from callboard.actors.root._recovery import RecoveredTask, recover_task
 from callboard.actors.states import fold
 from callboard.config import in_force
@@ -98,5 +98,5 @@ def _host(address: str, rows: Sequence[Row], limits: Limits, machine: type[Agent
     It is None if the rows make an illegal move: the state machine has changed, and the agent itself fails on it later.
     """
     with contextlib.suppress(IllegalMoveError):
-        return fold(heard_at(address, rows), limits, machine)
+        return fold(received_at(address, rows), limits, machine)
     return None

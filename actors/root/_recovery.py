@@ -52,7 +52,7 @@ class RecoveredTask:
     record: TaskRecord
     begun: list[str] = field(default_factory=list)
     """Runs that agents had begun and not ended, in the order in which they first got their targets."""
-    said: dict[str, SubtaskEnded | RoundEnded] = field(default_factory=dict)
+    endings: dict[str, SubtaskEnded | RoundEnded] = field(default_factory=dict)
     """Endings that agents had sent, and the root had not handled, by run."""
     asks: dict[str, Ask] = field(default_factory=dict)
     """Open approvals and questions, by id."""
@@ -109,19 +109,19 @@ def _count(recovered: RecoveredTask, row: Row, seconds: float) -> None:
 
 def _after(recovered: RecoveredTask, row: Row) -> None:  # noqa: C901 - one match, a case a message
     record, message = recovered.record, row.message
-    # The row of an ending that an agent has sent has the number of its job. The ending is in `said` until a row of the
-    # root shows that it was handled: the same ending without a job, or the assignment of the next round.
+    # The row of an ending that an agent has sent has the number of its job. The ending is in `endings` until a row of
+    # the root shows that it was handled: the same ending without a job, or the assignment of the next round.
     match message:
         case Assign():
             _assigned(recovered, message)
         case SubtaskEnded() | RoundEnded() if row.job and message.run_id not in record.runs:
             pass  # the root had ended the run already, after its agent's crash
         case SubtaskEnded() | RoundEnded() if row.job:
-            recovered.said[message.run_id] = message
+            recovered.endings[message.run_id] = message
             recovered.begun = [run for run in recovered.begun if run != message.run_id]
         case SubtaskEnded(result=result):
-            recovered.said.pop(message.run_id, None)
-            _left(recovered, message.run_id)
+            recovered.endings.pop(message.run_id, None)
+            _drop_run(recovered, message.run_id)
             record.end_subtask(result)
         case Cancel(run_id="*"):
             record.stopping, record.paused, record.lacks = message, False, ""
@@ -159,7 +159,7 @@ def _spent(recovered: RecoveredTask, row: Row) -> None:
 def _assigned(recovered: RecoveredTask, assign: Assign) -> None:
     record = recovered.record
     if assign.number == 0 and assign.round > record.round:  # the round before it is over
-        ended = recovered.said.pop(assign.run_id, None)
+        ended = recovered.endings.pop(assign.run_id, None)
         if isinstance(ended, RoundEnded):
             record.end_round(ended)
     if assign.host is None:
@@ -174,7 +174,7 @@ def _assigned(recovered: RecoveredTask, assign: Assign) -> None:
             recovered.begun.append(assign.run_id)
 
 
-def _left(recovered: RecoveredTask, run_id: str) -> None:
+def _drop_run(recovered: RecoveredTask, run_id: str) -> None:
     recovered.record.runs.pop(run_id, None)
     recovered.begun = [run for run in recovered.begun if run != run_id]
     recovered.asks = {key: ask for key, ask in recovered.asks.items() if ask.run_id != run_id}
@@ -226,7 +226,7 @@ def restore(recovered: RecoveredTask, context: RootContext, services: Services) 
         EventName.TASK_RECOVERED, task_id=task_id, runs=len(record.runs), labels=dict(record.task.labels)
     )
     if record.stopping is None and (record.lacks or not record.paused):
-        _pause(record, lacks(record, services, recovered.said), context)
+        _pause(record, lacks(record, services, recovered.endings), context)
     _start_clocks(recovered, context)
     book_usage(recovered, services.budgets)
     for approved in recovered.approved:
@@ -234,7 +234,7 @@ def restore(recovered: RecoveredTask, context: RootContext, services: Services) 
     services.may_change.take(record.task)
     for note in recovered.foreseen:
         services.may_change.foresee(task_id, note)
-    for ending in recovered.said.values():
+    for ending in recovered.endings.values():
         record.runs[ending.run_id] = record.runs[ending.run_id].model_copy(update={"token": ending.token})
 
 
@@ -281,7 +281,7 @@ def _pause(record: TaskRecord, lacking: str, context: RootContext) -> None:
         context.recorder.emit(EventName.TASK_RESUMED, task_id=task_id)
 
 
-def lacks(record: TaskRecord, services: Services, said: Collection[str] = ()) -> str:
+def lacks(record: TaskRecord, services: Services, endings: Collection[str] = ()) -> str:
     """Name the things that a recovered task lacks in this process.
 
     A task needs its own secrets, or they could not be redacted. It needs the models of its agents and the servers of
@@ -290,7 +290,7 @@ def lacks(record: TaskRecord, services: Services, said: Collection[str] = ()) ->
     Args:
         record: The task.
         services: The services of this process.
-        said: Runs whose agents have sent their endings; they need nothing more, unless another round follows.
+        endings: Runs whose agents have sent their endings; they need nothing more, unless another round follows.
 
     Returns:
         The reasons, separated by semicolons; empty if the task lacks nothing.
@@ -299,7 +299,7 @@ def lacks(record: TaskRecord, services: Services, said: Collection[str] = ()) ->
     found = [LOST_SECRETS] if any(name not in known for name in record.task.secrets) else []
     servers = {server.name for server in services.toolbox.servers}
     for run in record.runs.values():
-        if run.run_id in said and not record.has_next_round:
+        if run.run_id in endings and not record.has_next_round:
             continue
         kind = agent_kind(run.address)
         if kind not in services.agents:

@@ -64,6 +64,13 @@ class GetStatus:
 
 
 @dataclass(frozen=True)
+class GetProgress:
+    """A query for the `TaskProgress` of an unfinished task; None for others."""
+
+    task_id: str
+
+
+@dataclass(frozen=True)
 class CloseIntake:
     """A request to take no more tasks, and to stop all.
 
@@ -158,6 +165,13 @@ class RestartDue:
 
     run: Assign
     """The run, with the fencing token under which it crashed."""
+
+
+@dataclass(frozen=True)
+class DeadlineDue:
+    """The deadline of a task may have passed."""
+
+    task_id: str
 
 
 @dataclass(frozen=True)

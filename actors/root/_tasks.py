@@ -19,6 +19,7 @@ from callboard.messages import (
     SubtaskResult,
     Target,
     Task,
+    TaskProgress,
     TaskRefusedError,
     TaskResult,
     TaskStatus,
@@ -160,6 +161,21 @@ class TaskRecord:
             seconds=max(0.0, now - self.started),
         )
 
+    def progress(self, steps: int, planned: int) -> TaskProgress:
+        """Return the progress, with the steps that were begun and planned."""
+        subtasks = [run for run in self.runs.values() if run.number]
+        running = sum(run.token != 0 for run in subtasks)
+        return TaskProgress(
+            task_id=self.task.id,
+            rounds=self.round,
+            planned_rounds=len(self.task.plan) or None,
+            ended_subtasks=len(self.subtasks),
+            running_subtasks=running,
+            waiting_subtasks=len(subtasks) - running,
+            steps=steps,
+            planned_steps=planned,
+        )
+
     def status(self) -> TaskStatus:
         """Return the progress, for the supervisor's status."""
         runs = tuple(
@@ -176,6 +192,18 @@ class TaskRecord:
             paused=self.paused,
             lacks=self.lacks,
         )
+
+
+def ended_progress(task: Task, result: TaskResult) -> TaskProgress:
+    """Return the progress of a task that is over."""
+    return TaskProgress(
+        task_id=task.id,
+        over=True,
+        rounds=result.rounds,
+        planned_rounds=len(task.plan) or None,
+        ended_subtasks=len(result.subtasks),
+        steps=result.usage.steps,
+    )
 
 
 REMEMBERED = 10_000

@@ -6,17 +6,25 @@ Schedulers, event loop, jobs, clock, lanes, leases, budgets, event stream and wa
 from callboard.actors.runtime._budget import BudgetNode, Budgets
 from callboard.actors.runtime._call import MOST_PICTURE_BYTES, MOST_PICTURES, PNG, Call, CallKeeper, current_call
 from callboard.actors.runtime._clock import Alarm, Clock, SystemClock, TimeLimit, VirtualClock
+from callboard.actors.runtime._event_loop import Awaited, EventLoop
 from callboard.actors.runtime._jobs import Jobs
 from callboard.actors.runtime._lanes import Lane, Lanes
 from callboard.actors.runtime._lease import EffectGuard, Lease, Leases, committing, foresee, keep_version, post_note
-from callboard.actors.runtime._loop import Awaited, EventLoop
 from callboard.actors.runtime._process import Finished, run_process
-from callboard.actors.runtime._restarts import Restarts
+from callboard.actors.runtime._restart_backoff import Restarts
 from callboard.actors.runtime._scheduler import LoopScheduler, ScheduledActor, Scheduler, Schedulers, ThreadScheduler
 from callboard.actors.runtime._stream import EventFeed, EventStream
 from callboard.actors.runtime._subscriber import Subscriber
 from callboard.actors.runtime._threads import mark_own_thread, refuse_own_thread
-from callboard.actors.runtime._user_files import SPARES, is_link, lock_file, read_file, spare_file, sync_folder
+from callboard.actors.runtime._user_files import (
+    SPARES,
+    is_link,
+    lock_file,
+    open_file,
+    read_file,
+    spare_file,
+    sync_folder,
+)
 from callboard.actors.runtime._watchdog import Watchdog, stack_of
 
 __all__ = [
@@ -59,6 +67,7 @@ __all__ = [
     "keep_version",
     "lock_file",
     "mark_own_thread",
+    "open_file",
     "post_note",
     "read_file",
     "refuse_own_thread",

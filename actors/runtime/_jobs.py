@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from callboard.actors.runtime._clock import Clock
+    from callboard.actors.runtime._event_loop import EventLoop
     from callboard.actors.runtime._lanes import Lane
     from callboard.actors.runtime._lease import Lease
-    from callboard.actors.runtime._loop import EventLoop
     from callboard.messages import Message
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pykka._actor import ActorInbox
     from pykka._envelope import Envelope
 
-    from callboard.actors.runtime._loop import EventLoop
+    from callboard.actors.runtime._event_loop import EventLoop
     from callboard.messages import Seconds
 
     _Sent = tuple["ScheduledActor", object, pykka.Future[Any] | None]

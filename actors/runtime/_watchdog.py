@@ -14,7 +14,7 @@ from callboard.config import HostLog
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from callboard.actors.runtime._loop import EventLoop
+    from callboard.actors.runtime._event_loop import EventLoop
     from callboard.messages import Seconds
 
 _log = HostLog()
@@ -90,6 +90,7 @@ class Watchdog:
         self._on_tick = on_tick
         self._watched = watched
         self._blocked: set[int] = set()  # the indices in `watched` that were reported
+        self._names: set[str] = set()
         self._changed = threading.Condition()
         self._stopping = False
         self._answered = False
@@ -98,6 +99,11 @@ class Watchdog:
     def start(self) -> None:
         """Start the thread."""
         self._thread.start()
+
+    @property
+    def blocked(self) -> tuple[str, ...]:
+        """The names of the threads that are blocked now."""
+        return tuple(sorted(self._names.copy()))
 
     def stop(self, timeout: Seconds) -> bool:
         """Stop the thread, also while the loop is blocked.
@@ -120,11 +126,11 @@ class Watchdog:
             self._look()
             if not self._sign_or_stop(self._hung_seconds):
                 thread = self._loop.thread
-                self._tell(self._on_blocked, thread.name, stack_of(thread), time.monotonic() - asked)
+                self._block(thread, time.monotonic() - asked)
                 while not self._sign_or_stop(self._hung_seconds):
                     self._look()
                 if not self._stopping:
-                    self._tell(self._on_free, thread.name)
+                    self._free(thread)
             self._pause(self._hung_seconds / 2)
 
     def _look(self) -> None:
@@ -135,10 +141,18 @@ class Watchdog:
                 continue
             if busy > self._hung_seconds and place not in self._blocked:
                 self._blocked.add(place)
-                self._tell(self._on_blocked, thread.name, stack_of(thread), busy)
+                self._block(thread, busy)
             elif busy <= self._hung_seconds and place in self._blocked:
                 self._blocked.discard(place)
-                self._tell(self._on_free, thread.name)
+                self._free(thread)
+
+    def _block(self, thread: threading.Thread, seconds: Seconds) -> None:
+        self._names.add(thread.name)
+        self._tell(self._on_blocked, thread.name, stack_of(thread), seconds)
+
+    def _free(self, thread: threading.Thread) -> None:
+        self._names.discard(thread.name)
+        self._tell(self._on_free, thread.name)
 
     def _sign(self) -> None:
         """Record the heartbeat, on the loop's thread."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.servers._need import check_needs
 from callboard.actors.servers._server import Server
-from callboard.config import PluginGroup, find_plugin, fitting_options, import_plugin, make_plugin, told_plugin
+from callboard.config import PluginGroup, find_plugin, fitting_options, import_plugin, make_plugin, plugin_text
 from callboard.messages import SettingsError
 
 if TYPE_CHECKING:
@@ -64,12 +64,12 @@ class NamedSurface:
         factory = import_plugin(self.entry, self.where)
         made: object = make_plugin(self.entry, factory, settings, self.options, self.where)
         if not isinstance(made, Server):
-            msg = f"{self.where}: {told_plugin(self.entry)} returned a {type(made).__name__}, not a Server"
+            msg = f"{self.where}: {plugin_text(self.entry)} returned a {type(made).__name__}, not a Server"
             raise SettingsError(msg)
         if getattr(made, "name", None) != self.name:
             made.name = self.name
         if made.name != self.name:
-            msg = f"{self.where}: {told_plugin(self.entry)} can't be called {self.name!r}"
+            msg = f"{self.where}: {plugin_text(self.entry)} can't be called {self.name!r}"
             raise SettingsError(msg)
         return made
 

@@ -37,7 +37,7 @@ from callboard.actors.states._host import (
     PendingHostAgentState,
 )
 from callboard.actors.states._machine import AgentState, AgentStateManager, By, Move, Processing, Table, mermaid
-from callboard.actors.states._notes import NOBODY, said_by_people, see
+from callboard.actors.states._notes import UNATTENDED, people_notes, see
 from callboard.actors.states._operator import OperatorAgentStateManager
 from callboard.actors.states._run import GO_ON, STOP, STOPPED, WAS_DONE, WAS_NOT_DONE, Applied, Run, memory_key, unique
 from callboard.actors.states._unfinished import OnTheWay, Unfinished
@@ -58,9 +58,9 @@ from callboard.actors.states._worker import (
 
 __all__ = [
     "GO_ON",
-    "NOBODY",
     "STOP",
     "STOPPED",
+    "UNATTENDED",
     "WAS_DONE",
     "WAS_NOT_DONE",
     "AgentState",
@@ -124,7 +124,7 @@ __all__ = [
     "mermaid",
     "moved",
     "moves",
-    "said_by_people",
+    "people_notes",
     "see",
     "unique",
 ]

@@ -14,16 +14,10 @@ CLAIMS = frozenset(
 )
 """Statuses that are followed only if all actions of the answer succeeded."""
 
-NOBODY = "nobody will answer questions: decide yourself, or say FAIL"
+UNATTENDED = "nobody will answer questions: decide yourself, or say FAIL"
 """The note to a model that asked a question while questions are off."""
 
 _ANSWERED = "a person answered"
-
-WINDOW = 30
-"""The number of earlier steps that are searched for a loop."""
-
-IDLE = 3
-"""The number of steps in a row without an action that count as one repetition, while the surface does not change."""
 
 
 def step_notes(record: StepRecord, count: int, allowed: int, *, followed: bool) -> tuple[str, ...]:
@@ -75,44 +69,17 @@ def _loops(count: int, allowed: int) -> Iterable[str]:
 def answer_notes(asked: tuple[AskedQuestion, ...], answer: Answer) -> Iterable[str]:
     """Yield a note for each question with its answer."""
     if answer.nobody:
-        yield NOBODY
+        yield UNATTENDED
     for question, text in zip(asked, answer.texts, strict=False):
         yield f"asked {question.text!r}, {_ANSWERED} {text!r}"
 
 
-def said_by_people(observation: Observation) -> Iterable[str]:
+def people_notes(observation: Observation) -> Iterable[str]:
     """Yield the notes with people's answers.
 
     Later steps need them too, and no other place keeps them.
     """
     return (note for note in observation.notes if _ANSWERED in note)
-
-
-def repeats(before: tuple[StepRecord, ...], record: StepRecord) -> int:
-    """Count recent steps like this one on an unchanged surface.
-
-    A surface is unchanged if it has the same fingerprint. This also finds cycles of statuses or of changes, since each
-    element of a cycle recurs. Steps without any action count too, however their answers differ: `IDLE` of them in a row
-    are one repetition.
-    """
-    seen, same = record.observation.fingerprint, 1
-    for earlier in before[-WINDOW:]:
-        if not earlier.resumed and earlier.observation.fingerprint == seen:
-            same += _signature(earlier) == _signature(record)
-    idle = 0
-    for earlier in reversed((*before[-WINDOW:], record)):
-        if earlier.results or earlier.observation.fingerprint != seen:
-            break
-        idle += 1
-    return max(same, idle // IDLE)
-
-
-def _signature(record: StepRecord) -> tuple[str, str, str]:
-    decision = record.decision
-    actions = [action.model_dump(mode="json", exclude={"call_id"}) for action in decision.actions]
-    questions = [question.text for question in decision.questions]
-    target = decision.target.id if decision.target is not None else ""
-    return record.status, decision.status, repr((actions, questions, target, decision.subtask))
 
 
 def see(observation: Observation, notes: tuple[str, ...]) -> Observation:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
 from callboard.actors.states._evolve import evolve
-from callboard.actors.states._notes import answer_notes, repeats, step_notes
+from callboard.actors.states._loop_detection import repeats
+from callboard.actors.states._notes import answer_notes, step_notes
 from callboard.messages import (
     Action,
     AgentStatus,
@@ -274,7 +275,7 @@ class Run:
                 return evolve(run, waiting=awaited)
             case Answer() if run.unfinished is not None and self.at_limit is None:
                 probe = _PROBES.get(*message.texts) if len(message.texts) == 1 else None
-                return evolve(run, waiting="", unfinished=replace(run.unfinished, said=probe))
+                return evolve(run, waiting="", unfinished=replace(run.unfinished, probe=probe))
             case Answer():
                 limit = self.at_limit
                 more = (limit,) if limit is not None and message.texts == (GO_ON,) else ()
@@ -303,8 +304,8 @@ class Run:
     def _still_unfinished(self, message: Message) -> Unfinished | None:
         """Return the interrupted step while a person is asked about it."""
         asking = isinstance(message, Question | Answer | RequestExpired)
-        left = self.unfinished
-        return left if asking and left is not None and left.decided is not None else None
+        unfinished = self.unfinished
+        return unfinished if asking and unfinished is not None and unfinished.decided is not None else None
 
     def with_lost(self, usage: Usage, results: tuple[CommandResult, ...]) -> Run:
         """Add the usage and the results of an interrupted step."""
@@ -346,9 +347,9 @@ class Run:
 
         An outcome that was written before stays.
         """
-        left = self.unfinished  # after a move the interrupted step is not resumed
+        unfinished = self.unfinished  # after a move the interrupted step is not resumed
         run = evolve(
-            self if left is None else self.with_lost(left.usage, left.done),
+            self if unfinished is None else self.with_lost(unfinished.usage, unfinished.done),
             unfinished=None,
             status=move.target,
             due=self.last.follows if isinstance(self.last, StepDone) and self.status == AgentStatus.CONFIRM else "",

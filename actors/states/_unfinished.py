@@ -34,7 +34,7 @@ class Unfinished:
     """The intent of the action in doubt: it was about to run, and its result is unknown."""
     foreseen: tuple[Foreseen, ...] = ()
     """The writes that the action in doubt announced."""
-    said: Probe | None = None
+    probe: Probe | None = None
     """A person's answer about the action in doubt."""
     known: Intent | None = None
     """The last completed action that allows an observation to tell whether the surface is still as it left it."""
@@ -59,7 +59,7 @@ class Unfinished:
         None also if a person answered that the action was not done.
         """
         doubt = self.doubt if self.decided is not None else None  # else the intent came late, and the action never ran
-        if doubt is None or self.said is Probe.NOT_DONE:
+        if doubt is None or self.probe is Probe.NOT_DONE:
             return None
         return CommandResult(
             call_id=doubt.call_id,
@@ -114,7 +114,7 @@ class Unfinished:
                 before = self.intent
                 if before is not None and before.call_id == message.call_id:  # a resumed call keeps its notes
                     message = message.model_copy(update={"noted": before.noted})
-                return replace(self, intent=message, foreseen=(), said=None)
+                return replace(self, intent=message, foreseen=(), probe=None)
             case Noted():
                 return self._with_note(message)
             case Foreseen():
@@ -122,7 +122,7 @@ class Unfinished:
             case CommandResult():
                 known, wrote = self._known(message)
                 results = (*self.results, message)
-                return replace(self, results=results, intent=None, foreseen=(), said=None, known=known, wrote=wrote)
+                return replace(self, results=results, intent=None, foreseen=(), probe=None, known=known, wrote=wrote)
 
     def _with_note(self, note: Noted) -> Unfinished:
         intent = self.intent

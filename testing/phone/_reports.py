@@ -92,7 +92,7 @@ class Reports:
         return (
             "Current Input Method Manager state:\n"
             f"  mCurMethodId={self._phone.ime}\n"
-            f"  mShowRequested={_told(self._phone.keyboard)} mInputShown={_told(self._phone.keyboard)}\n"
+            f"  mShowRequested={_flag(self._phone.keyboard)} mInputShown={_flag(self._phone.keyboard)}\n"
         )
 
     def _power(self, _words: list[str]) -> str:
@@ -119,7 +119,7 @@ class Reports:
 
     def _policy(self) -> str:
         """Print the lock screen's state: ``KeyguardServiceDelegate.dump``."""
-        locked, awake = _told(self._phone.locked), self._phone.awake
+        locked, awake = _flag(self._phone.locked), self._phone.awake
         on, interactive = ("ON", "AWAKE") if awake else ("OFF", "SLEEP")
         return (
             "    KeyguardServiceDelegate\n"
@@ -226,5 +226,5 @@ class Reports:
         return told[what]
 
 
-def _told(value: bool) -> str:  # noqa: FBT001 - the one argument
+def _flag(value: bool) -> str:  # noqa: FBT001 - the one argument
     return "true" if value else "false"

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from callboard import EventName
-from callboard.actors.commands._mcp_client import _progress_of
+from callboard.actors.commands._mcp_session import _progress_of
 from callboard.actors.runtime import EffectGuard, Lease
 from callboard.messages import Command
 from support import PATIENCE, call, lone

@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from callboard import Outcome, Task
-from callboard.actors.commands import McpSession, _mcp_client, _mcp_connection, _mcp_transport
+from callboard.actors.commands import McpSession, _mcp_connection, _mcp_session, _mcp_transport
 from callboard.config import McpServer, Settings
 from callboard.messages import ResultStatus
 from support import PATIENCE
@@ -90,7 +90,7 @@ async def test_all_calls_that_were_under_way_are_in_doubt_and_each_is_told(over_
 
 async def test_it_is_started_anew_only_so_often(over_stdio, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(_mcp_client, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(_mcp_session, "time", SimpleNamespace(monotonic=lambda: now[0]))
     async with opened(over_stdio, supervision={"intensity": 2, "period": 60}) as session:
         for _ in range(2):
             await end(session)

@@ -6,7 +6,7 @@ import pytest
 from mcp_types import Tool
 
 from callboard.actors.commands import McpSession
-from callboard.actors.commands._mcp_client import RemoteTool
+from callboard.actors.commands._mcp_session import RemoteTool
 from callboard.config import McpServer, Settings
 from support import PATIENCE, lone
 

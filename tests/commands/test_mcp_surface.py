@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from callboard import Outcome, Task
-from callboard.actors.commands import McpSession, McpSurface, _mcp_client
+from callboard.actors.commands import McpSession, McpSurface, _mcp_session
 from callboard.actors.commands._mcp_connection import About
 from callboard.actors.commands._mcp_surface import LONGEST_INSTRUCTIONS
 from callboard.config import McpServer, Settings
@@ -150,7 +150,7 @@ async def test_only_another_answer_to_the_same_call_is_a_change(shelf):
 
 
 async def test_of_many_calls_the_oldest_answers_are_forgotten(shelf, monkeypatch):
-    monkeypatch.setattr(_mcp_client, "COMPARED", 2)
+    monkeypatch.setattr(_mcp_session, "COMPARED", 2)
     async with opened(shelf) as session:
         for key in "abc":
             await session.call("put", {"key": key})
@@ -174,7 +174,7 @@ def test_a_server_that_was_left_out_is_no_target(start):
 
 
 def test_a_server_that_was_killed_is_a_target_as_long_as_it_can_be_started(start, over_stdio, tmp_path, monkeypatch):
-    monkeypatch.setattr(_mcp_client, "LISTED_SECONDS", PATIENCE)
+    monkeypatch.setattr(_mcp_session, "LISTED_SECONDS", PATIENCE)
     pid = tmp_path / "pid"
     notes = {**over_stdio, "surface": True, "env": {"NOTES_PID": str(pid)}}
     supervisor = start(mcpServers={"notes": notes}, app=[call("notes.pid", "FINISH")], policy=ALLOWED, supervision=ONCE)
@@ -202,7 +202,7 @@ else:
 
 
 def test_work_elsewhere_does_not_wait_for_a_server_that_hangs(start, notes, tmp_path, monkeypatch):
-    monkeypatch.setattr(_mcp_client, "LISTED_SECONDS", 0.0)
+    monkeypatch.setattr(_mcp_session, "LISTED_SECONDS", 0.0)
     again, pid = tmp_path / "again", tmp_path / "pid"
     shelf = {"command": sys.executable, "args": ["-c", HANGS, str(again), str(notes)], "env": {"NOTES_PID": str(pid)}}
     told = []
@@ -220,7 +220,7 @@ def test_work_elsewhere_does_not_wait_for_a_server_that_hangs(start, notes, tmp_
         assert supervisor.submit(Task(request="write a letter")).result(PATIENCE).ok
     assert [target.id for target in supervisor.targets()] == ["memo:one"]
     assert not session._starting.done()
-    assert all("notes went away, and is still being started anew" in str(each) for each in told)
+    assert all("notes went away, and is still being restarted" in str(each) for each in told)
 
 
 def test_what_a_server_says_of_itself_is_bounded():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -99,3 +101,17 @@ def test_the_first_subtask_is_number_one():
     assert SubtaskResult(number=1, **result)
     with pytest.raises(ValidationError, match="number"):
         SubtaskResult(number=0, **result)
+
+
+@pytest.mark.parametrize("text", ["2026-11-24T17:30:00Z", "2026-11-24T18:30:00+01:00", "20261124T173000Z"])
+def test_a_deadline_is_a_moment_with_a_time_zone(text):
+    deadline = datetime(2026, 11, 24, 17, 30, tzinfo=UTC)
+    task = Task(request="x", deadline=text)
+    assert task == Task(request="x", id=task.id, deadline=deadline)
+    assert Task.model_validate_json(task.model_dump_json()) == task
+
+
+@pytest.mark.parametrize("value", ["2026-11-24T17:30:00", "tomorrow", "2026-11-24", 1_795_539_000, 1e9], ids=repr)
+def test_what_names_no_single_moment_is_no_deadline(value):
+    with pytest.raises(ValidationError, match="deadline"):
+        Task(request="x", deadline=value)

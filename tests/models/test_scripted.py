@@ -186,7 +186,7 @@ def test_an_agent_unknown_to_the_script_is_named_with_the_known_ones(asks):
 
 
 def test_an_empty_script_knows_nobody(asks):
-    assert "it has some for nobody" in refused({}, asks())
+    assert "it has some for no agent" in refused({}, asks())
 
 
 @pytest.mark.parametrize(

@@ -148,10 +148,10 @@ def kept(here, kind):
 
 async def test_what_was_done_is_not_done_again_and_the_list_goes_on_after_it(left):
     here, run = left(Probe.DONE, intent=intent())
-    said = await here.pipeline.process_recovered(run)
-    assert isinstance(said, StepDone)
+    returned = await here.pipeline.process_recovered(run)
+    assert isinstance(returned, StepDone)
     assert here.surface.texts == ["b", "c"]
-    assert [(result.call_id, result.status) for result in said.record.results] == [
+    assert [(result.call_id, result.status) for result in returned.record.results] == [
         ("t/1.1.0", ResultStatus.SUCCESS),
         ("t/1.1.1", ResultStatus.SUCCESS),
         ("t/1.1.2", ResultStatus.SUCCESS),
@@ -171,8 +171,8 @@ async def test_the_result_of_what_was_done_has_the_files_that_it_foresaw(left):
         Foreseen(call_id="t/1.1.0", path="old.txt", before="1", after="2"),
     )
     here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen)
-    said = await here.pipeline.process_recovered(run)
-    [result] = said.record.results
+    returned = await here.pipeline.process_recovered(run)
+    [result] = returned.record.results
     assert (result.artifacts, result.made) == (("new.txt", "old.txt"), ("new.txt",))
     assert here.surface.probed[0][1] == foreseen
 
@@ -180,15 +180,15 @@ async def test_the_result_of_what_was_done_has_the_files_that_it_foresaw(left):
 async def test_what_was_done_answers_as_its_server_foresaw(left):
     foreseen = (Foreseen(call_id="t/1.1.0", path="new.txt", after="1", answer={"rows": [1, 2]}),)
     here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen)
-    said = await here.pipeline.process_recovered(run)
-    assert [result.value for result in said.record.results] == [{"rows": [1, 2]}]
+    returned = await here.pipeline.process_recovered(run)
+    assert [result.value for result in returned.record.results] == [{"rows": [1, 2]}]
 
 
 @pytest.mark.parametrize("foreseen", [(), (Foreseen(call_id="t/1.1.0", path="new.txt", after="1"),)])
 async def test_the_model_is_told_that_an_answer_is_lost_which_nobody_foresaw(left, foreseen):
     here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen)
-    said = await here.pipeline.process_recovered(run)
-    assert "its answer is lost" in said.record.results[0].value
+    returned = await here.pipeline.process_recovered(run)
+    assert "its answer is lost" in returned.record.results[0].value
 
 
 @pytest.fixture
@@ -211,22 +211,22 @@ def left_start(stage):
 
 async def test_the_window_that_a_start_foresaw_in_json_gets_the_subtask(left_start):
     here, run = left_start(answer=WINDOW.model_dump(mode="json"))
-    said = await here.pipeline.process_recovered(run)
-    assert (said.record.decision.status, said.record.decision.target) == ("ASSIGN", WINDOW)
+    returned = await here.pipeline.process_recovered(run)
+    assert (returned.record.decision.status, returned.record.decision.target) == ("ASSIGN", WINDOW)
     assert here.surface.texts == []
 
 
 async def test_where_the_answer_of_a_start_is_lost_nothing_is_assigned(left_start):
     here, run = left_start()
-    said = await here.pipeline.process_recovered(run)
-    assert (said.record.decision.status, said.record.decision.target) == ("CONTINUE", None)
+    returned = await here.pipeline.process_recovered(run)
+    assert (returned.record.decision.status, returned.record.decision.target) == ("CONTINUE", None)
 
 
 @pytest.mark.parametrize("says", [Probe.NOT_DONE, Probe.BEGUN])
 async def test_what_was_not_done_or_only_begun_is_called_with_a_new_intent(left, says):
     here, run = left(says, intent=intent())
-    said = await here.pipeline.process_recovered(run)
-    assert isinstance(said, StepDone)
+    returned = await here.pipeline.process_recovered(run)
+    assert isinstance(returned, StepDone)
     assert here.surface.texts == ["a", "b", "c"]
     notes = kept(here, Intent)
     assert [note.call_id for note in notes] == ["t/1.1.0", "t/1.1.1", "t/1.1.2"]
@@ -264,9 +264,9 @@ async def test_where_nobody_is_asked_it_fails_the_work_too(left, settings):
 @pytest.mark.parametrize(("says", "texts"), [(Probe.DONE, ["b"]), (Probe.NOT_DONE, ["a", "b"])])
 async def test_what_may_be_repeated_and_was_about_to_write_is_looked_at(left, says, texts):
     here, run = left(says, actions=[action("a", "write"), action("b", "write")], foreseen=(NOTE,))
-    said = await here.pipeline.process_recovered(run)
+    returned = await here.pipeline.process_recovered(run)
     assert here.surface.texts == texts
-    assert [result.status for result in said.record.results] == [ResultStatus.SUCCESS] * 2
+    assert [result.status for result in returned.record.results] == [ResultStatus.SUCCESS] * 2
 
 
 @pytest.mark.parametrize("settings", [{"journal": {"in_doubt": "fail"}}, {"system": {"ask_question": False}}])
@@ -278,9 +278,9 @@ async def test_where_nobody_is_asked_a_doubt_fails_the_work(left, settings):
     assert here.surface.effects == []
 
 
-@pytest.mark.parametrize(("said", "texts"), [(Probe.DONE, ["b", "c"]), (Probe.NOT_DONE, ["a", "b", "c"])])
-async def test_what_a_person_said_is_followed_and_nothing_is_looked_at(left, said, texts):
-    here, run = left(Probe.UNKNOWN, intent=intent(), said=said)
+@pytest.mark.parametrize(("probe", "texts"), [(Probe.DONE, ["b", "c"]), (Probe.NOT_DONE, ["a", "b", "c"])])
+async def test_what_a_person_said_is_followed_and_nothing_is_looked_at(left, probe, texts):
+    here, run = left(Probe.UNKNOWN, intent=intent(), probe=probe)
     assert isinstance(await here.pipeline.process_recovered(run), StepDone)
     assert (here.surface.texts, here.surface.probed) == (texts, [])
 
@@ -302,9 +302,9 @@ async def test_of_a_tool_that_is_gone_nothing_is_known(left):
 
 async def test_of_several_in_a_list_only_the_one_that_was_under_way_is_in_doubt(left):
     here, run = left(Probe.DONE, results=(done(0),), intent=intent(1, "b"))
-    said = await here.pipeline.process_recovered(run)
+    returned = await here.pipeline.process_recovered(run)
     assert here.surface.texts == ["c"]
-    assert [result.call_id for result in said.record.results] == ["t/1.1.0", "t/1.1.1", "t/1.1.2"]
+    assert [result.call_id for result in returned.record.results] == ["t/1.1.0", "t/1.1.1", "t/1.1.2"]
 
 
 # What is left
@@ -312,24 +312,24 @@ async def test_of_several_in_a_list_only_the_one_that_was_under_way_is_in_doubt(
 
 async def test_without_a_doubt_what_has_no_result_is_run(left):
     here, run = left(results=(done(0),))
-    said = await here.pipeline.process_recovered(run)
+    returned = await here.pipeline.process_recovered(run)
     assert here.surface.texts == ["b", "c"]
     assert here.surface.probed == []
-    assert len(said.record.results) == 3
+    assert len(returned.record.results) == 3
 
 
 async def test_when_all_had_run_nothing_is_run_and_the_step_is_remembered(left):
     here, run = left(results=tuple(done(number) for number in range(3)))
-    said = await here.pipeline.process_recovered(run)
-    assert (here.surface.effects, len(said.record.results), said.record.step) == ([], 3, 1)
-    assert said.record.observation == run.unfinished.decided.observation
+    returned = await here.pipeline.process_recovered(run)
+    assert (here.surface.effects, len(returned.record.results), returned.record.step) == ([], 3, 1)
+    assert returned.record.observation == run.unfinished.decided.observation
 
 
 async def test_after_an_action_that_failed_the_rest_is_skipped(left):
     here, run = left(results=(done(0, ResultStatus.FAILURE),))
-    said = await here.pipeline.process_recovered(run)
+    returned = await here.pipeline.process_recovered(run)
     assert here.surface.effects == []
-    assert [result.status for result in said.record.results] == [
+    assert [result.status for result in returned.record.results] == [
         ResultStatus.FAILURE,
         ResultStatus.SKIPPED,
         ResultStatus.SKIPPED,
@@ -338,9 +338,9 @@ async def test_after_an_action_that_failed_the_rest_is_skipped(left):
 
 async def test_a_failure_in_the_rest_stops_it(left):
     here, run = left(actions=[action("a"), action(name="explode"), action("c")], results=(done(0),))
-    said = await here.pipeline.process_recovered(run)
+    returned = await here.pipeline.process_recovered(run)
     assert here.surface.effects == []
-    assert [result.status for result in said.record.results] == [
+    assert [result.status for result in returned.record.results] == [
         ResultStatus.SUCCESS,
         ResultStatus.FAILURE,
         ResultStatus.SKIPPED,
@@ -350,38 +350,38 @@ async def test_a_failure_in_the_rest_stops_it(left):
 async def test_a_pause_holds_what_is_left(left):
     here, run = left(results=(done(0),))
     here.lease.paused = True
-    said = await here.pipeline.process_recovered(run)
-    assert (said.held_by, [held.arguments["text"] for held in said.held]) == (Held.PAUSE, ["b", "c"])
+    returned = await here.pipeline.process_recovered(run)
+    assert (returned.held_by, [held.arguments["text"] for held in returned.held]) == (Held.PAUSE, ["b", "c"])
     assert here.surface.effects == []
 
 
 async def test_the_policy_is_asked_about_what_is_left(left):
     policy = [{"verdict": "deny", "tool": "append", "reason": "read only"}]
     here, run = left(results=(done(0),), settings={"policy": policy})
-    said = await here.pipeline.process_recovered(run)
+    returned = await here.pipeline.process_recovered(run)
     assert here.surface.effects == []
-    assert said.record.results[1].error == "denied: read only"
+    assert returned.record.results[1].error == "denied: read only"
 
 
 async def test_what_was_approved_before_the_crash_still_is(left):
     policy = [{"verdict": "approve", "tool": "append"}]
     here, run = left(results=(done(0),), settings={"policy": policy}, step={"approved": "approved", "resumed": True})
-    said = await here.pipeline.process_recovered(run)
+    returned = await here.pipeline.process_recovered(run)
     assert here.surface.texts == ["b", "c"]
-    assert said.record.resumed
+    assert returned.record.resumed
 
 
 async def test_what_needs_an_approval_waits_for_it(left):
     here, run = left(results=(done(0),), settings={"policy": [{"verdict": "approve", "tool": "append"}]})
-    said = await here.pipeline.process_recovered(run)
-    assert (said.held_by, len(said.held), here.surface.effects) == (Held.POLICY, 2, [])
+    returned = await here.pipeline.process_recovered(run)
+    assert (returned.held_by, len(returned.held), here.surface.effects) == (Held.POLICY, 2, [])
 
 
 @pytest.mark.parametrize(("resumed", "steps"), [(False, 1), (True, 0)])
 async def test_an_interrupted_step_counts_as_one_and_a_resumed_one_as_none(left, resumed, steps):
     here, run = left(step={"resumed": resumed})
-    said = await here.pipeline.process_recovered(run)
-    assert (said.usage.steps, said.usage.model_calls) == (steps, 0)
+    returned = await here.pipeline.process_recovered(run)
+    assert (returned.usage.steps, returned.usage.model_calls) == (steps, 0)
 
 
 def change(here):
@@ -402,10 +402,10 @@ def change(here):
 async def test_a_surface_that_somebody_else_changed_meanwhile_gets_nothing(left, name, why):
     here, run = left(actions=[action(text, name) for text in TEXTS])
     change(here)
-    said = await here.pipeline.process_recovered(run)
+    returned = await here.pipeline.process_recovered(run)
     assert here.surface.effects == []
-    assert [result.status for result in said.record.results] == [ResultStatus.SKIPPED] * 3
-    assert why in said.record.results[0].error
+    assert [result.status for result in returned.record.results] == [ResultStatus.SKIPPED] * 3
+    assert why in returned.record.results[0].error
     assert [event.data["ran"] for event in here.events(EventName.LIST_CUT)] == [0]
 
 
@@ -413,16 +413,16 @@ async def test_an_action_after_a_read_does_not_overwrite_others_changes(left):
     read = Action(tool="read", arguments={"control_id": "field-1"})
     here, run = left(actions=[read, action("a", "write")])
     change(here)
-    said = await here.pipeline.process_recovered(run)
+    returned = await here.pipeline.process_recovered(run)
     assert here.surface.effects == []
-    assert [result.status for result in said.record.results] == [ResultStatus.SKIPPED] * 2
+    assert [result.status for result in returned.record.results] == [ResultStatus.SKIPPED] * 2
 
 
 async def test_what_only_reads_is_run_whatever_somebody_else_wrote(left):
     here, run = left(actions=[Action(tool="read", arguments={"control_id": "field-1"})])
     change(here)
-    said = await here.pipeline.process_recovered(run)
-    assert [result.value for result in said.record.results] == ["somebody else was here"]
+    returned = await here.pipeline.process_recovered(run)
+    assert [result.value for result in returned.record.results] == ["somebody else was here"]
 
 
 async def test_a_surface_that_may_change_by_itself_is_gone_on_with(left):
@@ -439,17 +439,17 @@ async def test_the_rest_of_a_list_runs_if_the_surface_is_as_the_list_left_it(lef
     here, run = left(actions=[action(text, name) for text in TEXTS], results=(done(0),), known=RAN)
     here.surface.left = looks
     change(here)
-    said = await here.pipeline.process_recovered(run)
+    returned = await here.pipeline.process_recovered(run)
     assert here.surface.texts == texts
-    assert len(said.record.results) == 3
+    assert len(returned.record.results) == 3
 
 
 async def test_the_rest_of_a_list_is_skipped_if_the_surface_it_left_is_unknown(left):
     here, run = left(actions=[action(text, "write") for text in TEXTS], results=(done(0),))
     change(here)
-    said = await here.pipeline.process_recovered(run)
+    returned = await here.pipeline.process_recovered(run)
     assert here.surface.effects == []
-    assert [result.status for result in said.record.results[1:]] == [ResultStatus.SKIPPED] * 2
+    assert [result.status for result in returned.record.results[1:]] == [ResultStatus.SKIPPED] * 2
 
 
 async def test_a_list_resumes_on_a_surface_as_it_was_before_the_undone_action(left):
@@ -464,21 +464,21 @@ async def test_a_list_resumes_on_a_surface_as_it_was_before_the_undone_action(le
 
 async def test_after_a_person_says_done_nothing_runs_on_a_surface_others_changed(left):
     actions = [action(text, "write") for text in TEXTS]
-    here, run = left(Probe.UNKNOWN, actions=actions, foreseen=(NOTE,), said=Probe.DONE)
+    here, run = left(Probe.UNKNOWN, actions=actions, foreseen=(NOTE,), probe=Probe.DONE)
     change(here)
-    said = await here.pipeline.process_recovered(run)
+    returned = await here.pipeline.process_recovered(run)
     assert here.surface.effects == []
-    statuses = [result.status for result in said.record.results]
+    statuses = [result.status for result in returned.record.results]
     assert statuses == [ResultStatus.SUCCESS, ResultStatus.SKIPPED, ResultStatus.SKIPPED]
 
 
 async def test_after_a_person_says_not_done_it_is_not_done_on_a_changed_surface(left):
     actions = [action(text, "write") for text in TEXTS]
-    here, run = left(Probe.UNKNOWN, actions=actions, foreseen=(NOTE,), said=Probe.NOT_DONE)
+    here, run = left(Probe.UNKNOWN, actions=actions, foreseen=(NOTE,), probe=Probe.NOT_DONE)
     change(here)
-    said = await here.pipeline.process_recovered(run)
+    returned = await here.pipeline.process_recovered(run)
     assert here.surface.effects == []
-    assert [result.status for result in said.record.results] == [ResultStatus.SKIPPED] * 3
+    assert [result.status for result in returned.record.results] == [ResultStatus.SKIPPED] * 3
 
 
 async def test_the_surface_is_looked_at_before_anything_is_probed_or_done(left):
@@ -501,8 +501,8 @@ async def test_the_model_is_not_asked_again(stage):
     here.surface.says = Probe.DONE
     step = decided(here, action("a"), action("b"))
     run = here.run(unfinished=Unfinished(decided=step, intent=intent()))
-    said = await here.pipeline.process_recovered(run)
-    assert (said.record.decision, said.record.observation) == (step.decision, step.observation)
+    returned = await here.pipeline.process_recovered(run)
+    assert (returned.record.decision, returned.record.observation) == (step.decision, step.observation)
 
 
 async def test_a_run_that_no_crash_broke_off_can_not_be_gone_on_with(stage):
@@ -526,8 +526,8 @@ def booked(here):
 
 async def test_a_step_that_goes_on_counts_what_it_had_used(left):
     here, run = left(Probe.DONE, intent=intent(1), results=(done(0),), answers=PAID)
-    said = await here.pipeline.process_recovered(run)
-    used = said.usage
+    returned = await here.pipeline.process_recovered(run)
+    used = returned.usage
     assert (used.steps, used.model_calls, used.repairs, used.commands) == (1, 2, 1, 3)
     assert (used.input_tokens, used.output_tokens, used.cost) == (20, 10, 0.5)
     assert booked(here) == {"steps": 1, "model_calls": 2, "tokens": 30, "cost": 0.5}
@@ -570,9 +570,9 @@ async def test_a_question_about_a_doubt_counts_nothing_twice(left):
     here, run = left(Probe.UNKNOWN, intent=intent(), answers=PAID)
     asked = await here.pipeline.process_recovered(run)
     assert (type(asked), asked.usage.model_calls) == (Question, 0)
-    settled = replace(run, unfinished=replace(run.unfinished, said=Probe.DONE))
-    said = await here.pipeline.process_recovered(settled)
-    assert (said.usage.model_calls, said.usage.cost) == (2, 0.5)
+    settled = replace(run, unfinished=replace(run.unfinished, probe=Probe.DONE))
+    returned = await here.pipeline.process_recovered(settled)
+    assert (returned.usage.model_calls, returned.usage.cost) == (2, 0.5)
     assert booked(here) == {"steps": 1, "model_calls": 2, "tokens": 30, "cost": 0.5}
 
 
@@ -586,9 +586,9 @@ async def test_answers_that_are_checked_once_more_are_counted_once(stage):
     here = stage(model, limits={"repairs": 2})
     wrong = PAID[0].model_copy(update={"content": {"Status": "no such status"}})
     run = here.run(unfinished=Unfinished(answers=(wrong,)))
-    said = await here.pipeline.process(run)
-    assert (calls, said.usage.model_calls, said.usage.repairs, said.usage.cost) == ([2], 2, 1, 0.25)
-    assert said.usage.input_tokens == 10
+    returned = await here.pipeline.process(run)
+    assert (calls, returned.usage.model_calls, returned.usage.repairs, returned.usage.cost) == ([2], 2, 1, 0.25)
+    assert returned.usage.input_tokens == 10
     assert (booked(here)["model_calls"], booked(here)["cost"]) == (2, 0.25)
 
 

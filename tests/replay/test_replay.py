@@ -388,8 +388,8 @@ def test_an_agent_that_crashed_and_was_started_anew(record, monkeypatch):
     receive, crashes = Agent.receive, [1]
 
     def crash(agent, message):
-        said = getattr(message, "said", None)
-        if crashes and isinstance(said, StepDone) and said.record.step == 2:
+        result = getattr(message, "result", None)
+        if crashes and isinstance(result, StepDone) and result.record.step == 2:
             crashes.pop()
             raise SystemExit
         receive(agent, message)

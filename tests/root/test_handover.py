@@ -10,9 +10,9 @@ from callboard.actors.root._agents import Idle
 from callboard.actors.root._clocks import Stopwatches
 from callboard.actors.root._context import RootContext
 from callboard.actors.root._handover import HandOver
-from callboard.actors.root._leases import LeaseBook
 from callboard.actors.root._lifecycle import RunEndings, Stops
 from callboard.actors.root._outbox import Outbox
+from callboard.actors.root._target_queues import LeaseBook
 from callboard.actors.root._tasks import TaskBook
 from callboard.actors.runtime import Leases, VirtualClock
 from callboard.config import Limits
@@ -72,9 +72,11 @@ class Office:
             children=self.agents,
             recorder=self.notes,
             clocks=Stopwatches(clock, lambda _cancel: None),
+            deadlines=None,
             people=None,
             idle=Idle(tasks, self.agents, 8),
             sessions=None,
+            plans={},
             agents=AGENTS,
         )
         self.hands = HandOver(context)

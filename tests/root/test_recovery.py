@@ -161,14 +161,14 @@ def test_a_lone_agents_task_knows_its_target(recovered):
 
 def test_an_ending_that_nobody_acted_on_is_said_again(recovered):
     found = recovered(round_of(), (part(), 1), part(token=2), (ended(), 4))
-    assert found.said == {"t/1": ended()}
+    assert found.endings == {"t/1": ended()}
     assert found.begun == ["t/0"]
     assert "t/1" in found.record.runs
 
 
 def test_an_ending_that_was_handed_on_is_in_the_books(recovered):
     found = recovered(round_of(), (part(), 1), part(token=2), (ended(), 4), ended())
-    assert (found.said, set(found.record.runs)) == ({}, {"t/0"})
+    assert (found.endings, set(found.record.runs)) == ({}, {"t/0"})
     assert [done.run_id for done in found.record.subtasks] == ["t/1"]
 
 
@@ -183,13 +183,13 @@ def test_the_next_round_begins_after_the_ending_of_the_last(recovered):
     ending = round_ended(usage=usage, artifacts=("a.txt",))
     found = recovered(round_of(), (ending, 3), round_of(2, token=2), first=plan)
     record = found.record
-    assert (found.said, found.begun, record.round, record.rounds) == ({}, ["t/0"], 2, 1)
+    assert (found.endings, found.begun, record.round, record.rounds) == ({}, ["t/0"], 2, 1)
     assert [(ended.usage, ended.artifacts) for ended in record.ended_rounds] == [(usage, ("a.txt",))]
 
 
 def test_the_ending_of_a_round_that_nobody_acted_on_is_said_again(recovered):
     found = recovered(round_of(), (round_ended(), 3))
-    assert (found.said, found.begun, found.record.round) == ({"t/0": round_ended()}, [], 1)
+    assert (found.endings, found.begun, found.record.round) == ({"t/0": round_ended()}, [], 1)
 
 
 # Stops and pauses

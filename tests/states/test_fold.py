@@ -540,8 +540,8 @@ def test_a_cancel_keeps_what_the_unfinished_step_was_about_to_write():
 
 def test_a_cancel_drops_what_a_person_says_was_not_done():
     asked = question(folded(WORK), in_doubt="t/1.1.0")
-    said = Answer(id=asked.id, task_id="t", texts=(WAS_NOT_DONE,))
-    run = folded(WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), assignment(token=8), (asked, 2), said, CANCEL)
+    probe = Answer(id=asked.id, task_id="t", texts=(WAS_NOT_DONE,))
+    run = folded(WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), assignment(token=8), (asked, 2), probe, CANCEL)
     assert run.lost == ()
 
 
@@ -563,13 +563,13 @@ def test_a_pause_leaves_a_step_unfinished():
     assert run.broken_off
 
 
-@pytest.mark.parametrize(("text", "said"), [(WAS_DONE, Probe.DONE), (WAS_NOT_DONE, Probe.NOT_DONE)])
-def test_what_a_person_says_of_a_doubt_is_kept_with_it(text, said):
+@pytest.mark.parametrize(("text", "probe"), [(WAS_DONE, Probe.DONE), (WAS_NOT_DONE, Probe.NOT_DONE)])
+def test_what_a_person_says_of_a_doubt_is_kept_with_it(text, probe):
     asked = question(folded(WORK), in_doubt="t/1.1.0")
     begun = (WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), assignment(token=8), (asked, 2))
     assert (folded(*begun).waiting, folded(*begun).broken_off) == (asked.id, True)
     run = folded(*begun, Answer(id=asked.id, task_id="t", texts=(text,)))
-    assert run.unfinished == Unfinished(decided=DECIDED, intent=INTENT, foreseen=(FORESEEN,), said=said)
+    assert run.unfinished == Unfinished(decided=DECIDED, intent=INTENT, foreseen=(FORESEEN,), probe=probe)
     assert (run.waiting, run.status) == ("", "CONTINUE")
 
 

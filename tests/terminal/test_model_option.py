@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from callboard import EventName, Outcome, Settings, Supervisor, Task, TaskResult
 from callboard.__main__ import USAGE
 from callboard.messages import AgentKind
-from callboard.terminal._commands import model_words, models_of
+from callboard.terminal._commands import model_options, models_of
 from callboard.terminal._journals import resume_command
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report"
@@ -175,7 +175,7 @@ def test_options_name_models_by_kind_of_agent(options, models):
 
 @given(st.dictionaries(st.sampled_from(KINDS), NAMES))
 def test_models_written_as_options_are_read_as_they_were(models):
-    assert models_of(model_words(models)[1::2]) == models
+    assert models_of(model_options(models)[1::2]) == models
 
 
 @pytest.mark.parametrize("command", [("run", EXAMPLE), ("resume", EXAMPLE), ("policy", "check", EXAMPLE)])

@@ -68,7 +68,7 @@ class ComputerTool:
         """Return the request without the tools that this one replaces."""
         return replace(request, tools=tuple(each for each in request.tools if argument_forms(each.name) is None))
 
-    def told(self, answer: str) -> str:
+    def instructions(self, answer: str) -> str:
         """Return the instructions for the model.
 
         `answer` is the name of the tool for answers.
@@ -100,14 +100,14 @@ class ComputerTool:
         if not calls:
             return None
         actions = [each for call in calls for each in _actions(call.tool_name, call.args_as_dict())]
-        said = next((call.args_as_dict() for call in response.tool_calls if call.tool_name == answer), {})
-        inner = said.get("Decision")
+        arguments = next((call.args_as_dict() for call in response.tool_calls if call.tool_name == answer), {})
+        inner = arguments.get("Decision")
         decision = {
             "Status": AgentStatus.CONTINUE.value,
             **(inner if isinstance(inner, dict) else {}),
             "Actions": actions,
         }
-        return {"Thought": response.text or "", **said, "Decision": decision}
+        return {"Thought": response.text or "", **arguments, "Decision": decision}
 
 
 def _actions(name: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:

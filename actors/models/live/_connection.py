@@ -5,7 +5,6 @@ A provider's models share its client, rate limit and prices.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import difflib
 import functools
@@ -13,79 +12,11 @@ import importlib.metadata
 import inspect
 import os
 import re
-import time
-from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from callboard.actors.models.live._rate_limit import RateLimit
 from callboard.config import COMPATIBLE, MASK, Provider, Redactor, in_url, masked
 from callboard.messages import SettingsError
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
-    from callboard.messages import Seconds
-
-
-MINUTE = 60.0
-
-
-# pydantic-ai's ConcurrencyLimiter and wait_retry_after do not fit. The first limits concurrent calls, as a semaphore
-# does, but not calls per minute. The second waits within one call's transport, where neither budgets nor events see the
-# retry, and where other agents keep calling the overloaded provider.
-class RateLimit:
-    """A FIFO rate limiter for one provider's calls.
-
-    Used only on the event loop.
-    """
-
-    def __init__(
-        self,
-        *,
-        per_minute: int | None = None,
-        concurrent: int | None = None,
-        now: Callable[[], Seconds] = time.monotonic,
-        sleep: Callable[[Seconds], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        """Initialise the limiter.
-
-        Args:
-            per_minute: Maximum number of calls that begin in any 60 seconds.
-            concurrent: Maximum number of concurrent calls.
-            now: A monotonic clock.
-            sleep: Sleeps by that clock.
-        """
-        self._per_minute = per_minute
-        self._slots = asyncio.Semaphore(concurrent) if concurrent is not None else None
-        self._began: deque[Seconds] = deque(maxlen=per_minute or 0)
-        self._held_until = 0.0
-        self._line = asyncio.Lock()
-        self._now = now
-        self._sleep = sleep
-
-    @contextlib.asynccontextmanager
-    async def turn(self) -> AsyncIterator[None]:
-        """Wait for a turn and hold it during the call."""
-        async with self._slots or contextlib.nullcontext():
-            await self.begin()
-            yield
-
-    async def begin(self) -> None:
-        """Wait until another attempt of a call may begin, and count it."""
-        async with self._line:
-            while (wait := self._wait()) > 0:
-                await self._sleep(wait)
-            self._began.append(self._now())
-
-    def hold(self, seconds: Seconds) -> None:
-        """Delay all calls, because the provider reported too many requests."""
-        self._held_until = max(self._held_until, self._now() + seconds)
-
-    def _wait(self) -> Seconds:
-        now = self._now()
-        full = self._per_minute is not None and len(self._began) == self._per_minute
-        next_place = self._began[0] + MINUTE - now if full else 0.0
-        return max(next_place, self._held_until - now)
-
 
 MILLION = 1_000_000
 _KEY = re.compile(r"(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET)(?:_|$)")
@@ -225,8 +156,8 @@ class Connection:
             return kind, maker(**given)
         except UserError as error:
             wanted = _VARIABLE.search(str(error))
-            said = f"set {wanted[1]}" if wanted else first_sentence(str(error))
-            msg = f"{self._where}: {said}, or {self._where}.api_key; a server of one's own needs {self._where}.url"
+            what = f"set {wanted[1]}" if wanted else first_sentence(str(error))
+            msg = f"{self._where}: {what}, or {self._where}.api_key; a server of one's own needs {self._where}.url"
             raise SettingsError(msg) from error
 
 

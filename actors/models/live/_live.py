@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from callboard.actors.models._model import Expected, Model, ModelAnswer
 from callboard.actors.models._responses import only_thought, read_response
 from callboard.actors.models.live._computer_tool import ComputerTool
+from callboard.actors.models.live._rate_limit import retry_pause
 from callboard.actors.models.prompt import (
     CHARACTERS,
     MOST_ACTIONS,
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
     from callboard.actors.models.prompt import Prompt
     from callboard.messages import Seconds
 
-
-FIRST_PAUSE = 0.5
-"""Seconds before the first retry if the provider gives none; doubled for each further retry."""
 _Mode = Literal["native", "tool", "prompted"]
 _ANSWER = "answer"
 _LONGEST = 400
@@ -90,9 +87,9 @@ class LiveModel(Model):
             where = f"providers.{self.name.partition(':')[0]}.pictures"
             msg = f"{self.name} is shown no pictures, and an operator sees nothing else: if it can see, set {where}"
             raise ModelError(msg)
-        told, own = self._told(request), self._own(request)
-        schema = self._schema(told)
-        prompt = self._prompt(told, schema)
+        shown, own = self._shown(request), self._own(request)
+        schema = self._schema(shown)
+        prompt = self._prompt(shown, schema)
         more = {} if own is None else own.settings(request, _ANSWER, schema)
         response = await self._asked(self._messages(prompt, schema, own), schema, more)
         content = _content(response) if own is None else own.content(response, _ANSWER) or _content(response)
@@ -107,7 +104,7 @@ class LiveModel(Model):
             cost=cost,
             model=response.model_name or "",
             refers=True,
-            offered=legal_statuses(told),
+            offered=legal_statuses(shown, short=self._settings.short),
             cut=cut or self._unfit(request, content),
             summarised=prompt.summarised,
             dropped=prompt.dropped,
@@ -129,16 +126,16 @@ class LiveModel(Model):
 
     def estimate(self, request: ModelRequest) -> Expected:
         """Return the usage of the prompt and the longest answer."""
-        told = self._told(request)
-        schema = self._schema(told)
-        prompt = self._prompt(told, schema)
+        shown = self._shown(request)
+        schema = self._schema(shown)
+        prompt = self._prompt(shown, schema)
         given, answered = prompt.tokens + len(str(schema)) // CHARACTERS, self._settings.max_tokens
         return Expected(tokens=given + answered, cost=self._connection.price(self._model.model_name, given, answered))
 
-    def _told(self, request: ModelRequest) -> ModelRequest:
+    def _shown(self, request: ModelRequest) -> ModelRequest:
         own = self._own(request)
-        told = request if own is None else own.without(request)
-        return shortened_request(told) if self._settings.short else told
+        shown = request if own is None else own.without(request)
+        return shortened_request(shown) if self._settings.short else shown
 
     def _own(self, request: ModelRequest) -> ComputerTool | None:
         """Return the provider's computer tool if the request uses it."""
@@ -146,7 +143,7 @@ class LiveModel(Model):
 
     def _schema(self, request: ModelRequest) -> dict[str, Any]:
         required = self._connection.kind != COMPATIBLE  # self-hosted servers accept any schema
-        return answer_schema(request, all_required=required, actions=self._settings.actions)
+        return answer_schema(request, all_required=required, actions=self._settings.actions, short=self._settings.short)
 
     def _prompt(self, request: ModelRequest, schema: dict[str, Any]) -> Prompt:
         """Write the prompt.
@@ -169,13 +166,13 @@ class LiveModel(Model):
             BinaryContent(data=part, media_type="image/png") if isinstance(part, bytes) else part
             for part in prompt.user
         ]
-        parts += [] if own is None else [own.told(_ANSWER)]
+        parts += [] if own is None else [own.instructions(_ANSWER)]
         content = "\n\n".join(texts) if len(texts) == len(parts) else parts  # some servers accept no list of texts
-        told = prompt.system
+        instructions = prompt.system
         if self._output == "prompted":  # the names in a schema come from documents and screens
             asked = "Answer with one JSON object of this schema, and nothing around it:"
-            told = f"{told}\n\n{asked}\n\n{tamed(written(schema))}"
-        return [ModelRequest(parts=[UserPromptPart(content=content)], instructions=told)]
+            instructions = f"{instructions}\n\n{asked}\n\n{tamed(written(schema))}"
+        return [ModelRequest(parts=[UserPromptPart(content=content)], instructions=instructions)]
 
     def _parameters(self, schema: dict[str, Any], mode: _Mode) -> ModelRequestParameters:
         from pydantic_ai.models import ModelRequestParameters
@@ -230,7 +227,7 @@ class LiveModel(Model):
                     mode = "tool"
                     await self._connection.rate.begin()
                     continue
-                pause = self._pause(error, tries)
+                pause = retry_pause(error, tries, self._settings, self._connection.rate)
                 if pause is None:
                     again = f" after {tries} repetitions" if tries else ""
                     msg = f"{self.name} gave no answer{again}: {self._why(error)}{self._hint(error)}"
@@ -238,27 +235,6 @@ class LiveModel(Model):
             await asyncio.sleep(pause)
             await self._connection.rate.begin()
             tries += 1
-
-    def _pause(self, error: Exception, tries: int) -> Seconds | None:
-        """Return the backoff before a retry; None for no retry."""
-        from pydantic_ai.exceptions import (
-            ModelAPIError,
-            ModelConnectionError,
-            ModelRateLimitError,
-            ModelServerError,
-            ModelUnavailableError,
-        )
-
-        passing = (ModelRateLimitError, ModelUnavailableError, ModelServerError, ModelConnectionError)
-        if not isinstance(error, ModelAPIError) or not isinstance(error, passing):
-            return None
-        longest, wanted = self._settings.retry_seconds, error.retry_after
-        own = FIRST_PAUSE * 2**tries * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
-        pause = min(own if wanted is None else wanted, longest)
-        if isinstance(error, ModelRateLimitError):
-            self._connection.rate.hold(pause)  # for all agents, even if this call is not retried
-        too_long = wanted is not None and wanted > longest
-        return None if too_long or tries >= self._settings.retries else pause
 
     def _why(self, error: Exception) -> str:
         """Return a short, redacted reason.
@@ -269,9 +245,9 @@ class LiveModel(Model):
 
         status, body = getattr(error, "status_code", None), getattr(error, "body", None)
         inner = body.get("error", body) if isinstance(body, dict) else None
-        said = inner.get("message") if isinstance(inner, dict) else None
-        text = said if isinstance(said, str) and said else str(error)
-        text = text if _is_told(error) else f"what came can't be read ({type(error).__name__}: {text})"
+        message = inner.get("message") if isinstance(inner, dict) else None
+        text = message if isinstance(message, str) and message else str(error)
+        text = text if _is_own_error(error) else f"what came can't be read ({type(error).__name__}: {text})"
         if not status and isinstance(error, ModelConnectionError):
             text = f"no connection to {self._connection.provider.base_url}"
         shown = self._connection.hidden(" ".join(text.split()))
@@ -282,7 +258,7 @@ class LiveModel(Model):
 
         It may support only the older protocol.
         """
-        unknown = getattr(error, "status_code", 0) in {404, 405} or not _is_told(error)
+        unknown = getattr(error, "status_code", 0) in {404, 405} or not _is_own_error(error)
         if not unknown or self._connection.kind not in {"openai", "openai-responses"} or self._connection.at_home:
             return ""
         where = f"providers.{self.name.partition(':')[0]}.kind"
@@ -291,8 +267,8 @@ class LiveModel(Model):
     def _check_refusal(self, response: ModelResponse, usage: Usage) -> None:
         if response.finish_reason == "content_filter":
             details = response.provider_details or {}
-            said = self._connection.hidden(str(details.get("refusal", "")))
-            msg = f"{self.name} refuses to answer{f': {said[:_LONGEST]}' if said else ''}"
+            refusal = self._connection.hidden(str(details.get("refusal", "")))
+            msg = f"{self.name} refuses to answer{f': {refusal[:_LONGEST]}' if refusal else ''}"
             raise ModelError(msg, usage)
 
     def _cut(self, response: ModelResponse, content: Any, usage: Usage) -> str:
@@ -319,14 +295,14 @@ class LiveModel(Model):
         if found > most:
             what = "action is" if most == 1 else "actions are"
             return f"the answer has {found} actions, and at most {most} {what} taken at a time"
-        left = "; ".join(line for line in response.plan if line.strip())
+        plan = "; ".join(line for line in response.plan if line.strip())
         acted = found or any(record.acted for record in own_steps(request))  # else it is sent back in any case
         if (
-            left and acted and response.decided_status() == AgentStatus.FINISH and not request.reasons
+            plan and acted and response.decided_status() == AgentStatus.FINISH and not request.reasons
         ):  # a repeated FINISH is accepted
-            left = cut(left, _LONGEST)
+            plan = cut(plan, _LONGEST)
             return (
-                f"it says FINISH, and Plan tells what is still to be done: {left}. Do that; if it is done, empty Plan"
+                f"it says FINISH, and Plan tells what is still to be done: {plan}. Do that; if it is done, empty Plan"
             )
         return ""
 
@@ -347,8 +323,8 @@ def _refuses_schema(error: Exception) -> bool:
     """
     from pydantic_ai.exceptions import ModelRequestRejectedError
 
-    said = f"{error} {getattr(error, 'body', '')}".casefold()
-    return isinstance(error, ModelRequestRejectedError) and ("schema" in said or "grammar" in said)
+    text = f"{error} {getattr(error, 'body', '')}".casefold()
+    return isinstance(error, ModelRequestRejectedError) and ("schema" in text or "grammar" in text)
 
 
 def _takes_temperature(model: ProvidersModel) -> bool:
@@ -365,7 +341,7 @@ def _takes_temperature(model: ProvidersModel) -> bool:
     return bool(rests or not profile.get("openai_supports_reasoning", False))
 
 
-def _is_told(error: Exception) -> bool:
+def _is_own_error(error: Exception) -> bool:
     """Return whether pydantic-ai raises the error itself; others come from unreadable responses."""
     from pydantic_ai.exceptions import AgentRunError, UserError
 

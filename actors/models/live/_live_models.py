@@ -17,7 +17,7 @@ from callboard.config import (
     import_plugin,
     make_plugin,
     parameters_of,
-    told_plugin,
+    plugin_text,
 )
 from callboard.messages import SettingsError
 
@@ -117,6 +117,6 @@ def plugin_model(name: str, settings: Settings) -> Model:
     takes = callable(factory) and "model" in parameters_of(factory)
     made = make_plugin(entry, factory, settings, {**given.options, **({"model": model} if takes else {})}, where)
     if not isinstance(made, Model):
-        msg = f"{where}: {told_plugin(entry)} gave a {type(made).__name__}, no Model"
+        msg = f"{where}: {plugin_text(entry)} gave a {type(made).__name__}, no Model"
         raise SettingsError(msg)
     return made

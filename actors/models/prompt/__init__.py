@@ -9,7 +9,8 @@ from callboard.actors.models.prompt._answer_schema import (
 )
 from callboard.actors.models.prompt._fence import cut, tamed, written
 from callboard.actors.models.prompt._labels import chosen, labelled
-from callboard.actors.models.prompt._prompt import CHARACTERS, Prompt, prompt_of, shortened_request
+from callboard.actors.models.prompt._prompt import CHARACTERS, Prompt, prompt_of
+from callboard.actors.models.prompt._short import shortened_request
 from callboard.actors.models.prompt._strict import is_free
 from callboard.actors.models.prompt._system import examples
 

@@ -25,7 +25,7 @@ from callboard.actors.models.prompt._strict import (
     strict,
     values,
 )
-from callboard.actors.states import NOBODY
+from callboard.actors.states import UNATTENDED
 from callboard.messages import AgentStatus, Effect, Outcome, ResultStatus
 
 if TYPE_CHECKING:
@@ -64,6 +64,9 @@ _BELONGS: dict[str, tuple[str, ...]] = {
 }
 """The further keys of a decision, by status."""
 
+MOST_SHORT = {"Observation": 200, "Thought": 250, "Comment": 120, "Plan": 100, "Text": 600}
+"""Maximum numbers of characters in a short answer; small models repeat themselves endlessly. `Text` is for others."""
+
 _TEXT: Schema = {"type": "string"}
 _LINES: Schema = {"type": "array", "items": _TEXT, "maxItems": 12}
 _SOME: Schema = {**_LINES, "minItems": 1}
@@ -80,7 +83,9 @@ _CONTROL: Schema = {"$ref": "#/$defs/Control"}
 _ACTION: Schema = {"$ref": "#/$defs/Action"}
 
 
-def answer_schema(request: ModelRequest, *, all_required: bool = True, actions: int = MOST_ACTIONS) -> Schema:
+def answer_schema(
+    request: ModelRequest, *, all_required: bool = True, actions: int = MOST_ACTIONS, short: bool = False
+) -> Schema:
     """Build the schema of an answer: reasoning first, then the decision.
 
     Args:
@@ -88,12 +93,14 @@ def answer_schema(request: ModelRequest, *, all_required: bool = True, actions: 
         all_required: Whether optional arguments must be present as null, as strict modes require. Small models answer
             better if they may omit them, because they fill in every argument that is required.
         actions: The maximum number of actions in one answer.
+        short: Whether CONTINUE comes first (see `legal_statuses`), and the answer's own texts have a maximum length,
+            unless it is for a strict mode.
     """
     labels = choices(labelled(request.observation.controls))
-    build = _Forms(request, _CONTROL if labels else _TEXT, all_required=all_required, actions=actions)
-    forms = [build.decision(status) for status in legal_statuses(request)]
+    build = _Forms(request, _CONTROL if labels else _TEXT, all_required=all_required, actions=actions, short=short)
+    forms = [build.decision(status) for status in legal_statuses(request, short=short)]
     more = {"Decision": forms[0] if len(forms) == 1 else {"anyOf": forms}}
-    schema = object_of({key: more.get(key, _TEXT) for key in KEYS})
+    schema = object_of({key: more.get(key) or build.text(key) for key in KEYS})
     action = {"Action": build.action()} if any("Actions" in form["properties"] for form in forms) else {}
     defs = {**({"Control": {"type": "string", "enum": labels}} if labels else {}), **build.controls, **action}
     return {**schema, "$defs": defs} if defs else schema
@@ -121,8 +128,11 @@ def parts_of(request: ModelRequest) -> dict[str, tuple[str, ...]]:
     return parts if request.tools else {status: () if keys == _ACTIONS else keys for status, keys in parts.items()}
 
 
-def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
+def legal_statuses(request: ModelRequest, *, short: bool = False) -> tuple[str, ...]:
     """Return the legal statuses without those that make no sense now.
+
+    A `short` prompt offers no FAIL and no ERROR until something was tried, and CONTINUE alone if there is a tool that
+    reads: small models say FAIL at the sight of many requests, and are right as soon as they can't.
 
     - ASSIGN needs a target.
     - A HostAgent can't FINISH if its last subtask did not.
@@ -132,8 +142,8 @@ def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
     - PENDING needs a person who answers.
     """
     seen = (request.observation, *(record.observation for record in request.memory))
-    unheard = any(NOBODY in observation.notes for observation in seen)
-    guesses = set() if request.attended and not unheard else {AgentStatus.PENDING}
+    unattended = any(UNATTENDED in observation.notes for observation in seen)
+    guesses = set() if request.attended and not unattended else {AgentStatus.PENDING}
     if request.is_host:
         own = own_subtasks(request)
         guesses |= set() if request.observation.targets else {AgentStatus.ASSIGN}
@@ -143,7 +153,26 @@ def legal_statuses(request: ModelRequest) -> tuple[str, ...]:
         reads = any(tool.effect is Effect.READ for tool in offered_tools(request))
         guesses |= {AgentStatus.SCREENSHOT, AgentStatus.FINISH} if reads else {AgentStatus.SCREENSHOT}
     guesses |= set() if request.observation.controls and not request.is_operator else {AgentStatus.SCREENSHOT}
+    if short and AgentStatus.CONTINUE in request.statuses and is_untried(request):
+        reads = any(tool.effect is Effect.READ for tool in offered_tools(request))
+        guesses |= {*AgentStatus} - {AgentStatus.CONTINUE} if reads else {AgentStatus.FAIL, AgentStatus.ERROR}
     return tuple(status for status in request.statuses if status not in guesses) or request.statuses
+
+
+def is_untried(request: ModelRequest) -> bool:
+    """Return whether an agent of a target has yet to try something.
+
+    An answer that asked a person, an answer that was sent back, and a look that failed count as tries. One failed call
+    does not, because its error says how to call again. Without a tool that can be called there is nothing to try.
+    """
+    seen, steps = request.observation, own_steps(request)
+    unseen = bool(seen.notes) and not (seen.controls or seen.text or seen.picture or seen.window)
+    if request.is_host or request.reasons or unseen or len(steps) > 1:
+        return False
+    failed = all(
+        record.results and all(each.status is ResultStatus.FAILURE for each in record.results) for record in steps
+    )
+    return failed and bool(offered_tools(request))
 
 
 def offered_tools(request: ModelRequest) -> tuple[ToolInfo, ...]:
@@ -193,8 +222,11 @@ def without_control(tool: ToolInfo) -> ToolInfo:
 class _Forms:
     """Builder of the forms of a decision on one request."""
 
-    def __init__(self, request: ModelRequest, control: Schema, *, all_required: bool, actions: int) -> None:
+    def __init__(
+        self, request: ModelRequest, control: Schema, *, all_required: bool, actions: int, short: bool
+    ) -> None:
         self._request = request
+        self._bounds = short and not all_required  # providers' strict modes refuse a text's length
         self._control = control
         self._all_required = all_required
         self._most = actions
@@ -204,9 +236,14 @@ class _Forms:
         self.controls: dict[str, Schema] = {}
         """Definitions of choices among some of the controls; filled by `action`."""
 
+    def text(self, key: str = "Text") -> Schema:
+        """Build the schema of a text that the model writes."""
+        return {**_TEXT, "maxLength": MOST_SHORT[key]} if self._bounds else _TEXT
+
     def decision(self, status: str) -> Schema:
         """Build the form of a decision with a certain status."""
-        form: Schema = {"Plan": _PLANS.get(status, _LINES), "Status": {"type": "string", "enum": [status]}}
+        plan = {**_PLANS.get(status, _LINES), "items": self.text("Plan")}
+        form: Schema = {"Plan": plan, "Status": {"type": "string", "enum": [status]}}
         match status:
             case AgentStatus.CONTINUE | AgentStatus.CONFIRM if self._tools:
                 form["Actions"] = {"type": "array", "items": _ACTION, "minItems": 1, "maxItems": self._most}
@@ -215,9 +252,9 @@ class _Forms:
             case AgentStatus.ASSIGN:
                 targets = choices(labelled(self._request.observation.targets))
                 form["ControlText"] = {"type": "string", "enum": targets} if targets else _TEXT
-                form["Current Sub-Task"] = _TEXT
+                form["Current Sub-Task"] = self.text()
             case AgentStatus.PENDING:
-                question = object_of({"text": _TEXT, "choices": _LINES})
+                question = object_of({"text": self.text(), "choices": _LINES})
                 form["Questions"] = {"type": "array", "items": question, "minItems": 1, "maxItems": 5}
             case AgentStatus.FINISH:
                 form["Result"] = self._result()
@@ -227,7 +264,7 @@ class _Forms:
         """Build the schema of a result: text, reference, or null (last result)."""
         whole = list(References(self._request.memory, ()).results())[:MOST_RESULTS]
         named = [{"type": "string", "enum": whole}] if whole else []
-        return {"anyOf": [*named, _TEXT, _NULL]}
+        return {"anyOf": [*named, self.text(), _NULL]}
 
     def action(self) -> Schema:
         """Build the form of an action.
@@ -251,7 +288,8 @@ class _Forms:
             control = self._control_of(tool)
             properties["ControlText"] = control if needs_control(tool) else or_null(control)
         properties["Args"] = self._arguments(tool)
-        return object_of(properties)
+        optional = {"ControlText"} if self._bounds and not needs_control(tool) else set()  # else they fill it in
+        return {**object_of(properties), "required": [name for name in properties if name not in optional]}
 
     def _computer_use(self, tool: ToolInfo, form: Schema) -> Schema:
         """Build the flat form of an operator's action.

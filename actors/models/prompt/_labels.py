@@ -68,14 +68,14 @@ def _called(thing: Named) -> str:
     return f"new empty {name or thing.id}" if application else name
 
 
-def chosen(labels: Mapping[str, _T], said: str) -> _T | None:
+def chosen(labels: Mapping[str, _T], given: str) -> _T | None:
     """Find the chosen object by label or id, else by unique name."""
-    said = said.strip()
-    if said in labels:
-        return labels[said]
-    by_id = [thing for thing in labels.values() if thing.id == said]
-    folded = _folded(said)
-    alike = [thing for label, thing in labels.items() if folded in {_folded(label), _folded(thing.name)}]
+    given = given.strip()
+    if given in labels:
+        return labels[given]
+    by_id = [thing for thing in labels.values() if thing.id == given]
+    folded = _folded(given)
+    alike = [thing for name, thing in labels.items() if folded in {_folded(name), _folded(thing.name)}]
     found = by_id or alike
     return found[0] if len(found) == 1 and folded else None
 

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callboard.actors.models._references import References
-from callboard.actors.models.prompt._answer_schema import CONTROL, offered_tools, own_parameters, own_steps
+from callboard.actors.models.prompt._answer_schema import offered_tools, own_steps
 from callboard.actors.models.prompt._fence import cut, fenced, tamed, written
 from callboard.actors.models.prompt._labels import labelled
 from callboard.actors.models.prompt._prompt_history import steps, subtasks
 from callboard.actors.models.prompt._prompt_tail import prompt_tail
 from callboard.actors.models.prompt._system import system_of
 from callboard.actors.models.prompt._tool_docs import not_now
-from callboard.messages import ESSENTIAL, Board, TargetKind, agent_kind
+from callboard.messages import Board, TargetKind, agent_kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from pydantic import JsonValue
 
-    from callboard.actors.models._model import ModelRequest, ToolInfo
+    from callboard.actors.models._model import ModelRequest
     from callboard.actors.models.prompt._prompt_history import PromptHistory
     from callboard.messages import Control, Target
 
@@ -63,7 +62,8 @@ def prompt_of(
     Args:
         request: The request to the model.
         pictures: Whether the model accepts pictures.
-        short: Whether to list data by reference only, and to suggest the next action.
+        short: Whether to list data by reference only, to give examples with the tools at hand, to leave out what is
+            false or empty, and to suggest the next action.
         actions: The maximum number of actions in an answer, if the prompt has to state it.
     """
     room, named = request.history_tokens * CHARACTERS, References(request.memory, request.subtasks).parts()
@@ -75,7 +75,7 @@ def prompt_of(
             *_asked(request),
             *_shared(request),
             *_before(left, history, host=request.is_host),
-            *_seen(request),
+            *_seen(request, short=short),
             *_references(request, named),
         )
     )
@@ -87,7 +87,7 @@ def prompt_of(
     if actions is not None:
         after += f" Put at most {actions} action{'' if actions == 1 else 's'} into it."
     summarised, dropped = left.summarised + history.summarised, left.dropped + history.dropped
-    return Prompt(system_of(request), (before, *shown, after), summarised, dropped)
+    return Prompt(system_of(request, short=short), (before, *shown, after), summarised, dropped)
 
 
 def _pictured(request: ModelRequest) -> str:
@@ -143,7 +143,7 @@ def _before(left: PromptHistory, done: PromptHistory, *, host: bool) -> Iterator
         yield "## Your steps so far\n\n" + fenced(gone + "\n".join(done.lines))
 
 
-def _seen(request: ModelRequest) -> Iterator[str]:
+def _seen(request: ModelRequest, *, short: bool) -> Iterator[str]:
     seen, room = request.observation, request.observation_tokens * CHARACTERS
     if request.is_host:
         started = {
@@ -162,12 +162,12 @@ def _seen(request: ModelRequest) -> Iterator[str]:
     if request.target is not None:
         lines.append(f"{request.target.kind.value} {written(request.target.name)}")
     if seen.window:
-        lines.append(cut(written(seen.window), room // 4))
+        lines.append(cut(written(_telling(seen.window) if short else seen.window), room // 4))
     if request.is_operator:
         lines.append("the picture below" if seen.picture is not None else "no picture: nothing can be pointed at now")
         yield "## What you see now\n\n" + fenced("\n".join(lines))
         return
-    controls = [_control(label, control) for label, control in labelled(seen.controls).items()]
+    controls = [_control(label, control, short=short) for label, control in labelled(seen.controls).items()]
     if controls:
         lines += ["controls:", *_bounded(controls, room if not seen.text else room // 2)]
     if seen.text:
@@ -223,12 +223,18 @@ def _taken(target: Target) -> str:
     return f", opened with {cut(' '.join(', '.join(told).split()), 300)}"
 
 
-def _control(label: str, control: Control) -> str:
+def _telling(facts: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Leave out facts that are false or empty."""
+    return {key: value for key, value in facts.items() if value or (value == 0 and value is not False)}
+
+
+def _control(label: str, control: Control, *, short: bool) -> str:
     more = [] if label == control.id else [f"id {control.id}"]
     more += [] if control.enabled else ["disabled"]
     more += [] if control.visible else ["not visible"]
     more += control.states
-    more += [f"{key} {cut(written(value), 300)}" for key, value in control.detail.items()]
+    detail = _telling(control.detail) if short else control.detail
+    more += [f"{key} {cut(written(value), 300)}" for key, value in detail.items()]
     told = f" ({', '.join(more)})" if more else ""
     return f"- {written(label)}: {control.kind}{told}"
 
@@ -240,40 +246,3 @@ def _bounded(lines: list[str], room: int) -> Iterator[str]:
             yield f"({len(lines) - place} more are not shown)"
             return
         yield line
-
-
-_ALTERNATIVES = frozenset({"allOf", "anyOf", "oneOf", "dependentRequired"})
-"""Keywords by which a schema can require parameters outside of ``required``."""
-
-
-def shortened_request(request: ModelRequest) -> ModelRequest:
-    """Drop optional parts of a request.
-
-    They are optional parameters, the task's request, and the agent's earlier thoughts and plans.
-    """
-    said = {"observation": "", "thought": "", "comment": "", "plan": ()}
-    return dataclasses.replace(
-        request,
-        task_request="",
-        plan=(),
-        memory=tuple(
-            record.model_copy(update={"decision": record.decision.model_copy(update=said)}) for record in request.memory
-        ),
-        tools=tuple(map(_needed, request.tools)),
-    )
-
-
-def _needed(tool: ToolInfo) -> ToolInfo:
-    """Keep a tool's control and necessary parameters.
-
-    All are kept if the necessary ones are unknown.
-    """
-    own, required = own_parameters(tool), tool.schema.get("required", ())
-    if not any(name in required for name in own) or tool.schema.keys() & _ALTERNATIVES:
-        return tool
-    kept = {
-        name: part
-        for name, part in tool.schema["properties"].items()
-        if name in required or name in CONTROL or (isinstance(part, dict) and part.get(ESSENTIAL))
-    }
-    return dataclasses.replace(tool, schema={**tool.schema, "properties": kept})

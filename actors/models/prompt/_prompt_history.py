@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from callboard.actors.models._references import is_plain
 from callboard.actors.models.prompt._fence import cut, shortened, written
-from callboard.actors.states import said_by_people
+from callboard.actors.states import people_notes
 from callboard.messages import ResultStatus
 
 if TYPE_CHECKING:
@@ -87,11 +87,11 @@ def _subtask_in_a_line(result: SubtaskResult) -> str:
 def _subtask(result: SubtaskResult, most: int, named: Container[str]) -> str:
     ended = f"subtask {result.number} ({result.address}): {cut(written(result.request), 300)} → {result.outcome.value}"
     why = f"; {cut(written(result.causes[0].reason), 300)}" if result.causes else ""
-    said = f"; it says {cut(written(result.comment), 300)}" if result.comment else ""
+    comment = f"; it says {cut(written(result.comment), 300)}" if result.comment else ""
     output = _by_name(result.output, f"subtasks.{result.number}.output", named)
     left = f"; it left {shortened(output, most)}" if output is not None else ""
     files = f"; files: {cut(written(list(result.artifacts)), 300)}" if result.artifacts else ""
-    return f"- {ended}{why}{said}{files}{left}"
+    return f"- {ended}{why}{comment}{files}{left}"
 
 
 def _by_name(value: JsonValue, path: str, named: Container[str]) -> JsonValue:
@@ -107,7 +107,7 @@ def _by_name(value: JsonValue, path: str, named: Container[str]) -> JsonValue:
 def _in_full(number: int, record: StepRecord, most: int) -> str:
     decision = record.decision
     lines = [f"- step {number}: {cut(' '.join(decision.thought.split()), 300)}".rstrip()]
-    lines += [f"    before it, {cut(' '.join(said.split()), 500)}" for said in said_by_people(record.observation)]
+    lines += [f"    before it, {cut(' '.join(note.split()), 500)}" for note in people_notes(record.observation)]
     if decision.plan:
         lines.append(f"    planned then: {cut('; '.join(' '.join(line.split()) for line in decision.plan), 300)}")
     if record.results:
@@ -125,7 +125,7 @@ def _in_a_line(number: int, record: StepRecord) -> str:
     done = ", ".join(f"{result.tool} ({result.status.value})" for result in record.results)
     target = record.decision.target
     done = done or (f"assigned to {written(target.name)}" if target is not None else "nothing done")
-    before = "".join(f"; before it, {cut(' '.join(said.split()), 300)}" for said in said_by_people(record.observation))
+    before = "".join(f"; before it, {cut(' '.join(note.split()), 300)}" for note in people_notes(record.observation))
     return f"- step {number}: {cut(done, 200)}; said {record.decision.status}{before}"
 
 

@@ -13,6 +13,7 @@ from callboard.actors.models._responses import AppResponse
 from callboard.actors.models.prompt._answer_schema import legal_statuses, offered_tools, own_steps, own_subtasks
 from callboard.actors.models.prompt._fence import cut, fenced, tamed, written
 from callboard.actors.models.prompt._labels import labelled
+from callboard.actors.models.prompt._short import NEGATION, asks_change, asks_question, likely_tools
 from callboard.actors.models.prompt._tool_docs import MAKING, either, makes, needed, singular
 from callboard.messages import AgentStatus, Effect, ResultStatus
 
@@ -33,7 +34,6 @@ _OUTCOMES = {
     ResultStatus.NONE: "there was nothing to do",
 }
 
-_NOT = re.compile(r"\b(?:no|not|never|nothing|without)\b|n[’']t\b", re.IGNORECASE)  # noqa: RUF001 - as people write it
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _SEVERAL = re.compile(r"\b(?:all|both|each|every|several|two|three|four|five|six|seven|eight|nine|ten|\d+)\b")
 _JSON = "Answer with one JSON object."
@@ -53,7 +53,7 @@ def prompt_tail(request: ModelRequest, *, short: bool = False) -> Iterator[str]:
     host = request.is_host
     done, what = _done(request), "the request" if host else "your subtask"
     yield f"Done so far, in this order:\n\n{fenced(done)}" if done else "Done so far: nothing."
-    legal = legal_statuses(request)
+    legal = legal_statuses(request, short=short)
     refused = [status for status in request.statuses if status not in legal]
     if refused:
         yield f"Status can't be {either(refused)} now."
@@ -71,15 +71,21 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
     meant = _Meant(request, results) if short else None
     if request.is_host and not own_subtasks(request):
         yield "What is open has something in it. A new one is empty: there is nothing to read in it."
+    if meant is not None and meant.named and not done:
+        yield f"The words of {what} fit {either(meant.named)}: call that, with what {what} says."
     if done:
         yield "What succeeded is not done again."
     if results and results[-1].status is ResultStatus.FAILURE:
         yield "The last call FAILED: what it was for is not done."
+        if short and not request.is_host:
+            yield "Your steps tell why it FAILED: call it again without that mistake, or call another tool."
     elif done and meant is not None and meant.missed:
         yield f"Not called yet: {', '.join(tool.name for tool in meant.missed)}.{meant.next}"
     elif done and AgentStatus.FINISH in legal_statuses(request) and not (meant is not None and meant.failed):
         if meant is None or request.is_host:
             yield f"If nothing of {what} is missing any more: FINISH."
+        elif meant is not None and meant.writes and _only_read(request):
+            yield f"So far you only read, and changed nothing. Next is {either(meant.writes)}."
         else:  # worded for copying, because small models repeat it
             were = "were" if meant.made[1:] else "was"
             called = f"{' and '.join(meant.made)} {were} called, and succeeded: that is done. " if meant.made else ""
@@ -88,8 +94,18 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
     yield from meant.later() if meant is not None else ()
 
 
+def _only_read(request: ModelRequest) -> bool:
+    """Return whether only tools that read were called for a change."""
+    reads = {tool.name for tool in request.tools if tool.effect is Effect.READ}
+    called = {result.tool for record in own_steps(request) for result in record.results}
+    return asks_change(request) and called <= reads
+
+
 def _handed_over(request: ModelRequest) -> Iterator[str]:
-    """Suggest a reference to the last data read, for small models."""
+    """Suggest the form of a result for small models."""
+    if asks_question(request):
+        yield "It asks a question: with FINISH, Result is the answer to it, in words, from what was read."
+        return
     reads = {tool.name for tool in request.tools if tool.effect is Effect.READ}
     for number, record in reversed(list(enumerate(request.memory, 1))[len(request.memory) - request.step + 1 :]):
         for place, result in enumerate(record.results):
@@ -133,7 +149,7 @@ def _new(request: ModelRequest) -> Iterator[str]:
     steps = own_steps(request)
     if not steps:
         return
-    before, now = _there(steps[0].observation), _there(request.observation)
+    before, now = _named(steps[0].observation), _named(request.observation)
     known = {(kind, thing.name or thing.id) for thing, kind in before.values()}  # ids may be counters
     made = [
         f"{written(label)} ({kind})"
@@ -160,11 +176,12 @@ class _Meant:
         makers = [tool for tool in request.tools if tool.effect is not Effect.READ and makes(tool.name)]
         often = Counter(thing for tool in makers for thing in makes(tool.name))
         things = {singular(word) for word in words if often[singular(word)] == 1}
-        applies = issubclass(request.response, AppResponse) and not _NOT.search(asked)
-        meant = [tool for tool in makers if applies and makes(tool.name) & things]
-        there = {singular(control.kind.casefold()) for control in request.observation.controls}
+        applies = issubclass(request.response, AppResponse) and not NEGATION.search(asked)
+        asks = self._wants or bool(request.subtasks)  # "sort the table" asks for none, but data may be waiting for one
+        meant = [tool for tool in makers if applies and asks and makes(tool.name) & things]
+        kinds = {singular(control.kind.casefold()) for control in request.observation.controls}
         done, tried = {r.tool for r in results if r.status is ResultStatus.SUCCESS}, {r.tool for r in results}
-        self.missed = [tool for tool in meant if tool.name not in tried and makes(tool.name) & things - there]
+        self.missed = [tool for tool in meant if tool.name not in tried and makes(tool.name) & things - kinds]
         """Tools that were not called and whose object does not exist."""
         self.failed = [tool for tool in meant if tool.name in tried - done]
         one = [tool.name for tool in meant if tool.name in done and makes(tool.name) & words]
@@ -172,6 +189,11 @@ class _Meant:
         """Tools that created all named objects, if the subtask names one of each."""
 
         self._usable = offered_tools(request)
+        likely = [tool for tool in likely_tools(request) if tool in self._usable] if applies else []
+        self.named = [tool.name for tool in likely]
+        """Tools that can be called, and that the subtask's words fit."""
+        self.writes = [tool.name for tool in likely if tool.effect is not Effect.READ and not makes(tool.name) & kinds]
+        """Those that change something, without makers of things that exist."""
 
     @property
     def next(self) -> str:
@@ -185,7 +207,7 @@ class _Meant:
         yield from (f"{tool.name} comes later: {needed(tool, self._usable)}" for tool in missed)
 
 
-def _there(seen: Observation) -> dict[str, tuple[Named, str]]:
+def _named(seen: Observation) -> dict[str, tuple[Named, str]]:
     """Return the observed controls and targets with their kinds, by label."""
     controls: dict[str, tuple[Named, str]] = {
         label: (each, each.kind) for label, each in labelled(seen.controls).items()

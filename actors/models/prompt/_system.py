@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.models._computer_use import SCREENSHOT
+from callboard.actors.models._examples import APP
 from callboard.actors.models.prompt._answer_schema import IN_DECISION, KEYS, parts_of, without_control
 from callboard.actors.models.prompt._fence import CLOSE, OPEN, written
+from callboard.actors.models.prompt._short import tool_examples
 from callboard.actors.models.prompt._tool_docs import tool_docs
 from callboard.messages import AgentStatus
 
@@ -68,15 +70,16 @@ _COMPUTER_USE = (
 )
 
 
-def system_of(request: ModelRequest) -> str:
+def system_of(request: ModelRequest, *, short: bool = False) -> str:
     """Write the system message.
 
     It has the role, the rules, tools, the state's statuses, and the answer's form. The statuses and tools available at
-    this step are in the user message: providers and servers cache the unchanged prefix of a prompt.
+    this step are in the user message: providers and servers cache the unchanged prefix of a prompt. A `short` one has
+    examples with the tools at hand, for kinds of agents that have the AppAgent's examples.
     """
     statuses = "\n".join(_status(request, status) for status in request.statuses)
     words = f"## Status\n\nStatus is one of these words:\n\n{statuses}"
-    return "\n\n".join((request.instructions.strip(), _DATA, *_tools(request), words, *_answer(request)))
+    return "\n\n".join((request.instructions.strip(), _DATA, *_tools(request), words, *_answer(request, short=short)))
 
 
 def _tools(request: ModelRequest) -> Iterator[str]:
@@ -97,7 +100,7 @@ def _status(request: ModelRequest, status: str) -> str:
     return f"- {status}: {meaning}" if meaning else f"- {status}"
 
 
-def _answer(request: ModelRequest) -> Iterator[str]:
+def _answer(request: ModelRequest, *, short: bool) -> Iterator[str]:
     meanings = {**_PARTS, "Result": request.response.result_meaning}
     meanings |= {"Actions": _COMPUTER_USE} if request.is_operator else {}
     parts = parts_of(request)
@@ -110,9 +113,13 @@ def _answer(request: ModelRequest) -> Iterator[str]:
     yield "## Your answer"
     yield "Answer with one JSON object and nothing else. It has these keys, in this order:"
     yield "\n".join(keys)
-    shown = list(examples(request.response, parts))
-    if shown:
+    own = short and request.response.examples is APP
+    shown = list(tool_examples(request) if own else examples(request.response, parts))
+    if own:
+        yield "Examples; put in what is meant where there are angle brackets:"
+    elif shown:
         yield "Examples, of other work with other tools:"
+    if shown:
         yield from (f"{when}\n{written(answer)}" for when, answer in shown)
 
 

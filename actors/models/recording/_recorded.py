@@ -122,7 +122,7 @@ class RecordedModel(Model):
         calls = [call for known, call in self._lines if known == address]
         if calls:
             return f"its last one at {address} has the number {max(calls)}"
-        known = ", ".join(sorted({known for known, _ in self._lines})) or "nobody"
+        known = ", ".join(sorted({known for known, _ in self._lines})) or "no agent"
         return f"it has some of {known}"
 
 

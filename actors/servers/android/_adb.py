@@ -68,7 +68,7 @@ class Listed:
 
     serial: str
     state: DeviceState
-    told: str
+    text: str
     """The state in the server's words."""
     model: str = ""
 
@@ -207,8 +207,8 @@ class Adb:
             match = _LISTED.match(line)
             if match is not None:
                 facts = dict(each.split(":", 1) for each in match["rest"].split() if ":" in each)
-                told = match["state"]
-                found.append(Listed(match["serial"], DeviceState(told), told, facts.get("model", "").replace("_", " ")))
+                text = match["state"]
+                found.append(Listed(match["serial"], DeviceState(text), text, facts.get("model", "").replace("_", " ")))
         return tuple(sorted(found, key=lambda each: each.serial))
 
     async def connect(self, address: str) -> None:
@@ -220,20 +220,20 @@ class Adb:
         Raises:
             AdbError: If the device can't be reached.
         """
-        told = await self.ask(f"host:connect:{address}")
+        text = await self.ask(f"host:connect:{address}")
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_CONNECT_SECONDS):
                 while (state := await self._state(address)) not in {DeviceState.DEVICE, DeviceState.UNAUTHORIZED}:
-                    if told.startswith("already connected"):
+                    if text.startswith("already connected"):
                         if state is DeviceState.OFFLINE:
                             with contextlib.suppress(AdbError):  # it may be disconnected already
                                 await self.ask(f"host:disconnect:{address}")
-                        told = await self.ask(f"host:connect:{address}")
-                    elif not told.startswith("connected"):
+                        text = await self.ask(f"host:connect:{address}")
+                    elif not text.startswith("connected"):
                         break
                     await asyncio.sleep(_POLL_SECONDS)
-        if not told.startswith(("connected", "already connected")):
-            raise AdbError(told or f"{address} can't be reached")
+        if not text.startswith(("connected", "already connected")):
+            raise AdbError(text or f"{address} can't be reached")
 
     async def _state(self, serial: str) -> DeviceState:
         return next((each.state for each in await self.devices() if each.serial == serial), DeviceState.OTHER)
@@ -319,11 +319,11 @@ async def _request(
         if answer == b"OKAY":
             return
         size = int(await reader.readexactly(4), 16)
-        told = (await reader.readexactly(size)).decode(errors="replace")
+        text = (await reader.readexactly(size)).decode(errors="replace")
     except (OSError, asyncio.IncompleteReadError, ValueError) as error:
         msg = f"the adb server does not answer {service.partition(':')[0]!r}"
         raise _UnansweredError(msg) from error
-    raise AdbError(told)
+    raise AdbError(text)
 
 
 async def _ran(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, data: bytes) -> Ran:

@@ -67,7 +67,7 @@ class AdbProcess:
         """
         await self.end()
         reads, writes = os.pipe()
-        with FileIO(reads) as told:
+        with FileIO(reads) as pipe:
             try:
                 # `adb start-server` runs this too, but before that it stops a running server of another version
                 self._server = subprocess.Popen(  # noqa: ASYNC220 - asyncio's would end with its loop; no shell
@@ -83,7 +83,7 @@ class AdbProcess:
             finally:
                 os.close(writes)
             os.set_blocking(reads, False)
-            listens = await _listens(told)
+            listens = await _listens(pipe)
         if not listens:
             await self.end()
         return listens
@@ -100,10 +100,10 @@ class AdbProcess:
                     await asyncio.sleep(_POLL_SECONDS)
 
 
-async def _listens(told: FileIO) -> bool:
+async def _listens(pipe: FileIO) -> bool:
     """Wait until a started server reports that it listens, or ends."""
     for _ in range(round(_START_SECONDS / _POLL_SECONDS)):
-        answer = told.read(3)
+        answer = pipe.read(3)
         if answer is not None:
             return answer == b"OK\n"
         await asyncio.sleep(_POLL_SECONDS)

@@ -249,7 +249,7 @@ class AndroidServer(Server):
         known = {each.serial: each for each in await self._adb.devices()}
         missing = Listed("", DeviceState.OTHER, "not connected")
         if self._named:
-            return tuple(known.get(serial, Listed(serial, missing.state, missing.told)) for serial in self._named)
+            return tuple(known.get(serial, Listed(serial, missing.state, missing.text)) for serial in self._named)
         return tuple(known.values())
 
     async def _connect(self, serial: str) -> None:
@@ -262,7 +262,7 @@ class AndroidServer(Server):
             return
 
     def _target(self, listed: Listed) -> Target:
-        state = "" if listed.state is DeviceState.DEVICE else f" ({listed.told})"
+        state = "" if listed.state is DeviceState.DEVICE else f" ({listed.text})"
         return Target(
             id=listed.serial,
             name=f"{listed.model or listed.serial}{state}",

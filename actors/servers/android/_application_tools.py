@@ -73,7 +73,7 @@ class ApplicationTools:
     @tool(effect=Effect.READ, agents=HOST)
     async def list_devices(self) -> list[dict[str, str]]:
         """List the Android devices, and whether they can be used."""
-        return [{"device": each.serial, "model": each.model, "state": each.told} for each in await self._devices()]
+        return [{"device": each.serial, "model": each.model, "state": each.text} for each in await self._devices()]
 
     @tool(effect=Effect.READ, agents=HOST)
     async def list_apps(

@@ -117,11 +117,11 @@ class ScreenNode:
         return _cut(self._name(), _MOST_NAME)
 
     def _name(self) -> str:
-        told = self.values.get("content-desc", "") or self.values.get("hint", "")
+        described = self.values.get("content-desc", "") or self.values.get("hint", "")
         if self.kind == FIELD:
-            return told or self.resource.replace("_", " ")
-        if told or self.text:
-            return told or self.text
+            return described or self.resource.replace("_", " ")
+        if described or self.text:
+            return described or self.text
         if self.acts and not self.is_("scrollable"):
             found = ", ".join(dict.fromkeys(self.labels()))
             return found or self.resource.replace("_", " ")
@@ -131,9 +131,9 @@ class ScreenNode:
         """Yield the texts of its descendants, except those that accept actions."""
         for child in self.children:
             if not child.acts:
-                told = child.values.get("content-desc", "") or child.text
-                if told:
-                    yield told
+                described = child.values.get("content-desc", "") or child.text
+                if described:
+                    yield described
                 yield from child.labels()
 
     def is_part(self) -> bool:

@@ -212,8 +212,8 @@ class AccessiblePrograms:
         with self._lock:
             try:
                 answer = self._bus.call(_REGISTRY, method(ROOT, "Accessible", "GetChildren"), timeout=ANSWER_SECONDS)
-                there = [(name, root) for name, root in answer[0]]
-                new = [key for key in there if key not in self._pids]
+                listed = [(name, root) for name, root in answer[0]]
+                new = [key for key in listed if key not in self._pids]
                 asks = [
                     Ask("/org/freedesktop/DBus", BUS, "GetConnectionUnixProcessID", "s", (name,)) for name, _ in new
                 ]
@@ -223,7 +223,7 @@ class AccessiblePrograms:
                 raise ToolError(msg) from error
             added = {key: found[0] for key, found in zip(new, pids, strict=True) if not isinstance(found, BusError)}
             known = {**self._pids, **added}
-            self._pids = {key: known[key] for key in there if key in known}
+            self._pids = {key: known[key] for key in listed if key in known}
             for key in self._known.keys() - self._pids.keys():
                 self._known.pop(key).close()
             return self._pids

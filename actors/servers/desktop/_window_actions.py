@@ -311,8 +311,8 @@ class WindowActions:
         meant = self.window(self.desktop.screen.of_process(pid), node.window) if node is not None else None
         found = self.desktop.screen.window_at(x, y)
         if found is None or found.pid != pid:
-            there = f"a window of another program (process {found.pid})" if found is not None else "no window"
-            msg = f"at ({x}, {y}) there is {there}; nothing was done"
+            found_text = f"a window of another program (process {found.pid})" if found is not None else "no window"
+            msg = f"at ({x}, {y}) there is {found_text}; nothing was done"
             raise ToolError(msg)
         if meant is not None and not found.popup and found.id != meant:
             msg = f"at ({x}, {y}) there is another window of the program, {found.title!r}; nothing was done"

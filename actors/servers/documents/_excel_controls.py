@@ -17,7 +17,7 @@ from callboard.actors.servers.documents._tables import nearest, short
 from callboard.messages import Control
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pydantic import JsonValue
 
@@ -82,11 +82,17 @@ def _of_sheet(sheet: Sheet, number: int) -> Iterator[Control]:
         detail |= {"used": used.coord if used else None, "protected": sheet.protected}
     yield Control(id=f"sheet-{number}", name=sheet.title, kind=sheet.kind, visible=visible, detail=detail)
     if used:
-        header: list[JsonValue] = [short(text) for text in header_of(sheet, used)[:_MAX_HEADER]]
+        header = _lettered(header_of(sheet, used), used)
         about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "cells": used.coord, "header": header}
         about |= _content(sheet, used)
         name = f"{sheet.title}!{used.coord}"
         yield Control(id=f"range-{number}", name=name, kind="range", visible=visible, detail=about)
+
+
+def _lettered(texts: Iterable[str], cells: CellRange) -> dict[str, JsonValue]:
+    """Return a header's texts by the letters of their columns."""
+    columns = range(cells.min_col, min(cells.max_col, cells.min_col + _MAX_HEADER - 1) + 1)
+    return {get_column_letter(column): short(text) for column, text in zip(columns, texts, strict=False)}
 
 
 def _content(sheet: Sheet, cells: CellRange) -> dict[str, JsonValue]:
@@ -106,7 +112,7 @@ def _content(sheet: Sheet, cells: CellRange) -> dict[str, JsonValue]:
 
 
 def _of_table(table: Table, number: int, count: int, used: CellRange | None) -> Control:
-    header: list[JsonValue] = [*table.columns]
+    header = _lettered(table.columns, table.cells)
     about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "cells": table.cells.coord, "header": header}
     about |= _content(table.sheet, table.cells)
     if used is not None and used.coord == table.cells.coord:

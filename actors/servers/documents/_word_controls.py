@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,18 @@ from callboard.actors.servers.documents._word_tables import rows_of
 from callboard.messages import Control
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from pydantic import JsonValue
 
     from callboard.actors.servers.documents._tables import Answer
     from callboard.actors.servers.documents._word_file import Block, WordFile
+
+_MAX_OUTLINE = 30
+_FIRST_ROWS = 3
+_FIRST_COLUMNS = 8
+_LONGEST_CELL = 24
+"""Limits of the content that an observation shows: headings, rows, columns, characters of a cell."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,7 @@ def find_all(file: WordFile) -> list[WordControl]:
             detail: dict[str, JsonValue] = {
                 "rows": len(rows_of(block)),
                 "columns": len(list(block._tbl.iterfind(f"{qn('w:tblGrid')}/{qn('w:gridCol')}"))),
+                "first_rows": _first_rows(block),
             }
             detail |= {"below": heading} if heading else {}
         else:
@@ -123,6 +133,34 @@ def tree(file: WordFile, name: str) -> Answer:
     return {"id": "document", "name": name, "kind": "document", "children": top}
 
 
+def outline(controls: Iterable[Control]) -> list[JsonValue]:
+    """List the headings, indented, with the numbers of paragraphs and tables."""
+    lines: list[tuple[str, Counter[str]]] = []
+    for control in controls:
+        if control.kind == "heading":
+            lines.append((f"{'  ' * (int(str(control.detail['level'])) - 1)}{control.name}", Counter()))
+        elif lines:
+            lines[-1][1][control.kind] += 1
+    counted = (
+        (line, ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in below.items()))
+        for line, below in lines[:_MAX_OUTLINE]
+    )
+    shown: list[JsonValue] = [f"{line} ({below})" if below else line for line, below in counted]
+    return [*shown, f"({len(lines) - _MAX_OUTLINE} more headings)"] if len(lines) > _MAX_OUTLINE else shown
+
+
 def header_of(table: Table) -> list[str]:
     """Read the texts of a table's first row."""
-    return [visible_text(cell) for row in rows_of(table)[:1] for cell in row.iterchildren(qn("w:tc"))]
+    return next(_texts_of(table, 0, 1), [])
+
+
+def _texts_of(table: Table, start: int, end: int) -> Iterator[list[str]]:
+    """Read the texts of some rows, without laying out the table."""
+    for row in rows_of(table)[start:end]:
+        yield [visible_text(cell) for cell in row.iterchildren(qn("w:tc"))]
+
+
+def _first_rows(table: Table) -> dict[str, JsonValue]:
+    """Read some rows after the first one by their numbers."""
+    rows = enumerate(_texts_of(table, 1, 1 + _FIRST_ROWS), start=2)
+    return {str(number): [short(text, _LONGEST_CELL) for text in row[:_FIRST_COLUMNS]] for number, row in rows}

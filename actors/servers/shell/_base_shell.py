@@ -156,12 +156,12 @@ class BaseShell(ABC):
             self._known = self._loaded()
         return self._known
 
-    def adopt(self, process: CommandProcess, told: bytes) -> None:
+    def adopt(self, process: CommandProcess, output: bytes) -> None:
         """Adopt the working directory and the exported variables of a finished command.
 
         Args:
             process: The command.
-            told: The command and its outcome; a digest of it is kept.
+            output: The command and its outcome; a digest of it is kept.
         """
         left = self.final_state(process)
         if left is not None:
@@ -178,7 +178,7 @@ class BaseShell(ABC):
             seen = cwd.is_absolute() and (not self.isolated or self.is_inside(cwd))
             if seen and cwd != self.state.cwd and self.files.is_folder(cwd):
                 self.state.cwd = cwd
-        self.state.last = hashlib.sha256(told).hexdigest()
+        self.state.last = hashlib.sha256(output).hexdigest()
         self.save()
 
     def inside(self, path: str) -> Path:
@@ -211,10 +211,10 @@ class BaseShell(ABC):
 
     def save(self) -> None:
         """Write the state for the next process; log a failure."""
-        told = {**self.state.__dict__, "cwd": str(self.state.cwd)}
+        content = {**self.state.__dict__, "cwd": str(self.state.cwd)}
         new = self._place / "state.new"
         try:
-            new.write_text(json.dumps(told), encoding="utf-8")
+            new.write_text(json.dumps(content), encoding="utf-8")
             new.replace(self._place / "state.json")
         except OSError as error:
             _log.warning("the state of the shell %s can't be saved: %s", self.name, error.strerror)
@@ -224,8 +224,8 @@ class BaseShell(ABC):
 
     def _loaded(self) -> ShellState:
         try:
-            told = json.loads((self._place / "state.json").read_text(encoding="utf-8"))
-            state = ShellState(Path(told["cwd"]), told["environment"], told["last"], told["jobs"])
+            content = json.loads((self._place / "state.json").read_text(encoding="utf-8"))
+            state = ShellState(Path(content["cwd"]), content["environment"], content["last"], content["jobs"])
         except (OSError, ValueError, KeyError):
             return ShellState(self.workspace)
         known = self.files.is_folder(state.cwd)

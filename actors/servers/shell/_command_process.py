@@ -197,15 +197,15 @@ class LocalProcess(CommandProcess):
         if stage is not CommandStage.ENDED:
             msg = "the command's runner process was killed; its outcome is unknown"
             raise InDoubtError(msg)
-        told: dict[str, Any] = json.loads((self.folder / "ended.json").read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads((self.folder / "ended.json").read_text(encoding="utf-8"))
         return CommandEnd(
-            told["code"],
-            told["why"],
-            told["error"],
-            told["left"],
-            told["seconds"],
-            self._output("out", told.get("out")),
-            self._output("err", told.get("err")),
+            content["code"],
+            content["why"],
+            content["error"],
+            content["left"],
+            content["seconds"],
+            self._output("out", content.get("out")),
+            self._output("err", content.get("err")),
         )
 
     def output(self) -> tuple[Output, Output]:
@@ -218,9 +218,9 @@ class LocalProcess(CommandProcess):
                 os.kill(runner[0], signal.SIGTERM)
 
     def _runner(self) -> tuple[int, str] | None:
-        told = self._begun()
-        pid, _, start = told.partition(" ")
-        return (int(pid), start) if told not in {"", _CALLED_OFF} else None
+        content = self._begun()
+        pid, _, start = content.partition(" ")
+        return (int(pid), start) if content not in {"", _CALLED_OFF} else None
 
     def _is_called_off(self) -> bool:
         return self._begun() == _CALLED_OFF
@@ -231,10 +231,10 @@ class LocalProcess(CommandProcess):
         except FileNotFoundError:
             return ""
 
-    def _output(self, name: str, told: Mapping[str, Any] | None) -> Output:
+    def _output(self, name: str, content: Mapping[str, Any] | None) -> Output:
         path = self.folder / name
-        if told is not None:
-            return Output(path, told["total"], bytes.fromhex(told["tail"]))
+        if content is not None:
+            return Output(path, content["total"], bytes.fromhex(content["tail"]))
         data = path.read_bytes() if path.exists() else b""
         return Output(path, len(data), data[-TAIL_BYTES:])
 

@@ -191,7 +191,7 @@ class RemoteShell(BaseShell):
         kept = place / "remote"
         if not kept.exists():
             kept.write_text(uuid.uuid4().hex, encoding="ascii")
-        self._there = RemoteFolder(kept.read_text(encoding="ascii"))
+        self._folder = RemoteFolder(kept.read_text(encoding="ascii"))
         """The folder of the shell's commands on the machine."""
 
     @property
@@ -200,7 +200,7 @@ class RemoteShell(BaseShell):
             self._link.connect()
             self._base["HOME"] = self._link.home
             self._workspace = self.files.real(Path(self._link.home, self.expanded(str(self._settings.cwd))))
-            self._link.run("forget", self._there, str(KEPT_DAYS))
+            self._link.run("forget", self._folder, str(KEPT_DAYS))
         return self._workspace
 
     def disk(self) -> Disk:
@@ -237,7 +237,7 @@ class RemoteShell(BaseShell):
     def process(self, call: str) -> RemoteProcess:
         folder = folder_of(self._place / "commands", call)
         return RemoteProcess(
-            self._link, RemoteFolder(f"{self._there.name}/{folder.name}"), folder, self._settings.grace
+            self._link, RemoteFolder(f"{self._folder.name}/{folder.name}"), folder, self._settings.grace
         )
 
     def final_state(self, process: CommandProcess) -> FinalState | None:
@@ -275,9 +275,9 @@ class RemoteShell(BaseShell):
         if not (self._link.connected or self._running or (self._known is not None and self.state.jobs)):
             return
         try:
-            ended = self._link.run("end_all", self._there, f"{seconds:.0f}", seconds=seconds + 2).strip() == b"yes"
+            ended = self._link.run("end_all", self._folder, f"{seconds:.0f}", seconds=seconds + 2).strip() == b"yes"
             if ended and not self._lasting:
-                self._link.run("forget", self._there, "0")
+                self._link.run("forget", self._folder, "0")
         except ToolError as error:
             _log.warning("the end of the commands on %s is not confirmed: %s", self.host, error)
         else:

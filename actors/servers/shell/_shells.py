@@ -150,8 +150,8 @@ class ShellServer(Server):
             "background": {handle: shell.job(handle).stage().value for handle in shell.state.jobs},
         }
         text = "\n".join((*names, *([f"… and {left} more"] if left > 0 else ())))
-        told = repr((facts, text, shell.state.last, sorted(shell.state.environment.items())))
-        return Observation(window=facts, text=text, fingerprint=hashlib.sha256(told.encode()).hexdigest())
+        content = repr((facts, text, shell.state.last, sorted(shell.state.environment.items())))
+        return Observation(window=facts, text=text, fingerprint=hashlib.sha256(content.encode()).hexdigest())
 
     def hazards(
         self, target: Target, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]

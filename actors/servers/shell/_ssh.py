@@ -182,7 +182,7 @@ class Link:
         command = shlex.join(("sh", f"{self.place}/{self._file}", *given))
         try:
             async with asyncio.timeout(seconds):
-                status, out, err = await _told(connection, command, data)
+                status, out, err = await _output(connection, command, data)
         except (OSError, asyncssh.Error, TimeoutError) as error:
             connection.abort()
             self._forget(connection)
@@ -193,8 +193,8 @@ class Link:
             msg = f"the connection to {self.host} was lost"
             raise LinkLostError(msg)
         if status:
-            told = err.decode(errors="replace").strip()[-1000:]
-            msg = told if status == _REFUSED else f"{given[0]} failed on {self.host}: {told}"
+            message = err.decode(errors="replace").strip()[-1000:]
+            msg = message if status == _REFUSED else f"{given[0]} failed on {self.host}: {message}"
             raise ToolError(msg)
         return out
 
@@ -220,7 +220,7 @@ class Link:
         async with asyncio.timeout(_CONNECT_SECONDS):
             script = _SCRIPT.read_bytes()
             install = f"sh -c {shlex.quote(_INSTALL % {'name': self._file, 'bytes': len(script)})}"
-            status, out, err = await _told(connection, install, script)
+            status, out, err = await _output(connection, install, script)
         lines = out.decode(errors="replace").splitlines()
         if status or len(lines) < 2:  # the folder, and the home
             connection.abort()
@@ -258,7 +258,9 @@ class Link:
         return "it does not answer" if isinstance(error, TimeoutError) else reason_of(error)
 
 
-async def _told(connection: asyncssh.SSHClientConnection, command: str, data: bytes) -> tuple[int | None, bytes, bytes]:
+async def _output(
+    connection: asyncssh.SSHClientConnection, command: str, data: bytes
+) -> tuple[int | None, bytes, bytes]:
     """Run a command, and return its exit status and both outputs.
 
     The status is None if the connection was lost.

@@ -8,8 +8,8 @@ import contextlib
 import pytest
 
 from callboard.actors.models import Model, ModelAnswer
-from callboard.actors.models.live._connection import RateLimit
 from callboard.actors.models.live._fallback import FallbackModel
+from callboard.actors.models.live._rate_limit import RateLimit
 from callboard.messages import ModelError
 from support import PATIENCE
 

@@ -9,8 +9,8 @@ import pytest
 
 from callboard import EventName, Outcome, Settings, Task
 from callboard.actors.models import named_models
-from callboard.actors.models.live import _live
-from callboard.actors.models.live._connection import RateLimit
+from callboard.actors.models.live import _rate_limit
+from callboard.actors.models.live._rate_limit import RateLimit
 from callboard.messages import AgentKind, ModelError, Observation, SettingsError
 from callboard.testing import MemoryServer, VirtualClock
 from support import PATIENCE, PNG, Unread, action, full_answer
@@ -19,7 +19,7 @@ from support import PATIENCE, PNG, Unread, action, full_answer
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Wait for repetitions as briefly as can be, where the provider does not say how long."""
-    monkeypatch.setattr(_live, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(_rate_limit, "FIRST_PAUSE", 0.001)
 
 
 def causes(result):

@@ -18,7 +18,7 @@ from PIL import Image
 
 from callboard import EventName, FunctionModel, Outcome, Server, Settings, Supervisor, Task, tool
 from callboard.actors.models import ToolInfo, named_models
-from callboard.actors.models.live import _live
+from callboard.actors.models.live import _live, _rate_limit
 from callboard.messages import AgentKind, Effect, ModelError, Observation, Target, TargetKind
 from callboard.testing import MemoryServer
 from support import HELD, PATIENCE, action, full_answer, lone
@@ -286,7 +286,7 @@ def provider(request, make_other, monkeypatch) -> Provider:
         monkeypatch.delenv(name, raising=False)
     for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(_live, "FIRST_PAUSE", 0.001)
+    monkeypatch.setattr(_rate_limit, "FIRST_PAUSE", 0.001)
     return make_other(request.param)
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from callboard.actors.models import ModelRequest, References, ToolInfo
 from callboard.actors.models.prompt._answer_schema import answer_schema
-from callboard.actors.models.prompt._prompt import prompt_of, shortened_request
+from callboard.actors.models.prompt._prompt import prompt_of
+from callboard.actors.models.prompt._short import shortened_request
 from callboard.actors.processing import MACHINES
 from callboard.config import Settings, load_prompts
 from callboard.messages import (

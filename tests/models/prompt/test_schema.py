@@ -20,7 +20,7 @@ from callboard.actors.models.prompt._answer_schema import (
 )
 from callboard.actors.models.prompt._system import examples
 from callboard.actors.processing import MACHINES
-from callboard.actors.states import NOBODY
+from callboard.actors.states import UNATTENDED
 from callboard.messages import AgentKind, Control, Effect, Observation, Outcome, Target, TargetKind
 from callboard.testing import MemoryServer
 
@@ -393,7 +393,7 @@ def test_where_nobody_answers_no_question_can_be_asked(asks, kind):
 
 
 def test_an_agent_that_was_told_that_nobody_answers_can_not_ask_again(asks):
-    told = Observation(notes=(NOBODY,))
+    told = Observation(notes=(UNATTENDED,))
     before = tuple(record.model_copy(update={"observation": told}) for record in asks().memory)
     assert "PENDING" in legal_statuses(asked(asks))
     assert "PENDING" not in legal_statuses(asked(asks, observation=told))

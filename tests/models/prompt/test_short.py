@@ -8,11 +8,23 @@ import pytest
 
 from callboard.actors.commands import Toolbox
 from callboard.actors.models import ToolInfo
-from callboard.actors.models.prompt._answer_schema import answer_schema, own_parameters
-from callboard.actors.models.prompt._prompt import prompt_of, shortened_request
+from callboard.actors.models.prompt._answer_schema import answer_schema, legal_statuses, own_parameters
+from callboard.actors.models.prompt._prompt import prompt_of
+from callboard.actors.models.prompt._short import likely_tools, shortened_request, tool_examples
 from callboard.actors.runtime import Lanes
 from callboard.actors.servers.documents import DocumentServer
-from callboard.messages import ESSENTIAL, Action, AgentKind, Decision, Effect, Target, TargetKind
+from callboard.messages import (
+    ESSENTIAL,
+    Action,
+    AgentKind,
+    Control,
+    Decision,
+    Effect,
+    Observation,
+    ResultStatus,
+    Target,
+    TargetKind,
+)
 
 TABLE = ToolInfo(
     name="insert_table",
@@ -29,6 +41,10 @@ TABLE = ToolInfo(
     },
     effect=Effect.ONCE,
 )
+
+
+STATUSES = ("CONTINUE", "SCREENSHOT", "FINISH", "FAIL", "PENDING", "CONFIRM", "ERROR")
+READ = ToolInfo(name="read_table", description="Read a table.", schema={"type": "object"}, effect=Effect.READ)
 
 
 def told(request):
@@ -69,7 +85,7 @@ def test_where_a_call_would_act_elsewhere_without_it_a_parameter_is_told(asks):
     cell = {"type": "string", "default": "", ESSENTIAL: True}
     schema = {**TABLE.schema, "properties": {**TABLE.schema["properties"], "cell": cell}}
     _, answer = told(asks(tools=(dataclasses.replace(TABLE, schema=schema),)))
-    assert list(answer["$defs"]["Action"]["properties"]["Args"]["properties"]) == ["rows", "cell"]
+    assert list(answer["$defs"]["Action"]["properties"]["Args"]["properties"]) == ["cell", "rows"]
 
 
 WINDOW = Target(
@@ -94,7 +110,8 @@ def test_the_documents_tools_say_what_they_need(asks, tmp_path):
     whole, short = parameters(tools), parameters(shortened_request(asks(tools=tools)).tools)
     assert short["write_range"] == {"values", "cell"}
     assert short["insert_paragraph"] == {"text", "position"}
-    assert short["insert_chart"] == {"type", "cells", "title"}
+    assert short["insert_chart"] == {"type", "title", "cells"}
+    assert short["sort_range"] == {"by", "cells"}
     assert short["set_font"] == whole["set_font"]
 
 
@@ -141,3 +158,247 @@ def test_a_name_that_is_no_part_of_a_reference_is_told_as_it_is(asks):
     left = request.subtasks[0].model_copy(update={"output": {"a.b": 5, "a": {"b": [1]}}})
     text, _ = told(dataclasses.replace(request, subtasks=(left,)))
     assert '"a.b": 5, "a": {"b": "${subtasks.1.output.a.b}"}' in text
+
+
+def begun(asks, **fields):
+    """Make the request of a first step, with all statuses and tools."""
+    return asks(**{"statuses": STATUSES, "step": 1, "memory": (), "tools": (TABLE, READ), **fields})
+
+
+def test_an_agent_first_tries_something(asks):
+    assert legal_statuses(begun(asks), short=True) == ("CONTINUE",)
+    schema = answer_schema(begun(asks), short=True)
+    assert schema["properties"]["Decision"]["required"] == ["Plan", "Status", "Actions"]
+    assert "Status can't be SCREENSHOT, FINISH, FAIL, PENDING, CONFIRM or ERROR now." in told(begun(asks))[0]
+
+
+def test_without_a_tool_that_reads_only_fail_and_error_wait(asks):
+    request = begun(asks, kind=AgentKind.MOBILE, tools=(TABLE,), statuses=("CONTINUE", "FINISH", "FAIL", "PENDING"))
+    assert legal_statuses(request, short=True) == ("CONTINUE", "FINISH", "PENDING")
+
+
+UNSEEN = Observation(notes=("it can't be seen any more: gone",))
+NEEDS_A_CHART = dataclasses.replace(READ, controls=("chart",))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"step": 2, "memory": None},
+        {"reasons": ("no such tool",)},
+        {"observation": UNSEEN},
+        {"tools": (NEEDS_A_CHART,)},
+        {"tools": ()},
+        {"kind": AgentKind.HOST},
+    ],
+    ids=["a step", "a repair", "a failed look", "no tool that fits", "no tool", "a host"],
+)
+def test_after_a_try_or_without_one_to_make_an_agent_may_fail(asks, fields):
+    memory = {"memory": asks().memory} if "memory" in fields else {}
+    assert "FAIL" in legal_statuses(begun(asks, **{**fields, **memory}), short=True)
+
+
+def test_an_answer_s_own_texts_have_a_longest_length(asks):
+    schema = answer_schema(asks(statuses=STATUSES, tools=(TABLE,)), short=True, all_required=False)
+    texts = schema["properties"]
+    assert [texts[key]["maxLength"] for key in ("Observation", "Thought", "Comment")] == [200, 250, 120]
+    results = [
+        part for form in texts["Decision"]["anyOf"] for part in form["properties"].get("Result", {}).get("anyOf", ())
+    ]
+    assert {"type": "string", "maxLength": 600} in results
+    assert all(form["properties"]["Plan"]["items"]["maxLength"] == 100 for form in texts["Decision"]["anyOf"])
+
+
+def test_a_strict_mode_gets_no_lengths(asks):
+    assert "maxLength" not in str(answer_schema(asks(statuses=STATUSES, tools=(TABLE,)), short=True))
+
+
+def test_what_is_false_or_empty_is_left_out(asks):
+    control = Control(id="s", name="S", kind="sheet", detail={"protected": False, "note": "", "rows": 0, "used": "A1"})
+    request = asks(observation=Observation(window={"dirty": False, "path": "a.xlsx"}, controls=(control,)))
+    assert '- "S": sheet (id s, rows 0, used "A1")' in told(request)[0]
+    assert "dirty" not in told(request)[0]
+    assert "dirty" in prompt_of(request).user[0]
+
+
+SORT = ToolInfo(
+    name="sort_range",
+    description="Sort the rows of a range.",
+    schema={
+        "type": "object",
+        "properties": {
+            "by": {"type": "array", "items": {"$ref": "#/$defs/Key"}, "description": "The columns."},
+            "header": {"type": "boolean", "default": True},
+            "control_id": {"type": "string"},
+        },
+        "required": ["by", "control_id"],
+        "$defs": {
+            "Key": {
+                "type": "object",
+                "properties": {
+                    "column": {"type": "string", "description": "Its header; or its letter."},
+                    "order": {"enum": ["up", "down"]},
+                    "strict": {"type": "boolean"},
+                },
+            }
+        },
+    },
+    effect=Effect.IDEMPOTENT,
+    controls=("range",),
+)
+RANGE = Observation(controls=(Control(id="range-1", name="Stock", kind="range"),))
+
+
+def shown(request):
+    """Give the examples of a short prompt: their situations and answers."""
+    return {when: answer["Decision"] for when, answer in tool_examples(shortened_request(request))}
+
+
+def test_examples_call_the_tool_that_the_subtask_means(asks):
+    request = asks(request="Sort it by price", tools=(TABLE, SORT, READ), observation=RANGE, step=1)
+    examples = shown(request)
+    (action,) = examples["sort_range does what the subtask asks for, and was not called:"]["Actions"]
+    key = {"column": "<Its header>", "order": "<up or down>", "strict": "<true or false>"}
+    assert action == {"Function": "sort_range", "ControlText": "Stock", "Args": {"by": [key]}}
+    assert len(examples) == 2
+    assert "library" not in told(request)[0]
+
+
+def test_an_example_s_control_has_its_name_only_if_it_is_the_one_that_fits(asks):
+    two = Observation(controls=(*RANGE.controls, Control(id="range-2", name="Other", kind="range")))
+    (decision, *_) = shown(asks(request="Sort it", tools=(SORT,), step=1, observation=two)).values()
+    assert decision["Actions"][0]["ControlText"] == "<the range, as it is listed>"
+
+
+def test_an_example_passes_on_the_data_that_fits(asks):
+    left = asks().subtasks[0].model_copy(update={"output": {"rows": [["a"], ["b"]]}})
+    (decision, *_) = shown(asks(request="Insert rows", tools=(TABLE,), subtasks=(left,))).values()
+    assert decision["Actions"][0]["Args"] == {"rows": "${subtasks.1.output.rows}"}
+
+
+@pytest.mark.parametrize(
+    ("request_", "results"),
+    [("How many are there?", ["<the answer, in words>"]), ("Read it", ["${steps.1.results.0.value}", None])],
+    ids=["a question", "no question"],
+)
+def test_examples_end_as_the_subtask_asks(asks, request_, results):
+    ends = [each for each in shown(asks(request=request_, tools=(READ,))).values() if each["Status"] == "FINISH"]
+    assert [each["Result"] for each in ends] == results
+
+
+def test_a_question_is_answered_in_words(asks):
+    memory = (asks().memory[0].model_copy(update={"results": asks().memory[0].results}),)
+    request = asks(request="How many rows?", memory=memory, tools=(dataclasses.replace(READ, name="read"),))
+    assert "It asks a question: with FINISH, Result is the answer to it, in words" in told(request)[0]
+    assert "hands over all that it read" not in told(request)[0]
+
+
+SET_CHART, SET_CELL, SET_CELL_FORMAT = (
+    ToolInfo(name=name, description="Set it.", schema={"type": "object"}, effect=Effect.ONCE, controls=(kind,))
+    for name, kind in (("set_chart", "chart"), ("set_cell", "cell"), ("set_cell_format", "cell"))
+)
+
+
+@pytest.mark.parametrize(
+    ("request_", "names"),
+    [
+        ("Sort it by price", ["sort_range"]),
+        ("Add three new rows", ["insert_table"]),
+        ("Arrange the rows", ["sort_range"]),
+        ("Change the rows of the chart", ["set_chart"]),
+        ("Change the price", ["set_cell", "set_chart"]),
+        ("Which row has most?", ["read_table"]),
+        ("Wohin?", ["read_table"]),
+        ("Los geht es", []),
+    ],
+)
+def test_the_likely_tools_are_those_with_the_subtask_s_words(asks, request_, names):
+    seen = Observation(
+        controls=(*RANGE.controls, *(Control(id=kind, name=kind, kind=kind) for kind in ("chart", "cell")))
+    )
+    tools = (TABLE, SORT, READ, SET_CHART, SET_CELL, SET_CELL_FORMAT)
+    assert [tool.name for tool in likely_tools(asks(request=request_, tools=tools, observation=seen, step=1))] == names
+
+
+def after(asks, tool, **fields):
+    """Make the memory of a step that called a tool, with this result."""
+    result = asks().memory[0].results[0].model_copy(update={"tool": tool, **fields})
+    return (asks().memory[0].model_copy(update={"results": (result,)}),)
+
+
+def test_after_a_failed_call_another_one_is_suggested(asks):
+    memory = after(asks, "read", status=ResultStatus.FAILURE, error="no such cell")
+    hint = "Your steps tell why it FAILED: call it again without that mistake, or call another tool."
+    assert hint in told(asks(memory=memory))[0]
+    assert hint not in prompt_of(asks(memory=memory)).user[-1]
+
+
+@pytest.mark.parametrize(
+    ("request_", "tool", "hinted"),
+    [
+        ("Sort it by price", "read_table", True),
+        ("Sort it by price", "sort_range", False),
+        ("Do not sort it", "read_table", False),
+        ("Read the table", "read_table", False),
+        ("What would you change?", "read_table", False),
+    ],
+)
+def test_after_reading_a_change_is_still_to_be_made(asks, request_, tool, hinted):
+    memory = tuple(record.model_copy(update={"observation": RANGE}) for record in after(asks, tool))
+    request = asks(request=request_, memory=memory, tools=(SORT, READ), statuses=STATUSES, observation=RANGE)
+    hint = "So far you only read, and changed nothing. Next is sort_range.\n"
+    assert (hint in told(request)[0]) is hinted
+
+
+def test_a_tool_without_required_parameters_keeps_the_essential_ones(asks):
+    cells = {"type": "string", ESSENTIAL: True}
+    schema = {"type": "object", "properties": {"cells": cells, "sheet": {"type": "string"}, "control_id": {}}}
+    (tool,) = shortened_request(asks(tools=(dataclasses.replace(READ, schema=schema),))).tools
+    assert list(tool.schema["properties"]) == ["cells", "control_id"]
+
+
+def test_before_a_first_call_the_likely_tools_are_named(asks):
+    hint = "The words of your subtask fit sort_range: call that, with what your subtask says.\n"
+    request = begun(asks, request="Sort it by price", tools=(SORT, READ), observation=RANGE)
+    assert hint in told(request)[0]
+    assert hint not in told(dataclasses.replace(request, memory=asks().memory, step=2))[0]
+    assert hint not in told(dataclasses.replace(request, observation=Observation()))[0]  # it can't be called yet
+    assert "The words of" not in told(dataclasses.replace(request, request="Los geht es"))[0]
+    assert "The words of" not in prompt_of(request).user[-1]
+
+
+def test_without_a_common_word_examples_show_two_tools(asks):
+    examples = shown(asks(request="Los geht es", tools=(TABLE, SORT, READ)))
+    called = [each["Actions"][0]["Function"] for each in examples.values() if "Actions" in each]
+    assert called == ["read_table", "insert_table"]
+
+
+def test_one_failed_call_is_no_reason_to_give_up(asks):
+    failed = after(asks, "read_table", status=ResultStatus.FAILURE, error="no such cell")
+    request = begun(asks, step=2, memory=failed)
+    assert legal_statuses(request, short=True) == ("CONTINUE",)
+    assert "FAIL" in legal_statuses(dataclasses.replace(request, step=3, memory=failed * 2), short=True)
+    skipped = after(asks, "read_table", status=ResultStatus.SKIPPED)
+    assert "FAIL" in legal_statuses(dataclasses.replace(request, memory=skipped), short=True)
+
+
+def test_a_tool_that_replaces_has_to_say_where(asks):
+    cell = {"type": "string", "default": "", ESSENTIAL: True}
+    schema = {**TABLE.schema, "properties": {**TABLE.schema["properties"], "cell": cell}}
+    adds = dataclasses.replace(TABLE, schema=schema)
+    sets = dataclasses.replace(adds, name="write", effect=Effect.IDEMPOTENT)
+    required = [tool.schema["required"] for tool in shortened_request(asks(tools=(adds, sets))).tools]
+    assert required == [["rows"], ["rows", "cell"]]
+
+
+def test_a_control_that_is_not_needed_may_be_left_out(asks):
+    schema = answer_schema(asks(tools=(TABLE,)), short=True, all_required=False)
+    assert schema["$defs"]["Action"]["required"] == ["Function", "Args"]
+    (decision, *_) = shown(asks(request="Add rows", tools=(TABLE,))).values()
+    assert "ControlText" not in decision["Actions"][0]
+
+
+def test_no_tool_that_makes_a_thing_is_likely_where_the_thing_is_there(asks):
+    append = dataclasses.replace(TABLE, name="append_rows", description="Add rows at the end of a table.")
+    named = likely_tools(asks(request="Add it at the end of the table", tools=(TABLE, append), subtasks=()))
+    assert named[0] is append

@@ -242,7 +242,7 @@ def test_serials_with_blanks_and_any_states_are_listed():
 
     async def work():
         async with answering(b"OKAY" + f"{len(lines):04x}{lines}".encode()) as adb:
-            return [(each.serial, each.state, each.told, each.model) for each in await adb.devices()]
+            return [(each.serial, each.state, each.text, each.model) for each in await adb.devices()]
 
     assert asyncio.run(work()) == [
         ("192.168.1.7:5555", DeviceState.OFFLINE, "offline", ""),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 HEADER = ["Month", "Revenue", "Cost"]
 ROWS = [["Feb", 20, 5], ["Jan", 10.5, 7], ["mar", 30, 6]]
+LETTERED = dict(zip("ABC", HEADER, strict=True))
 FIRST_ROWS = {f"A{number}": row for number, row in enumerate(ROWS, 2)}
 TEXTS = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\ufffe\uffff"), min_size=1, max_size=20
@@ -65,7 +66,12 @@ def test_sheets_used_ranges_tables_and_charts_are_controls_with_stable_ids(book:
     assert {name: control["name"] for name, control in found.items()} == {
         "sheet-1": "Sheet1", "range-1": "Sheet1!A1:C4", "table-1": "Sales", "chart-1": "Trend", "sheet-2": "Empty",
     }  # fmt: skip
-    assert found["table-1"]["detail"] == {"sheet": "sheet-1", "cells": "A1:C4", "header": HEADER, "rows": 3}
+    assert found["table-1"]["detail"] == {
+        "sheet": "sheet-1",
+        "cells": "A1:C4",
+        "header": dict(zip("ABC", HEADER, strict=True)),
+        "rows": 3,
+    }
     assert found["range-1"]["detail"] == found["table-1"]["detail"] | {"first_rows": FIRST_ROWS}
     tree = call("get_tree", book.name)["children"]
     assert [child["id"] for child in tree[0]["children"]] == ["range-1", "table-1", "chart-1"]

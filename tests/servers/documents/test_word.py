@@ -64,6 +64,25 @@ def test_headings_paragraphs_and_tables_are_controls_with_stable_ids(sales: Path
     assert ids(call)["table-1"] == "Month | Revenue | Share"
 
 
+def test_a_look_shows_the_outline_and_the_first_rows_of_tables(sales: Path, call: Call) -> None:
+    window = call("get_window_info", sales.name)
+    assert window["outline"] == ["Sales 2024 (1 paragraph)", "  Figures (1 table)", "Outlook (1 paragraph)"]
+    (table,) = [each for each in call("get_controls", sales.name)["controls"] if each["kind"] == "table"]
+    assert (table["detail"]["rows"], table["detail"]["first_rows"]) == (
+        len(SALES) + 1,
+        dict(zip("234", SALES, strict=False)),
+    )
+
+
+def test_a_long_outline_is_cut(workspace: Path, call: Call) -> None:
+    document = docx.Document()
+    for number in range(33):
+        document.add_heading(f"Part {number}", 3)
+    document.save(str(workspace / "parts.docx"))
+    shown = call("get_window_info", "parts.docx")["outline"]
+    assert (len(shown), shown[0], shown[-1]) == (31, "    Part 0", "(3 more headings)")
+
+
 def test_the_tree_puts_everything_below_its_heading(sales: Path, call: Call) -> None:
     tree = call("get_tree", sales.name)
     assert [node["id"] for node in tree["children"]] == ["heading-1", "heading-3"]
@@ -201,6 +220,10 @@ def test_a_text_is_replaced_across_runs_and_in_tables(sales: Path, call: Call) -
     assert call("replace_text", sales.name, find_text="REVENUE", new_text="Income", match_case=False)["replaced"] == 2
     with pytest.raises(ToolError, match="does not occur"):
         call("replace_text", sales.name, find_text="sal", new_text="x", whole_words=True, match_case=False)
+    with pytest.raises(ToolError, match=r"nothing was replaced; is 'spring\.' meant\?"):
+        call("replace_text", sales.name, find_text="Sprin.", new_text="x")
+    with pytest.raises(ToolError, match=r"no control 'tabel-1' in the document; .* is 'table-1' meant\?"):
+        call("set_font", sales.name, control_id="tabel-1", bold=True)
 
 
 @settings(max_examples=30)

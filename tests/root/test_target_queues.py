@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.actors.root._leases import LeaseBook
+from callboard.actors.root._target_queues import LeaseBook
 from callboard.actors.runtime import Leases
 from callboard.messages import Assign, Target, TargetKind
 

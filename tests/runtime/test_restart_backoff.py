@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard.actors.runtime import Restarts, VirtualClock
-from callboard.actors.runtime._restarts import JITTER
+from callboard.actors.runtime._restart_backoff import JITTER
 from callboard.config import SupervisionSettings
 
 SETTINGS = {"intensity": 3, "period": 60, "backoff": 1, "max_backoff": 10}

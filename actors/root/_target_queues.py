@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import collections
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from callboard.actors.runtime import Leases
     from callboard.messages import Assign
+
+
+BEGUN = math.inf
+"""The rank of work that was begun: it comes before all other work."""
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    assign: Assign
+    rank: float
 
 
 @dataclass
@@ -18,11 +29,11 @@ class _Slot:
     address: str = ""
     """The address of the agent that holds the lease."""
     abandoned: bool = False
-    queue: collections.deque[Assign] = field(default_factory=collections.deque)
+    queue: collections.deque[_Waiting] = field(default_factory=collections.deque)
 
 
 class LeaseBook:
-    """One first-in, first-out queue for each group of targets.
+    """A queue for each group of targets: by rank, then in order.
 
     Two agents must not use targets of one group at once: all windows of a desktop, for example, share its keyboard and
     focus. A target that names no group is a group of its own. Runs on the root's thread.
@@ -33,26 +44,33 @@ class LeaseBook:
         self._slots: dict[str, _Slot] = {}
         self._keys: dict[int, str] = {}
 
-    def request(self, assign: Assign, *, first: bool = False) -> tuple[Assign | None, int]:
-        """Request a target; `first` goes to the front of the queue.
+    def request(self, assign: Assign, *, first: bool = False, rank: float = 0) -> tuple[Assign | None, int]:
+        """Request a target.
+
+        Args:
+            assign: The work.
+            first: Whether it goes to the front of the queue.
+            rank: Its rank in the queue, otherwise: the higher ones come first.
 
         Returns:
             The assignment with its fencing token if the target was free, else None; and the number of runs ahead of it.
         """
         key = _key(assign)
-        slot = self._slots.setdefault(key, _Slot())
         if first:
-            slot.queue.appendleft(assign)
-        else:
-            slot.queue.append(assign)
-        ahead = 1 if first else len(slot.queue)  # the run that holds the target included
-        return self._next(key), ahead
+            self.first(assign)
+            return self._next(key), 1
+        queue = self._slots.setdefault(key, _Slot()).queue
+        ahead = len(queue)
+        while ahead and queue[ahead - 1].rank < rank:
+            ahead -= 1
+        queue.insert(ahead, _Waiting(assign, rank))
+        return self._next(key), ahead + 1  # the run that holds the target included
 
     def _next(self, key: str) -> Assign | None:
         slot = self._slots[key]
         if slot.token or not slot.queue:
             return None
-        assign = slot.queue.popleft()
+        assign = slot.queue.popleft().assign
         # The fencing token is higher than all before: messages and side effects under an older one are refused.
         lease = self._leases.grant(assign.address, key)
         slot.token, slot.address = lease.token, assign.address
@@ -61,7 +79,7 @@ class LeaseBook:
 
     def first(self, assign: Assign) -> None:
         """Queue an assignment in front of all others, to resume its run."""
-        self._slots.setdefault(_key(assign), _Slot()).queue.appendleft(assign)
+        self._slots.setdefault(_key(assign), _Slot()).queue.appendleft(_Waiting(assign, BEGUN))
 
     def pause(self, token: int, *, paused: bool) -> None:
         """Make a lease's run stop before its next action, or resume."""
@@ -119,7 +137,7 @@ class LeaseBook:
     def withdraw(self, assign: Assign) -> None:
         """Remove an assignment from its queue."""
         slot = self._slots.setdefault(_key(assign), _Slot())
-        slot.queue = collections.deque(waiting for waiting in slot.queue if waiting.run_id != assign.run_id)
+        slot.queue = collections.deque(each for each in slot.queue if each.assign.run_id != assign.run_id)
 
     @property
     def abandoned(self) -> tuple[str, ...]:

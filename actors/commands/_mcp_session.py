@@ -50,7 +50,7 @@ COMPARED = 1000
 _PLAIN = McpTool()
 
 
-def _tell_nobody(*_: object, **__: object) -> None:
+def _ignore(*_: object, **__: object) -> None:
     """Drop an event."""
 
 
@@ -63,7 +63,7 @@ class McpSession:
     `supervision.intensity` times within `supervision.period`. Its tools stay those of the first connection.
     """
 
-    def __init__(self, name: str, server: McpServer, settings: Settings, tell: Tell = _tell_nobody) -> None:
+    def __init__(self, name: str, server: McpServer, settings: Settings, tell: Tell = _ignore) -> None:
         """Create it; `tell` emits events that do not belong to a call."""
         self.name = name
         self.everywhere = server.everywhere
@@ -126,6 +126,11 @@ class McpSession:
             await asyncio.wait([self._starting])
         if self._connection is not None:
             await self._connection.close()
+
+    @property
+    def ready(self) -> bool:
+        """True while its tools can be called without another connection."""
+        return self._connection is not None and self._connection.connected
 
     def tools(self) -> tuple[RemoteTool, ...]:
         """Return its tools, named ``<server>.<tool>``."""
@@ -197,7 +202,7 @@ class McpSession:
         left = max(0.0, self._starting_since + LISTED_SECONDS - now)
         done, _ = await asyncio.wait([self._starting], timeout=left)
         if not done:
-            msg = f"the MCP server {self.name} went away, and is still being started anew"
+            msg = f"the MCP server {self.name} went away, and is still being restarted"
             raise ConnectionError(msg)
         self._starting.result()
 

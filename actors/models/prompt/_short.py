@@ -1,0 +1,244 @@
+"""Shorten requests for small models, and make examples of their tools."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.models._examples import Example
+from callboard.actors.models._references import References, fitting
+from callboard.actors.models.prompt._answer_schema import (
+    CONTROL,
+    fits,
+    needs_control,
+    offered_tools,
+    own_parameters,
+    own_steps,
+    takes_control,
+)
+from callboard.actors.models.prompt._fence import cut
+from callboard.actors.models.prompt._labels import labelled
+from callboard.actors.models.prompt._strict import resolved
+from callboard.actors.models.prompt._tool_docs import either, makes
+from callboard.messages import ESSENTIAL, AgentStatus, Effect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pydantic import JsonValue
+
+    from callboard.actors.models._model import ModelRequest, ToolInfo
+    from callboard.messages import Observation
+
+
+_ALTERNATIVES = frozenset({"allOf", "anyOf", "oneOf", "dependentRequired"})
+"""Keywords by which a schema can require parameters outside of ``required``."""
+_MOST_EXAMPLES = 2
+"""Maximum number of tools with an example."""
+_DEEPEST = 4
+_ALIKE = (
+    "add append create draw insert make new put",
+    "change correct edit enter fill put replace set update write",
+    "delete drop erase remove",
+    "arrange order sort",
+    "find get list look read show tell",
+)
+"""Verbs that mean the same in the names of tools and in subtasks; those of the last line change nothing."""
+_CHANGES = frozenset(_ALIKE[:-1])
+_EMPTY = re.compile(
+    r"(?:a(?:ll|nd|re)|each|every|for|from|ha[sd]|have|how|into|its|now|one|th(?:at|e|em|ere|ese|is)|w(?:as|ith)|wh.+)$"
+)
+"""Words that say nothing about a tool."""
+NEGATION = re.compile(r"\b(?:no|not|never|nothing|without)\b|n[’']t\b", re.IGNORECASE)  # noqa: RUF001 - as written
+"""A negation, which may concern any word beside it."""
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_ENDINGS = re.compile(r"(?:ings?|ed|es|s|e)$")
+_VERBS = [(verbs, {_ENDINGS.sub("", verb) for verb in verbs.split()}) for verbs in _ALIKE]
+_LITERAL = frozenset(stem for _, stems in _VERBS for stem in stems)
+
+
+def shortened_request(request: ModelRequest) -> ModelRequest:
+    """Drop optional parts of a request.
+
+    They are optional parameters, the task's request, and the agent's earlier thoughts and plans.
+    """
+    said = {"observation": "", "thought": "", "comment": "", "plan": ()}
+    return dataclasses.replace(
+        request,
+        task_request="",
+        plan=(),
+        memory=tuple(
+            record.model_copy(update={"decision": record.decision.model_copy(update=said)}) for record in request.memory
+        ),
+        tools=tuple(map(_needed, request.tools)),
+    )
+
+
+def _needed(tool: ToolInfo) -> ToolInfo:
+    """Keep a tool's control and necessary parameters.
+
+    Those that tell where to act come first. All are kept if the necessary ones are unknown.
+    """
+    needed = [name for name, part in own_parameters(tool).items() if _is_needed(tool, name, part)]
+    required = tool.schema.get("required", ())
+    kept = {name: own_parameters(tool)[name] for name in sorted(needed, key=lambda name: name in required)}
+    if not kept or tool.schema.keys() & _ALTERNATIVES:
+        return tool
+    control = {name: part for name, part in tool.schema["properties"].items() if name in CONTROL}
+    more = {"required": [*required, *(name for name in needed if name not in required)]}
+    sets = more if tool.effect is Effect.IDEMPOTENT else {}  # it replaces what is there, so it has to say where
+    return dataclasses.replace(tool, schema={**tool.schema, "properties": kept | control, **sets})
+
+
+def _is_needed(tool: ToolInfo, name: str, part: object) -> bool:
+    return name in tool.schema.get("required", ()) or (isinstance(part, dict) and bool(part.get(ESSENTIAL)))
+
+
+def tool_examples(request: ModelRequest) -> Iterator[Example]:
+    """Yield examples of calls that a subtask may mean, and of FINISH.
+
+    Their values are placeholders in angle brackets, because small models copy examples word for word.
+    """
+    parts = References((), request.subtasks).parts()
+    for tool in likely_tools(request) or _two_tools(request):
+        call = {"Function": tool.name}
+        control = _control(tool, _first(request)) if takes_control(tool) else ""
+        if control:
+            call["ControlText"] = control
+        yield Example(
+            f"{tool.name} does what the subtask asks for, and was not called:",
+            {
+                "Observation": "Nothing was done so far.",
+                "Thought": f"The subtask asks for <what>. {tool.name} does it.",
+                "Decision": {
+                    "Plan": [f"Call {tool.name}"],
+                    "Status": AgentStatus.CONTINUE.value,
+                    "Actions": [{**call, "Args": _arguments(tool, parts)}],
+                },
+                "Comment": f"I call {tool.name}.",
+            },
+        )
+    if asks_question(request):
+        yield _end("What you read in your steps answers the question", "<the answer, in words>")
+    else:
+        if not asks_change(request) and any(tool.effect is Effect.READ for tool in request.tools):
+            yield _end("Your step 1 read all that the subtask asks to read", "${steps.1.results.0.value}")
+        yield _end("Your steps did all that the subtask asks for", None)
+
+
+def asks_question(request: ModelRequest) -> bool:
+    """Return whether a subtask ends with a question mark."""
+    return request.request.rstrip().endswith(("?", "\uff1f"))
+
+
+def asks_change(request: ModelRequest) -> bool:
+    """Return whether a subtask asks for a change, without a negation."""
+    asked = request.request
+    return not (asks_question(request) or NEGATION.search(asked)) and bool(_stems(asked) & _CHANGES)
+
+
+def _end(when: str, result: str | None) -> Example:
+    return Example(
+        f"{when}:",
+        {
+            "Observation": "Done so far: <which tools>.",
+            "Thought": "The subtask asks for <what>. Nothing is missing.",
+            "Decision": {"Plan": [], "Status": AgentStatus.FINISH.value, "Result": result},
+            "Comment": "It is done.",
+        },
+    )
+
+
+def _control(tool: ToolInfo, seen: Observation) -> str:
+    """Name the only fitting control, else a placeholder for a necessary one."""
+    fit = [label for label, control in labelled(seen.controls).items() if fits(tool, control)]
+    if len(fit) == 1 and tool.controls:
+        return fit[0]
+    return f"<the {either(tool.controls or ('control',))}, as it is listed>" if needs_control(tool) else ""
+
+
+def likely_tools(request: ModelRequest) -> list[ToolInfo]:
+    """Rank the callable tools by the words shared with the subtask.
+
+    The words are those of names and descriptions. A word counts the more, the fewer tools have it, and once more in a
+    name; verbs count by their groups there. A tool gains if it acts on a kind of control that the subtask names. It
+    loses if it acts on others, makes a thing that the subtask does not name or calls "the", or has a word in its name
+    that is neither in the subtask nor a kind of control that is seen. A question gets one tool that reads, a change
+    none.
+    """
+    tools = offered_tools(dataclasses.replace(request, observation=_first(request)))
+    text = request.request.partition(": ")[0].casefold()  # a text to write says nothing about a tool
+    asked = _stems(text)
+    names = {tool.name: _stems(tool.name.replace("_", " ")) - _LITERAL for tool in tools}
+    texts = {tool.name: f"{tool.name.replace('_', ' ')} {tool.description} {_described(tool)}" for tool in tools}
+    words = {name: _stems(text) for name, text in texts.items()}
+    scores = dict.fromkeys(words, 0.0)
+    for stems in (words, names):
+        often = Counter(stem for each in stems.values() for stem in each)
+        for name, each in stems.items():
+            scores[name] += sum(math.log(1 + len(stems) / often[stem]) for stem in asked & each)
+    seen = {_ENDINGS.sub("", control.kind.casefold()) for control in _first(request).controls}
+    for tool in tools:
+        kinds = {_ENDINGS.sub("", kind) for kind in tool.controls}
+        acts = 0 if not kinds or not asked & seen else 1 if kinds & asked else -1
+        made = {_ENDINGS.sub("", thing) for thing in makes(tool.name)}
+        there = set() if request.subtasks else {thing for thing in made if re.search(rf"\bthe {thing}", text)}
+        strange = len(names[tool.name] - asked - seen) + 3 * len((made - asked) | there)
+        scores[tool.name] += bool(asked & _stems(tool.name.partition("_")[0]) & _LITERAL)
+        scores[tool.name] *= 1 + acts / 2 - min(strange, 6) / 8
+    ranked = sorted(tools, key=lambda tool: (-scores[tool.name], tool.name))
+    if asks_question(request):
+        return [tool for tool in ranked if tool.effect is Effect.READ][:1]
+    ranked = [tool for tool in ranked if tool.effect is not Effect.READ] if asks_change(request) else ranked
+    best = max((scores[tool.name] for tool in ranked), default=0.0)
+    return [tool for tool in ranked if 0 < best * 2 / 3 <= scores[tool.name]][:_MOST_EXAMPLES]
+
+
+def _two_tools(request: ModelRequest) -> list[ToolInfo]:
+    """Return a tool that reads and one that changes something."""
+    reads = [tool for tool in request.tools if tool.effect is Effect.READ]
+    return [*reads[:1], *[tool for tool in request.tools if tool not in reads][:1]]
+
+
+def _first(request: ModelRequest) -> Observation:
+    """Return the subtask's first observation, so that examples stay the same."""
+    return next((record.observation for record in own_steps(request)), request.observation)
+
+
+def _described(tool: ToolInfo) -> str:
+    parts = own_parameters(tool).items()
+    return " ".join(f"{name} {part.get('description', '')}" for name, part in parts if isinstance(part, dict))
+
+
+def _stems(text: str) -> set[str]:
+    """Return the words without endings, and the groups of their verbs."""
+    found = {_ENDINGS.sub("", word) for word in _WORD.findall(text.casefold()) if not _EMPTY.match(word)}
+    return found | {verbs for verbs, stems in _VERBS if found & stems}
+
+
+def _arguments(tool: ToolInfo, parts: Mapping[str, JsonValue]) -> dict[str, Any]:
+    return {
+        name: next(iter(fitting(parts, part, tool.schema)), None) or _placeholder(name, part, tool.schema)
+        for name, part in own_parameters(tool).items()
+        if _is_needed(tool, name, part)
+    }
+
+
+def _placeholder(name: str, part: Any, whole: dict[str, Any], depth: int = 0) -> Any:
+    """Make a value that describes a parameter, in the parameter's form."""
+    if not isinstance(part, dict) or depth > _DEEPEST:
+        return f"<{name}>"
+    options = part.get("anyOf") or part.get("oneOf")
+    if options or "$ref" in part:
+        inner = options[0] if options else resolved(part, whole)
+        return _placeholder(name, inner, whole, depth + 1)
+    choices = part.get("enum") or (["true", "false"] if part.get("type") == "boolean" else None)
+    if part.get("type") == "array":
+        return [_placeholder(name, part.get("items"), whole, depth + 1)]
+    if isinstance(part.get("properties"), dict):
+        return {key: _placeholder(key, each, whole, depth + 1) for key, each in part["properties"].items()}
+    about = re.split("[.;]", str(part.get("description", "")))[0]
+    return f"<{either([*map(str, choices)]) if choices else cut(about, 60) or name}>"
