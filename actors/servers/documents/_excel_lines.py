@@ -234,7 +234,7 @@ def _shift_rows(change: Shift, pattern: int) -> None:
     sheet, data = change.sheet, change.sheet.element("sheetData")
     for number, line in list(sheet.rows.items()):
         new = change.index(number)
-        if new is None:
+        if new is None or new > change.last:  # an empty row with a format, at the very end
             data.remove(line)
         elif new != number:
             line.set("r", str(new))
@@ -253,7 +253,7 @@ def _shift_within_rows(change: Shift, pattern: int) -> None:
     sheet = change.sheet
     for (row, column), cell in list(sheet.cells.items()):
         new = change.index(column)
-        if new is None:
+        if new is None or new > change.last:
             cell.getparent().remove(cell)
         elif new != column:
             cell.set("r", f"{get_column_letter(new)}{row}")

@@ -219,6 +219,14 @@ def test_a_table_grows_and_shrinks_with_its_sheet(book: Path, call: Call) -> Non
     assert openpyxl.load_workbook(book)["Sheet1"].tables["Goods"].column_names == ["a", "b"]
 
 
+def test_formats_at_the_end_of_a_sheet_do_not_keep_rows_and_columns_out(book: Path, call: Call) -> None:
+    call("format_cells", book.name, cells="A1048576", bold=True)
+    call("format_cells", book.name, cells="XFD1", bold=True)
+    call("insert_rows_or_columns", book.name, what="rows", at="2")
+    call("insert_rows_or_columns", book.name, what="columns", at="B")
+    assert values(call, cells="A3:C3") == [["bolt", None, 2]]
+
+
 def test_a_formula_over_several_sheets_keeps_rows_in_place(book: Path, call: Call) -> None:
     call("set_formula", book.name, cells="C1", formula="=SUM(Sheet1:Other!B2)", sheet="Other")
     with pytest.raises(ToolError, match="Other!C1 reads the same cells of several sheets"):
