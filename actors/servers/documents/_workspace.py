@@ -282,7 +282,7 @@ class Workspace:
         return path
 
     def new_place(self, document: str) -> Path:
-        """Resolve the path of a file or folder that is to be made.
+        """Resolve the path of a new file or folder.
 
         Raises:
             ToolError: If the name is taken or not portable, or its folder is missing.
@@ -314,7 +314,7 @@ class Workspace:
                 raise ToolError(msg)
 
     def in_use(self, path: Path) -> str:
-        """Explain why a file must not be moved or deleted now; empty if it may."""
+        """Explain why a file must not be moved now; empty if it may."""
         lock = _lock_file(path)
         return f"it is open in another program ({lock} exists); close it there first" if lock else ""
 
@@ -344,7 +344,7 @@ class Workspace:
         _sync_folder(folder)
 
     def write_new(self, document: str, path: Path, data: bytes, answer: JsonValue = None) -> None:
-        """Write a new file of any kind at a path of `new_place`, as `create` does."""
+        """Write a new file of any kind at a `new_place`."""
         self._put(document, path, data, None, answer)
 
     def _put(self, document: str, path: Path, data: bytes, old: Snapshot | None, answer: JsonValue) -> None:
@@ -459,7 +459,7 @@ def _lock_file(path: Path) -> str:
 
 
 def _open(path: Path) -> BufferedReader:
-    """Open a file for reading, without following a link or waiting for a pipe."""
+    """Open a file, without following a link or waiting for a pipe."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
     return open(os.open(path, flags), "rb")  # noqa: PTH123 - by its number; the caller closes it
 
