@@ -198,7 +198,7 @@ def _closing(snapshot: Snapshot) -> int:
 
 
 def _moment(text: str, timezone: str) -> dt.date:
-    """Parse a day or a time; a time of a zone becomes UTC.
+    """Parse a day, or a time, which becomes UTC in a zone.
 
     Raises:
         ToolError: If it is none, or the zone is unknown.

@@ -38,7 +38,7 @@ Delimiter = Annotated[
 
 @dataclass(frozen=True)
 class Table:
-    """The rows of a file, and the lines in which each is written."""
+    """The rows of a file, with the lines of each."""
 
     rows: list[list[str]]
     lines: list[str]
@@ -95,7 +95,7 @@ class CsvTools(formats.FormatTools):
         *,
         delimiter: Delimiter = "auto",
     ) -> Answer:
-        """Append rows at the end; into an empty file the first is the header."""
+        """Append rows at the end; an empty file gets the header first."""
         width = width_of(rows)
         with self._replacing(document) as file:
             table = _table(file.snapshot, "" if delimiter == "auto" else delimiter)
@@ -118,7 +118,7 @@ class CsvTools(formats.FormatTools):
         *,
         delimiter: Delimiter = "auto",
     ) -> Answer:
-        """Write one cell; all other rows stay as they are in the file."""
+        """Write one cell; all other rows stay as they are."""
         with self._replacing(document) as file:
             table = _table(file.snapshot, "" if delimiter == "auto" else delimiter)
             if row > len(table.rows) or column > table.width:
@@ -187,7 +187,7 @@ def _table(snapshot: Snapshot, delimiter: str = "") -> Table:
 
 
 def _delimiter_of(text: str) -> str:
-    """Infer the delimiter: the one that splits the first rows into equally many cells, and the most."""
+    """Infer the delimiter: it splits the first rows into equally many cells."""
     first = text[:20_000].splitlines(keepends=True)[:20]
     best, most = ",", (0.0, 0)
     for each in (",", ";", "\t", "|"):

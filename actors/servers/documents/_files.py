@@ -169,7 +169,7 @@ class FileTools:
         return {"deleted": path}
 
     def hazards(self, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]) -> set[Hazard]:
-        """Report a move that gives another file the name of one that the task made.
+        """Report a move to the name of a file that the task made.
 
         The task may overwrite what it made without an approval, by its name.
         """
@@ -199,7 +199,7 @@ class FileTools:
             raise ToolError(msg) from error
 
     def _check(self, path: str, source: Path, mark: str) -> None:
-        """Check right before a commit that the file is the one that was read."""
+        """Check that the file is still the one that was read."""
         if self._existing(path) != (source, mark):
             msg = f"{path!r} was changed by another program meanwhile"
             raise ToolError(msg)

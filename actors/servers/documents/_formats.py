@@ -47,7 +47,7 @@ def part_of(text: str, offset: int, limit: int) -> Answer:
 
 
 class FormatTools:
-    """Base class of the tools of a format whose files have no sections.
+    """Base class of a format's tools.
 
     Each call reads the file, and an edit replaces it; no file stays open.
     """
@@ -77,7 +77,7 @@ class FormatTools:
         return {}
 
     def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
-        """Return whether a call of a tool that may replace content does so."""
+        """Return whether a call of an overwriting tool replaces content."""
         return True
 
     def empty(self) -> bytes:
@@ -102,7 +102,7 @@ class FormatTools:
 
 
 class Replaced(Edited):
-    """A file that an edit replaces: the body of the edit sets `data`."""
+    """A file that an edit replaces; its body sets `data`."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         super().__init__()
@@ -174,7 +174,7 @@ def _run_reader(request: str, snapshot: Snapshot) -> tuple[dict[str, Any], bytes
 
 
 def plain_environment(home: Path) -> dict[str, str]:
-    """Return the variables of a started program: the way to programs, and a folder for its files."""
+    """Return the environment of a started program, without secrets."""
     kept = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
     return {**kept, "HOME": str(home), "TMPDIR": str(home), "TEMP": str(home), "TMP": str(home)}
 

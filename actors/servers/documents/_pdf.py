@@ -69,7 +69,7 @@ class PdfTools(FormatTools):
         start: Start = 0,
         limit: Rows = 1000,
     ) -> Answer:
-        """Read a table with lines on a page: its header, its rows and the columns' units.
+        """Read a table with lines: its header, rows and units.
 
         ``tables_on_page`` counts them. Numbers are read as in a Word table.
         """

@@ -38,7 +38,7 @@ Side = Annotated[
 
 
 class PictureTools(FormatTools):
-    """The tools of pictures: a picture itself is never changed, only saved as another one."""
+    """The tools of pictures, which are never changed, only saved as others."""
 
     @tool(effect=Effect.ONCE, roots=PICTURE)
     def save_as(
@@ -49,7 +49,7 @@ class PictureTools(FormatTools):
         width: Side = None,
         height: Side = None,
     ) -> Target:
-        """Save a picture under another name, converted to that format, also in another size.
+        """Save a picture under another name, in another format or size.
 
         Only the first frame is saved in another format or size, and without notes such as the place.
         """
@@ -88,7 +88,7 @@ class PictureTools(FormatTools):
         offset: Offset = 0,
         limit: Limit = 20_000,
     ) -> Answer:
-        """Read the text in a picture by character recognition; it may have errors."""
+        """Read the text in a picture by character recognition, with errors."""
         snapshot = self._workspace.read(document)
         found, _ = read_apart({"what": "text", "language": language}, snapshot, "ocr")
         return part_of(found["text"].strip(), offset, limit)
@@ -98,7 +98,7 @@ class PictureTools(FormatTools):
         return "a picture is not changed; save it as another one"
 
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
-        """Return the size in pixels, the format, the mode and the number of frames."""
+        """Return the size in pixels, format, mode and number of frames."""
         return read_apart({"what": "size"}, snapshot, "pictures")[0]
 
 

@@ -1,4 +1,4 @@
-"""Read PDFs and pictures of others in a process of its own, with limits.
+"""Reader of PDFs and pictures, in a process with limits.
 
 Started by `_formats.read_apart`: the request is JSON in the first argument, the file is on the standard input. It
 prints one line of JSON, then bytes. It imports nothing of this package, so that it starts fast.
@@ -73,7 +73,7 @@ def _opened(data: bytes) -> Image:
 
 
 def read_picture(request: dict[str, Any], data: bytes) -> Answer:
-    """Read the size of a picture, convert it, or read the text in it."""
+    """Read a picture's size or text, or convert it."""
     try:
         picture = _opened(data)
     except OverflowError as error:
@@ -100,7 +100,7 @@ def read_picture(request: dict[str, Any], data: bytes) -> Answer:
 
 
 def _fitting(picture: Image, into: str) -> Image:
-    """Convert to a mode that the format can hold; transparency becomes white where it can't be kept."""
+    """Convert to a mode of the format; lost transparency becomes white."""
     from PIL import Image
 
     if into not in _OPAQUE:
@@ -124,7 +124,7 @@ def _text_in(picture: Image, language: str) -> Answer:
 
 
 def limit() -> None:
-    """Limit memory and CPU time where the platform can; the caller limits the time everywhere."""
+    """Limit memory and CPU time where the platform can."""
     with contextlib.suppress(ImportError):  # Windows has no such limits
         import resource  # noqa: PLC0415 - only some platforms have it
 

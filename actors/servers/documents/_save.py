@@ -1,4 +1,4 @@
-"""Save a copy of a document under another name, also as a PDF."""
+"""Tools that save a copy of a document, also as PDF."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 class SaveTools:
-    """The tool ``save_as`` of Word and Excel; other formats have one of their own."""
+    """The tool ``save_as`` of Word and Excel documents."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -61,7 +61,7 @@ class SaveTools:
             str, Field(description="The new path in the workspace, of the same kind or .pdf; must not exist yet.")
         ],
     ) -> Target:
-        """Save a copy under another name, also as a PDF, and return its window.
+        """Save a copy, also as a PDF, and return its window.
 
         The document itself is unchanged.
         """
@@ -152,7 +152,7 @@ async def _pdf_of(snapshot: Snapshot) -> bytes:
 
 
 def _laid_out(home: Path, snapshot: Snapshot) -> Path:
-    """Write the document and the profile into the folder; the name can't be an option or hold anything odd."""
+    """Write the document, under a fixed name, and the profile."""
     user = home / "profile" / "user"
     user.mkdir(parents=True)
     (user / "registrymodifications.xcu").write_text(_PROFILE, encoding="utf-8")

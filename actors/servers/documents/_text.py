@@ -1,4 +1,4 @@
-"""Text tools: read, write and replace, in the encoding that a file has."""
+"""Text tools, which keep a file's encoding."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Decoded:
 
 
 def decoded(snapshot: Snapshot) -> Decoded:
-    """Decode a file: by its mark, as UTF-8, or else as Windows-1252 or Latin-1.
+    """Decode a file: by its mark, as UTF-8, Windows-1252 or Latin-1.
 
     Raises:
         ToolError: If it is not a text.
@@ -100,7 +100,7 @@ class TextTools(FormatTools):
             bool, Field(description="Whether the text is added at the end, on a line of its own.")
         ] = True,
     ) -> Answer:
-        """Append a text to the file, or replace the whole text by it."""
+        """Append a text to the file, or replace the whole text."""
         with self._replacing(document) as file:
             before = decoded(file.snapshot)
             old = _plain(before.text) if append else ""

@@ -291,7 +291,7 @@ class Workspace:
         return path
 
     def new_place(self, document: str) -> Path:
-        """Resolve the path of a file or folder that is to be made.
+        """Resolve the path of a new file or folder.
 
         Raises:
             ToolError: If the name is taken or not portable, or its folder is missing.
@@ -323,7 +323,7 @@ class Workspace:
                 raise ToolError(msg)
 
     def in_use(self, path: Path) -> str:
-        """Explain why a file must not be moved or deleted now; empty if it may."""
+        """Explain why a file must not be moved now; empty if it may."""
         lock = lock_file(path)
         return f"it is open in another program ({lock} exists); close it there first" if lock else ""
 
@@ -353,7 +353,7 @@ class Workspace:
         sync_folder(folder)
 
     def write_new(self, document: str, path: Path, data: bytes, answer: JsonValue = None) -> None:
-        """Write a new file of any kind at a path of `new_place`, as `create` does."""
+        """Write a new file of any kind at a `new_place`."""
         self._put(document, path, data, None, answer)
 
     def _put(self, document: str, path: Path, data: bytes, old: Snapshot | None, answer: JsonValue) -> None:

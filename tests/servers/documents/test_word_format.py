@@ -291,11 +291,6 @@ def test_deleting_from_a_table_is_a_hazard(server: DocumentServer) -> None:
     assert not tools["format_paragraph"].hazards
 
 
-def test_at_most_twenty_tools_are_offered_in_word(server: DocumentServer) -> None:
-    offered = [entry.name for entry in server.tools() if entry.offered and entry.roots in ({"word"}, frozenset())]
-    assert len(offered) <= 20
-
-
 def test_a_copied_row_has_no_ids_of_the_first(notes: Path, call: Call) -> None:
     word14 = b' xmlns:w14="http://schemas.microsoft.com/office/word/2010/wordml" w14:paraId="0A0B0C0D"'
     main = "word/document.xml"
