@@ -237,7 +237,7 @@ class Secrets:
         """Refuse a task whose names contain a secret; records hold them unredacted.
 
         Raises:
-            ValueError: If its id, session or target does; the message names the secret.
+            ValueError: If its id, session, target or policy does; the message names the secret.
         """
         if not (self._operators or task.secrets):
             return
@@ -254,6 +254,9 @@ class Secrets:
                     "and events: choose another one"
                 )
                 raise ValueError(msg)
+        if task.policy and self.as_kept(task).policy != task.policy:
+            msg = "this task is refused: a rule of its policy quotes a secret, and would not be kept: use a pattern"
+            raise ValueError(msg)
 
     def as_kept(self, task: Task, of: Task | None = None) -> Task:
         """Redact a task's own secrets and the operator's.

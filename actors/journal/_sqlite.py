@@ -126,7 +126,8 @@ MIGRATIONS: tuple[str, ...] = (
     # - An assignment or ending that is forwarded becomes a row of the kind `again`, which refers to the first row.
     # - The lists of an observation come last in its JSON, and are omitted beside a delta.
     "PRAGMA user_version = 5;",
-    # Tasks have a deadline and a priority. Older ones lack these members: they have no deadline, and equal priority.
+    # Tasks have a deadline, a priority, a budget and a policy. Older ones lack these members: they have no deadline,
+    # equal priority, and only the settings' budget and policy.
     "PRAGMA user_version = 6;",
 )
 """The migration scripts, one per version; the last line of each sets the version."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from callboard.actors.commands import SecretRefusedError, UnknownSecretError, text_of
+from callboard.actors.commands import SecretRefusedError, UnknownSecretError, stricter, text_of
 from callboard.actors.processing._collect import in_time
 from callboard.config import Verdict
 from callboard.messages import EventName
@@ -58,7 +58,8 @@ async def ruling(
         ToolTimeoutError: If the tool's server takes too long to report the facts of the call.
     """
     services, assign = context.services, run.assign
-    asked = services.policy.asked
+    own = services.task_policies.of(assign.task_id)
+    asked = services.policy.asked if own is None else services.policy.asked | own.asked
     facts = tool.same_facts(asked)
     arguments = action.arguments
     if facts is None or services.secrets.known:  # raises for a secret that is not granted here
@@ -68,6 +69,8 @@ async def ruling(
         asking = tool.facts({**arguments}, made, asked)
         facts = await in_time(context, asking, f"asking what {action.tool} would do")
     ruled = services.policy.rule(assign.address, tool.info, facts)
+    if own is not None:
+        ruled = stricter(ruled, own.rule(assign.address, tool.info, facts))
     waived = ""
     if ruled.verdict is Verdict.APPROVE:
         if approved:
