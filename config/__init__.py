@@ -4,13 +4,12 @@ from callboard.config._host_log import HostLog
 from callboard.config._in_force import in_force, settings_in_force
 from callboard.config._keys import keys_of, output_redactor
 from callboard.config._kinds import check_kind, check_kinds
-from callboard.config._limits import Budget, BudgetSettings, Limits
+from callboard.config._limits import BudgetSettings, Limits
 from callboard.config._logging import EventLog, LabelledEvent, log_line
 from callboard.config._observe import ObserveSettings
-from callboard.config._patterns import EXPRESSION, fits
 from callboard.config._plugin_options import fitting_options, parameters_of
 from callboard.config._plugins import PluginGroup, described, find_plugin, import_plugin, make_plugin, plugin_text
-from callboard.config._policy import DEFAULT_RULES, PolicyRule, PolicySettings, Verdict
+from callboard.config._policy import DEFAULT_RULES, PolicySettings
 from callboard.config._private import make_private, open_private
 from callboard.config._prompts import load_prompts
 from callboard.config._providers import COMPATIBLE, Provider
@@ -35,6 +34,7 @@ from callboard.config._sections import (
 from callboard.config._settings import Settings
 from callboard.config._supervision import SupervisionSettings
 from callboard.config._yaml import YamlError, load_yaml
+from callboard.messages import EXPRESSION, Budget, PolicyRule, Verdict, fits
 
 __all__ = [
     "COMPATIBLE",

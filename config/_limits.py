@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from callboard.config._section import Section, Span
-from callboard.messages import AtDeadline, Seconds
+from callboard.messages import AtDeadline, Budget, Seconds
 
 
 class Limits(Section):
@@ -58,21 +58,6 @@ class Limits(Section):
     kept_tasks: int = Field(default=1_000, ge=0)
     """Without a journal: the most ended tasks, the latest ones, that are kept by id and key with result and events. A
     small one takes about 75 kB of memory."""
-
-
-class Budget(Section):
-    """A budget; None means unlimited."""
-
-    steps: int | None = Field(default=None, ge=0)
-    """Steps of agents."""
-    rounds: int | None = Field(default=None, ge=0)
-    """Rounds of a HostAgent."""
-    model_calls: int | None = Field(default=None, ge=0)
-    """Calls to a model."""
-    tokens: int | None = Field(default=None, ge=0)
-    """Tokens, input and output."""
-    cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """Money, in the currency of the models' prices."""
 
 
 class BudgetSettings(Section):

@@ -95,6 +95,7 @@ from callboard.messages._handoff import (
 )
 from callboard.messages._maker import maker
 from callboard.messages._outcome import Cause, Outcome, Usage
+from callboard.messages._patterns import EXPRESSION, fits
 from callboard.messages._person import (
     Answer,
     ApprovalAnswer,
@@ -128,11 +129,13 @@ from callboard.messages._step import (
 from callboard.messages._step_records import Answered, Decided, Foreseen, InForce, Intent, Noted, Probe, Recovered
 from callboard.messages._target import Box, Control, ControlRef, Look, LookBudget, Observation, Target, TargetKind
 from callboard.messages._task import AnySecret, PlanStep, Secret, SubtaskResult, Task, TaskResult, new_task_id
+from callboard.messages._terms import Budget, PolicyRule, TermSection, Verdict
 from callboard.messages._texts import SHALLOW, as_json, check_depth, each_text, encodable, reason_of, visible
 
 __all__ = [
     "ENCODED",
     "ESSENTIAL",
+    "EXPRESSION",
     "MOST_CHARACTERS",
     "POINTING",
     "SHALLOW",
@@ -157,6 +160,7 @@ __all__ = [
     "Board",
     "Box",
     "BrokenMachineError",
+    "Budget",
     "CallboardError",
     "Cancel",
     "Captured",
@@ -209,6 +213,7 @@ __all__ = [
     "Phase",
     "PhaseError",
     "PlanStep",
+    "PolicyRule",
     "Probe",
     "Question",
     "Recovered",
@@ -248,6 +253,7 @@ __all__ = [
     "TaskRefusedError",
     "TaskResult",
     "TaskStatus",
+    "TermSection",
     "Timestamp",
     "Token",
     "ToolTimeoutError",
@@ -256,12 +262,14 @@ __all__ = [
     "UnknownTaskError",
     "Usage",
     "Value",
+    "Verdict",
     "WouldDeadlockError",
     "agent_kind",
     "as_json",
     "check_depth",
     "each_text",
     "encodable",
+    "fits",
     "maker",
     "new_task_id",
     "paired",

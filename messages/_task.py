@@ -23,6 +23,7 @@ from pydantic import (
 from callboard.messages._base import Address, AnySequence, Message, RunId, Seconds, TaskId, Value
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Observation
+from callboard.messages._terms import Budget, PolicyRule
 
 
 def new_task_id() -> str:
@@ -141,6 +142,13 @@ class Task(Message):
     """The place of the task's work in the queues of its targets: work of a higher priority comes first, then the work
     that has waited longer. It interrupts nothing, and does not order the follow-ups of a conversation. A follow-up has
     its own."""
+    budget: Budget | None = None
+    """The budget of this task, rounds and subtasks included. Of it and `budget.task` in the settings, the smaller limit
+    holds. A follow-up has its own."""
+    policy: Annotated[tuple[PolicyRule, ...], AnySequence] = ()
+    """Rules for the actions of this task, besides the settings'. Both are asked, and the stricter verdict holds: a rule
+    of a task can deny an action or ask for an approval, and can't allow what the settings' rules do not. They may not
+    quote a secret. A follow-up has its own."""
     labels: dict[str, str] = Field(default_factory=dict)
     """The host program's own keys; carried into the events and the log, never interpreted."""
 

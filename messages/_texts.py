@@ -8,9 +8,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+from pydantic import BaseModel
 from pydantic_core import from_json, to_json
-
-from callboard.messages._base import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -38,7 +37,7 @@ def each_text(value: Any, change: Callable[[str], str], leave: Collection[str] =
         return {each_text(key, change, leave): each_text(item, change, leave) for key, item in value.items()}
     if isinstance(value, tuple | list):
         return type(value)(each_text(item, change, leave) for item in value)
-    if isinstance(value, Value):
+    if isinstance(value, BaseModel):
         changed = _members(value, type(value).model_fields, change, leave)
         return value.model_copy(update=changed) if changed else value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -20,7 +20,7 @@ from callboard.actors.commands import program_needed
 from callboard.actors.models import named_models
 from callboard.actors.servers import check_needs, surface_needs
 from callboard.config import Settings, YamlError, load_prompts, load_yaml, make_private
-from callboard.messages import Task
+from callboard.messages import Budget, PlanStep, PolicyRule, Secret, Task
 from callboard.supervisor import Supervisor
 from callboard.terminal._commands import existing_path, fail
 from callboard.terminal._journals import SETTINGS_FILE
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 
 TASK_FILE = "task.yaml"
+_PARTS = {"budget": Budget, "plan": PlanStep, "policy": PolicyRule, "secrets": Secret}
+"""The parts of a task that have keys of their own."""
 _SETTINGS = frozenset({*Settings.model_fields, "mcpServers"} - Task.model_fields.keys())
 
 
@@ -185,8 +187,9 @@ def _problem(problem: Any) -> str:
     where = ".".join(map(str, problem["loc"]))
     what = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(str(problem["loc"][-1]), Task.model_fields, n=1, cutoff=0.5)
+        part = _PARTS.get(problem["loc"][0], Task) if len(problem["loc"]) > 1 else Task
+        near = difflib.get_close_matches(str(problem["loc"][-1]), part.model_fields, n=1, cutoff=0.5)
         what = (
-            f"unknown key; did you mean {near[0]!r}?" if near else f"unknown key; known: {', '.join(Task.model_fields)}"
+            f"unknown key; did you mean {near[0]!r}?" if near else f"unknown key; known: {', '.join(part.model_fields)}"
         )
     return f"{where}: {what}" if where else what

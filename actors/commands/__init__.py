@@ -10,7 +10,7 @@ from callboard.actors.commands._mcp_program import program_needed
 from callboard.actors.commands._mcp_session import McpSession, RemoteTool, open_sessions
 from callboard.actors.commands._mcp_surface import McpSurface
 from callboard.actors.commands._opening_tools import opening_tools
-from callboard.actors.commands._rulings import Asked, Facts, Policy, Ruling, matches
+from callboard.actors.commands._rulings import OF_TASK, Asked, Facts, Policy, Ruling, TaskPolicies, matches, stricter
 from callboard.actors.commands._secrets import (
     SecretPlace,
     SecretRefusedError,
@@ -23,6 +23,7 @@ from callboard.actors.commands._toolbox import Toolbox, Tools, actions_of, find_
 
 __all__ = [
     "IDENTITY",
+    "OF_TASK",
     "Approved",
     "Asked",
     "BoundTool",
@@ -39,6 +40,7 @@ __all__ = [
     "Secrets",
     "ServerLifecycle",
     "TargetLookup",
+    "TaskPolicies",
     "ToolFailure",
     "Toolbox",
     "Tools",
@@ -51,5 +53,6 @@ __all__ = [
     "program_needed",
     "secrets_named",
     "stopped",
+    "stricter",
     "text_of",
 ]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.models import ToolInfo
-    from callboard.messages import Address, Effect
+    from callboard.messages import Address, Effect, Task
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,11 @@ class Asked:
     explain: bool = False
     """Whether all facts are needed, also those that no rule looks at."""
 
+    def __or__(self, other: Asked) -> Asked:
+        """Return the facts that the rules of two policies need."""
+        resources = tuple(dict.fromkeys((*self.resources, *other.resources)))
+        return Asked(self.arguments | other.arguments, resources, self.explain or other.explain)
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -59,6 +64,8 @@ class Facts:
     """The files that the call overwrites, if its task names all of them in `may_change`."""
 
 
+OF_TASK = "the task's policy"
+_STRICTNESS = {Verdict.ALLOW: 0, Verdict.APPROVE: 1, Verdict.DENY: 2}
 KEPT = 1000
 """The most combinations of agent, tool, effect and hazards whose possible rules are cached."""
 _ALLOWED = Ruling(Verdict.ALLOW, "no rule matches")
@@ -70,8 +77,10 @@ class Policy:
     The first match decides; a call without a match is allowed.
     """
 
-    def __init__(self, rules: tuple[PolicyRule, ...], *, explain: bool = False) -> None:
+    def __init__(self, rules: tuple[PolicyRule, ...], *, explain: bool = False, name: str = "the policy") -> None:
+        """Create it; `name` names it in the reasons of its rulings."""
         self.rules = rules
+        self._name = name
         names = frozenset(name for rule in rules for name in rule.arguments)
         self.asked = Asked(names, tuple(dict.fromkeys(each for rule in rules for each in rule.resource)), explain)
         """The facts about a call that `rule` needs."""
@@ -94,7 +103,7 @@ class Policy:
         found = []
         for number, rule in enumerate(self.rules, 1):
             if _may_match(rule, agent, tool, effect, hazards):
-                why = rule.reason or f"rule {number} of the policy"
+                why = rule.reason or f"rule {number} of {self._name}"
                 reason = f"{why} ({tool} {', '.join(sorted(hazards))})" if hazards else why
                 found.append((rule, Ruling(rule.verdict, reason)))
                 if not (rule.arguments or rule.resource):
@@ -110,6 +119,38 @@ def _lifted(rule: PolicyRule, ruling: Ruling, tool: ToolInfo, facts: Facts) -> R
     if not facts.may_change or facts.hazards != {Hazard.OVERWRITES} or not any(rule is each for each in DEFAULT_RULES):
         return ruling
     return Ruling(Verdict.ALLOW, f"the task may change {', '.join(facts.may_change)} ({tool.name} overwrites)")
+
+
+class TaskPolicies:
+    """The policies of unfinished tasks, by task. Thread-safe.
+
+    It needs no lock: each operation on its dictionary is atomic.
+    """
+
+    def __init__(self) -> None:
+        self._policies: dict[str, Policy] = {}
+
+    def take(self, task: Task) -> None:
+        """Keep a task's rules, if it has any."""
+        if task.policy:
+            self.put(task.id, Policy(task.policy, name=OF_TASK))
+
+    def put(self, task_id: str, policy: Policy) -> None:
+        """Set the policy of a task."""
+        self._policies[task_id] = policy
+
+    def of(self, task_id: str) -> Policy | None:
+        """Return the policy of a task; None if it has no rules."""
+        return self._policies.get(task_id)
+
+    def drop(self, task_id: str) -> None:
+        """Forget a task."""
+        self._policies.pop(task_id, None)
+
+
+def stricter(first: Ruling, second: Ruling) -> Ruling:
+    """Return the stricter of two rulings; the first if they are equal."""
+    return second if _STRICTNESS[second.verdict] > _STRICTNESS[first.verdict] else first
 
 
 def matches(rule: PolicyRule, agent: Address, tool: ToolInfo, facts: Facts) -> bool:

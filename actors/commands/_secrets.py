@@ -237,7 +237,7 @@ class Secrets:
         """Refuse a task whose names contain a secret; records hold them unredacted.
 
         Raises:
-            ValueError: If its id, session, target or `may_change` does; the message names the secret.
+            ValueError: If its id, session, target, policy or `may_change` does; the message names the secret.
         """
         if not (self._operators or task.secrets):
             return
@@ -255,6 +255,9 @@ class Secrets:
                     "and events: choose another one"
                 )
                 raise ValueError(msg)
+        if task.policy and self.as_kept(task).policy != task.policy:
+            msg = "this task is refused: a rule of its policy quotes a secret, and would not be kept: use a pattern"
+            raise ValueError(msg)
 
     def as_kept(self, task: Task, of: Task | None = None) -> Task:
         """Redact a task's own secrets and the operator's.

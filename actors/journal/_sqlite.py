@@ -128,7 +128,8 @@ MIGRATIONS: tuple[str, ...] = (
     "PRAGMA user_version = 5;",
     # Tasks name the files that they may change without an approval, and writes that were journaled ahead say whether
     # the version before is kept. Older rows lack these members: no file is named, and no version is kept.
-    # Tasks have a deadline and a priority. Older ones lack these members: they have no deadline, and equal priority.
+    # Tasks have a deadline, a priority, a budget and a policy. Older ones lack these members: they have no deadline,
+    # equal priority, and only the settings' budget and policy.
     "PRAGMA user_version = 6;",
 )
 """The migration scripts, one per version; the last line of each sets the version."""

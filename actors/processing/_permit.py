@@ -9,7 +9,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from callboard.actors.commands import SecretRefusedError, UnknownSecretError, text_of
+from callboard.actors.commands import SecretRefusedError, UnknownSecretError, stricter, text_of
 from callboard.actors.processing._collect import in_time
 from callboard.config import Verdict
 from callboard.messages import EventName, Hazard
@@ -59,7 +59,8 @@ async def ruling(
         ToolTimeoutError: If the tool's server takes too long to report the facts of the call.
     """
     services, assign = context.services, run.assign
-    asked = services.policy.asked
+    own = services.task_policies.of(assign.task_id)
+    asked = services.policy.asked if own is None else services.policy.asked | own.asked
     facts = tool.same_facts(asked)
     arguments = action.arguments
     if facts is None or services.secrets.known:  # raises for a secret that is not granted here
@@ -73,6 +74,8 @@ async def ruling(
         overwritten = await in_time(context, tool.overwritten(arguments), f"asking what {action.tool} would overwrite")
         facts = replace(facts, may_change=tuple(overwritten) if names.issuperset(overwritten) else ())
     ruled = services.policy.rule(assign.address, tool.info, facts)
+    if own is not None:
+        ruled = stricter(ruled, own.rule(assign.address, tool.info, facts))
     waived = ""
     if ruled.verdict is Verdict.APPROVE:
         waived = approved or _waiver(context, run, observation, action)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from callboard.actors.commands import stopped
+from callboard.actors.commands import TaskPolicies, stopped
 from callboard.actors.journal import Row
 from callboard.actors.models import by_picture
 from callboard.actors.processing._asking import PeopleLine
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         Decision,
         Observation,
         StepRecord,
+        Task,
     )
 
 
@@ -63,7 +64,14 @@ class Services:
     """The kinds of agents, by name."""
     shared: SharedNotes = field(default_factory=SharedNotes)
     people: PeopleLine = field(default_factory=PeopleLine)
+    task_policies: TaskPolicies = field(default_factory=TaskPolicies)
     listed: ListedTargets = field(default_factory=ListedTargets)
+
+    def take(self, task: Task) -> None:
+        """Take a task's own secrets, budget and rules."""
+        self.secrets.keep(task)
+        self.budgets.take(task)
+        self.task_policies.take(task)
 
     @cached_property
     def picture_kinds(self) -> frozenset[str]:

@@ -149,8 +149,8 @@ class RecordedPolicy(Policy):
     The recorded verdict counts where a secret stood in the facts: the rules can't be asked again without it.
     """
 
-    def __init__(self, rules: tuple[PolicyRule, ...], tape: Tape) -> None:
-        super().__init__(rules)
+    def __init__(self, rules: tuple[PolicyRule, ...], tape: Tape, *, name: str = "the policy") -> None:
+        super().__init__(rules, name=name)
         self._tape = tape
 
     def rule(

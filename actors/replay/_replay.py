@@ -164,6 +164,8 @@ class _Player:
             self._stage.services.may_change.take(message)
         if isinstance(message, Task | Recovered):
             self._take_up(next(self._lives, None) or self._settings)
+        if isinstance(message, Task):
+            self._take(message)
         made = row
         if isinstance(message, Assign) and message.token and not row.job:
             scene = self._scenes.setdefault(message.address, Scene(self._stage, message.address))
@@ -189,6 +191,11 @@ class _Player:
         complete = assign.model_copy(update={"subtasks": host.subtasks, "made": host.made})
         return Row(row.at, row.task_id, row.run_id, complete, row.job)
 
+    def _take(self, task: Task) -> None:
+        services = self._stage.services
+        services.budgets.take(task)
+        services.task_policies.take(task)
+
     def _take_up(self, settings: Settings) -> None:
         """Continue in the next process, as recovery does.
 
@@ -200,6 +207,7 @@ class _Player:
         policy, budgets = Policy(settings.policy.all_rules, explain=settings.policy.explain), Budgets(settings.budget)
         recovered = recover_task(self._rows, 0.0)
         if recovered is not None:
+            budgets.take(recovered.record.task)
             book_usage(recovered, budgets)
         stage.services = dataclasses.replace(stage.services, settings=settings, policy=policy, budgets=budgets)
         for scene in self._scenes.values():

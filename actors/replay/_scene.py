@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from callboard.actors.commands import OF_TASK, TaskPolicies
 from callboard.actors.processing import Services, pipeline
 from callboard.actors.replay._compare import Transition, compare, decided_on, differs
 from callboard.actors.replay._doubles import (
@@ -68,6 +69,7 @@ class ReplayContext:
             models={kind: ReplayModel(tape)},
             toolbox=RecordedToolbox(self.known, tape, services.lanes),
             policy=RecordedPolicy(services.policy.rules, tape),
+            task_policies=_recorded_policies(services.task_policies, run.assign.task_id, tape),
             dispatcher=RecordedDispatcher(services.stream, services.clock, services.secrets, tape),
         )
         made = pipeline(kind, own)
@@ -82,6 +84,13 @@ class ReplayContext:
             return StepFailed(phase=None, causes=Cause.chain(error, where=run.assign.address))
         finally:
             self.tape = None
+
+
+def _recorded_policies(known: TaskPolicies, task_id: str, tape: Tape) -> TaskPolicies:
+    policies, own = TaskPolicies(), known.of(task_id)
+    if own is not None:
+        policies.put(task_id, RecordedPolicy(own.rules, tape, name=OF_TASK))
+    return policies
 
 
 class Scene:

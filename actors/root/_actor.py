@@ -280,7 +280,7 @@ class Root(ScheduledActor):
             )
             raise TaskRefusedError(msg)
         record = tasks.open(task, target, self._context.clock.elapsed())
-        self._services.secrets.keep(task)
+        self._services.take(task)
         if self._context.journal.survives:  # else no version could be kept; such a task is refused at submission
             self._services.may_change.take(task)
         if from_journal:
@@ -335,6 +335,8 @@ class Root(ScheduledActor):
         self._context.clocks.drop(refused.task_id)
         self._services.may_change.drop(refused.task_id)
         self._context.deadlines.drop(refused.task_id)
+        self._services.budgets.drop(refused.task_id)
+        self._services.task_policies.drop(refused.task_id)
         self._context.tasks.close(record)
         self._context.recorder.emit(
             EventName.TASK_ENDED, task_id=refused.task_id, outcome="refused", causes=[str(refused.error)]
@@ -378,6 +380,7 @@ class Root(ScheduledActor):
         context.clocks.drop(task_id)
         context.deadlines.drop(task_id)
         self._services.budgets.drop(task_id)
+        self._services.task_policies.drop(task_id)
         self._services.approved.drop(task_id)
         self._services.may_change.drop(task_id)
         self._services.secrets.drop(task_id)

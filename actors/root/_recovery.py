@@ -228,6 +228,8 @@ def restore(recovered: RecoveredTask, context: RootContext, services: Services) 
     if record.stopping is None and (record.lacks or not record.paused):
         _pause(record, lacks(record, services, recovered.endings), context)
     _start_clocks(recovered, context)
+    services.budgets.take(record.task)
+    services.task_policies.take(record.task)
     book_usage(recovered, services.budgets)
     for approved in recovered.approved:
         context.people.remember(approved)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from callboard.config import Budget, BudgetSettings
-    from callboard.messages import Limit
+    from callboard.messages import Limit, Task
 
 ROUNDING = 1e-9
 """The tolerance for sums of money, because 0.1 has no exact binary form."""
@@ -173,6 +173,13 @@ class Budgets:
         self._tasks: dict[str, BudgetNode] = {}
         self._runs: dict[str, dict[str, BudgetNode]] = {}
         """The nodes of the runs, by task and by run."""
+
+    def take(self, task: Task) -> None:
+        """Apply a task's own budget, before its node is used."""
+        if task.budget is not None:
+            own = limited(task.budget)
+            limits = {kind: min(limit, self._task.get(kind, limit)) for kind, limit in own.items()}
+            self._tasks[task.id] = BudgetNode(f"the task {task.id}", {**self._task, **limits})
 
     def task(self, task_id: str) -> BudgetNode:
         """Return a task's node, created on first use."""

@@ -1,0 +1,76 @@
+"""Rules and budgets, which the settings and single tasks may set."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from callboard.messages._command import Effect, Hazard
+from callboard.messages._patterns import Pattern
+
+
+class TermSection(BaseModel):
+    """A frozen section of settings or tasks; unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True)
+
+
+class Verdict(StrEnum):
+    """A policy rule's decision about an action."""
+
+    ALLOW = "allow"
+    """It may run."""
+    APPROVE = "approve"
+    """A person must approve it first."""
+    DENY = "deny"
+    """It never runs; the model gets the reason."""
+
+
+def _as_tuple(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+class PolicyRule(TermSection):
+    """One rule; it matches if all of its conditions match.
+
+    A pattern is a glob, or `re:` and a regular expression that must match the whole text.
+    """
+
+    verdict: Verdict
+    """The decision about the actions that it matches."""
+    agent: Pattern = "*"
+    """The agent's address."""
+    application: Pattern = "*"
+    """The application's root: `word`, `excel`; empty for agents without one."""
+    tool: Pattern = "*"
+    """The tool's name."""
+    effects: tuple[Effect, ...] = ()
+    """The tool's effect; empty for any."""
+    hazards: tuple[Hazard, ...] = ()
+    """Reasons why a person may want to approve the action; one of them is enough; empty for any action."""
+    arguments: dict[str, Pattern] = Field(default_factory=dict)
+    """Patterns for arguments, by name. Arguments are matched as the tool receives them: validated, with its defaults,
+    and in canonical form (`1000` for `1000.0` and `1e3`); values other than texts as JSON. A missing argument never
+    matches."""
+    resource: Annotated[tuple[Pattern, ...], BeforeValidator(_as_tuple)] = ()
+    """Patterns for the resources that a call touches, such as `sheet:Payroll` or `file:*.xlsx`, one or a list; empty
+    for any. An `allow` matches if each resource lies within a pattern, an `approve` or `deny` if any overlaps one."""
+    reason: str = ""
+    """The reason shown to the model on a denial, and to the person on an approval."""
+
+
+class Budget(TermSection):
+    """A budget; None means unlimited."""
+
+    steps: int | None = Field(default=None, ge=0)
+    """Steps of agents."""
+    rounds: int | None = Field(default=None, ge=0)
+    """Rounds of a HostAgent."""
+    model_calls: int | None = Field(default=None, ge=0)
+    """Calls to a model."""
+    tokens: int | None = Field(default=None, ge=0)
+    """Tokens, input and output."""
+    cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """Money, in the currency of the models' prices."""
