@@ -41,6 +41,7 @@ from callboard.terminal import (
     models_of,
     play,
     prepare,
+    prepared,
     print_head,
     print_log,
     print_result,
@@ -144,16 +145,20 @@ def _version(
 
 @app.command(epilog=_EXIT_HELP)
 def run(
-    path: Annotated[
-        Path,
-        typer.Argument(callback=existing_path, show_default=False, help="A folder as in examples/, or a task file."),
+    arguments: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FOLDER | TASK.yaml | REQUEST DOCUMENT...",
+            show_default=False,
+            help="A folder as in examples/, a task file, or a request in quotes and the documents to work on.",
+        ),
     ],
     *,
     settings: Annotated[
         Path | None, typer.Option(help="The settings for a task file; a folder has its own.", show_default=False)
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="The folder for the copy.", show_default="runs/<folder>-<number>")
+        Path | None, typer.Option(help="The folder for the copy.", show_default="runs/<name>-<number>")
     ] = None,
     model: Model = None,
     journal: JournalFile = None,
@@ -169,6 +174,12 @@ def run(
     A folder contains callboard.yaml (settings), task.yaml and the files that they
     name. Each run works on a fresh copy of it. A task file runs in place.
 
+    A request needs no files of settings, but --model. The argument that is no
+    existing path is the request; all others are documents, and the run works on
+    copies of them:
+
+    callboard run "Chart the prices" prices.xlsx --model openai:gpt-5
+
     Approvals and questions appear in the terminal; Enter alone is always the
     safe answer. Without a terminal, or with --json, no person is asked, as with
     --no-input. Ctrl-C cancels; a second one exits immediately. `callboard resume`
@@ -179,15 +190,12 @@ def run(
     with mistakes():
         models = models_of(model or ())
         changes = _changes(who, log_file, journal, log=log) | {"models": models | _recording(record)}
-        task, placed = prepare(path, settings, output, changes)
-        again = resume_command(placed, settings if path.is_file() else placed.base, journal, models)
-        shown = Secrets(placed.secrets).as_kept(task)
-        copy = placed.base if path.is_dir() else None
-        with with_resume_hint(again), started(placed, copy) as supervisor:
-            print_head(console, shown, copy, who.remark)
+        call = prepared(arguments, settings, output, changes)
+        with with_resume_hint(call.resume_command(journal, models)), started(call) as supervisor:
+            print_head(console, Secrets(call.settings.secrets).as_kept(call.task), call.copy, who.remark)
             warn(supervisor.warnings)
-            result = play(supervisor, who.sign(task), _stage(console, who, log=log))
-            print_result(console, result)
+            result = play(supervisor, who.sign(call.task), _stage(console, who, log=log))
+            print_result(console, result, call.before, call.hints(journal))
             if as_json:
                 typer.echo(result.model_dump_json(indent=2))
         raise typer.Exit(EXIT_CODES[result.outcome])

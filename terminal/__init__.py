@@ -17,7 +17,8 @@ from callboard.terminal._commands import (
 from callboard.terminal._doctor import examine
 from callboard.terminal._journals import SETTINGS_FILE, list_tasks, print_log, resume_command, settings_at
 from callboard.terminal._people import Attendance, attendance
-from callboard.terminal._place import keep_inside, prepare, started
+from callboard.terminal._place import keep_inside, prepare
+from callboard.terminal._prepared_run import prepared, started
 from callboard.terminal._results import print_head, print_result, print_verdicts, replay_task
 from callboard.terminal._show import show_task
 from callboard.terminal._takeover import take_over, with_resume_hint
@@ -45,6 +46,7 @@ __all__ = [
     "models_of",
     "play",
     "prepare",
+    "prepared",
     "print_head",
     "print_log",
     "print_result",

@@ -70,6 +70,11 @@ def journal_of(settings: Settings, file: Path | None) -> Path:
     return settings.path(settings.journal.path)
 
 
+def journal_in(settings: Settings) -> Path | None:
+    """Return the journal that settings name, or None."""
+    return None if settings.journal.path is None else settings.path(settings.journal.path)
+
+
 def resume_command(settings: Settings, path: Path | None, journal: Path | None, models: dict[str, str]) -> str:
     """Format the command that resumes a journal's tasks, with the same models.
 
