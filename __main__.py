@@ -34,6 +34,7 @@ from callboard.terminal import (
     examine,
     existing_path,
     fail,
+    journal_in,
     keep_inside,
     list_tasks,
     list_tools,
@@ -54,6 +55,8 @@ from callboard.terminal import (
     started,
     take_over,
     terminal,
+    undo_command,
+    undo_task,
     warn,
     with_resume_hint,
 )
@@ -101,6 +104,16 @@ Model = Annotated[
         metavar="[KIND=]NAME",
         help="Use this model, such as host=openai:gpt-5, instead of the settings'; without a kind of agent, for all. "
         "Repeat the option, or separate several models with commas.",
+        show_default=False,
+    ),
+]
+MayChange = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--may-change",
+        metavar="FILE",
+        help="A document, by its path in the workspace, that the task may overwrite without an approval; "
+        "`callboard undo` brings it back. May be repeated; adds to the task's own.",
         show_default=False,
     ),
 ]
@@ -161,6 +174,15 @@ def run(
         Path | None, typer.Option(help="The folder for the copy.", show_default="runs/<name>-<number>")
     ] = None,
     model: Model = None,
+    may_change: MayChange = None,
+    in_place: Annotated[
+        bool,
+        typer.Option(
+            "--in-place",
+            help="Work on the documents of a request themselves. They may be changed without an approval, and "
+            "`callboard undo` brings them back; changing other files, and deleting, still needs one.",
+        ),
+    ] = False,
     journal: JournalFile = None,
     record: Record = None,
     as_json: AsJson = False,
@@ -176,7 +198,7 @@ def run(
 
     A request needs no files of settings, but --model. The argument that is no
     existing path is the request; all others are documents, and the run works on
-    copies of them:
+    copies of them, or on themselves with --in-place:
 
     callboard run "Chart the prices" prices.xlsx --model openai:gpt-5
 
@@ -190,12 +212,13 @@ def run(
     with mistakes():
         models = models_of(model or ())
         changes = _changes(who, log_file, journal, log=log) | {"models": models | _recording(record)}
-        call = prepared(arguments, settings, output, changes)
+        call = prepared(arguments, settings, output, changes, may_change or (), in_place=in_place)
         with with_resume_hint(call.resume_command(journal, models)), started(call) as supervisor:
             print_head(console, Secrets(call.settings.secrets).as_kept(call.task), call.copy, who.remark)
             warn(supervisor.warnings)
             result = play(supervisor, who.sign(call.task), _stage(console, who, log=log))
-            print_result(console, result, call.before, call.hints(journal))
+            undo = undo_command(call.task, result, journal_in(call.settings))
+            print_result(console, result, undo, before=call.before, history=call.history_command(journal))
             if as_json:
                 typer.echo(result.model_dump_json(indent=2))
         raise typer.Exit(EXIT_CODES[result.outcome])
@@ -245,8 +268,8 @@ def resume(
             ):
                 warn(supervisor.warnings)
                 results = resume_tasks(supervisor, left, _stage(console, who, log=log))
-        for result in results:
-            print_result(console, result)
+        for history, result in zip(left, results, strict=True):
+            print_result(console, result, undo_command(history.task, result, journal_in(settings)))
         if as_json:
             typer.echo(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
         outcomes = [result.outcome for result in results if not result.ok]
@@ -274,6 +297,28 @@ def show(
     """
     with mistakes():
         show_task(terminal(), task, journal, as_json=as_json)
+
+
+@app.command("undo")
+def undo(
+    task: Annotated[str, typer.Argument(show_default=False, help="A task's id, or the beginning of it.")],
+    journal: Journal = None,
+    *,
+    file: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="One of its files. May be repeated.", show_default="all of its files"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring back files as they were before a task.
+
+    These are the files that it changed and names in may_change; their versions
+    from before its first change are kept as long as the journal keeps the task.
+    If one of them was changed since by another program or task, or is open in
+    one, nothing is brought back.
+    """
+    with mistakes():
+        undo_task(terminal(), task, journal, file or (), as_json=as_json)
 
 
 @app.command("logs")
@@ -367,7 +412,7 @@ def check(
     with mistakes(), tempfile.TemporaryDirectory() as folder:
         quiet = {
             "log": {"stream": "off", "file": None},
-            "journal": {"path": None},
+            "journal": {"path": Path(folder, "trial.db"), "durability": "process"},
             "models": models_of(model or ()) | {"record": None},
             "system": {"safe_guard": False, "ask_question": False},
         }

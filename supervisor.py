@@ -21,6 +21,7 @@ from callboard.actors.client import RootClient, Submission, TaskHandle
 from callboard.actors.commands import (
     Approved,
     Dispatcher,
+    MayChange,
     McpSession,
     McpSurface,
     Policy,
@@ -238,6 +239,7 @@ class Supervisor:
             dispatcher=Dispatcher(self._stream, self._clock, self._secrets),
             policy=Policy(settings.policy.all_rules, explain=settings.policy.explain),
             approved=Approved(),
+            may_change=MayChange(),
             secrets=self._secrets,
             budgets=Budgets(settings.budget),
             lanes=self._lanes,
@@ -423,8 +425,8 @@ class Supervisor:
             ValueError: If a text in it is not valid Unicode and could not be journaled, or its id contains a secret.
             JournalError: If it can't be journaled; it was not started.
             UnknownTargetError: If it names a target that no server offers.
-            TaskRefusedError: If its id or key was used for a different task, its conversation is no longer kept, or its
-                target can't be worked on.
+            TaskRefusedError: If its id or key was used for a different task, its conversation is no longer kept, its
+                target can't be worked on, or a file in `may_change` does not exist or could not be brought back.
             SupervisorStoppedError: If the supervisor is stopping or stopped.
         """
         return self._submission.submit(task)
@@ -458,6 +460,29 @@ class Supervisor:
             JournalError: If the journal can no longer be written, and has no end of the task.
         """
         return self._submission.handle(task_id)
+
+    def undo(self, task_id: str, *files: str) -> dict[Path, bool]:
+        """Bring back files as they were before a task's first change.
+
+        They are the files that it changed and names in `may_change`.
+
+        All files are checked first: if one of them can't be brought back, none is. Idempotent.
+
+        Args:
+            task_id: A task that is over, and that the journal has.
+            files: Files to bring back, by their names in `may_change` or their paths; by default all.
+
+        Returns:
+            Each file, with whether it was brought back, or was so already.
+
+        Raises:
+            UndoRefusedError: If the task is not over, no version is kept, or a file was changed since by another
+                program or task, is open in one, or can't be written. The message says where its version before is.
+            UnknownTaskError: If there is no such task.
+            JournalError: If the journal can't be read.
+            OSError: If a file can't be written; those before it are brought back.
+        """
+        return self._submission.undo(task_id, files)
 
     def pending(self) -> tuple[TaskHandle, ...]:
         """Return the handles of all unfinished tasks, recovered ones included."""

@@ -1,6 +1,6 @@
 """The contract of docs/surfaces.md: everything needed to write a surface."""
 
-from callboard.actors.runtime import Call, committing, current_call, foresee, post_note
+from callboard.actors.runtime import Call, committing, current_call, foresee, keep_version, post_note
 from callboard.actors.servers import UNKNOWN, InDoubtError, Need, Server, Stage, ToolError, tool
 from callboard.messages import (
     Box,
@@ -42,6 +42,7 @@ __all__ = [
     "committing",
     "current_call",
     "foresee",
+    "keep_version",
     "post_note",
     "tool",
 ]

@@ -10,7 +10,7 @@ from callboard.config._observe import ObserveSettings
 from callboard.config._patterns import EXPRESSION, fits
 from callboard.config._plugin_options import fitting_options, parameters_of
 from callboard.config._plugins import PluginGroup, described, find_plugin, import_plugin, make_plugin, told_plugin
-from callboard.config._policy import PolicyRule, PolicySettings, Verdict
+from callboard.config._policy import DEFAULT_RULES, PolicyRule, PolicySettings, Verdict
 from callboard.config._private import make_private, open_private
 from callboard.config._prompts import load_prompts
 from callboard.config._providers import COMPATIBLE, Provider
@@ -38,6 +38,7 @@ from callboard.config._yaml import YamlError, load_yaml
 
 __all__ = [
     "COMPATIBLE",
+    "DEFAULT_RULES",
     "EXPRESSION",
     "MASK",
     "REFERENCE",

@@ -373,7 +373,8 @@ class JournalSettings(Section):
     """
 
     path: Path | None = None
-    """The file; its pictures are in a folder next to it. None: nothing survives the process."""
+    """The file; its pictures, and the versions of files from before a task changed them, are in folders next to it.
+    None: nothing survives the process."""
     durability: Literal["full", "process"] = "full"
     """`full`: write-ahead records reach the disk before anything depends on them, and survive a power failure.
     `process`: they reach the operating system, and survive a killed process, but not a power failure."""

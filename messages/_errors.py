@@ -10,6 +10,7 @@
     ├── UnknownTaskError         the caller's: no task has this id
     ├── SupervisorStoppedError   the caller's: the supervisor is down, or went down while the caller waited
     ├── WouldDeadlockError       the caller's: a blocking call from one of our own threads
+    ├── UndoRefusedError         the caller's: a task's files can't be brought back to what they were
     ├── NotWaitingError          the caller's: an answer to a question or approval that is not open
     ├── AnswerRefusedError       the caller's: an answer that does not fit its question
     ├── ScriptError              the script's author's: it ran dry, or refers to something that does not exist
@@ -119,6 +120,13 @@ class SupervisorStoppedError(CallboardError):
 
 class WouldDeadlockError(CallboardError):
     """A blocking call was made from a thread that the answer needs."""
+
+
+class UndoRefusedError(CallboardError):
+    """A task's files can't be brought back.
+
+    The text says why, for each of them.
+    """
 
 
 class NotWaitingError(CallboardError):

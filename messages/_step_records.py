@@ -112,6 +112,9 @@ class Foreseen(Message):
     after: str
     answer: JsonValue = None
     """The call's answer once that is done; None where its server does not provide one."""
+    kept: bool = False
+    """Whether the bytes before it are kept beside the journal, for `callboard undo`. Then `before` is their SHA-256 in
+    hexadecimal. False in journals of versions that kept none."""
 
 
 class Noted(Message):

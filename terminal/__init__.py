@@ -15,7 +15,7 @@ from callboard.terminal._commands import (
     warn,
 )
 from callboard.terminal._doctor import examine
-from callboard.terminal._journals import SETTINGS_FILE, list_tasks, print_log, resume_command, settings_at
+from callboard.terminal._journals import SETTINGS_FILE, journal_in, list_tasks, print_log, resume_command, settings_at
 from callboard.terminal._people import Attendance, attendance
 from callboard.terminal._place import keep_inside, prepare
 from callboard.terminal._prepared_run import prepared, started
@@ -25,6 +25,7 @@ from callboard.terminal._takeover import take_over, with_resume_hint
 from callboard.terminal._task_session import TaskSession, play, resume_tasks
 from callboard.terminal._text import terminal
 from callboard.terminal._tool_list import list_tools
+from callboard.terminal._undo_command import undo_command, undo_task
 
 __all__ = [
     "EXIT_CODES",
@@ -39,6 +40,7 @@ __all__ = [
     "examine",
     "existing_path",
     "fail",
+    "journal_in",
     "keep_inside",
     "list_tasks",
     "list_tools",
@@ -59,6 +61,8 @@ __all__ = [
     "started",
     "take_over",
     "terminal",
+    "undo_command",
+    "undo_task",
     "warn",
     "with_resume_hint",
 ]

@@ -1,4 +1,4 @@
-"""Count the changes of documents, by comparing their contents before and after a task."""
+"""Counts of changes: contents of documents before and after a task."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ class Before:
     """Other files that existed."""
 
     def lines(self, result: TaskResult) -> list[tuple[str, str]]:
-        """List the files and targets that a task made or changed, with counts of the differences."""
+        """List made and changed files, with counts of the differences."""
         return [
             self._line(name, made=name in result.artifacts)
             for name in dict.fromkeys((*result.artifacts, *result.changed))

@@ -1,4 +1,4 @@
-"""A run of a request on documents that the command line names, without a file of settings."""
+"""Run a request on documents, without a file of settings."""
 
 from __future__ import annotations
 
@@ -99,8 +99,10 @@ def _names_beside(path: Path) -> list[str]:
         return []
 
 
-def prepare_documents(given: OwnDocuments, output: Path | None, changes: dict[str, Any]) -> tuple[Task, Settings]:
-    """Make the folder of a run, with copies of documents, settings and the task.
+def prepare_documents(
+    given: OwnDocuments, output: Path | None, changes: dict[str, Any], *, in_place: bool
+) -> tuple[Task, Settings]:
+    """Make the folder of a run, with copies of documents.
 
     All that can be refused is refused before it is made.
 
@@ -108,19 +110,33 @@ def prepare_documents(given: OwnDocuments, output: Path | None, changes: dict[st
         given: The request and the documents.
         output: The folder to make; None for one in `runs`.
         changes: Changes to the settings by options.
+        in_place: Whether the task works on the documents themselves, without copies.
     """
+    if in_place:
+        _check_one_folder(given)
     checked = Settings.load(None, **changes)
     _check_models(checked, given)
     named_models(checked)
     check_files(checked)
     place = new_place(_name(given), output)
     try:
-        task, placed = _filled(given, place, changes)
+        task, placed = _filled(given, place, changes, in_place=in_place)
         known = known_ids(placed)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
         raise
     return named(task, place.name, known), placed
+
+
+def _check_one_folder(given: OwnDocuments) -> None:
+    """Refuse documents that can't be changed in place."""
+    if not given.files:
+        fail("--in-place needs documents: name those that may be changed")
+    for file in given.files:
+        if file.is_symlink():
+            fail(f"{file}: is a link: with --in-place, name the document itself, {file.resolve()}")
+        if file.resolve().parent != given.files[0].resolve().parent:
+            fail(f"{given.files[0]} and {file} are in two folders: with --in-place, all documents are in one")
 
 
 def _check_models(settings: Settings, given: OwnDocuments) -> None:
@@ -139,20 +155,24 @@ def _name(given: OwnDocuments) -> str:
     return re.sub(r"[^\w.-]+", "-", stem)[:_LONGEST_NAME].strip("-.") or "task"
 
 
-def _filled(given: OwnDocuments, place: Path, changes: dict[str, Any]) -> tuple[Task, Settings]:
-    """Write the settings and the task of a run into its folder, and copy the documents."""
-    workspace = place / "workspace"
-    workspace.mkdir()
-    for file in given.files:
-        shutil.copyfile(file, workspace / file.name)
+def _filled(given: OwnDocuments, place: Path, changes: dict[str, Any], *, in_place: bool) -> tuple[Task, Settings]:
+    """Write the settings and the task, and copy the documents."""
+    workspace = given.files[0].resolve().parent if in_place else place / "workspace"
+    if not in_place:
+        workspace.mkdir()
+        for file in given.files:
+            shutil.copyfile(file, workspace / file.name)
     settings = {
         "models": {kind: name for kind, name in changes["models"].items() if kind != "record"},
-        "documents": {"workspace": "workspace"},
+        "documents": {"workspace": str(workspace) if in_place else workspace.name},
         "journal": {"path": "journal.db"},
     }
+    task: dict[str, Any] = {"request": given.request}
+    if in_place:
+        task["may_change"] = [file.name for file in given.files]
     _write(place / SETTINGS_FILE, "The settings of this run, made from its call.", settings)
-    _write(place / TASK_FILE, "The request of this run.", {"request": given.request})
-    return Task(request=given.request), Settings.load(place / SETTINGS_FILE, **changes)
+    _write(place / TASK_FILE, "The request of this run.", task)
+    return Task(**task), Settings.load(place / SETTINGS_FILE, **changes)
 
 
 def _write(file: Path, title: str, content: dict[str, Any]) -> None:

@@ -97,7 +97,7 @@ def _belongs_to(journal: Path | None, path: Path) -> bool:
 
     A copy begins with a journal of its own.
     """
-    suffixes = ("", "-wal", "-shm", "-journal", ".lock", ".pictures", ".surfaces", ".artifacts")
+    suffixes = ("", "-wal", "-shm", "-journal", ".lock", ".pictures", ".surfaces", ".artifacts", ".versions")
     return journal is not None and path in {journal.with_name(f"{journal.name}{suffix}") for suffix in suffixes}
 
 

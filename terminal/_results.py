@@ -20,7 +20,6 @@ from callboard.terminal._journals import find_task, journal_at, print_json, sett
 from callboard.terminal._text import BAD, GOOD, NARROWEST, cut, numbered, plain, short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from rich.console import Console
@@ -42,6 +41,8 @@ def print_head(console: Console, task: Task, copy: Path | None, remark: str) -> 
     The task works on the copy.
     """
     console.print(Text(cut(plain(task.request)) or f"a plan of {len(task.plan)} steps", style="bold"))
+    if task.may_change:
+        console.print(Text(f"may change {plain(', '.join(task.may_change))}", style="dim"), soft_wrap=True)
     if copy is not None:
         console.print(Text(f"on a copy in {plain(short(copy))}", style="dim"), soft_wrap=True)
     if remark:
@@ -49,15 +50,16 @@ def print_head(console: Console, task: Task, copy: Path | None, remark: str) -> 
 
 
 def print_result(
-    console: Console, result: TaskResult, before: Before | None = None, hints: Iterable[tuple[str, str]] = ()
+    console: Console, result: TaskResult, undo: str = "", *, before: Before | None = None, history: str = ""
 ) -> None:
-    """Print the outcome of a task, its causes, its results and its cost.
+    """Print the outcome of a task, its causes, results and cost.
 
     Args:
         console: The terminal.
         result: The result of the task.
+        undo: The command that undoes its changes, if there is one.
         before: The documents before the task, to count the changes of them.
-        hints: Further commands, with a label each.
+        history: The command that prints its history, if there is one.
     """
     ended = Text(result.outcome.value.replace("_", " "), style=GOOD if result.ok else BAD)
     ended.append(f" in {result.seconds:.1f} s", style="default")
@@ -73,13 +75,17 @@ def print_result(
     facts += (before or Before()).lines(result)
     if not result.actions:
         facts.append(("changed", "nothing was changed"))
-    facts += hints
+    facts += [("undo", undo)] if undo else []
+    facts += [("history", history)] if history else []
     for name, text in facts:
         _print_fact(console, name, plain(text))
 
 
 def _print_fact(console: Console, name: str, text: str) -> None:
-    """Print a labelled text; only one that people may copy, a path or a command, is not wrapped."""
+    """Print a labelled text.
+
+    Paths and commands are not wrapped, so that people can copy them.
+    """
     label = Text(f"{name:<{_LABEL}}", style="dim")
     if name not in _WRAPPED:
         console.print(label.append(text, style="default"), soft_wrap=True)

@@ -35,6 +35,7 @@ from callboard.terminal._people import asked
 from callboard.terminal._results import print_result
 from callboard.terminal._task_history import history_of
 from callboard.terminal._text import BAD, GOOD, cut, plain
+from callboard.terminal._undo_command import undo_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,13 +77,15 @@ def show_task(console: Console, task_id: str, path: Path | None, *, as_json: boo
     if as_json:
         print_json(history.as_json())
     else:
-        _print_history(console, history, held)
+        _print_history(console, history, held, journal)
 
 
-def _print_history(console: Console, history: TaskHistory, held: str) -> None:
+def _print_history(console: Console, history: TaskHistory, held: str, journal: Path) -> None:
     task, result = history.task, history.result
     console.print(Text(plain(task.id), style="cyan"))
     console.print(Text(cut(plain(task.request)) or f"a plan of {len(task.plan)} steps", style="bold"))
+    if task.may_change:
+        console.print(Text(plain(f"may change {', '.join(task.may_change)}"), style="dim"))
     console.print(Text(f"submitted {moment(history.submitted):%Y-%m-%d %H:%M:%S}", style="dim"))
     if history.ended is not None:
         console.print(Text(f"ended     {moment(history.ended):%Y-%m-%d %H:%M:%S}", style="dim"))
@@ -98,7 +101,7 @@ def _print_history(console: Console, history: TaskHistory, held: str) -> None:
         _print_broken_off(console, history.agents.get(run_id, run_id), left)
     console.print()
     if result is not None:
-        print_result(console, result)
+        print_result(console, result, undo_command(task, result, journal))
         return
     for ask in history.waiting:
         console.print(Text(plain(f"{ask.address} waits for a person"), style="yellow"))
@@ -166,6 +169,8 @@ def _told(message: Message) -> Iterator[Line]:  # noqa: C901, PLR0912 - one matc
             yield "resumed in another process", "yellow"
         case Event(name=EventName.COMMAND_IN_DOUBT, data=data):
             yield f"{data['tool']} may have been done before a crash: {data['probe']}", "yellow"
+        case Event(name=EventName.POLICY_DECIDED, data=data):
+            yield f"{data['tool']} is allowed: {data['reason']}", ""
         case Event():
             yield "resumed from the journal", "yellow"
         case _:

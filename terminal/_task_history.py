@@ -133,7 +133,7 @@ def _add(history: TaskHistory, row: Row) -> None:  # noqa: C901 - one match, a c
     match row.message:
         case Event() as event:
             history.events.append(event)
-            if event.name in _EVENTS:
+            if event.name in _EVENTS or event.data.get("may_change"):
                 _enter(history, row)
         case Assign() as assign:
             _assigned(history, row, assign)

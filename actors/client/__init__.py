@@ -1,7 +1,8 @@
-"""The caller's side of the root: its client, task submission, and handles."""
+"""The caller's side of the root: client, submission, handles, undo."""
 
 from callboard.actors.client._client import RootClient
 from callboard.actors.client._handle import TaskHandle
 from callboard.actors.client._submission import Submission
+from callboard.actors.client._undo import undo
 
-__all__ = ["RootClient", "Submission", "TaskHandle"]
+__all__ = ["RootClient", "Submission", "TaskHandle", "undo"]

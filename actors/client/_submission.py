@@ -8,17 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.client._client import check_writable
 from callboard.actors.client._handle import TaskHandle
+from callboard.actors.client._undo import undo
 from callboard.actors.root import GetTasks, GiveSecrets, Submit
-from callboard.messages import NotAllTakenError, SupervisorStoppedError, Task, TaskRefusedError, UnknownTaskError
+from callboard.messages import (
+    NotAllTakenError,
+    SupervisorStoppedError,
+    Task,
+    TaskRefusedError,
+    UndoRefusedError,
+    UnknownTaskError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
 
     import pykka
 
     from callboard.actors.client._client import RootClient
     from callboard.actors.commands import Secrets, TargetLookup
-    from callboard.actors.journal import Journal
+    from callboard.actors.journal import Journal, Row
     from callboard.actors.observe import Traces
     from callboard.actors.runtime import EventStream
     from callboard.messages import Seconds, TaskResult
@@ -115,6 +124,22 @@ class Submission:
         over.set_result(ended[1])
         return TaskHandle(ended[0], over, self, 0)
 
+    def undo(self, task_id: str, files: Sequence[str]) -> dict[Path, bool]:
+        """Bring back an ended task's files; see `Supervisor.undo`."""
+        if not self.handle(task_id).done():
+            msg = f"{task_id} is not over: cancel it first, or wait for its end"
+            raise UndoRefusedError(msg)
+        versions = self._journal.versions
+        if versions is None:
+            msg = f"{task_id} has no journal in a file, so no version of a file is kept"
+            raise UndoRefusedError(msg)
+        found: concurrent.futures.Future[Sequence[Row] | Exception] = concurrent.futures.Future()
+        self._journal.read(task_id, found.set_result)
+        rows = found.result(self.client.seconds)
+        if isinstance(rows, Exception):
+            raise rows
+        return undo(rows, versions, task_id, files)
+
     def pending(self) -> tuple[TaskHandle, ...]:
         """Return the handles of all unfinished tasks."""
         return tuple(TaskHandle(task, done, self, 0) for task, done in self.client.ask(GetTasks()).values())
@@ -134,6 +159,12 @@ class Submission:
 
     def _submits(self, tasks: Sequence[Task]) -> list[Submit]:
         """Look up the targets and conversations that tasks name."""
+        if not self._journal.survives and any(task.may_change for task in tasks):
+            msg = (
+                "may_change needs a journal in a file, beside which the version before a change is kept: set "
+                "`journal.path`, or leave out may_change, so that each overwriting is approved"
+            )
+            raise TaskRefusedError(msg)
         sessions = {task.session for task in tasks if task.session is not None}
         with self.client.while_open():
             found = self._lookup.targets(tasks)
@@ -232,4 +263,5 @@ def _asked_for(task: Task) -> str:
 def _described(task: Task) -> str:
     requests = "; ".join([task.request] if task.request else [step.request for step in task.plan])
     on = f" on {task.target}" if task.target is not None else ""
-    return f"{requests!r:.200}{on}"
+    change = f", and may change {', '.join(task.may_change)}" if task.may_change else ""
+    return f"{requests!r:.200}{on}{change}"

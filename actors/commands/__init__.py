@@ -5,6 +5,7 @@ from callboard.actors.commands._bound_tools import BoundTool, ToolFailure
 from callboard.actors.commands._canonical import text_of
 from callboard.actors.commands._dispatcher import Dispatcher, stopped
 from callboard.actors.commands._lookup import TargetLookup
+from callboard.actors.commands._may_change import MayChange
 from callboard.actors.commands._mcp_client import McpSession, RemoteTool, open_sessions
 from callboard.actors.commands._mcp_program import program_needed
 from callboard.actors.commands._mcp_surface import McpSurface
@@ -27,6 +28,7 @@ __all__ = [
     "BoundTool",
     "Dispatcher",
     "Facts",
+    "MayChange",
     "McpSession",
     "McpSurface",
     "Policy",

@@ -87,6 +87,13 @@ class BoundTool(ABC):
         `made` has the task's files as absolute paths.
         """
 
+    async def overwritten(self, arguments: Mapping[str, JsonValue]) -> Collection[str]:
+        """Return the files that a call overwrites, as `may_change` names them.
+
+        Empty if they are unknown.
+        """
+        return ()
+
     async def expected(self, arguments: Mapping[str, JsonValue]) -> str:
         """Return the surface's expected fingerprint after a call; empty if unknown."""
         return ""
@@ -237,6 +244,13 @@ class LocalTool(BoundTool):
         }
         values: dict[str, JsonValue] = to_jsonable_python(settled(shown), serialize_unknown=True)
         return {name: canonical(value) for name, value in values.items()}
+
+    async def overwritten(self, arguments: Mapping[str, JsonValue]) -> Collection[str]:
+        """Ask the server, if its versions can be kept."""
+        if self._target is None or not self._server.keeps_versions:
+            return ()
+        found: Collection[str] = await self._ask(self._server.overwritten, self._target, self.info.name, arguments)
+        return found
 
     async def expected(self, arguments: Mapping[str, JsonValue]) -> str:
         """Ask the server; empty if it raises."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.commands._toolbox import find_target
@@ -23,6 +25,10 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import EventLoop, Lanes
     from callboard.actors.servers import Server
     from callboard.messages import Seconds, Task
+
+
+_LISTED = 20
+"""The most files that an error lists."""
 
 
 class TargetLookup:
@@ -56,11 +62,16 @@ class TargetLookup:
 
         Raises:
             UnknownTargetError: If no server offers a target.
-            TaskRefusedError: If a target is an application, or can't be found while a server can't list its targets.
+            TaskRefusedError: If a target is an application, or can't be found while a server can't list its targets;
+                or if a task may change a file that does not exist.
         """
-        if all(task.target is None for task in tasks):
+        if all(task.target is None and not task.may_change for task in tasks):
             return [None] * len(tasks)
         targets, down = self._listed()
+        keeping = {server.name for server in self._servers if server.keeps_versions}
+        files = [each.id for each in targets if each.server in keeping and each.kind is TargetKind.WINDOW]
+        for task in tasks:
+            _check_files(task, files, down)
         return [None if task.target is None else _found(task, task.target, targets, down) for task in tasks]
 
     def listed(self) -> tuple[Target, ...]:
@@ -105,6 +116,28 @@ class TargetLookup:
                 down = TaskRefusedError(f"the targets of {server.name} can't be listed: {reason_of(error)}")
                 down.__cause__ = error
         return tuple(found), down
+
+
+def _check_files(task: Task, files: Sequence[str], down: BaseException | None) -> None:
+    """Refuse a task whose `may_change` names no file, or two.
+
+    Raises:
+        TaskRefusedError: If it does; the message lists the files.
+    """
+    for name in task.may_change:
+        if files.count(name) == 1:
+            continue
+        if down is not None:
+            raise down  # the file may be one that could not be listed
+        if name in files:
+            msg = f"may_change: {name!r} is the name of {files.count(name)} files, of several surfaces"
+            raise TaskRefusedError(msg)
+        same = [each for each in files if PurePath(each).name.casefold() == PurePath(name).name.casefold()]
+        near = same or difflib.get_close_matches(name, files, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        listed = ", ".join(files[:_LISTED]) + (" …" if len(files) > _LISTED else "") or "none"
+        msg = f"may_change: there is no file {name!r} that a task may change; {hint}there are: {listed}"
+        raise TaskRefusedError(msg)
 
 
 def _found(task: Task, wanted: str, offered: Sequence[Target], down: BaseException | None) -> Target:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.commands._canonical import text_of
 from callboard.actors.servers import UNKNOWN
-from callboard.config import PolicyRule, Verdict, fits
-from callboard.messages import Coverage
+from callboard.config import DEFAULT_RULES, PolicyRule, Verdict, fits
+from callboard.messages import Coverage, Hazard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.models import ToolInfo
-    from callboard.messages import Address, Effect, Hazard
+    from callboard.messages import Address, Effect
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,8 @@ class Facts:
     """Names of arguments that the tool may read in unknown ways: no `allow` rule matches them."""
     resources: Mapping[str, Mapping[str, Coverage]] = field(default_factory=dict)
     """The resources that the call touches, each with its coverage by the rules' patterns."""
+    may_change: tuple[str, ...] = ()
+    """The files that the call overwrites, if its task names all of them in `may_change`."""
 
 
 KEPT = 1000
@@ -79,7 +81,7 @@ class Policy:
         """Return the ruling on an agent's call of a tool."""
         for rule, ruling in self._possible(agent, tool.name, facts.effect or tool.effect, facts.hazards):
             if _is_about(rule, facts):
-                return ruling
+                return _lifted(rule, ruling, tool, facts)
         return _ALLOWED
 
     def _find(
@@ -98,6 +100,16 @@ class Policy:
                 if not (rule.arguments or rule.resource):
                     break
         return tuple(found)
+
+
+def _lifted(rule: PolicyRule, ruling: Ruling, tool: ToolInfo, facts: Facts) -> Ruling:
+    """Lift a default rule about overwriting files that the task may change.
+
+    The call must have no other hazard. The operator's own rules are never lifted.
+    """
+    if not facts.may_change or facts.hazards != {Hazard.OVERWRITES} or not any(rule is each for each in DEFAULT_RULES):
+        return ruling
+    return Ruling(Verdict.ALLOW, f"the task may change {', '.join(facts.may_change)} ({tool.name} overwrites)")
 
 
 def matches(rule: PolicyRule, agent: Address, tool: ToolInfo, facts: Facts) -> bool:

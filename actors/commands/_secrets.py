@@ -237,7 +237,7 @@ class Secrets:
         """Refuse a task whose names contain a secret; records hold them unredacted.
 
         Raises:
-            ValueError: If its id, session or target does; the message names the secret.
+            ValueError: If its id, session, target or `may_change` does; the message names the secret.
         """
         if not (self._operators or task.secrets):
             return
@@ -246,6 +246,7 @@ class Secrets:
             name: [getattr(task, name) or ""] for name in ("id", "session") if name in task.model_fields_set
         }
         given["target"] = [task.target or ""] if target is None else _names_of(target)
+        given["may_change"] = list(task.may_change)
         for what, names in given.items():
             held = _holder(secrets, names)
             if held is not None:

@@ -107,12 +107,19 @@ def folder_of(task_id: str) -> str:
     return hashlib.sha256(task_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
+def versions_of(journal: Path) -> Path:
+    """Return the folder of a journal's versions of files.
+
+    Like that of the artifacts, it has a folder per task.
+    """
+    return beside(journal, ".versions")
+
+
 def sweep(journal: Path, task_ids: Iterable[str]) -> None:
-    """Delete the artifacts of all tasks except these."""
-    folder = artifacts_of(journal)
-    if folder.is_dir():
-        kept = {folder_of(task_id) for task_id in task_ids}
-        for each in folder.iterdir():
+    """Delete the artifacts and versions of all tasks except these."""
+    kept = {folder_of(task_id) for task_id in task_ids}
+    for folder in (artifacts_of(journal), versions_of(journal)):
+        for each in folder.iterdir() if folder.is_dir() else ():
             if each.name not in kept:
                 shutil.rmtree(each, ignore_errors=True)
 

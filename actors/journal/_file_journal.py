@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.journal._artifacts import Artifacts
 from callboard.actors.journal._journal import Journal
 from callboard.actors.journal._pictures import picture_path
+from callboard.actors.journal._versions import Versions
 from callboard.actors.journal._writer_thread import Append, JournalWriter, ReadRequest, RowFeed, rows_of
 from callboard.config import HostLog
 from callboard.messages import SupervisorStoppedError, Task
@@ -56,6 +57,7 @@ class FileJournal(Journal):
         """
         self._path = file.path
         self.artifacts = Artifacts(file.path, durable=file.durable)
+        self.versions = Versions(file.path)
         self._writer = JournalWriter(file, broken)
         self._later = later
         self._waiting: dict[str, list[Row]] = {}

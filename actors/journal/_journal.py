@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.journal._artifacts import Artifacts
     from callboard.actors.journal._row import Row
+    from callboard.actors.journal._versions import Versions
     from callboard.messages import Seconds, Task, TaskResult
 
 _T = TypeVar("_T")
@@ -29,6 +30,8 @@ class Journal(ABC):
 
     artifacts: Artifacts
     """The files that tools return with their results."""
+    versions: Versions | None = None
+    """The versions of files from before a task changed them; None if the rows do not outlive the process."""
 
     @property
     @abstractmethod

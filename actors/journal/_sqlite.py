@@ -126,6 +126,9 @@ MIGRATIONS: tuple[str, ...] = (
     # - An assignment or ending that is forwarded becomes a row of the kind `again`, which refers to the first row.
     # - The lists of an observation come last in its JSON, and are omitted beside a delta.
     "PRAGMA user_version = 5;",
+    # Tasks name the files that they may change without an approval, and writes that were journaled ahead say whether
+    # the version before is kept. Older rows lack these members: no file is named, and no version is kept.
+    "PRAGMA user_version = 6;",
 )
 """The migration scripts, one per version; the last line of each sets the version."""
 

@@ -31,14 +31,28 @@ class CallRecord:
         self._command = command
         self.session = run.assign.session or run.assign.task_id
         self._asked = 0
+        self._kept: set[str] = set()
 
     def foresee(self, path: str, before: str, after: str, answer: JsonValue) -> None:
         """Record a file write ahead.
 
         Its outcome is then known after a crash.
         """
-        note = Foreseen(call_id=self._command.call_id, path=path, before=before, after=after, answer=answer)
+        kept = path in self._kept
+        note = Foreseen(call_id=self._command.call_id, path=path, before=before, after=after, answer=answer, kept=kept)
+        self._context.services.may_change.foresee(self._command.task_id, note)
         self._context.keep_now(self._run, note)
+
+    def keep_version(self, name: str, path: str, data: bytes) -> None:
+        """Keep the bytes of a file beside the journal.
+
+        They are not kept if the task may not change the file, or wrote them itself.
+        """
+        services, task_id = self._context.services, self._command.task_id
+        versions = services.journal.versions
+        if versions is not None and services.may_change.keeps(task_id, name, path, data):
+            versions.keep(task_id, data)
+            self._kept.add(path)
 
     def post(self, text: str) -> None:
         """Post a note of the tool to the blackboard."""

@@ -6,12 +6,13 @@ Allow it, deny it, or require a person's approval.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands import SecretRefusedError, UnknownSecretError, text_of
 from callboard.actors.processing._collect import in_time
 from callboard.config import Verdict
-from callboard.messages import EventName
+from callboard.messages import EventName, Hazard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,6 +68,10 @@ async def ruling(
         made = (*run.made, *(path for result in results for path in result.made))
         asking = tool.facts({**arguments}, made, asked)
         facts = await in_time(context, asking, f"asking what {action.tool} would do")
+    names = services.may_change.names(assign.task_id)
+    if names and Hazard.OVERWRITES in facts.hazards:
+        overwritten = await in_time(context, tool.overwritten(arguments), f"asking what {action.tool} would overwrite")
+        facts = replace(facts, may_change=tuple(overwritten) if names.issuperset(overwritten) else ())
     ruled = services.policy.rule(assign.address, tool.info, facts)
     waived = ""
     if ruled.verdict is Verdict.APPROVE:
@@ -90,6 +95,7 @@ async def ruling(
         inexact=sorted(facts.inexact if asked.explain else facts.inexact & asked.arguments),
         resources={name: dict(known) for name, known in facts.resources.items()} if facts.resources else {},
         waived=waived,
+        may_change=list(facts.may_change),
     )
     return (type(ruled)(Verdict.ALLOW, ruled.reason) if waived else ruled), facts
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from callboard.actors.commands import Approved, Dispatcher, Policy, Secrets, Toolbox
+    from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
     from callboard.actors.journal import Journal
     from callboard.actors.models import Model
     from callboard.actors.processing._spec import AgentSpec
@@ -51,6 +51,7 @@ class Services:
     dispatcher: Dispatcher
     policy: Policy
     approved: Approved
+    may_change: MayChange
     secrets: Secrets
     budgets: Budgets
     lanes: Lanes

@@ -65,6 +65,7 @@ class _RecordedFacts(BaseModel):
     canonical: dict[str, JsonValue] = {}
     inexact: frozenset[str] = frozenset()
     resources: dict[str, dict[str, Coverage]] = {}
+    may_change: tuple[str, ...] = ()
 
 
 class RecordedLook:
@@ -127,6 +128,10 @@ class RecordedTool(BoundTool):
             self.info = replace(self.info, effect=Effect(str(recorded["effect"])))
         seen = _RecordedFacts.model_validate(recorded)
         return Facts(seen.hazards, None, {**arguments, **seen.canonical}, seen.inexact, seen.resources)
+
+    async def overwritten(self, arguments: Mapping[str, JsonValue]) -> Collection[str]:
+        """Name the files for which the task needed no approval."""
+        return () if self._tape.ruled is None else _RecordedFacts.model_validate(self._tape.ruled).may_change
 
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:
         """Return the recorded finding of a look."""

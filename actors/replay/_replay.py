@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from callboard.actors.commands import Approved, Dispatcher, Policy, Secrets, Toolbox
+from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
 from callboard.actors.journal import MemoryJournal, Row
 from callboard.actors.processing import AGENTS, Services, agent_table
 from callboard.actors.replay._compare import Difference, Differs, Replay
@@ -160,6 +160,8 @@ class _Player:
             if row.run_id in self._runs:
                 self._runs[row.run_id].told(message)
             return
+        if isinstance(message, Task):
+            self._stage.services.may_change.take(message)
         if isinstance(message, Task | Recovered):
             self._take_up(next(self._lives, None) or self._settings)
         made = row
@@ -239,6 +241,7 @@ def _services(settings: Settings, agents: Mapping[str, AgentSpec]) -> Services:
         dispatcher=Dispatcher(stream, clock, secrets),
         policy=Policy(settings.policy.all_rules, explain=settings.policy.explain),
         approved=Approved(),
+        may_change=MayChange(),
         budgets=Budgets(settings.budget),
         lanes=lanes,
         stream=stream,

@@ -268,6 +268,8 @@ class Root(ScheduledActor):
             raise TaskRefusedError(msg)
         record = tasks.open(task, target, self._context.clock.elapsed())
         self._services.secrets.keep(task)
+        if self._context.journal.survives:  # else no version could be kept; such a task is refused at submission
+            self._services.may_change.take(task)
         if from_journal:
             tasks.learn(record.session, earlier)
             self._context.recorder.fill(earlier)
@@ -312,6 +314,7 @@ class Root(ScheduledActor):
             else:
                 self._context.leases.withdraw(run)
         self._context.clocks.drop(refused.task_id)
+        self._services.may_change.drop(refused.task_id)
         self._context.tasks.close(record)
         self._context.recorder.emit(
             EventName.TASK_ENDED, task_id=refused.task_id, outcome="refused", causes=[str(refused.error)]
@@ -355,6 +358,7 @@ class Root(ScheduledActor):
         context.clocks.drop(task_id)
         self._services.budgets.drop(task_id)
         self._services.approved.drop(task_id)
+        self._services.may_change.drop(task_id)
         self._services.secrets.drop(task_id)
         for address in record.agents - {record.host}:
             context.idle.rest(address)

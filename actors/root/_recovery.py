@@ -15,6 +15,7 @@ from callboard.messages import (
     Assign,
     Cancel,
     EventName,
+    Foreseen,
     Pause,
     Question,
     Recovered,
@@ -57,6 +58,8 @@ class RecoveredTask:
     """Open approvals and questions, by id."""
     approved: list[ApprovalRequest] = field(default_factory=list)
     """Approvals that a person gave for the rest of the task."""
+    foreseen: list[Foreseen] = field(default_factory=list)
+    """The writes of files that were journaled ahead."""
     used: dict[str, Usage] = field(default_factory=dict)
     """The usage of each run."""
     answers: dict[str, dict[int, Answered]] = field(default_factory=dict)
@@ -135,6 +138,8 @@ def _after(recovered: RecoveredTask, row: Row) -> None:  # noqa: C901 - one matc
             remembers = isinstance(message, ApprovalAnswer) and message.approved and message.remember
             if remembers and isinstance(ask, ApprovalRequest):
                 recovered.approved.append(ask)
+        case Foreseen():
+            recovered.foreseen.append(message)
         case _:
             pass
     _spent(recovered, row)
@@ -226,6 +231,9 @@ def restore(recovered: RecoveredTask, context: RootContext, services: Services) 
     book_usage(recovered, services.budgets)
     for approved in recovered.approved:
         context.people.remember(approved)
+    services.may_change.take(record.task)
+    for note in recovered.foreseen:
+        services.may_change.foresee(task_id, note)
     for ending in recovered.said.values():
         record.runs[ending.run_id] = record.runs[ending.run_id].model_copy(update={"token": ending.token})
 

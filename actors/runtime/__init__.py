@@ -8,7 +8,7 @@ from callboard.actors.runtime._call import MOST_PICTURE_BYTES, MOST_PICTURES, PN
 from callboard.actors.runtime._clock import Alarm, Clock, SystemClock, TimeLimit, VirtualClock
 from callboard.actors.runtime._jobs import Jobs
 from callboard.actors.runtime._lanes import Lane, Lanes
-from callboard.actors.runtime._lease import EffectGuard, Lease, Leases, committing, foresee, post_note
+from callboard.actors.runtime._lease import EffectGuard, Lease, Leases, committing, foresee, keep_version, post_note
 from callboard.actors.runtime._loop import Awaited, EventLoop
 from callboard.actors.runtime._process import Finished, run_process
 from callboard.actors.runtime._restarts import Restarts
@@ -16,12 +16,14 @@ from callboard.actors.runtime._scheduler import LoopScheduler, ScheduledActor, S
 from callboard.actors.runtime._stream import EventFeed, EventStream
 from callboard.actors.runtime._subscriber import Subscriber
 from callboard.actors.runtime._threads import mark_own_thread, refuse_own_thread
+from callboard.actors.runtime._user_files import SPARES, is_link, lock_file, read_file, spare_file, sync_folder
 from callboard.actors.runtime._watchdog import Watchdog, stack_of
 
 __all__ = [
     "MOST_PICTURES",
     "MOST_PICTURE_BYTES",
     "PNG",
+    "SPARES",
     "Alarm",
     "Awaited",
     "BudgetNode",
@@ -53,9 +55,15 @@ __all__ = [
     "committing",
     "current_call",
     "foresee",
+    "is_link",
+    "keep_version",
+    "lock_file",
     "mark_own_thread",
     "post_note",
+    "read_file",
     "refuse_own_thread",
     "run_process",
+    "spare_file",
     "stack_of",
+    "sync_folder",
 ]

@@ -48,6 +48,12 @@ class CallKeeper(Protocol):
         `answer` is the call's answer if the write succeeds.
         """
 
+    def keep_version(self, name: str, path: str, data: bytes) -> None:
+        """Keep the bytes of a file before it changes.
+
+        They are kept if the task names the file in `may_change`.
+        """
+
     def post(self, text: str) -> None:
         """Journal a note for all agents of the conversation."""
 

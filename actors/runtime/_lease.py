@@ -235,6 +235,19 @@ class EffectGuard:
         if self.keeper is not None:
             self.keeper.foresee(str(path), before, after, answer)
 
+    def keep_version(self, name: str, path: Path, data: bytes) -> None:
+        """Keep the bytes of a file that is about to be replaced.
+
+        They are kept if the task names the file in `may_change`.
+
+        Raises:
+            LeaseVoidError: If the lease or this call is void; nothing is kept.
+            JournalError: If they can't be kept: the file must not be replaced.
+        """
+        self.check()
+        if self.keeper is not None:
+            self.keeper.keep_version(name, str(path), data)
+
     def post(self, text: str) -> None:
         """Post a note for all agents of the conversation.
 
@@ -335,6 +348,27 @@ def foresee(path: Path, before: str, after: str, answer: JsonValue = None) -> No
     guard = _current.get()
     if guard is not None:
         guard.foresee(path, before, after, answer)
+
+
+def keep_version(name: str, path: Path, data: bytes) -> None:
+    """Keep a file's version before the running call replaces it.
+
+    Call this before `foresee`; it blocks until the version is on the disk. It is kept only if the task names the file
+    in `may_change`, and did not itself write these bytes, so that `callboard undo` can bring it back. A tool that runs
+    without a lease, as a server of its own, keeps nothing.
+
+    Args:
+        name: The file's name in `may_change`: the id of its target.
+        path: The file, absolute and without links.
+        data: Its bytes. `foresee` gets their SHA-256 in hexadecimal as the fingerprint before the write.
+
+    Raises:
+        JournalError: If it can't be kept; the tool must not write.
+        LeaseVoidError: If the call or its lease is void; the tool must not write, and nothing is kept.
+    """
+    guard = _current.get()
+    if guard is not None:
+        guard.keep_version(name, path, data)
 
 
 def post_note(text: str) -> None:

@@ -153,6 +153,9 @@ class Server(ABC):
     closes_after: float | None = None
     """The seconds after which `stop` closes the targets that were opened for a conversation, counted from the end of
     its last task, unless a follow-up begins before; None: never."""
+    keeps_versions: bool = False
+    """Whether its windows are files that a task may name in `may_change`, each by the id of its target. Before it
+    replaces such a file it calls `keep_version`, and `overwritten` tells which calls need no approval then."""
     resource_kinds: tuple[str, ...] = ()
     """The kinds of resource that `resources` names, so that a mistyped kind in a rule is detected."""
 
@@ -290,6 +293,20 @@ class Server(ABC):
             made: Files that the task has created itself, as absolute paths.
         """
         return set()
+
+    def overwritten(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> Collection[str]:
+        """Return the files that a call overwrites, by their targets' ids.
+
+        If the task may change all of them, the call needs no approval by default. So it must name every file that the
+        call overwrites, and nothing if one of them has no target, or is not kept by `keep_version`. It is asked only
+        of a server that `keeps_versions`.
+
+        Args:
+            target: The target that it is called on.
+            tool: The tool's name.
+            arguments: Its checked arguments, without what is bound.
+        """
+        return ()
 
     def effect(
         self,

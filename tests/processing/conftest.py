@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from callboard import FunctionModel, Settings, ToolError, tool
-from callboard.actors.commands import Approved, Dispatcher, Policy, Secrets, Toolbox
+from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
 from callboard.actors.journal import MemoryJournal
 from callboard.actors.processing import AGENTS, Pipeline, Services, pipeline
 from callboard.actors.runtime import Budgets, EventFeed, EventStream, Lanes, Lease, VirtualClock
@@ -104,6 +104,7 @@ def stage() -> Iterator[Callable[..., Stage]]:
             secrets=Secrets({}),
             policy=Policy(settings.policy.all_rules),
             approved=Approved(),
+            may_change=MayChange(),
             budgets=Budgets(settings.budget),
             lanes=lanes,
             stream=stream,

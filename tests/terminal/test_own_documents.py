@@ -196,3 +196,67 @@ def test_a_request_in_a_script_without_spaces_is_a_request(
     call: Call, documents: Path, scripted: Callable[..., str]
 ) -> None:
     assert call("run", "把价格复制到列表", "prices.xlsx", "--model", scripted()).exit_code == 0
+
+
+# In place
+
+
+CLEAR = [answers.act("write_range", sheet="Sheet", cell="A1", values=[["Nail"]]), answers.finish("Written.")]
+
+
+def test_in_place_changes_the_original_and_undo_brings_it_back(
+    call: Call, documents: Path, scripted: Callable[..., str]
+) -> None:
+    before = (documents / "prices.xlsx").read_bytes()
+    result = call("run", REQUEST, "offer.docx", "prices.xlsx", "--in-place", "--model", scripted(prices=CLEAR))
+    assert result.exit_code == 0, result.output
+    assert openpyxl.load_workbook(documents / "prices.xlsx").active["A1"].value == "Nail"
+    lines = result.stdout.splitlines()
+    assert "changed prices.xlsx (1 cell)" in lines
+    assert lines[-2:] == [
+        "undo    callboard undo offer-1 runs/offer-1/journal.db",
+        "history callboard show offer-1 runs/offer-1",
+    ]
+    assert not (documents / "runs/offer-1/workspace").exists()
+    assert call(*lines[-2].split()[2:]).exit_code == 0
+    assert (documents / "prices.xlsx").read_bytes() == before
+
+
+def test_in_place_another_file_needs_an_approval(call: Call, documents: Path, scripted: Callable[..., str]) -> None:
+    before = (documents / "prices.xlsx").read_bytes()
+    result = call("run", REQUEST, "offer.docx", "--in-place", "--model", scripted(prices=CLEAR))
+    assert "asks for approval" in result.stdout
+    assert (documents / "prices.xlsx").read_bytes() == before
+
+
+def test_a_copy_of_an_earlier_run_is_no_document_in_place(
+    call: Call, documents: Path, scripted: Callable[..., str]
+) -> None:
+    model = scripted([answers.finish("Nothing to do.")])
+    assert call("run", REQUEST, "prices.xlsx", "--model", model).exit_code == 0
+    model = scripted([answers.assign("Write", "runs/prices-1/workspace/prices.xlsx")], CLEAR)
+    copy = (documents / "runs/prices-1/workspace/prices.xlsx").read_bytes()
+    assert call("run", REQUEST, "prices.xlsx", "--in-place", "--model", model).exit_code == 3
+    assert (documents / "runs/prices-1/workspace/prices.xlsx").read_bytes() == copy
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((REQUEST, "--model", "openai:x"), "--in-place needs documents"),
+        ((REQUEST, "offer.docx", "deep/other.docx", "--model", "openai:x"), "are in two folders"),
+        ((REQUEST, "link.docx", "--model", "openai:x"), "link.docx: is a link: with --in-place, name the document"),
+        (("deep",), "--in-place belongs to a request"),
+        ((REQUEST, "offer.docx", "--may-change", "offer.docx"), "--may-change belongs to a folder or a task file"),
+    ],
+)
+def test_a_mistake_in_place_is_told_before_anything_is_made(
+    call: Call, documents: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    (documents / "deep").mkdir()
+    shutil.copy(documents / "offer.docx", documents / "deep" / "other.docx")
+    (documents / "link.docx").symlink_to("offer.docx")
+    result = call("run", *arguments, "--in-place")
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert not (documents / "runs").exists()

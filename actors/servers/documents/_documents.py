@@ -99,6 +99,7 @@ class DocumentServer(Server):
 
     name = "documents"
     resource_kinds = ("file", "sheet", "range")
+    keeps_versions = True
     settles = False  # only calls change a document, and each change is complete when its call returns
 
     def __init__(self, workspace: Path, *, max_bytes: int = 50_000_000) -> None:
@@ -168,6 +169,10 @@ class DocumentServer(Server):
         if tool in {"write_range", "set_formula"} and not self._excel.overwrites(document, tool, arguments):
             return set()
         return {Hazard.OVERWRITES}
+
+    def overwritten(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> Collection[str]:
+        """Return the target's document, for a tool that overwrites it alone."""
+        return (_document_of(target),) if tool in OVERWRITING else ()
 
     def canonical(
         self,

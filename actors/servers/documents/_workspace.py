@@ -6,7 +6,6 @@ import contextlib
 import errno
 import hashlib
 import os
-import secrets
 import stat
 import threading
 import time
@@ -14,8 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from callboard.actors.runtime import committing, foresee
+from callboard.actors.runtime import (
+    SPARES,
+    committing,
+    foresee,
+    is_link,
+    keep_version,
+    lock_file,
+    read_file,
+    spare_file,
+    sync_folder,
+)
 from callboard.actors.servers._server import ToolError
+from callboard.messages import JournalError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,12 +97,14 @@ class Workspace:
     def documents(self) -> Iterator[str]:
         """List the documents, sorted, without hidden files, lock files and links.
 
+        Folders with settings of their own, such as those of runs, are left out.
+
         Raises:
             OSError: If the workspace can't be read. A subfolder that this user may not read is left out.
         """
         found: list[str] = []
         for folder, folders, files in os.walk(self.folder, followlinks=False, onerror=self._unreadable):
-            folders[:] = [name for name in folders if not name.startswith(".") and not _is_link(Path(folder, name))]
+            folders[:] = [name for name in folders if not name.startswith(".") and not _is_apart(Path(folder, name))]
             for name in files:
                 path = Path(folder, name)
                 document = path.relative_to(self.folder).as_posix()
@@ -120,7 +132,7 @@ class Workspace:
         path = self.folder
         for part in PurePosixPath(document).parts:
             path = path / part
-            if _is_link(path):
+            if is_link(path):
                 msg = f"{document!r} is refused: {part!r} is a link, and links may lead out of the workspace"
                 raise ToolError(msg)
         return path
@@ -145,7 +157,7 @@ class Workspace:
             if about.st_size > self.max_bytes:
                 msg = f"{document!r} is too large: {about.st_size} bytes, and at most {self.max_bytes} are read"
                 raise ToolError(msg)
-            data = _read(path)
+            data = read_file(path)
         except FileNotFoundError:
             msg = f"there is no document {document!r} in the workspace; list the windows to see which there are"
             raise ToolError(msg) from None
@@ -191,7 +203,7 @@ class Workspace:
         """
         try:
             document = Path(path).relative_to(self.folder).as_posix()
-            return fingerprint(_read(self.path(document)))
+            return fingerprint(read_file(self.path(document)))
         except FileNotFoundError:
             return ""
         except (ValueError, OSError, ToolError):
@@ -202,7 +214,7 @@ class Workspace:
 
         Only the file system is checked, not the content.
         """
-        if lock := _lock_file(snapshot.path):
+        if lock := lock_file(snapshot.path):
             return f"it is open in another program ({lock} exists); close it there first"
         return "" if snapshot.mode & 0o222 else "the file is read-only"
 
@@ -252,26 +264,25 @@ class Workspace:
             msg = f"{document!r} is not written: it would have {len(data)} bytes; {self.max_bytes} are allowed"
             raise ToolError(msg)
         self._delete_stale(path.parent)
-        spare = path.with_name(f".callboard-{secrets.token_hex(8)}.tmp")
         try:
-            _write_synced(spare, data, old.mode if old else None)
-            foresee(path, old.fingerprint if old else "", fingerprint(data), answer)
-            with committing(path), self._lock:
-                self.path(document)
-                if old is None:
-                    _publish(spare, path)
-                else:
-                    _check_unchanged(old)
-                    spare.replace(path)
-                self._seen[document] = fingerprint(data)
-                _sync_folder(path.parent)
+            if old is not None:
+                _keep(old)
+            with spare_file(path, data, old.mode if old else None) as spare:
+                foresee(path, old.fingerprint if old else "", fingerprint(data), answer)
+                with committing(path), self._lock:
+                    self.path(document)
+                    if old is None:
+                        _publish(spare, path)
+                    else:
+                        _check_unchanged(old)
+                        spare.replace(path)
+                    self._seen[document] = fingerprint(data)
+                    sync_folder(path.parent)
         except FileExistsError:
             raise _exists(document) from None
         except OSError as error:
             msg = f"{document!r} can't be written: {error.strerror}"
             raise ToolError(msg) from error
-        finally:
-            spare.unlink(missing_ok=True)
 
     def _delete_stale(self, folder: Path) -> None:
         """Delete the old temporary files of killed processes from a folder, once.
@@ -282,7 +293,7 @@ class Workspace:
             return
         self._swept.add(folder)
         oldest = time.time() - STALE_SECONDS
-        for spare in folder.glob(".callboard-*.tmp"):
+        for spare in folder.glob(SPARES):
             with contextlib.suppress(OSError):  # another process deleted it first, or this one may not
                 if spare.stat().st_mtime < oldest:
                     spare.unlink()
@@ -310,13 +321,9 @@ def _refusal(document: str) -> str:
     return next((reason for refused, reason in reasons if refused), "")
 
 
-def _is_link(path: Path) -> bool:
-    """Return whether a path is a symbolic link or Windows reparse point."""
-    try:
-        about = path.lstat()
-    except OSError:
-        return False
-    return stat.S_ISLNK(about.st_mode) or bool(getattr(about, "st_reparse_tag", 0))
+def _is_apart(folder: Path) -> bool:
+    """Return whether a subfolder is a link, or a run's folder."""
+    return is_link(folder) or Path(folder, "callboard.yaml").is_file()
 
 
 def _is_file(path: Path) -> bool:
@@ -326,41 +333,21 @@ def _is_file(path: Path) -> bool:
         return False
 
 
-def _lock_file(path: Path) -> str:
-    """Name the lock file of a document open elsewhere; empty if none.
-
-    Office and LibreOffice keep it beside the document.
-    """
-    name = path.name
-    for lock in (f"~${name}", f"~${name[2:]}", f".~lock.{name}#"):
-        if os.path.lexists(path.with_name(lock)):
-            return lock
-    return ""
-
-
-def _read(path: Path) -> bytes:
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 - opened without following a link
-        return file.read()
-
-
-def _write_synced(spare: Path, data: bytes, mode: int | None) -> None:
-    """Write a new file with the given permissions, and sync it."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    with open(os.open(spare, flags, 0o666 if mode is None else 0o600), "wb") as file:  # noqa: PTH123 - must be new
-        file.write(data)
-        if mode is not None:
-            spare.chmod(mode)
-        file.flush()
-        os.fsync(file.fileno())
+def _keep(old: Snapshot) -> None:
+    """Keep a document's bytes, if the task names it in `may_change`."""
+    try:
+        keep_version(old.document, old.path, old.data)
+    except JournalError as error:
+        msg = f"{old.document!r} is not written, because its version before can't be kept: {error}"
+        raise ToolError(msg) from error
 
 
 def _check_unchanged(old: Snapshot) -> None:
-    if lock := _lock_file(old.path):
+    if lock := lock_file(old.path):
         msg = f"{old.document!r} is not written: it is open in another program ({lock} exists); close it there first"
         raise ToolError(msg)
     try:
-        same = fingerprint(_read(old.path)) == old.fingerprint
+        same = fingerprint(read_file(old.path)) == old.fingerprint
     except FileNotFoundError:
         same = False
     if not same:
@@ -383,18 +370,3 @@ def _publish(spare: Path, path: Path) -> None:
         if os.path.lexists(path):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
         spare.rename(path)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a rename durable where the platform can.
-
-    Windows can't open folders, and some file systems can't sync them.
-    """
-    if os.name == "nt":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):
-            os.fsync(handle)
-    finally:
-        os.close(handle)

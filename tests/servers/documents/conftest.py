@@ -42,7 +42,7 @@ def call(server: DocumentServer) -> Call:
         entry = next(entry for entry in found if len(found) == 1 or root in entry.roots)
         bound = {} if document is None else {"document": document}
         foreseen: list[Any] = []
-        keeper = SimpleNamespace(foresee=lambda *noted: foreseen.append(noted))
+        keeper = SimpleNamespace(foresee=lambda *noted: foreseen.append(noted), keep_version=lambda *_: None)
         with (guard or EffectGuard(Lease("here", 1), keeper=keeper)).active():
             answer = entry.tool.fn(**entry.tool.fn_metadata.validate_arguments({**arguments, **bound}))
         if foreseen:  # what a crash right after the write must not lose

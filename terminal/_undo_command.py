@@ -1,0 +1,53 @@
+"""Undo of a task on the command line."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from callboard.actors.client import undo
+from callboard.actors.journal import JournalReader, Versions
+from callboard.terminal._commands import fail, warn
+from callboard.terminal._journals import find_task, holder_told, journal_at, print_json
+from callboard.terminal._text import GOOD, plain, short
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from callboard.messages import Task, TaskResult
+
+
+def undo_task(console: Console, task_id: str, path: Path | None, files: Sequence[str], *, as_json: bool) -> None:
+    """Bring back the files of a task, and print them.
+
+    The task is found by the first characters of its id.
+    """
+    with JournalReader.open(journal_at(path)) as reader:
+        found = find_task(reader, task_id)
+        over = next(task.ended is not None for task in reader.tasks() if task.id == found)
+        if not over and (held := holder_told(reader)):
+            fail(f"{found} is not over, and {held}: cancel it first, or wait for its end")
+        done = undo(reader.rows(found, events=False), Versions(reader.path), found, files)
+    if as_json:
+        print_json({str(each): brought_back for each, brought_back in done.items()})
+    for each, brought_back in () if as_json else done.items():
+        line = Text("brought back" if brought_back else "was so already", style=GOOD if brought_back else "dim")
+        console.print(line.append(f"  {plain(short(each))}", style="default"), soft_wrap=True)
+    if not over:
+        warn([f"{found} is not over: `callboard resume` goes on with it, from the files as they are now"])
+
+
+def undo_command(task: Task, result: TaskResult, journal: Path | None) -> str:
+    """Format the command that undoes a task's changes.
+
+    Empty if it could bring nothing back.
+    """
+    changed = [Path(each).as_posix() for each in result.changed]
+    if journal is None or not any(each.endswith(f"/{name}") for each in changed for name in task.may_change):
+        return ""
+    return shlex.join(["callboard", "undo", task.id, short(journal)])
