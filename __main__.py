@@ -23,6 +23,7 @@ from callboard.config import Settings
 from callboard.messages import AgentKind, EventName, Message, Outcome
 from callboard.supervisor import Supervisor
 from callboard.terminal import (
+    DEMO,
     EXIT_CODES,
     INTERRUPTED,
     SETTINGS_FILE,
@@ -31,6 +32,8 @@ from callboard.terminal import (
     Commands,
     TaskSession,
     attendance,
+    demo_folder,
+    demo_names,
     examine,
     existing_path,
     fail,
@@ -222,6 +225,31 @@ def run(
             if as_json:
                 typer.echo(result.model_dump_json(indent=2))
         raise typer.Exit(EXIT_CODES[result.outcome])
+
+
+@app.command(epilog=_EXIT_HELP)
+def demo(
+    name: Annotated[str, typer.Argument(help="The example.", autocompletion=demo_names)] = DEMO,
+    *,
+    output: Annotated[
+        Path | None, typer.Option(help="The folder for the copy.", show_default="runs/<name>-<number>")
+    ] = None,
+    model: Model = None,
+    as_json: AsJson = False,
+    yes: Yes = False,
+    no_input: NoInput = False,
+) -> None:
+    """Run an example that is installed with the package, on a copy.
+
+    Without a name it is the report from a Word document to an Excel chart, which
+    needs no key, display or Office. A script decides in place of a language model;
+    --model names a live one.
+    """
+    console = terminal(quiet=as_json)
+    folder = demo_folder(name)
+    others = ", ".join(each for each in demo_names() if each != name)
+    console.print(f"the example {name}; others: {others}", style="dim", soft_wrap=True)
+    run([str(folder)], output=output, model=model, as_json=as_json, yes=yes, no_input=no_input)
 
 
 @app.command(epilog=_EXIT_HELP)

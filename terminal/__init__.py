@@ -14,6 +14,7 @@ from callboard.terminal._commands import (
     models_of,
     warn,
 )
+from callboard.terminal._demos import DEMO, demo_folder, demo_names
 from callboard.terminal._doctor import examine
 from callboard.terminal._journals import SETTINGS_FILE, journal_in, list_tasks, print_log, resume_command, settings_at
 from callboard.terminal._people import Attendance, attendance
@@ -28,6 +29,7 @@ from callboard.terminal._tool_list import list_tools
 from callboard.terminal._undo_command import undo_command, undo_task
 
 __all__ = [
+    "DEMO",
     "EXIT_CODES",
     "INTERRUPTED",
     "SETTINGS_FILE",
@@ -37,6 +39,8 @@ __all__ = [
     "TaskDisplay",
     "TaskSession",
     "attendance",
+    "demo_folder",
+    "demo_names",
     "examine",
     "existing_path",
     "fail",

@@ -61,7 +61,7 @@ def contents_of(path: Path) -> Contents | None:
 
 
 def described_changes(before: Contents | None, after: Contents | None) -> str:
-    """Describe the differences between two contents, such as `12 cells, 1 new chart`.
+    """Describe the differences, such as `12 cells, 1 new chart`.
 
     Without contents before, all that there is counts. Empty if nothing can be counted.
     """
