@@ -112,7 +112,7 @@ def test_json_is_one_object_on_stdout_and_nothing_else(call: Call) -> None:
 def test_progress_is_told_line_by_line_where_there_is_no_terminal(call: Call) -> None:
     lines = call("run", EXAMPLE).stdout.splitlines()
     for told in (
-        "host/sales_report-1  CONTINUE → ASSIGN",
+        "host/sales_report-1  working → delegating",
         "app/word/sales.docx  starts: Extract the sales table",
         "app/excel/report.xlsx  insert_chart: success",
     ):
@@ -485,7 +485,7 @@ def at(seconds: float, name: EventName, number: int = 0, agent: str = "host/t", 
 def drawn(board: TaskDisplay, now: float, width: int = 100) -> list[str]:
     console = Console(width=width, record=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
     with console.file:
-        console.print(board.picture(1000 + now))
+        console.print(board.picture(1000 + now, console.width))
     return console.export_text().splitlines()
 
 

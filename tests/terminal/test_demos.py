@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from typer.testing import Result
+from typer.testing import CliRunner, Result
 
+from callboard.__main__ import app
 from callboard.terminal import demo_names
 
 Call = Callable[..., Result]
@@ -31,3 +32,15 @@ def test_a_name_that_is_not_listed_is_refused(call: Call, here: Path, name: str)
     assert "there is no example" in result.stderr
     assert "\x1b" not in result.output
     assert not (here / "runs").exists()
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_the_display_cuts_nothing_and_has_no_jargon(here: Path, columns: int) -> None:
+    result = CliRunner().invoke(app, ["demo"], env={"COLUMNS": str(columns)})
+    board = result.stdout[result.stdout.rindex("host/sales_report-1  finished") :]
+    words = " ".join(board.replace("|", " ").split())
+    for told in ("app/word/sales.docx", "app/excel/report.xlsx", "Write the table and create a bar chart"):
+        assert told in words
+    assert "…" not in board
+    for word in ("CONTINUE", "ASSIGN", "not_done", "data_collection"):
+        assert word not in result.stdout

@@ -257,7 +257,7 @@ def test_the_history_tells_who_rejected_and_why(call: Call, folder: Folder) -> N
 def test_the_history_tells_why_a_step_failed(call: Call, folder: Folder) -> None:
     call("run", folder())
     said = words(call("show", "job-1", "runs/job-1").stdout)
-    assert "a step failed in llm_interaction: error because " in said
+    assert "a step failed while asking the model: error because " in said
     assert "ran dry" in said
 
 
