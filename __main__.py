@@ -23,6 +23,7 @@ from callboard.config import Settings
 from callboard.messages import AgentKind, EventName, Message, Outcome
 from callboard.supervisor import Supervisor
 from callboard.terminal import (
+    DEMO,
     EXIT_CODES,
     INTERRUPTED,
     SETTINGS_FILE,
@@ -31,6 +32,8 @@ from callboard.terminal import (
     Commands,
     TaskSession,
     attendance,
+    demo_folder,
+    demo_names,
     examine,
     existing_path,
     fail,
@@ -42,6 +45,7 @@ from callboard.terminal import (
     models_of,
     play,
     prepare,
+    prepared,
     print_head,
     print_log,
     print_result,
@@ -157,19 +161,31 @@ def _version(
 
 @app.command(epilog=_EXIT_HELP)
 def run(
-    path: Annotated[
-        Path,
-        typer.Argument(callback=existing_path, show_default=False, help="A folder as in examples/, or a task file."),
+    arguments: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FOLDER | TASK.yaml | REQUEST DOCUMENT...",
+            show_default=False,
+            help="A folder as in examples/, a task file, or a request in quotes and the documents to work on.",
+        ),
     ],
     *,
     settings: Annotated[
         Path | None, typer.Option(help="The settings for a task file; a folder has its own.", show_default=False)
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="The folder for the copy.", show_default="runs/<folder>-<number>")
+        Path | None, typer.Option(help="The folder for the copy.", show_default="runs/<name>-<number>")
     ] = None,
     model: Model = None,
     may_change: MayChange = None,
+    in_place: Annotated[
+        bool,
+        typer.Option(
+            "--in-place",
+            help="Work on the documents of a request themselves. They may be changed without an approval, and "
+            "`callboard undo` brings them back; changing other files, and deleting, still needs one.",
+        ),
+    ] = False,
     journal: JournalFile = None,
     record: Record = None,
     as_json: AsJson = False,
@@ -183,6 +199,12 @@ def run(
     A folder contains callboard.yaml (settings), task.yaml and the files that they
     name. Each run works on a fresh copy of it. A task file runs in place.
 
+    A request needs no files of settings, but --model. The argument that is no
+    existing path is the request; all others are documents, and the run works on
+    copies of them, or on themselves with --in-place:
+
+    callboard run "Chart the prices" prices.xlsx --model openai:gpt-5
+
     Approvals and questions appear in the terminal; Enter alone is always the
     safe answer. Without a terminal, or with --json, no person is asked, as with
     --no-input. Ctrl-C cancels; a second one exits immediately. `callboard resume`
@@ -193,19 +215,41 @@ def run(
     with mistakes():
         models = models_of(model or ())
         changes = _changes(who, log_file, journal, log=log) | {"models": models | _recording(record)}
-        task, placed = prepare(path, settings, output, changes)
-        task = task.model_copy(update={"may_change": (*task.may_change, *(may_change or ()))})
-        again = resume_command(placed, settings if path.is_file() else placed.base, journal, models)
-        shown = Secrets(placed.secrets).as_kept(task)
-        copy = placed.base if path.is_dir() else None
-        with with_resume_hint(again), started(placed, copy) as supervisor:
-            print_head(console, shown, copy, who.remark)
+        call = prepared(arguments, settings, output, changes, may_change or (), in_place=in_place)
+        with with_resume_hint(call.resume_command(journal, models)), started(call) as supervisor:
+            print_head(console, Secrets(call.settings.secrets).as_kept(call.task), call.copy, who.remark)
             warn(supervisor.warnings)
-            result = play(supervisor, who.sign(task), _stage(console, who, log=log))
-            print_result(console, result, undo_command(task, result, journal_in(placed)))
+            result = play(supervisor, who.sign(call.task), _stage(console, who, log=log))
+            undo = undo_command(call.task, result, journal_in(call.settings))
+            print_result(console, result, undo, before=call.before, history=call.history_command(journal))
             if as_json:
                 typer.echo(result.model_dump_json(indent=2))
         raise typer.Exit(EXIT_CODES[result.outcome])
+
+
+@app.command(epilog=_EXIT_HELP)
+def demo(
+    name: Annotated[str, typer.Argument(help="The example.", autocompletion=demo_names)] = DEMO,
+    *,
+    output: Annotated[
+        Path | None, typer.Option(help="The folder for the copy.", show_default="runs/<name>-<number>")
+    ] = None,
+    model: Model = None,
+    as_json: AsJson = False,
+    yes: Yes = False,
+    no_input: NoInput = False,
+) -> None:
+    """Run an example that is installed with the package, on a copy.
+
+    Without a name it is the report from a Word document to an Excel chart, which
+    needs no key, display or Office. A script decides in place of a language model;
+    --model names a live one.
+    """
+    console = terminal(quiet=as_json)
+    folder = demo_folder(name)
+    others = ", ".join(each for each in demo_names() if each != name)
+    console.print(f"the example {name}; others: {others}", style="dim", soft_wrap=True)
+    run([str(folder)], output=output, model=model, as_json=as_json, yes=yes, no_input=no_input)
 
 
 @app.command(epilog=_EXIT_HELP)

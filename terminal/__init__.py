@@ -14,10 +14,12 @@ from callboard.terminal._commands import (
     models_of,
     warn,
 )
+from callboard.terminal._demos import DEMO, demo_folder, demo_names
 from callboard.terminal._doctor import examine
 from callboard.terminal._journals import SETTINGS_FILE, journal_in, list_tasks, print_log, resume_command, settings_at
 from callboard.terminal._people import Attendance, attendance
-from callboard.terminal._place import keep_inside, prepare, started
+from callboard.terminal._place import keep_inside, prepare
+from callboard.terminal._prepared_run import prepared, started
 from callboard.terminal._results import print_head, print_result, print_verdicts, replay_task
 from callboard.terminal._show import show_task
 from callboard.terminal._takeover import take_over, with_resume_hint
@@ -27,6 +29,7 @@ from callboard.terminal._tool_list import list_tools
 from callboard.terminal._undo_command import undo_command, undo_task
 
 __all__ = [
+    "DEMO",
     "EXIT_CODES",
     "INTERRUPTED",
     "SETTINGS_FILE",
@@ -36,6 +39,8 @@ __all__ = [
     "TaskDisplay",
     "TaskSession",
     "attendance",
+    "demo_folder",
+    "demo_names",
     "examine",
     "existing_path",
     "fail",
@@ -47,6 +52,7 @@ __all__ = [
     "models_of",
     "play",
     "prepare",
+    "prepared",
     "print_head",
     "print_log",
     "print_result",

@@ -8,14 +8,36 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from rich import box
-from rich.console import Group
+from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from callboard.messages import Event, EventName, Outcome
-from callboard.terminal._text import BAD, GOOD, cut, listed, plain
+from callboard.messages import AgentStatus, Event, EventName, Outcome, Probe
+from callboard.terminal._text import BAD, GOOD, cut, listed, numbered, plain
 
 _SHOWN_LINES = 3
+_NARROW = 90
+"""The width, in columns, below which each piece of work has lines of its own instead of a row."""
+_STATES = {
+    "": "starting",
+    "QUEUED": "waiting",
+    AgentStatus.CONTINUE: "working",
+    AgentStatus.SCREENSHOT: "working",
+    AgentStatus.ASSIGN: "delegating",
+    AgentStatus.PENDING: "asking",
+    AgentStatus.CONFIRM: "asking",
+    AgentStatus.FAIL: "ending",
+    AgentStatus.ERROR: "ending",
+    AgentStatus.FINISH: "ending",
+}
+"""The words for states; those of other machines are shown as they are."""
+_PROBES = {
+    Probe.DONE: "it was done",
+    Probe.NOT_DONE: "it was not done",
+    Probe.BEGUN: "it was begun, and is resumed",
+    Probe.UNKNOWN: "the surface does not show it",
+}
 
 
 @dataclass(frozen=True)
@@ -29,6 +51,11 @@ class AgentRow:
     step: int = 0
     ended: float | None = None
     ok: bool | None = None
+
+    @property
+    def style(self) -> str:
+        """The style of its state."""
+        return {None: "", True: GOOD, False: BAD}[self.ok]
 
 
 @dataclass
@@ -75,8 +102,20 @@ class TaskDisplay:
             for run_id, row in self.rows.items()
         }
 
-    def table(self, now: float) -> Table:
-        """Draw the rows."""
+    def drawn(self, now: float, width: int) -> RenderableType:
+        """Draw the rows for a terminal of a width in columns."""
+        return self._table(now) if width >= _NARROW else self._list(now)
+
+    def _list(self, now: float) -> Group:
+        lines: list[RenderableType] = []
+        for row in self.rows.values():
+            steps, elapsed = numbered(row.step, "step"), f"{(row.ended or now) - row.started:.1f} s"
+            head = Text(plain(row.agent), style="cyan", overflow="fold")
+            head.append(f"  {_state(row)}", row.style).append(f"  {steps}, {elapsed}", style="default")
+            lines += [head, Padding(Text(cut(plain(row.subtask))), (0, 0, 0, 2))]
+        return Group("", *lines, "")
+
+    def _table(self, now: float) -> Table:
         table = Table(box=box.SIMPLE, pad_edge=False)
         table.add_column("agent", style="cyan", overflow="fold", no_wrap=True)
         table.add_column("state", no_wrap=True)
@@ -84,15 +123,18 @@ class TaskDisplay:
         table.add_column("step", justify="right")
         table.add_column("elapsed", justify="right", no_wrap=True)
         for row in self.rows.values():
-            style = {None: "", True: GOOD, False: BAD}[row.ok]
             elapsed = f"{(row.ended or now) - row.started:.1f} s"
-            subtask = Text(cut(plain(row.subtask)), no_wrap=True, overflow="ellipsis")
-            table.add_row(plain(row.agent), Text(row.state, style), subtask, str(row.step), elapsed)
+            subtask = Text(cut(plain(row.subtask)))
+            table.add_row(plain(row.agent), Text(_state(row), row.style), subtask, str(row.step), elapsed)
         return table
 
-    def picture(self, now: float) -> Group:
+    def picture(self, now: float, width: int) -> Group:
         """Draw the rows and the last lines."""
-        return Group(self.table(now), *self.lines)
+        return Group(self.drawn(now, width), *self.lines)
+
+
+def _state(row: AgentRow) -> str:
+    return _STATES.get(row.state, row.state.replace("_", " "))
 
 
 def _advanced(row: AgentRow, event: Event) -> AgentRow:
@@ -122,22 +164,34 @@ def _described(event: Event) -> str:  # noqa: C901, PLR0911 - one match, a case 
         case EventName.SUBTASK_QUEUED:
             return f"waits for its target, {data['ahead']} ahead of it"
         case EventName.STATE_CHANGED if data["source"] not in {"", data["target"]}:
-            return f"{data['source']} → {data['target']}"
+            return _moved(str(data["source"]), str(data["target"]))
         case EventName.COMMAND_ENDED:
             return f"{data['tool']}: {data['status']}" + (f", {data['error']}" if data["error"] else "")
         case EventName.MODEL_REPAIRED:
             return f"its model's answer was sent back: {data['reason']}"
         case EventName.STEP_FAILED | EventName.AGENT_CRASHED:
-            return f"{event.name.value}: {next(iter(listed(data['causes'])), '')}"
+            failed = "a step failed" if event.name is EventName.STEP_FAILED else "the agent crashed"
+            return f"{failed}: {next(iter(listed(data['causes'])), '')}"
         case EventName.TASK_CANCELLING:
             return f"stopping: {data['reason']}"
         case EventName.ROUND_ENDED | EventName.SUBTASK_ENDED:
-            return str(data["outcome"])
+            return str(data["outcome"]).replace("_", " ")
         case EventName.TASK_RECOVERED | EventName.RUN_RECOVERED:
             return "resumed from the journal"
         case EventName.COMMAND_IN_DOUBT:
-            return f"{data['tool']} may have been done before a crash: {data['probe']}"
+            return f"{data['tool']} may have been done before a crash: {probe_words(str(data['probe']))}"
         case EventName.EVENTS_MISSED:
             return f"{data['count']} events were missed here"
         case _:
             return ""
+
+
+def _moved(source: str, target: str) -> str:
+    """Describe a move between states; empty between those with one word."""
+    before, after = (_STATES.get(state, state) for state in (source, target))
+    return f"{before} → {after}" if before != after else ""
+
+
+def probe_words(probe: str) -> str:
+    """Describe the finding about an action in doubt."""
+    return _PROBES.get(Probe(probe), probe)

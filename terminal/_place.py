@@ -21,7 +21,6 @@ from callboard.actors.models import named_models
 from callboard.actors.servers import check_needs, surface_needs
 from callboard.config import Settings, YamlError, load_prompts, load_yaml, make_private
 from callboard.messages import Budget, PlanStep, PolicyRule, Secret, Task
-from callboard.supervisor import Supervisor
 from callboard.terminal._commands import existing_path, fail
 from callboard.terminal._journals import SETTINGS_FILE
 from callboard.terminal._takeover import known_ids
@@ -47,7 +46,7 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
             fail("--output needs a folder; a task file runs in place")
         task, placed = _read_task(path), Settings.load(settings, **changes)
         check_files(placed)
-        return _named(task, path.stem, known_ids(placed)), placed
+        return named(task, path.stem, known_ids(placed)), placed
     if settings is not None:
         fail(f"--settings belongs to a task file; the folder {path} has its own {SETTINGS_FILE}")
     for file, what in ((SETTINGS_FILE, "settings"), (TASK_FILE, "task")):
@@ -58,7 +57,7 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
     named_models(original)
     check_files(original)
     task = _read_task(path / TASK_FILE)
-    place = _place(path, output)
+    place = new_place(path.resolve().name, output)
     placed = Settings.load(path / SETTINGS_FILE, base=place, **changes)
     with contextlib.ExitStack() as undo:
         undo.callback(place.rmdir)
@@ -72,7 +71,7 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
 
     shutil.copytree(path.resolve(), place, symlinks=True, ignore=skipped, dirs_exist_ok=True)
     place.chmod(0o700)  # the copy now has the permissions of the original folder
-    return _named(task, place.name, known), placed
+    return named(task, place.name, known), placed
 
 
 def _check_names(folder: Path) -> None:
@@ -104,16 +103,6 @@ def _belongs_to(journal: Path | None, path: Path) -> bool:
     return journal is not None and path in {journal.with_name(f"{journal.name}{suffix}") for suffix in suffixes}
 
 
-def started(settings: Settings, copy: Path | None) -> Supervisor:
-    """Start a supervisor; if that fails, remove the copy."""
-    try:
-        return Supervisor.start(settings)
-    except BaseException:
-        if copy is not None:
-            shutil.rmtree(copy, ignore_errors=True)
-        raise
-
-
 def keep_inside(settings: Settings) -> None:
     """Refuse folders of surfaces outside of the copy, also through links.
 
@@ -133,15 +122,18 @@ def keep_inside(settings: Settings) -> None:
             )
 
 
-def _place(path: Path, output: Path | None) -> Path:
-    """Make the folder of one run."""
+def new_place(name: str, output: Path | None) -> Path:
+    """Make the folder of one run.
+
+    Without `output` it is `runs/<name>-<number>`.
+    """
     if output is not None:
         place = output.resolve()
         if os.path.lexists(place):
             fail(f"{output}: already exists: choose another --output, or resume it: callboard resume {output}")
         make_private(place)
         return place
-    runs, name = Path("runs").resolve(), path.resolve().name
+    runs = Path("runs").resolve()
     make_private(runs, exist_ok=True)
     return next(place for number in itertools.count(1) if _made(place := runs / f"{name}-{number}"))
 
@@ -171,7 +163,7 @@ def _read_task(file: Path) -> Task:
         fail("\n".join(f"{file}: {_problem(problem)}" for problem in error.errors()))
 
 
-def _named(task: Task, name: str, known: Container[str]) -> Task:
+def named(task: Task, name: str, known: Container[str]) -> Task:
     """Give a task without an id the name of its run.
 
     Addresses are then readable.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import JsonValue, TypeAdapter
@@ -16,17 +15,23 @@ from callboard.actors.journal import JournalReader
 from callboard.actors.processing import named_agents
 from callboard.actors.replay import RecordedTask, replay
 from callboard.config import Settings
+from callboard.terminal._document_changes import Before
 from callboard.terminal._journals import find_task, journal_at, print_json, settings_at
-from callboard.terminal._text import BAD, GOOD, cut, plain, short
+from callboard.terminal._text import BAD, GOOD, NARROWEST, cut, numbered, plain, short
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
 
     from callboard.actors.replay import Replay
-    from callboard.messages import Event, Task, TaskResult
+    from callboard.messages import Event, Task, TaskResult, Usage
 
 
 _SHOWN_ARGUMENT = 60
+_LABEL = 8
+"""The width of a label, in columns."""
+_WRAPPED = {"because", "output", "used"}
 _MEMBERS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
@@ -44,10 +49,17 @@ def print_head(console: Console, task: Task, copy: Path | None, remark: str) -> 
         console.print(Text(remark, style="dim"), soft_wrap=True)
 
 
-def print_result(console: Console, result: TaskResult, undo: str = "") -> None:
-    """Print the outcome of a task, its causes and its results.
+def print_result(
+    console: Console, result: TaskResult, undo: str = "", *, before: Before | None = None, history: str = ""
+) -> None:
+    """Print the outcome of a task, its causes, results and cost.
 
-    `undo` is the command that undoes its changes, if there is one.
+    Args:
+        console: The terminal.
+        result: The result of the task.
+        undo: The command that undoes its changes, if there is one.
+        before: The documents before the task, to count the changes of them.
+        history: The command that prints its history, if there is one.
     """
     ended = Text(result.outcome.value.replace("_", " "), style=GOOD if result.ok else BAD)
     ended.append(f" in {result.seconds:.1f} s", style="default")
@@ -59,16 +71,44 @@ def print_result(console: Console, result: TaskResult, undo: str = "") -> None:
     if result.ok and result.output is not None:
         output = result.output if isinstance(result.output, str) else json.dumps(result.output, ensure_ascii=False)
         facts.append(("output", cut(output)))
-    used = result.usage
-    facts.append(("used", f"steps {used.steps}, model calls {used.model_calls}, tool calls {used.commands}"))
-    facts += [("made", short(Path(artifact))) for artifact in result.artifacts]
-    facts += [("changed", name) for name in result.changed if name not in result.artifacts]
+    facts.append(("used", used(result.usage)))
+    facts += (before or Before()).lines(result)
     if not result.actions:
         facts.append(("changed", "nothing was changed"))
     facts += [("undo", undo)] if undo else []
+    facts += [("history", history)] if history else []
     for name, text in facts:
-        whole = name in {"made", "undo"}  # no line break comes into a path or a command
-        console.print(Text(f"{name:<8}", style="dim").append(plain(text), style="default"), soft_wrap=whole)
+        _print_fact(console, name, plain(text))
+
+
+def _print_fact(console: Console, name: str, text: str) -> None:
+    """Print a labelled text.
+
+    Paths and commands are not wrapped, so that people can copy them.
+    """
+    label = Text(f"{name:<{_LABEL}}", style="dim")
+    if name not in _WRAPPED:
+        console.print(label.append(text, style="default"), soft_wrap=True)
+        return
+    for number, line in enumerate(Text(text).wrap(console, max(NARROWEST, console.width - _LABEL))):
+        line.rstrip()
+        console.print((Text(" " * _LABEL) if number else label).append_text(line))
+
+
+def used(usage: Usage) -> str:
+    """Describe the resources that a task used, and its cost."""
+    parts = [
+        numbered(usage.steps, "step"),
+        numbered(usage.model_calls, "model call"),
+        numbered(usage.commands, "tool call"),
+    ]
+    if tokens := usage.input_tokens + usage.output_tokens:
+        parts.append(numbered(tokens, "token"))
+    if usage.cost:
+        parts.append(f"${usage.cost:.4f}" if usage.cost < 1 else f"${usage.cost:,.2f}")
+    if usage.unpriced_calls:
+        parts.append(f"{numbered(usage.unpriced_calls, 'call')} of unknown cost")
+    return ", ".join(parts)
 
 
 def print_verdicts(console: Console, verdicts: list[Event], result: TaskResult) -> None:

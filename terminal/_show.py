@@ -18,6 +18,7 @@ from callboard.messages import (
     EventName,
     Note,
     Pause,
+    Phase,
     Question,
     Recovered,
     RequestExpired,
@@ -29,6 +30,7 @@ from callboard.messages import (
     SubtaskEnded,
     paired,
 )
+from callboard.terminal._board import probe_words
 from callboard.terminal._commands import fail
 from callboard.terminal._journals import ending, find_task, holder_text, journal_at, moment, print_json
 from callboard.terminal._people import asked
@@ -57,6 +59,13 @@ _STYLES = {
     ResultStatus.FAILURE: BAD,
     ResultStatus.SKIPPED: "yellow",
     ResultStatus.NONE: "dim",
+}
+
+_PHASES = {
+    Phase.DATA_COLLECTION: "observing",
+    Phase.LLM_INTERACTION: "asking the model",
+    Phase.ACTION_EXECUTION: "acting",
+    Phase.MEMORY_UPDATE: "recording the results",
 }
 
 Line = tuple[str, str]
@@ -140,7 +149,7 @@ def _lines(message: Message) -> Iterator[Line]:  # noqa: C901, PLR0912 - one mat
             yield f"step {record.step}, {_moved(record)}", ""
             yield from _decided(record)
         case StepFailed():
-            where = f" in {message.phase.value}" if message.phase is not None else ""
+            where = f" while {_PHASES[message.phase]}" if message.phase is not None else ""
             yield f"a step failed{where}: {message.outcome.value.replace('_', ' ')}", BAD
             yield from _causes(message.causes)
             yield from (line for result in message.results for line in _result(None, result))
@@ -168,7 +177,7 @@ def _lines(message: Message) -> Iterator[Line]:  # noqa: C901, PLR0912 - one mat
         case Recovered():
             yield "resumed in another process", "yellow"
         case Event(name=EventName.COMMAND_IN_DOUBT, data=data):
-            yield f"{data['tool']} may have been done before a crash: {data['probe']}", "yellow"
+            yield f"{data['tool']} may have been done before a crash: {probe_words(str(data['probe']))}", "yellow"
         case Event(name=EventName.POLICY_DECIDED, data=data):
             yield f"{data['tool']} is allowed: {data['reason']}", ""
         case Event():

@@ -118,7 +118,7 @@ def _shown(
             raise
     now = time.time()
     for board in boards:
-        stage.console.print(board.table(now))
+        stage.console.print(board.drawn(now, stage.console.width))
     return results
 
 
@@ -181,7 +181,7 @@ class Picture:
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, transient=True)
             self._live.start()
-        self._live.update(Group(*(board.picture(now) for board in boards)), refresh=True)
+        self._live.update(Group(*(board.picture(now, self._console.width) for board in boards)), refresh=True)
 
     def away(self) -> None:
         """Remove it from the screen."""

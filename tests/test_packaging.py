@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import callboard
+from callboard.terminal import demo_names
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -69,6 +70,12 @@ def test_every_data_file_in_a_package_is_shipped():
         if path.is_file() and path.suffix not in {".py", ".pyc"}
     }
     assert inside - shipped_data() == set()
+
+
+@pytest.mark.parametrize("name", demo_names())
+def test_all_files_of_a_demo_are_shipped(name):
+    files = {path for path in (ROOT / "examples" / name).rglob("*") if path.is_file()}
+    assert files - shipped_data() == set()
 
 
 @pytest.mark.parametrize("kind", ["host", "app", "mobile", "linux"])

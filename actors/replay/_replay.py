@@ -160,8 +160,6 @@ class _Player:
             if row.run_id in self._runs:
                 self._runs[row.run_id].keep_event(message)
             return
-        if isinstance(message, Task):
-            self._stage.services.may_change.take(message)
         if isinstance(message, Task | Recovered):
             self._take_up(next(self._lives, None) or self._settings)
         if isinstance(message, Task):
@@ -195,6 +193,7 @@ class _Player:
         services = self._stage.services
         services.budgets.take(task)
         services.task_policies.take(task)
+        services.may_change.take(task)
 
     def _take_up(self, settings: Settings) -> None:
         """Continue in the next process, as recovery does.

@@ -86,7 +86,7 @@ DAMAGED = "'a.docx' is damaged and can't be opened ("
 MISTAKES = {
     # what is called
     "a path that is not there": (lambda: ["run", "nowhere"], "nowhere: there is no such file or folder"),
-    "no path": (lambda: ["run"], "Missing argument 'path'; see root run --help"),
+    "no path": (lambda: ["run"], "Missing argument 'FOLDER | TASK.yaml | REQUEST DOCUMENT...'; see root run --help"),
     "an unknown option": (lambda: ["run", "x", "--jsn"], "No such option: --jsn; see root run --help"),
     "an unknown command": (lambda: ["rnu"], "No such command 'rnu'. Did you mean 'run'?; see root --help"),
     "an unknown kind of agent": (lambda: ["graph", "hots"], "agent: 'hots' is not one of 'host', 'app', 'mobile', "),
@@ -253,7 +253,7 @@ ENDINGS = {
     "a script that ends too early": (
         lambda: job(files={"script.yaml": "host: []\n"}),
         3,
-        "because the model gave no decision: host/job-1, step 1: {here}/runs/job-1/script.yaml ran dry: it holds 0 ",
+        "because the model gave no decision: host/job-1, step 1: {here}/runs/job-1/script.yaml ran dry: it holds 0",
     ),
 }
 

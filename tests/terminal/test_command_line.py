@@ -49,7 +49,10 @@ def test_a_run_of_the_example_says_how_it_ended_and_where_the_workbook_is(call: 
     assert result.exit_code == 0, result.output
     last = result.stdout.splitlines()
     assert any(line.startswith("finished in ") for line in last)
-    assert last[-1] == "made    runs/sales_report-1/workspace/report.xlsx"
+    assert last[-2:] == [
+        "made    runs/sales_report-1/workspace/report.xlsx (25 cells, 1 chart)",
+        "history callboard show sales_report-1 runs/sales_report-1",
+    ]
     assert (here / "runs/sales_report-1/workspace/report.xlsx").is_file()
 
 
@@ -109,7 +112,7 @@ def test_json_is_one_object_on_stdout_and_nothing_else(call: Call) -> None:
 def test_progress_is_told_line_by_line_where_there_is_no_terminal(call: Call) -> None:
     lines = call("run", EXAMPLE).stdout.splitlines()
     for told in (
-        "host/sales_report-1  CONTINUE → ASSIGN",
+        "host/sales_report-1  working → delegating",
         "app/word/sales.docx  starts: Extract the sales table",
         "app/excel/report.xlsx  insert_chart: success",
     ):
@@ -485,7 +488,7 @@ def at(seconds: float, name: EventName, number: int = 0, agent: str = "host/t", 
 def drawn(board: TaskDisplay, now: float, width: int = 100) -> list[str]:
     console = Console(width=width, record=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
     with console.file:
-        console.print(board.picture(1000 + now))
+        console.print(board.picture(1000 + now, console.width))
     return console.export_text().splitlines()
 
 
@@ -612,7 +615,7 @@ def test_the_module_is_the_program(here: Path) -> None:
 def test_the_program_runs_a_folder_from_another_one(here: Path) -> None:
     done = program("run", os.path.relpath(EXAMPLE, here), cwd=here)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith("made    runs/sales_report-1/workspace/report.xlsx\n")
+    assert done.stdout.endswith("history callboard show sales_report-1 runs/sales_report-1\n")
 
 
 def test_a_terminal_that_knows_few_letters_is_no_reason_to_fail(here: Path, folder: Callable[..., Path]) -> None:
@@ -668,7 +671,7 @@ def test_a_terminal_shows_a_picture_that_changes_and_at_last_the_result(here: Pa
     assert "\x1b[2K" in written, "nothing was ever redrawn"
     assert "app/word/sales.docx" in written.partition("finished in")[0]
     assert final_screen(written).count("app/word/sales.docx") == 1
-    assert final_screen(written).endswith("made    runs/sales_report-1/workspace/report.xlsx\n")
+    assert final_screen(written).endswith("history callboard show sales_report-1 runs/sales_report-1\n")
 
 
 # The README

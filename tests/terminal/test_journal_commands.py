@@ -257,7 +257,7 @@ def test_the_history_tells_who_rejected_and_why(call: Call, folder: Folder) -> N
 def test_the_history_tells_why_a_step_failed(call: Call, folder: Folder) -> None:
     call("run", folder())
     said = words(call("show", "job-1", "runs/job-1").stdout)
-    assert "a step failed in llm_interaction: error because " in said
+    assert "a step failed while asking the model: error because " in said
     assert "ran dry" in said
 
 
@@ -438,7 +438,7 @@ def test_a_run_that_was_killed_goes_on_and_does_nothing_twice(call: Call, here: 
     assert result.exit_code == 0, result.output
     assert "create_document" not in result.stdout
     assert "resumed from the journal" in result.stdout
-    assert "used    steps 2, model calls 2, tool calls 1" in result.stdout
+    assert "used    2 steps, 2 model calls, 1 tool call" in result.stdout
 
 
 def test_a_second_ctrl_c_leaves_what_is_not_over_and_says_how_to_go_on(call: Call, here: Path, folder: Folder) -> None:

@@ -128,12 +128,14 @@ class Workspace:
     def documents(self) -> Iterator[str]:
         """List the documents, sorted, without hidden files, lock files and links.
 
+        Folders with settings of their own, such as those of runs, are left out.
+
         Raises:
             OSError: If the workspace can't be read. A subfolder that this user may not read is left out.
         """
         found: list[str] = []
         for folder, folders, files in os.walk(self.folder, followlinks=False, onerror=self._unreadable):
-            folders[:] = [name for name in folders if not name.startswith(".") and not is_link(Path(folder, name))]
+            folders[:] = [name for name in folders if not name.startswith(".") and not _is_apart(Path(folder, name))]
             for name in files:
                 path = Path(folder, name)
                 document = path.relative_to(self.folder).as_posix()
@@ -436,6 +438,11 @@ def _refusal(document: str) -> str:
         (any(part.startswith((".", "~$")) for part in parts), "hidden files and lock files are not documents"),
     )
     return next((reason for refused, reason in reasons if refused), "")
+
+
+def _is_apart(folder: Path) -> bool:
+    """Return whether a subfolder is a link, or a run's folder."""
+    return is_link(folder) or Path(folder, "callboard.yaml").is_file()
 
 
 def _is_file(path: Path) -> bool:

@@ -1,0 +1,29 @@
+"""The examples that are installed with the package."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import callboard
+from callboard.terminal._commands import fail
+from callboard.terminal._place import TASK_FILE
+
+DEMO = "sales_report"
+"""The example that needs no key, display or Office."""
+_FOLDER = Path(callboard.__file__).parent / "examples"
+
+
+def demo_names() -> list[str]:
+    """List the examples that have a folder to run."""
+    return sorted(each.parent.name for each in _FOLDER.glob(f"*/{TASK_FILE}"))
+
+
+def demo_folder(name: str) -> Path:
+    """Find the folder of an example; only listed names are accepted."""
+    known = demo_names()
+    if name not in known:
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none'}"
+        fail(f"there is no example {name!r}; {hint}")
+    return _FOLDER / name

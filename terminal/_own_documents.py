@@ -1,0 +1,180 @@
+"""Run a request on documents, without a file of settings."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from callboard.actors.models import named_models
+from callboard.config import Settings
+from callboard.messages import AgentKind, Task
+from callboard.terminal._commands import existing_path, fail
+from callboard.terminal._journals import SETTINGS_FILE
+from callboard.terminal._place import TASK_FILE, check_files, named, new_place
+from callboard.terminal._takeover import known_ids
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_EXAMPLE = 'callboard run "Add up the prices" prices.xlsx --model openai:gpt-5'
+_LONGEST_NAME = 40
+"""The most characters of the name of a run's folder, without its number."""
+_LIKE_A_PATH = re.compile(r"[!-~]*[/\\][!-~]*|[!-~]+\.\w{1,5}|[\w.-]+", re.ASCII)
+"""One word of ASCII characters: rather a mistyped path than a request. Some languages have no spaces between words."""
+_DOCUMENTS = {".docx", ".xlsx"}
+
+
+@dataclass(frozen=True)
+class OwnDocuments:
+    """A request, and the documents to work on."""
+
+    request: str
+    files: tuple[Path, ...] = ()
+
+
+def own_documents(arguments: Sequence[str]) -> OwnDocuments | None:
+    """Parse the arguments of a run.
+
+    Exactly one that is no existing path is the request; all others are documents.
+
+    Returns:
+        None if the only argument is a folder or a task file.
+    """
+    paths = [Path(each) for each in arguments if os.path.lexists(each)]
+    words = [each for each in arguments if not os.path.lexists(each)]
+    if len(arguments) == 1 and paths and paths[0].suffix.lower() not in _DOCUMENTS:
+        return None
+    for path in paths:
+        _check_document(path)
+    if not words:
+        fail(f"the request is missing: say in quotes what is to be done, as in {_EXAMPLE}")
+    for text in words:
+        _check_request(text)
+    if len(words) > 1:
+        fail(f"{' and '.join(map(repr, words))} are no files: give one request, in quotes, as in {_EXAMPLE}")
+    names: dict[str, Path] = {}
+    for path in paths:
+        other = names.setdefault(path.name.casefold(), path)
+        if other is not path:
+            fail(f"{other} and {path} have the same name: rename one of them, or run them one after the other")
+    return OwnDocuments(words[0], tuple(paths))
+
+
+def _check_document(path: Path) -> None:
+    existing_path(path)
+    if path.is_dir():
+        fail(f"{path}: is a folder: with a request, name the documents in it")
+    if not path.is_file():
+        fail(f"{path}: is no file, or a link that leads nowhere")
+    if not path.name.isprintable():
+        fail(f"{path}: its name has control characters: rename it first")
+
+
+def _check_request(text: str) -> None:
+    """Refuse a mistyped path that would be taken for a request."""
+    if not text.strip():
+        fail(f"the request is empty: say what is to be done, as in {_EXAMPLE}")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        fail(f"{text}: is not UTF-8")
+    path = Path(text)
+    near = difflib.get_close_matches(path.name, _names_beside(path), n=1, cutoff=0.8)
+    if near or _LIKE_A_PATH.fullmatch(text.strip()):
+        hint = f"; did you mean {str(path.with_name(near[0]))!r}?" if near else ""
+        fail(f"{text}: there is no such file or folder{hint}")
+
+
+def _names_beside(path: Path) -> list[str]:
+    try:
+        return [each.name for each in path.parent.iterdir()]
+    except (OSError, ValueError):  # there is no such folder, or no path can be so long
+        return []
+
+
+def prepare_documents(
+    given: OwnDocuments, output: Path | None, changes: dict[str, Any], *, in_place: bool
+) -> tuple[Task, Settings]:
+    """Make the folder of a run, with copies of documents.
+
+    All that can be refused is refused before it is made.
+
+    Args:
+        given: The request and the documents.
+        output: The folder to make; None for one in `runs`.
+        changes: Changes to the settings by options.
+        in_place: Whether the task works on the documents themselves, without copies.
+    """
+    if in_place:
+        _check_one_folder(given)
+    checked = Settings.load(None, **changes)
+    _check_models(checked, given)
+    named_models(checked)
+    check_files(checked)
+    place = new_place(_name(given), output)
+    try:
+        task, placed = _filled(given, place, changes, in_place=in_place)
+        known = known_ids(placed)
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    return named(task, place.name, known), placed
+
+
+def _check_one_folder(given: OwnDocuments) -> None:
+    """Refuse documents that can't be changed in place."""
+    if not given.files:
+        fail("--in-place needs documents: name those that may be changed")
+    for file in given.files:
+        if file.is_symlink():
+            fail(f"{file}: is a link: with --in-place, name the document itself, {file.resolve()}")
+        if file.resolve().parent != given.files[0].resolve().parent:
+            fail(f"{given.files[0]} and {file} are in two folders: with --in-place, all documents are in one")
+
+
+def _check_models(settings: Settings, given: OwnDocuments) -> None:
+    """Refuse to run without a model for each agent of documents."""
+    lacking = [kind for kind in (AgentKind.HOST, AgentKind.APP) if settings.models.of(kind) is None]
+    if len(lacking) == 2:
+        taken = "" if given.files else f"{given.request!r} is no file or folder, so it is a request, and "
+        fail(f"{taken}no model is named: add --model, as in {_EXAMPLE}; docs/models.md lists the providers")
+    if lacking:
+        kind = lacking[0]
+        fail(f"no model is named for agents of the kind {kind}: add --model {kind}=NAME, or --model NAME for all")
+
+
+def _name(given: OwnDocuments) -> str:
+    stem = given.files[0].stem if given.files else "task"
+    return re.sub(r"[^\w.-]+", "-", stem)[:_LONGEST_NAME].strip("-.") or "task"
+
+
+def _filled(given: OwnDocuments, place: Path, changes: dict[str, Any], *, in_place: bool) -> tuple[Task, Settings]:
+    """Write the settings and the task, and copy the documents."""
+    workspace = given.files[0].resolve().parent if in_place else place / "workspace"
+    if not in_place:
+        workspace.mkdir()
+        for file in given.files:
+            shutil.copyfile(file, workspace / file.name)
+    settings = {
+        "models": {kind: name for kind, name in changes["models"].items() if kind != "record"},
+        "documents": {"workspace": str(workspace) if in_place else workspace.name},
+        "journal": {"path": "journal.db"},
+    }
+    task: dict[str, Any] = {"request": given.request}
+    if in_place:
+        task["may_change"] = [file.name for file in given.files]
+    _write(place / SETTINGS_FILE, "The settings of this run, made from its call.", settings)
+    _write(place / TASK_FILE, "The request of this run.", task)
+    return Task(**task), Settings.load(place / SETTINGS_FILE, **changes)
+
+
+def _write(file: Path, title: str, content: dict[str, Any]) -> None:
+    text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
+    file.write_text(f"# {title}\n{text}", encoding="utf-8")

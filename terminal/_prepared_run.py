@@ -1,0 +1,121 @@
+"""A run before it starts: task, settings, place."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from callboard.supervisor import Supervisor
+from callboard.terminal._commands import existing_path, fail
+from callboard.terminal._document_changes import Before, contents_of
+from callboard.terminal._journals import journal_in, resume_command
+from callboard.terminal._own_documents import OwnDocuments, own_documents, prepare_documents
+from callboard.terminal._place import prepare
+from callboard.terminal._text import short
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from callboard.config import Settings
+    from callboard.messages import Task
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A task to run, its settings and its place."""
+
+    task: Task
+    settings: Settings
+    settings_file: Path | None
+    """The settings file, or the folder with it; None without one."""
+    copy: Path | None = None
+    """The folder with the copies that the task works on; None if it works in place."""
+    documents: tuple[Path, ...] = ()
+    """The documents that the command line names."""
+    before: Before = field(default_factory=Before)
+
+    def resume_command(self, journal: Path | None, models: dict[str, str]) -> str:
+        """Format the command that resumes this run; empty if there is none."""
+        return resume_command(self.settings, self.settings_file, journal, models)
+
+    def history_command(self, journal: Path | None) -> str:
+        """Format the command that prints the history of this run.
+
+        Empty if there is none. `journal` is the one that the call names.
+        """
+        file = journal_in(self.settings)
+        if file is None:
+            return ""
+        where = self.settings_file if journal is None and self.settings_file is not None else file
+        return shlex.join(["callboard", "show", self.task.id, short(where.resolve())])
+
+
+def prepared(
+    arguments: Sequence[str],
+    settings: Path | None,
+    output: Path | None,
+    changes: dict[str, Any],
+    may_change: Sequence[str] = (),
+    *,
+    in_place: bool = False,
+) -> PreparedRun:
+    """Parse the arguments of a run, and make its folder."""
+    given = own_documents(arguments)
+    if given is not None:
+        if settings is not None:
+            fail("--settings belongs to a task file: write one that holds the request, or leave --settings out")
+        if may_change:
+            fail("--may-change belongs to a folder or a task file: with a request, say --in-place")
+        return _of_documents(given, output, changes, in_place=in_place)
+    if in_place:
+        fail("--in-place belongs to a request: a folder is always copied, and a task file runs in place")
+    path = existing_path(Path(arguments[0])) or Path()
+    task, placed = prepare(path, settings, output, changes)
+    task = task.model_copy(update={"may_change": (*task.may_change, *may_change)})
+    if path.is_file():
+        return PreparedRun(task, placed, settings)
+    before = Before(originals={placed.base: path.resolve()})
+    return PreparedRun(task, placed, placed.base, placed.base, before=before)
+
+
+def _of_documents(given: OwnDocuments, output: Path | None, changes: dict[str, Any], *, in_place: bool) -> PreparedRun:
+    task, placed = prepare_documents(given, output, changes, in_place=in_place)
+    if not in_place:
+        copies = {placed.base / "workspace" / file.name: file.absolute() for file in given.files}
+        return PreparedRun(task, placed, placed.base, placed.base, given.files, Before(originals=copies))
+    files = [file.resolve() for file in given.files]
+    before = Before(
+        contents={file: contents_of(file) for file in files},
+        others=[each for each in files[0].parent.rglob("*.[dx][ol][cs]x") if each not in files],
+    )
+    return PreparedRun(task, placed, placed.base, documents=given.files, before=before)
+
+
+def started(run: PreparedRun) -> Supervisor:
+    """Start a supervisor; if that fails, remove the run's folder.
+
+    It also fails if no agent can work on a document that the command line names.
+    """
+    try:
+        supervisor = Supervisor.start(run.settings)
+        try:
+            _check_offered(supervisor, run.documents)
+        except BaseException:
+            supervisor.stop()
+            raise
+    except BaseException:
+        if run.copy is not None or run.documents:
+            shutil.rmtree(run.settings.base, ignore_errors=True)  # the folder that was made for this run
+        raise
+    return supervisor
+
+
+def _check_offered(supervisor: Supervisor, files: Sequence[Path]) -> None:
+    offered = {os.path.normcase(target.name) for target in supervisor.targets()} if files else set()
+    for file in files:
+        if os.path.normcase(file.name) not in offered:
+            fail(f"{file}: agents can't work on it: it is no document of a known kind, or its name begins with a dot")
