@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.agent import Continue
-from callboard.actors.root._leases import BEGUN
 from callboard.actors.root._requests import AgentCrashed, LeaseIdle, LeaseStuck, RunHistory
+from callboard.actors.root._target_queues import BEGUN
 from callboard.actors.states import memory_key
 from callboard.messages import Assign, Cancel, EventName, Pause, Resume
 
