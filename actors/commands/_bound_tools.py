@@ -147,7 +147,8 @@ class LocalTool(BoundTool):
         """Validated arguments of pending calls, by identity, each with the values that the tool receives."""
         self._answers = _plain_answer(tool.tool.fn_metadata)
         knows_any = getattr(server.hazards, "__func__", None) is not Server.hazards
-        self._asks = knows_any and tool.effect is not Effect.READ
+        asked = target is not None or server.hazards_of_host
+        self._asks = knows_any and asked and tool.effect is not Effect.READ
         self._asks_effect = target is not None and getattr(server.effect, "__func__", None) is not Server.effect
         self._tool = tool.tool
         fields = tool.tool.fn_metadata.arg_model.model_fields.values()
@@ -199,13 +200,7 @@ class LocalTool(BoundTool):
 
         None if the server or the rules inspect calls.
         """
-        looks = (
-            (self._asks and self._target is not None)
-            or self._asks_effect
-            or asked.arguments
-            or asked.resources
-            or asked.explain
-        )
+        looks = self._asks or self._asks_effect or asked.arguments or asked.resources or asked.explain
         return None if looks else self._marked
 
     async def _ask(self, method: Callable[..., Any], *arguments: object) -> Any:
@@ -226,7 +221,7 @@ class LocalTool(BoundTool):
         """
         server, target, name = self._server, self._target, self.info.name
         hazards = self._hazards
-        if self._asks and target is not None:
+        if self._asks:
             hazards |= await self._ask(server.hazards, target, name, arguments, made)
         effect: Effect | None = None
         if self._asks_effect:

@@ -1,4 +1,4 @@
-"""One call of a model: its turn, its time limit, and its cost in the budgets."""
+"""One model call: its turn, time limit and budget."""
 
 from __future__ import annotations
 

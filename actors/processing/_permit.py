@@ -106,7 +106,7 @@ async def _explained(context: Context, tool: BoundTool, arguments: dict[str, Jso
 
 
 def _waiver(context: Context, run: Run, observation: Observation, action: Action) -> str:
-    """Return the reason why a required approval is not asked for, or empty."""
+    """Return the reason to waive a required approval, or empty."""
     services, assign = context.services, run.assign
     if not services.settings.system.safe_guard:
         return "safe_guard is off"

@@ -16,7 +16,15 @@ from callboard.actors.runtime._scheduler import LoopScheduler, ScheduledActor, S
 from callboard.actors.runtime._stream import EventFeed, EventStream
 from callboard.actors.runtime._subscriber import Subscriber
 from callboard.actors.runtime._threads import mark_own_thread, refuse_own_thread
-from callboard.actors.runtime._user_files import SPARES, is_link, lock_file, read_file, spare_file, sync_folder
+from callboard.actors.runtime._user_files import (
+    SPARES,
+    is_link,
+    lock_file,
+    open_file,
+    read_file,
+    spare_file,
+    sync_folder,
+)
 from callboard.actors.runtime._watchdog import Watchdog, stack_of
 
 __all__ = [
@@ -59,6 +67,7 @@ __all__ = [
     "keep_version",
     "lock_file",
     "mark_own_thread",
+    "open_file",
     "post_note",
     "read_file",
     "refuse_own_thread",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from typing import BinaryIO
 
 SPARES = ".callboard-*.tmp"
 """The names of files that are half written; a killed process may leave one."""
@@ -37,10 +38,15 @@ def lock_file(path: Path) -> str:
     return ""
 
 
+def open_file(path: Path) -> BinaryIO:
+    """Open a file for reading, without following a link or waiting for a pipe."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
+    return open(os.open(path, flags), "rb")  # noqa: PTH123 - opened without following a link; the caller closes it
+
+
 def read_file(path: Path) -> bytes:
     """Read a file, without following a link."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-    with open(os.open(path, flags), "rb") as file:  # noqa: PTH123 - opened without following a link
+    with open_file(path) as file:
         return file.read()
 
 

@@ -150,6 +150,8 @@ class Server(ABC):
     affine: bool = False
     """Whether all its methods and blocking tools are bound to the thread that opened it. It then has one thread for its
     whole life, and its targets take turns on it."""
+    hazards_of_host: bool = False
+    """Whether `hazards` is also asked about HostAgents' calls, with None as the target."""
     closes_after: float | None = None
     """The seconds after which `stop` closes the targets that were opened for a conversation, counted from the end of
     its last task, unless a follow-up begins before; None: never."""

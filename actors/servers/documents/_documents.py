@@ -1,4 +1,4 @@
-"""The documents server: Word and Excel files are windows."""
+"""The documents server: the documents of a folder are windows."""
 
 from __future__ import annotations
 
@@ -14,12 +14,21 @@ from pydantic import Field
 
 from callboard.actors.servers._need import Need
 from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, collect, tool
+from callboard.actors.servers.documents._calendar import CalendarTools
+from callboard.actors.servers.documents._csv import CsvTools
 from callboard.actors.servers.documents._excel import ExcelTools
 from callboard.actors.servers.documents._excel_touch import coverage
+from callboard.actors.servers.documents._files import FileTools
+from callboard.actors.servers.documents._formats import FormatTools
+from callboard.actors.servers.documents._mail import MailTools
+from callboard.actors.servers.documents._pdf import PdfTools
+from callboard.actors.servers.documents._picture import PictureTools
+from callboard.actors.servers.documents._save import CopyTools, SaveTools
 from callboard.actors.servers.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
+from callboard.actors.servers.documents._text import TextTools
 from callboard.actors.servers.documents._word import WordTools
 from callboard.actors.servers.documents._word_controls import outline
-from callboard.actors.servers.documents._workspace import ROOTS, Snapshot, Workspace
+from callboard.actors.servers.documents._workspace import DOCUMENTS, ROOTS, Snapshot, Workspace, window_of
 from callboard.config import fits
 from callboard.messages import (
     AgentKind,
@@ -45,6 +54,15 @@ if TYPE_CHECKING:
 
 HOST = (AgentKind.HOST,)
 _NAMES = {"word": "Word", "excel": "Excel"}
+_OTHERS = {
+    "pdf": "PDF",
+    "mail": "Mail",
+    "calendar": "Calendar",
+    "csv": "CSV",
+    "text": "Text",
+    "picture": "Picture",
+}
+"""The names of the other formats, which have no application to start: their files are windows."""
 _UNTITLED = {"word": ("Document", ".docx"), "excel": ("Workbook", ".xlsx")}
 _MAX_CONTROLS = 400
 _FILE = "file:"
@@ -77,7 +95,10 @@ OVERWRITING = frozenset(
         "set_formula",
         "sort_range",
         "write_cell",
+        "write_event",
+        "write_message",
         "write_range",
+        "write_text",
     }
 )
 """Tools that replace or move a document's content; the others add to it, or change its format."""
@@ -102,16 +123,27 @@ class DocumentServer(Server):
         NotADirectoryError: If the workspace is not a folder.
     """
 
-    name = "documents"
+    name = DOCUMENTS
     resource_kinds = ("file", "sheet", "range")
     keeps_versions = True
+    hazards_of_host = True
     settles = False  # only calls change a document, and each change is complete when its call returns
 
     def __init__(self, workspace: Path, *, max_bytes: int = 50_000_000) -> None:
         self._workspace = Workspace(workspace, max_bytes)
         self._word = WordTools(self._workspace)
         self._excel = ExcelTools(self._workspace)
-        self._applications: dict[str, OfficeTools] = {"word": self._word, "excel": self._excel}
+        self._files = FileTools(self._workspace)
+        self._applications: dict[str, OfficeTools] = {
+            "word": self._word,
+            "excel": self._excel,
+            "pdf": PdfTools(self._workspace),
+            "mail": MailTools(self._workspace),
+            "calendar": CalendarTools(self._workspace),
+            "csv": CsvTools(self._workspace),
+            "text": TextTools(self._workspace),
+            "picture": PictureTools(self._workspace),
+        }
 
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
@@ -147,7 +179,7 @@ class DocumentServer(Server):
 
     def targets(self) -> tuple[Target, ...]:
         """List the documents as windows, and Word and Excel as applications."""
-        windows = tuple(_window(document) for document in self._workspace.documents())
+        windows = tuple(window_of(document) for document in self._workspace.documents())
         return windows + tuple(_application(root) for root in _NAMES)
 
     def observe(self, target: Target, look: Look = Look()) -> Observation:
@@ -165,15 +197,20 @@ class DocumentServer(Server):
         return self._workspace.read(_document_of(target)).fingerprint
 
     def hazards(
-        self, target: Target, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]
+        self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]
     ) -> set[Hazard]:
         """Report a call that replaces content the task did not make."""
+        if target is None:
+            return self._files.hazards(tool, arguments, made)
         document = _document_of(target)
         if tool == "edit_chart":
             return {Hazard.DELETES} if arguments.get("delete") else set()
         if tool not in OVERWRITING or str(self._workspace.path(document)) in made:
             return set()
         if tool in PRECISE and _root(document) == "excel" and not self._excel.overwrites(document, tool, arguments):
+            return set()
+        application = self._applications[_root(document)]
+        if isinstance(application, FormatTools) and not application.overwrites(document, tool, arguments):
             return set()
         return {Hazard.OVERWRITES}
 
@@ -205,10 +242,12 @@ class DocumentServer(Server):
 
         A Word document counts as a whole file, and so does each file that the call opens or creates.
         """
-        files = [arguments[name] for name in ("path", "window") if name in arguments]
+        files = [arguments[name] for name in ("path", "new_path", "window", "folder") if arguments.get(name)]
         if tool == "start_application":
             files.append(self._untitled(str(arguments["name"])))
-        found = [f"{_FILE}{self._workspace.path(str(document))}" for document in files]
+        found = [f"{_FILE}{self._workspace.place(str(document))}" for document in files]
+        if tool == "list_files" and not found:
+            return [f"{_FILE}{self.workspace}"]
         if target is None:
             return found
         document = _document_of(target)
@@ -245,7 +284,14 @@ class DocumentServer(Server):
 
     @functools.cached_property
     def _tools(self) -> tuple[ServerTool, ...]:
-        found = (*collect(self), *collect(self._word), *collect(self._excel))
+        owners = (
+            self,
+            self._files,
+            SaveTools(self._workspace),
+            CopyTools(self._workspace),
+            *self._applications.values(),
+        )
+        found = [entry for owner in owners for entry in collect(owner)]
         return tuple(sorted(found, key=lambda entry: (entry.name, sorted(entry.roots))))
 
     def mcp_server(self) -> MCPServer:
@@ -277,17 +323,20 @@ class DocumentServer(Server):
     def open_document(self, path: Document) -> Target:
         """Check that a document can be read, and return its window."""
         snapshot = self._workspace.read(path)
-        self._applications[snapshot.root].not_writable(snapshot)
-        return _window(path)
+        application = self._applications[snapshot.root]
+        application.not_writable(snapshot)
+        if isinstance(application, FormatTools):
+            application.facts(snapshot)
+        return window_of(path)
 
     @tool(effect=Effect.ONCE, agents=HOST)
     def create_document(self, path: Document) -> Target:
-        """Create an empty .docx or .xlsx document and return its window.
+        """Create an empty document and return its window.
 
-        Its folder must exist.
+        Its folder must exist. The suffix decides the kind: .docx, .xlsx, .csv, .txt, .md, .eml or .ics.
         """
         place = self._workspace.path(path)
-        made = _window(path)
+        made = window_of(path)
         empty = self._applications[ROOTS[place.suffix.lower()]].empty()
         self._workspace.create(path, empty, made.model_dump(mode="json"))
         return made
@@ -333,24 +382,6 @@ class DocumentServer(Server):
         snapshot = self._workspace.read(document, remember=True)
         return self._applications[snapshot.root].tree(snapshot)
 
-    @tool(effect=Effect.ONCE)
-    def save_as(
-        self,
-        document: Document,
-        path: Annotated[str, Field(description="The new path in the workspace, of the same kind; must not exist yet.")],
-    ) -> Target:
-        """Save a copy under another name and return its window.
-
-        The document itself is unchanged.
-        """
-        snapshot = self._workspace.read_unchanged(document)
-        if PurePosixPath(path).suffix.lower() != snapshot.path.suffix.lower():
-            msg = f"{path!r} is refused: {document!r} can only be saved as another {snapshot.path.suffix} file"
-            raise ToolError(msg)
-        copy = _window(path)
-        self._workspace.create(path, snapshot.data, copy.model_dump(mode="json"))
-        return copy
-
     def _untitled(self, application: str) -> str:
         """Find an unused name for a new document."""
         root = application.casefold()
@@ -370,7 +401,7 @@ class DocumentServer(Server):
         shown = controls[:_MAX_CONTROLS]
         window: dict[str, JsonValue] = {
             "path": document,
-            "application": _NAMES[snapshot.root],
+            "application": {**_NAMES, **_OTHERS}[snapshot.root],
             "size": len(snapshot.data),
             "modified": dt.datetime.fromtimestamp(snapshot.modified, dt.UTC).isoformat(timespec="seconds"),
             "dirty": False,
@@ -381,23 +412,15 @@ class DocumentServer(Server):
         }
         if headings := outline(controls):
             window["outline"] = headings
-        return Observation(controls=tuple(shown), window=window, fingerprint=snapshot.fingerprint)
+        text = ""
+        if isinstance(application, FormatTools):
+            window.update(application.facts(snapshot))
+            text = application.preview(snapshot)
+        return Observation(controls=tuple(shown), window=window, text=text, fingerprint=snapshot.fingerprint)
 
 
 def _root(document: str) -> str:
     return ROOTS[PurePosixPath(document).suffix.lower()]
-
-
-def _window(document: str) -> Target:
-    path = PurePosixPath(document)
-    return Target(
-        id=document,
-        name=path.name,
-        kind=TargetKind.WINDOW,
-        address=f"app/{_root(document)}/{document}",
-        server=DocumentServer.name,
-        binds={"document": document},
-    )
 
 
 def _application(root: str) -> Target:
@@ -406,7 +429,7 @@ def _application(root: str) -> Target:
         name=_NAMES[root],
         kind=TargetKind.APPLICATION,
         address=f"app/{root}/*",
-        server=DocumentServer.name,
+        server=DOCUMENTS,
         start="start_application",
     )
 

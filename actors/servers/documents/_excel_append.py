@@ -14,10 +14,11 @@ from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_cells import check_empty, held, spread
 from callboard.actors.servers.documents._excel_controls import SheetRange, parse_cells
 from callboard.actors.servers.documents._excel_format import set_width, width_at
+from callboard.actors.servers.documents._excel_lines import shift
 from callboard.actors.servers.documents._excel_references import area_of, rewritten
 from callboard.actors.servers.documents._excel_sheet import LAST_ROW
 from callboard.actors.servers.documents._excel_sheets import add_sheet, check_structure, check_title
-from callboard.actors.servers.documents._excel_shift import Shift, shift
+from callboard.actors.servers.documents._excel_shift import Shift
 from callboard.actors.servers.documents._excel_tables import tables_of, totals_of
 from callboard.actors.servers.documents._office import q
 

@@ -24,6 +24,7 @@ from callboard.actors.servers.documents._excel_editor import (
     Lines,
     SheetTitle,
 )
+from callboard.actors.servers.documents._excel_lines import shift
 from callboard.actors.servers.documents._excel_sheets import (
     add_sheet,
     check_structure,
@@ -31,7 +32,7 @@ from callboard.actors.servers.documents._excel_sheets import (
     delete_sheet,
     rename_sheet,
 )
-from callboard.actors.servers.documents._excel_shift import Shift, shift
+from callboard.actors.servers.documents._excel_shift import Shift
 from callboard.actors.servers.documents._tables import (  # noqa: TC001 - schemas are made of them
     Answer,
     ControlId,

@@ -9,6 +9,7 @@ import os
 import stat
 import threading
 import time
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -20,20 +21,35 @@ from callboard.actors.runtime import (
     is_link,
     keep_version,
     lock_file,
+    open_file,
     read_file,
     spare_file,
     sync_folder,
 )
 from callboard.actors.servers._server import ToolError
-from callboard.messages import JournalError
+from callboard.messages import JournalError, Target, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pydantic import JsonValue
 
-ROOTS = {".docx": "word", ".xlsx": "excel"}
+ROOTS = {
+    ".docx": "word",
+    ".xlsx": "excel",
+    ".pdf": "pdf",
+    ".eml": "mail",
+    ".ics": "calendar",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "text",
+    ".md": "text",
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp"), "picture"),
+}
 """The application of a document, by the suffix of its name."""
+
+DOCUMENTS = "documents"
+"""The name of the documents server."""
 
 _OTHERS = {
     ".docm": "it may hold macros; save it as .docx",
@@ -49,6 +65,8 @@ _OTHERS = {
 _NOT_PORTABLE = frozenset('<>:"|?*')
 _RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
 _MAX_PATH = 400
+FOLDER = "folder"
+"""The mark of a folder; a file's is its fingerprint."""
 STALE_SECONDS = 3600.0
 """Age of a temporary file from which it counts as left behind by a killed process."""
 
@@ -69,8 +87,21 @@ class Snapshot:
 
     @property
     def root(self) -> str:
-        """The application: ``word`` or ``excel``."""
+        """The application, such as ``word`` or ``pdf``."""
         return ROOTS[self.path.suffix.lower()]
+
+
+def window_of(document: str) -> Target:
+    """Return the window of a document, by its path within the workspace."""
+    path = PurePosixPath(document)
+    return Target(
+        id=document,
+        name=path.name,
+        kind=TargetKind.WINDOW,
+        address=f"app/{ROOTS[path.suffix.lower()]}/{document}",
+        server=DOCUMENTS,
+        binds={"document": document},
+    )
 
 
 def fingerprint(data: bytes) -> str:
@@ -120,12 +151,23 @@ class Workspace:
         Raises:
             ToolError: If the path leads out of the workspace, passes through a link, or is not that of a document.
         """
+        suffix = PurePosixPath(document).suffix.lower()
+        if not _refusal(document) and suffix not in ROOTS:
+            why = _OTHERS.get(suffix, f"only {', '.join(ROOTS)} files are documents")
+            msg = f"{document!r} is refused: {why}"
+            raise ToolError(msg)
+        return self.place(document)
+
+    def place(self, document: str) -> Path:
+        """Resolve the path of a file of any kind or a folder.
+
+        It need not exist.
+
+        Raises:
+            ToolError: If the path leads out of the workspace, passes through a link, or is hidden.
+        """
         if reason := _refusal(document):
             msg = f"{document!r} is refused: {reason}"
-            raise ToolError(msg)
-        suffix = PurePosixPath(document).suffix.lower()
-        if suffix not in ROOTS:
-            msg = f"{document!r} is refused: {_OTHERS.get(suffix, 'only .docx and .xlsx files are documents')}"
             raise ToolError(msg)
         path = self.folder
         for part in PurePosixPath(document).parts:
@@ -197,11 +239,11 @@ class Workspace:
         """Return the fingerprint of the file at an absolute path.
 
         Returns:
-            Empty if there is no file; None if the file can't be read or is not a document of this workspace.
+            Empty if there is no file; `FOLDER` for a folder; None if it can't be read or is not in this workspace.
         """
         try:
-            document = Path(path).relative_to(self.folder).as_posix()
-            return fingerprint(read_file(self.path(document)))
+            place = self.place(Path(path).relative_to(self.folder).as_posix())
+            return FOLDER if place.is_dir() else file_mark(place)
         except FileNotFoundError:
             return ""
         except (ValueError, OSError, ToolError):
@@ -243,18 +285,76 @@ class Workspace:
             ToolError: If the name is taken or not portable, or its folder is missing.
             LeaseVoidError: If the lease of the running call is void. Nothing was written.
         """
-        path = self.path(document)
-        name = path.name
-        if _NOT_PORTABLE & set(document) or name.split(".")[0].lower() in _RESERVED or name != name.strip():
-            msg = f"{document!r} is refused: not every operating system can hold a file of that name"
-            raise ToolError(msg)
+        self.path(document)
+        path = self.new_place(document)
+        self._put(document, path, data, None, answer)
+        return path
+
+    def new_place(self, document: str) -> Path:
+        """Resolve the path of a file or folder that is to be made.
+
+        Raises:
+            ToolError: If the name is taken or not portable, or its folder is missing.
+        """
+        path = self.place(document)
+        self.check_name(document)
         if not path.parent.is_dir():
-            msg = f"{document!r} is refused: there is no folder {path.parent.name!r} in the workspace"
+            msg = f"{document!r} is refused: there is no folder {path.parent.name!r} in the workspace; make it first"
             raise ToolError(msg)
         if os.path.lexists(path):
             raise _exists(document)
-        self._put(document, path, data, None, answer)
         return path
+
+    def check_name(self, document: str) -> None:
+        """Refuse a new path that some operating system can't hold.
+
+        Raises:
+            ToolError: If a part that does not exist yet is a reserved name, has a forbidden character, or begins or
+                ends with a space or dot.
+        """
+        path = self.folder
+        for part in document.split("/"):
+            path = path / part
+            if os.path.lexists(path):
+                continue
+            reserved = part.split(".")[0].rstrip().lower() in _RESERVED
+            if reserved or _NOT_PORTABLE & set(part) or part != part.strip(" ."):
+                msg = f"{document!r} is refused: not every operating system can hold a file of that name"
+                raise ToolError(msg)
+
+    def in_use(self, path: Path) -> str:
+        """Explain why a file must not be moved or deleted now; empty if it may."""
+        lock = lock_file(path)
+        return f"it is open in another program ({lock} exists); close it there first" if lock else ""
+
+    def move(self, source: Path, goal: Path, *, folder: bool) -> None:
+        """Rename a file or folder without overwriting; synced.
+
+        A file has both names for a moment, so that no crash and no other program loses it.
+
+        Raises:
+            OSError: If the file system refuses; `FileExistsError` if the new name is taken.
+        """
+        with self._lock:
+            if folder:
+                if os.path.lexists(goal):
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(goal))
+                source.rename(goal)
+            else:
+                if not has_both_names(source, goal):
+                    _publish(source, goal)
+                source.unlink(missing_ok=True)
+            for place in {source.parent, goal.parent}:
+                sync_folder(place)
+
+    @staticmethod
+    def sync(folder: Path) -> None:
+        """Make the changes of a folder's names durable where the platform can."""
+        sync_folder(folder)
+
+    def write_new(self, document: str, path: Path, data: bytes, answer: JsonValue = None) -> None:
+        """Write a new file of any kind at a path of `new_place`, as `create` does."""
+        self._put(document, path, data, None, answer)
 
     def _put(self, document: str, path: Path, data: bytes, old: Snapshot | None, answer: JsonValue) -> None:
         """Write a document to disk; all writes pass through here."""
@@ -268,7 +368,7 @@ class Workspace:
             with spare_file(path, data, old.mode if old else None) as spare:
                 foresee(path, old.fingerprint if old else "", fingerprint(data), answer)
                 with committing(path), self._lock:
-                    self.path(document)
+                    self.place(document)
                     if old is None:
                         _publish(spare, path)
                     else:
@@ -295,6 +395,25 @@ class Workspace:
             with contextlib.suppress(OSError):  # another process deleted it first, or this one may not
                 if spare.stat().st_mtime < oldest:
                     spare.unlink()
+
+
+def file_mark(path: Path) -> str:
+    """Return the SHA-256 of a file of any size, in hexadecimal.
+
+    Raises:
+        OSError: If it can't be read, or is a link.
+    """
+    with open_file(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def has_both_names(source: Path, goal: Path) -> bool:
+    """Return whether a crash interrupted a move: the file has both names.
+
+    A file system may also ignore case or the normalization of names; then the two are one name.
+    """
+    one, other = (unicodedata.normalize("NFKC", str(path)).casefold() for path in (source, goal))
+    return one != other and goal.is_file() and source.samefile(goal) and source.stat().st_nlink > 1
 
 
 def _changed(document: str) -> ToolError:

@@ -367,7 +367,7 @@ def test_before_a_first_call_the_likely_tools_are_named(asks):
     assert "The words of" not in prompt_of(request).user[-1]
 
 
-def test_without_a_common_word_examples_show_a_tool_that_reads_and_one_that_writes(asks):
+def test_without_a_common_word_examples_show_two_tools(asks):
     examples = shown(asks(request="Los geht es", tools=(TABLE, SORT, READ)))
     called = [each["Actions"][0]["Function"] for each in examples.values() if "Actions" in each]
     assert called == ["read_table", "insert_table"]

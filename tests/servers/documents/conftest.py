@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import inspect
+from pathlib import PurePosixPath
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +13,7 @@ from pydantic_core import to_jsonable_python
 
 from callboard.actors.runtime import EffectGuard, Lease
 from callboard.actors.servers import DocumentServer
+from callboard.actors.servers.documents._workspace import ROOTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +41,7 @@ def call(server: DocumentServer) -> Call:
     """Call a tool with JSON arguments: ``call("read_range", "book.xlsx", cells="A1")``."""
 
     def run(name: str, document: str | None = None, /, guard: EffectGuard | None = None, **arguments: Any) -> Any:
-        root = "word" if str(document).endswith(".docx") else "excel"
+        root = ROOTS.get(PurePosixPath(str(document)).suffix, "excel")
         found = [entry for entry in server.tools() if entry.name == name]
         entry = next(entry for entry in found if len(found) == 1 or root in entry.roots)
         bound = {} if document is None else {"document": document}
@@ -45,6 +49,8 @@ def call(server: DocumentServer) -> Call:
         keeper = SimpleNamespace(foresee=lambda *noted: foreseen.append(noted), keep_version=lambda *_: None)
         with (guard or EffectGuard(Lease("here", 1), keeper=keeper)).active():
             answer = entry.tool.fn(**entry.tool.fn_metadata.validate_arguments({**arguments, **bound}))
+            if inspect.iscoroutine(answer):
+                answer = asyncio.run(answer)
         if foreseen:  # what a crash right after the write must not lose
             assert repr(foreseen[-1][-1]) == repr(to_jsonable_python(answer)), f"{name} does not answer as it foresaw"
         return answer

@@ -100,7 +100,7 @@ def test_reading_tools_are_marked_as_reading_and_deletions_as_destructive(server
 async def test_alone_the_server_offers_every_tool_under_a_name_of_its_own(server: DocumentServer) -> None:
     alone = server.mcp_server()
     names = [entry.name for entry in await alone.list_tools()]
-    assert {"word_insert_table", "excel_insert_table", "read_table"} <= set(names)
+    assert {"word_insert_table", "excel_insert_table", "pdf_read_table", "move_file"} <= set(names)
     assert len(names) == len(set(names)) == len(server.tools())
     await alone.call_tool("create_document", {"path": "a.docx"})
     result = await alone.call_tool("insert_heading", {"document": "a.docx", "text": "Title"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import io
+import re
 import struct
 import zipfile
 import zlib
@@ -27,6 +28,7 @@ CHARTS = [
     ("column", "percent_stacked"), ("line", None), ("pie", None), ("doughnut", None), ("scatter", "smooth"),
     ("radar", "filled"), ("stock", None),
 ]  # fmt: skip
+MAIN = b"http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 ROW = b"\x00" + b"\xff\x00\x00" * 4
 
 
@@ -213,6 +215,25 @@ def test_an_edit_keeps_what_a_workbook_has(workspace: Path, call: Call, feature:
         if name == "write":
             assert touched <= {"xl/worksheets/sheet1.xml", "xl/workbook.xml"}
         openpyxl.load_workbook(path)
+
+
+def test_a_workbook_whose_elements_have_prefixes_is_edited(workspace: Path, call: Call) -> None:
+    path = workspace / "book.xlsx"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, part in parts(make("notes")).items():
+            if name.startswith("xl/work") and name.endswith(".xml"):
+                named = re.sub(rb"<(/?)(?=\w)(?![\w]+:)", rb"<\1x:", part)
+                part = named.replace(b'xmlns="' + MAIN, b'xmlns:x="' + MAIN)  # noqa: PLW2901
+            archive.writestr(name, part)
+    assert call("read_range", path.name, cells="A2:B2")["values"] == [["item 1", 2]]
+    call("append_rows", path.name, values=[["new", 1]])
+    call("format_cells", path.name, cells="A1", bold=True, width=30)
+    call("merge_cells", path.name, cells="J1:K1")
+    after = parts(path.read_bytes())["xl/worksheets/sheet1.xml"]
+    assert b"ns0" not in after
+    assert b"<x:mergeCell ref=" in after
+    sheet = openpyxl.load_workbook(path)["Sheet1"]
+    assert (sheet["A7"].value, sheet["A1"].font.b, sheet["B8"].value) == ("new", True, "=SUM(B2:B7)")
 
 
 @pytest.mark.parametrize("kind", CHARTS, ids=str)

@@ -55,7 +55,7 @@ def test_hidden_files_lock_files_and_other_kinds_are_no_windows(workspace: Path,
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("a.docm", "macros"), ("a.xls", "Excel 97"), ("a.doc", "Word 97"), ("a.pdf", "only")]
+    ("name", "why"), [("a.docm", "macros"), ("a.xls", "Excel 97"), ("a.doc", "Word 97"), ("a.zip", "only")]
 )
 def test_opening_another_kind_of_file_says_why_it_is_no_document(
     call: Call, workspace: Path, name: str, why: str

@@ -1,0 +1,217 @@
+"""CSV tools: read a table, append rows, write a cell."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from callboard.actors.servers._server import ToolError, tool
+from callboard.actors.servers.documents import _formats as formats
+from callboard.actors.servers.documents._tables import Answer, Cell, Document, clean, width_of
+from callboard.actors.servers.documents._text import Decoded, decoded
+from callboard.actors.servers.documents._word_tables import Grid, answer_of
+from callboard.messages import Effect
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import JsonValue
+
+    from callboard.actors.servers.documents._workspace import Snapshot
+
+CSV = ("csv",)
+_PREVIEW_ROWS = 6
+_MOST_CELLS = 2_000_000
+_LONGEST_CELL = 1_000_000
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?![0-9 .,()/-]*%?$)")
+"""The beginning of a text that a spreadsheet would take for a formula; signed numbers and telephones are none."""
+
+Delimiter = Annotated[
+    Literal["auto", ",", ";", "\t", "|"], Field(description="The delimiter; auto infers it from the file.")
+]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of a file, and the lines in which each is written."""
+
+    rows: list[list[str]]
+    lines: list[str]
+    """As in the file, with their line breaks; a row may span several."""
+    spans: list[tuple[int, int]]
+    """The first line and the line after the last one of each row."""
+    delimiter: str
+    coding: Decoded
+
+    @property
+    def width(self) -> int:
+        """The number of cells in the longest row."""
+        return max(map(len, self.rows), default=0)
+
+    def line(self, row: list[str]) -> str:
+        """Write a row as lines of the file."""
+        made = io.StringIO()
+        csv.writer(made, delimiter=self.delimiter, lineterminator=self.coding.line_break).writerow(row)
+        return made.getvalue()
+
+
+class CsvTools(formats.FormatTools):
+    """The tools of ``.csv`` and ``.tsv`` files."""
+
+    @tool(effect=Effect.READ, roots=CSV)
+    def read_table(
+        self,
+        document: Document,
+        *,
+        numbers: Annotated[
+            bool, Field(description="Whether cells that are unambiguous numbers become numbers.")
+        ] = True,
+        decimal: Annotated[Literal["auto", ".", ","], Field(description="The decimal separator.")] = "auto",
+        header: Annotated[bool, Field(description="Whether the first row is the header.")] = True,
+        delimiter: Delimiter = "auto",
+        start: formats.Start = 0,
+        limit: formats.Rows = 1000,
+    ) -> Answer:
+        """Read the table: its header, its rows and the columns' units.
+
+        Numbers are read as in a Word table.
+        """
+        table = _table(self._workspace.read(document), "" if delimiter == "auto" else delimiter)
+        texts = [[*row, *[""] * (table.width - len(row))] for row in table.rows]
+        mark = None if decimal == "auto" else decimal
+        grid = Grid(texts, {}, [])
+        return answer_of(grid, header=header, numbers=numbers, decimal=mark, start=start, limit=limit)
+
+    @tool(effect=Effect.ONCE, roots=CSV)
+    def append_rows(
+        self,
+        document: Document,
+        rows: Annotated[list[list[Cell]], Field(description="The rows, each as long as the header.")],
+        *,
+        delimiter: Delimiter = "auto",
+    ) -> Answer:
+        """Append rows at the end; into an empty file the first is the header."""
+        width = width_of(rows)
+        with self._replacing(document) as file:
+            table = _table(file.snapshot, "" if delimiter == "auto" else delimiter)
+            if table.rows and width != table.width:
+                msg = f"the rows must have {table.width} cells, as the table has; they have {width}"
+                raise ToolError(msg)
+            text = "".join(table.lines)
+            ends = table.coding.line_break if text and not text.endswith(("\n", "\r")) else ""
+            added = "".join(table.line([_text_of(cell) for cell in row]) for row in rows)
+            file.data = table.coding.encoded(text + ends + added)
+            return file.answers({"rows_added": len(rows), "rows": len(table.rows) + len(rows)})
+
+    @tool(effect=Effect.IDEMPOTENT, roots=CSV)
+    def write_cell(
+        self,
+        document: Document,
+        row: Annotated[int, Field(ge=1, description="The row, from 1; the header counts.")],
+        column: Annotated[int, Field(ge=1, description="The column, from 1.")],
+        value: Annotated[Cell, Field(description="The new text or number; null empties the cell.")],
+        *,
+        delimiter: Delimiter = "auto",
+    ) -> Answer:
+        """Write one cell; all other rows stay as they are in the file."""
+        with self._replacing(document) as file:
+            table = _table(file.snapshot, "" if delimiter == "auto" else delimiter)
+            if row > len(table.rows) or column > table.width:
+                msg = f"the table has {len(table.rows)} rows and {table.width} columns"
+                raise ToolError(msg)
+            cells = table.rows[row - 1]
+            cells = [*cells, *[""] * (column - len(cells))]
+            cells[column - 1] = _text_of(value)
+            first, after = table.spans[row - 1]
+            line = table.line(cells)
+            if after == len(table.lines) and not table.lines[-1].endswith(("\n", "\r")):
+                line = line.removesuffix(table.coding.line_break)
+            file.data = table.coding.encoded("".join([*table.lines[:first], line, *table.lines[after:]]))
+            return file.answers({"row": row, "column": column})
+
+    def preview(self, snapshot: Snapshot) -> str:
+        """Return the first rows."""
+        table = _table(snapshot)
+        return "\n".join(" | ".join(cell[:80] for cell in row[:30]) for row in table.rows[:_PREVIEW_ROWS])
+
+    def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
+        """Return the number of rows and columns, the delimiter and the encoding."""
+        table = _table(snapshot)
+        coding = table.coding.encoding
+        return {"rows": len(table.rows), "columns": table.width, "delimiter": table.delimiter, "encoding": coding}
+
+    def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
+        """Return whether the cell holds another text."""
+        rows = _table(self._workspace.read(document)).rows
+        row, column = int(str(arguments["row"])) - 1, int(str(arguments["column"])) - 1
+        return row < len(rows) and column < len(rows[row]) and bool(rows[row][column])
+
+    def empty(self) -> bytes:
+        """Return an empty file."""
+        return b""
+
+
+def _table(snapshot: Snapshot, delimiter: str = "") -> Table:
+    """Parse a file.
+
+    Raises:
+        ToolError: If it is no text, or has too many or too long cells.
+    """
+    coding = decoded(snapshot)
+    lines = list(io.StringIO(coding.text, newline=""))
+    used = delimiter or ("\t" if snapshot.path.suffix.lower() == ".tsv" else _delimiter_of(coding.text))
+    rows: list[list[str]] = []
+    spans: list[tuple[int, int]] = []
+    reader = csv.reader(lines, delimiter=used)
+    before = cells = 0
+    csv.field_size_limit(_LONGEST_CELL)
+    try:
+        for row in reader:
+            if row:  # an empty line is no row
+                rows.append(row)
+                spans.append((before, reader.line_num))
+            before = reader.line_num
+            cells += len(row)
+            if cells > _MOST_CELLS:
+                msg = f"{snapshot.document!r} is too large: more than {_MOST_CELLS} cells"
+                raise ToolError(msg)
+    except csv.Error as error:
+        msg = f"{snapshot.document!r} can't be read as a table: line {reader.line_num}: {error}"
+        raise ToolError(msg) from error
+    return Table(rows, lines, spans, used, coding)
+
+
+def _delimiter_of(text: str) -> str:
+    """Infer the delimiter: the one that splits the first rows into equally many cells, and the most."""
+    first = text[:20_000].splitlines(keepends=True)[:20]
+    best, most = ",", (0.0, 0)
+    for each in (",", ";", "\t", "|"):
+        widths = [len(row) for row in csv.reader(first, delimiter=each) if row]
+        common = max(set(widths), key=widths.count, default=1)
+        found = (widths.count(common) / len(widths) if common > 1 else 0.0, common)
+        if found > most:
+            best, most = each, found
+    return best
+
+
+def _text_of(value: Cell) -> str:
+    """Return a cell's text.
+
+    Raises:
+        ToolError: If a spreadsheet would take a text for a formula, which could run programs.
+    """
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if not isinstance(value, str):
+        return "" if value is None else repr(value)
+    if _FORMULA.match(value):
+        msg = (
+            f"{value[:40]!r} begins as a formula, which a spreadsheet would run; put a space or an apostrophe before it"
+        )
+        raise ToolError(msg)
+    return clean(value)

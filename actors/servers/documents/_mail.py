@@ -1,0 +1,293 @@
+"""Mail tools: read and write messages in ``.eml`` files; nothing is sent."""
+
+from __future__ import annotations
+
+import html.parser
+import mimetypes
+import re
+from email import policy
+from email.errors import MessageError
+from email.message import EmailMessage, MIMEPart
+from email.parser import BytesParser
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from callboard.actors.servers._server import ToolError, tool
+from callboard.actors.servers.documents._formats import FormatTools, Limit, Offset, part_of
+from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean, short
+from callboard.actors.servers.documents._workspace import window_of
+from callboard.messages import Control, Effect, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import JsonValue
+
+    from callboard.actors.servers.documents._workspace import Snapshot
+
+MAIL = ("mail",)
+ATTACHMENT = ("attachment",)
+_HEADERS = ("From", "To", "Cc", "Date", "Subject")
+_PREVIEW = 1500
+_MOST_DEPTH = 20
+_MOST_PARTS = 1000
+_ADDRESS = re.compile(r"[^@\s<>\",;]+@[^@\s<>\",;]+")
+
+Addresses = Annotated[
+    list[str] | None, Field(description="Addresses, such as ada@example.org or Ada <ada@example.org>; null to leave.")
+]
+
+
+class MailTools(FormatTools):
+    """The tools of ``.eml`` files."""
+
+    def controls(self, snapshot: Snapshot) -> list[Control]:
+        """List the attachments."""
+        return [
+            Control(
+                id=f"attachment-{number}",
+                name=_name_of(part, number),
+                kind="attachment",
+                detail={"type": part.get_content_type(), "bytes": len(_content(part))},
+            )
+            for number, part in enumerate(_attachments(_parsed(snapshot)), 1)
+        ]
+
+    @tool(effect=Effect.READ, roots=MAIL)
+    def read_text(self, document: Document, *, offset: Offset = 0, limit: Limit = 20_000) -> Answer:
+        """Read the headers and the text of the message."""
+        message = _parsed(self._workspace.read(document))
+        return {**_headers(message), **part_of(_body(message), offset, limit)}
+
+    @tool(effect=Effect.ONCE, roots=MAIL)
+    def write_message(
+        self,
+        document: Document,
+        *,
+        to: Addresses = None,
+        cc: Addresses = None,
+        sender: Annotated[str | None, Field(description="The address it is from; null to leave it.")] = None,
+        subject: Annotated[str | None, Field(description="Null to leave it.")] = None,
+        text: Annotated[str | None, Field(description="The whole text; null to leave it.")] = None,
+        attachments: Annotated[
+            list[str], Field(max_length=50, description="Files of the workspace that are added, such as report.pdf.")
+        ] = [],  # noqa: B006 - pydantic copies it
+    ) -> Answer:
+        """Write the message's addresses, subject, text and attachments.
+
+        Nothing is sent.
+        """
+        files = [(name, self._workspace.read(name).data) for name in attachments]
+        given = {"To": to, "Cc": cc, "From": None if sender is None else [sender]}
+        if not files and subject is None and text is None and all(each is None for each in given.values()):
+            msg = "nothing to write: pass to, cc, sender, subject, text or attachments"
+            raise ToolError(msg)
+        with self._replacing(document) as file:
+            message = _parsed(file.snapshot)
+            for name, addresses in given.items():
+                if addresses is not None:
+                    _set(message, name, ", ".join(_address(each) for each in addresses))
+            if subject is not None:
+                _set(message, "Subject", short(subject, 900))
+            if text is not None:
+                _set_text(message, clean(text), document)
+            for name, data in files:
+                kind = (mimetypes.guess_type(name)[0] or "application/octet-stream").split("/")
+                message.add_attachment(data, maintype=kind[0], subtype=kind[1], filename=PurePosixPath(name).name)
+            file.data = _written(message, document)
+            count: JsonValue = sum(1 for _ in _attachments(message))
+            return file.answers({**_headers(message), "attachments": count})
+
+    @tool(effect=Effect.ONCE, roots=MAIL)
+    def save_as(
+        self,
+        document: Document,
+        path: Annotated[str, Field(description="The new path in the workspace, of the same kind; must not exist yet.")],
+        *,
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+    ) -> Target:
+        """Save a copy of the message, or one attachment, under another name.
+
+        The message itself is unchanged.
+        """
+        snapshot = self._workspace.read_unchanged(document)
+        data, suffix = snapshot.data, snapshot.path.suffix
+        if control_id:
+            found = {f"attachment-{n}": (part, n) for n, part in enumerate(_attachments(_parsed(snapshot)), 1)}
+            part, number = found.get(control_id, (None, 0))
+            if part is None or (control_name and control_name != _name_of(part, number)):
+                msg = f"there is no attachment {control_id!r} {control_name!r}; there are: {', '.join(found) or 'none'}"
+                raise ToolError(msg)
+            data, suffix = _content(part), PurePosixPath(_name_of(part, number)).suffix
+        if PurePosixPath(path).suffix.lower() != suffix.lower():
+            msg = f"{path!r} is refused: it can only be saved as a {suffix} file"
+            raise ToolError(msg)
+        self._workspace.path(path)  # refuses programs and other files that are no documents
+        window = window_of(path)
+        self._workspace.create(path, data, window.model_dump(mode="json"))
+        return window
+
+    def not_writable(self, snapshot: Snapshot) -> str:
+        """Explain why the message must not be written; empty if it may."""
+        kind = _parsed(snapshot).get_content_type()
+        if kind in {"multipart/signed", "multipart/encrypted", "application/pkcs7-mime"}:
+            return "it is signed or encrypted, which an edit would break"
+        return ""
+
+    def preview(self, snapshot: Snapshot) -> str:
+        """Return the headers and the beginning of the text."""
+        message = _parsed(snapshot)
+        lines = [f"{name}: {value}" for name, value in _headers(message).items() if value]
+        return "\n".join([*lines, "", _body(message)[:_PREVIEW]]).strip()
+
+    def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
+        """Return whether a header or text is replaced."""
+        message = _parsed(self._workspace.read(document))
+        names = {"to": "To", "cc": "Cc", "sender": "From", "subject": "Subject"}
+        headers = any(arguments.get(each) is not None and message[name] for each, name in names.items())
+        return headers or (arguments.get("text") is not None and bool(_body(message).strip()))
+
+    def empty(self) -> bytes:
+        """Return an empty draft."""
+        return b"X-Unsent: 1\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n"
+
+
+def _parsed(snapshot: Snapshot) -> EmailMessage:
+    """Parse a message.
+
+    Raises:
+        ToolError: If it is malformed, or nested too deeply.
+    """
+    try:
+        message = BytesParser(policy=policy.SMTP).parsebytes(snapshot.data)
+        _check_depth(message, snapshot.document)
+    except (MessageError, ValueError, LookupError, RecursionError, IndexError, AttributeError, TypeError) as error:
+        msg = f"{snapshot.document!r} is damaged and can't be read as a message ({short(str(error), 200)})"
+        raise ToolError(msg) from error
+    return message
+
+
+def _check_depth(message: EmailMessage, name: str) -> None:
+    level, depth, count = [message], 0, 0
+    while level:
+        depth, count = depth + 1, count + len(level)
+        if depth > _MOST_DEPTH or count > _MOST_PARTS:
+            msg = f"{name!r} is refused: its parts are nested too deeply, or there are more than {_MOST_PARTS}"
+            raise ToolError(msg)
+        level = [part for each in level if each.is_multipart() for part in each.get_payload()]  # type: ignore[misc]
+
+
+def _headers(message: EmailMessage) -> dict[str, JsonValue]:
+    return {name.lower(): _header(message, name) for name in _HEADERS}
+
+
+def _header(message: EmailMessage, name: str) -> str:
+    try:
+        return short(str(message[name] or ""), 2000)
+    except (ValueError, IndexError, AttributeError, TypeError, LookupError) as error:  # the parser of headers fails
+        return f"(can't be read: {short(str(error))})"
+
+
+def _body(message: EmailMessage) -> str:
+    """Return the text, from HTML where there is no plain text."""
+    try:
+        part = message.get_body(("plain", "html"))
+    except (KeyError, ValueError, AttributeError, TypeError):
+        part = None
+    if part is None:
+        return ""
+    data = _content(part)
+    try:
+        text = data.decode(part.get_content_charset("utf-8"), "replace")
+    except LookupError:  # an encoding that does not exist
+        text = data.decode("utf-8", "replace")
+    text = text.replace("\r\n", "\n")
+    return _plain(text) if part.get_content_subtype() == "html" else text
+
+
+def _content(part: MIMEPart) -> bytes:
+    if part.is_multipart():  # an attached message
+        return b"".join(each.as_bytes() for each in part.get_payload())  # type: ignore[union-attr]
+    data = part.get_payload(decode=True)
+    return data if isinstance(data, bytes) else b""
+
+
+def _attachments(message: EmailMessage) -> list[EmailMessage]:
+    try:
+        return [part for part in message.iter_attachments() if isinstance(part, EmailMessage)]
+    except (KeyError, ValueError, AttributeError, TypeError):  # a message that is no multipart
+        return []
+
+
+def _name_of(part: EmailMessage, number: int) -> str:
+    """Return the attachment's name, without folders."""
+    try:
+        name = part.get_filename() or ""
+    except (ValueError, LookupError, AttributeError, TypeError, IndexError):
+        name = ""
+    name = "".join(each for each in name.replace("\\", "/").rpartition("/")[2] if each.isprintable())
+    return short(name, 200) or f"attachment-{number}{mimetypes.guess_extension(part.get_content_type()) or '.bin'}"
+
+
+def _address(text: str) -> str:
+    """Check an address with an optional name."""
+    name, _, rest = text.rpartition("<")
+    plain = rest.removesuffix(">") if name or text.startswith("<") else text
+    if not _ADDRESS.fullmatch(plain.strip()) or re.search(r"[\r\n,;<>]", name):
+        msg = f"{text!r} is no e-mail address; write ada@example.org or Ada <ada@example.org>"
+        raise ToolError(msg)
+    return text.strip()
+
+
+def _set(message: EmailMessage, name: str, value: str) -> None:
+    del message[name]
+    if value:
+        message[name] = value
+
+
+def _set_text(message: EmailMessage, text: str, document: str) -> None:
+    body = message.get_body(("plain",))
+    if message.get_body(("html",)) is not None or (body is None and message.is_multipart()):
+        msg = f"{document!r} has a formatted text, which can't be written; make a new message"
+        raise ToolError(msg)
+    (message if body is None else body).set_content(text.rstrip("\n") + "\n", cte="quoted-printable")
+
+
+def _written(message: EmailMessage, document: str) -> bytes:
+    try:
+        return message.as_bytes()
+    except (MessageError, ValueError, LookupError, AttributeError, TypeError, IndexError) as error:
+        msg = f"{document!r} is not written: {short(str(error), 200)}"
+        raise ToolError(msg) from error
+
+
+class _Texts(html.parser.HTMLParser):
+    """Collect the visible texts of HTML."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+        self._hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._hidden += tag in {"script", "style", "head"}
+        if tag in {"br", "p", "div", "tr", "li", "h1", "h2", "h3", "table"}:
+            self.parts.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden = max(0, self._hidden - (tag in {"script", "style", "head"}))
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.parts.append(data)
+
+
+def _plain(text: str) -> str:
+    found = _Texts()
+    found.feed(text)
+    found.close()
+    lines = (" ".join(line.split()) for line in "".join(found.parts).splitlines())
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()

@@ -1,0 +1,414 @@
+"""Other formats: PDFs, messages, calendars, CSV, texts, pictures; and the tools for files."""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import zlib
+from email import policy
+from email.message import EmailMessage
+from email.parser import BytesParser
+from typing import TYPE_CHECKING
+
+import pytest
+
+from callboard.actors.servers import DocumentServer, ToolError
+from callboard.actors.servers.documents import _formats, _save
+from callboard.messages import AgentKind, CommandType, Hazard, TargetKind
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Call
+
+pytest.importorskip("pdfplumber")
+Image = pytest.importorskip("PIL.Image")
+icalendar = pytest.importorskip("icalendar")
+
+
+def window(server: DocumentServer, name: str):
+    return next(target for target in server.targets() if target.id == name)
+
+
+def pdf_of(lines: list[str], content: bytes | None = None) -> bytes:
+    """Make a PDF with one page of text."""
+    shown = "\n".join(f"BT /F1 12 Tf 50 {750 - 20 * n} Td ({line}) Tj ET" for n, line in enumerate(lines))
+    body = content if content is not None else zlib.compress(shown.encode())
+    parts = [
+        b"<</Type/Catalog/Pages 2 0 R>>",
+        b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
+        b"<</Filter/FlateDecode/Length %d>>stream\n%s\nendstream" % (len(body), body),
+        b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    made, places = b"%PDF-1.4\n", []
+    for number, part in enumerate(parts, 1):
+        places.append(len(made))
+        made += b"%d 0 obj\n%s\nendobj\n" % (number, part)
+    table = b"".join(b"%010d 00000 n \n" % place for place in places)
+    return made + b"xref\n0 6\n0000000000 65535 f \n%strailer\n<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (
+        table,
+        len(made),
+    )
+
+
+def test_models_are_offered_few_tools(server: DocumentServer) -> None:
+    offered = [each for each in server.tools() if each.offered and each.type is CommandType.ACTION]
+    assert len({each.name for each in offered}) <= 40
+    for root in ("word", "excel", "pdf", "mail", "calendar", "csv", "text", "picture"):
+        names = [each for each in offered if AgentKind.APP in each.agents and (not each.roots or root in each.roots)]
+        assert 2 <= len(names) <= 20, root
+
+
+# Files
+
+
+def test_files_of_any_kind_are_listed(workspace: Path, call: Call) -> None:
+    call("make_folder", path="old/2025")
+    (workspace / "old" / "a.zip").write_bytes(b"12")
+    (workspace / ".hidden").write_bytes(b"")
+    listed = call("list_files")
+    assert [(each["path"], each["kind"]) for each in listed["files"]] == [
+        ("old", "folder"), ("old/2025", "folder"), ("old/a.zip", "other"),
+    ]  # fmt: skip
+    assert [each["bytes"] for each in call("list_files", folder="old", pattern="*.ZIP")["files"]] == [2]
+    assert call("make_folder", path="old/2025") == {"folder": "old/2025", "made": False}
+
+
+def test_a_file_is_renamed_moved_copied_and_deleted(workspace: Path, call: Call) -> None:
+    (workspace / "a.bin").write_bytes(b"one")
+    call("make_folder", path="sub")
+    call("move_file", path="a.bin", new_path="sub/b.bin")
+    call("move_file", path="sub/b.bin", new_path="c.bin", copy=True)
+    assert not (workspace / "a.bin").exists()
+    assert (workspace / "sub" / "b.bin").read_bytes() == (workspace / "c.bin").read_bytes() == b"one"
+    with pytest.raises(ToolError, match="already a file"):
+        call("move_file", path="c.bin", new_path="sub/b.bin")
+    with pytest.raises(ToolError, match="holds 1 files"):
+        call("delete_file", path="sub")
+    call("delete_file", path="sub/b.bin")
+    call("delete_file", path="sub")
+    assert sorted(path.name for path in workspace.iterdir()) == ["c.bin"]
+    with pytest.raises(ToolError, match="no file"):
+        call("delete_file", path="sub")
+
+
+def test_a_move_that_a_crash_interrupted_is_finished(workspace: Path, call: Call) -> None:
+    (workspace / "a.bin").write_bytes(b"one")
+    os.link(workspace / "a.bin", workspace / "b.bin")
+    call("move_file", path="a.bin", new_path="b.bin")
+    assert [(path.name, path.read_bytes()) for path in workspace.iterdir()] == [("b.bin", b"one")]
+
+
+@pytest.mark.parametrize("path", ["../x", "/etc/x", "sub/../../x", ".hidden", "link/x", "a\\b", "C:x", "con.txt", "a."])
+def test_no_path_leads_out_of_the_workspace(workspace: Path, call: Call, path: str) -> None:
+    outside = workspace.parent / "outside"
+    outside.mkdir()
+    (outside / "x").write_bytes(b"secret")
+    (workspace / "link").symlink_to(outside)
+    (workspace / "a.bin").write_bytes(b"one")
+    for name, arguments in (
+        ("move_file", {"path": "a.bin", "new_path": path}),
+        ("move_file", {"path": "a.bin", "new_path": path, "copy": True}),
+        ("move_file", {"path": path, "new_path": "b.bin"}),
+        ("delete_file", {"path": path}),
+        ("make_folder", {"path": path}),
+        ("list_files", {"folder": path}),
+    ):
+        with pytest.raises(ToolError):
+            call(name, **arguments)
+    assert (outside / "x").read_bytes() == b"secret"
+    assert sorted(each.name for each in workspace.iterdir()) == ["a.bin", "link"]
+    with pytest.raises(ToolError):
+        call("delete_file", path="link")
+    assert "secret" not in str(call("list_files"))
+
+
+def test_another_file_never_takes_the_name_of_one_that_the_task_made(server: DocumentServer, workspace: Path) -> None:
+    made = [str(workspace / "sub" / "Mine.docx")]
+    move = {"path": "theirs.docx", "new_path": "sub/mine.docx"}
+    assert server.hazards(None, "move_file", move, made) == {Hazard.OVERWRITES}
+    assert server.hazards(None, "move_file", {**move, "new_path": "sub"}, made) == {Hazard.OVERWRITES}
+    assert server.hazards(None, "move_file", {**move, "new_path": "other.docx"}, made) == set()
+    entries = {each.name: each for each in server.tools()}
+    assert entries["delete_file"].hazards == {Hazard.DELETES}
+
+
+# PDF
+
+
+def test_a_pdf_is_read_page_by_page(workspace: Path, server: DocumentServer, call: Call) -> None:
+    (workspace / "a.pdf").write_bytes(pdf_of(["Invoice 17", "Total 12.50"]))
+    assert call("read_text", "a.pdf") == {"text": "[page 1]\nInvoice 17\nTotal 12.50", "pages": 1, "next": None}
+    assert call("read_text", "a.pdf", limit=7)["next"] == {"page": 1, "offset": 7}
+    seen = server.observe(window(server, "a.pdf"))
+    assert (seen.window["pages"], seen.window["writable"]) == (1, False)
+    assert seen.text.startswith("Invoice 17")
+    with pytest.raises(ToolError, match="no page 3"):
+        call("read_text", "a.pdf", page=3)
+
+
+@pytest.mark.parametrize("data", [b"", b"%PDF-1.4", b"\0" * 1000, b"%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj"])
+def test_a_damaged_pdf_is_told(workspace: Path, call: Call, data: bytes) -> None:
+    (workspace / "a.pdf").write_bytes(data)
+    with pytest.raises(ToolError, match=r"can't be read: .*unchanged"):
+        call("read_text", "a.pdf")
+
+
+def test_a_bomb_in_a_pdf_ends_its_reader_alone(workspace: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_formats, "READER_SECONDS", 10)
+    bomb = zlib.compressobj(9)
+    packed = b"".join([*(bomb.compress(b" " * 10_000_000) for _ in range(400)), bomb.flush()])  # 4 GB in 4 MB
+    (workspace / "a.pdf").write_bytes(pdf_of([], packed))
+    with pytest.raises(ToolError, match=r"memory|longer than"):
+        call("read_text", "a.pdf")
+
+
+@pytest.fixture
+def soffice() -> None:
+    """Need LibreOffice."""
+    if shutil.which("soffice") is None:
+        (pytest.fail if os.environ.get("REQUIRE_SOFFICE") == "1" else pytest.skip)("soffice is not installed")
+
+
+def test_word_and_excel_become_pdfs_whose_tables_are_read(soffice: None, call: Call, workspace: Path) -> None:
+    call("create_document", path="a.docx")
+    call("insert_table", "a.docx", header=["Region", "Revenue"], rows=[["North", "1,234.50"], ["South", "987.25"]])
+    call("save_as", "a.docx", path="a.pdf")
+    found = call("read_table", "a.pdf")
+    assert (found["header"], found["tables_on_page"]) == (["Region", "Revenue"], 1)
+    assert found["rows"] == [["North", 1234.5], ["South", 987.25]]
+    call("create_document", path="b.xlsx")
+    call("insert_table", "b.xlsx", header=["Region"], rows=[["West"]])
+    call("save_as", "b.xlsx", path="b.pdf")
+    assert "West" in call("read_text", "b.pdf")["text"]
+    with pytest.raises(ToolError, match="already a file"):
+        call("save_as", "a.docx", path="b.pdf")
+
+
+def test_a_conversion_gets_no_variables_and_ends_in_time(
+    call: Call, workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call("create_document", path="a.docx")
+    program = tmp_path / "soffice"
+    program.write_text(f'#!/bin/sh\nenv > {tmp_path}/seen\nprintf "%s\\n" "$@" >> {tmp_path}/seen\nsleep 60\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("API_KEY", "hush")
+    monkeypatch.setattr(_save.shutil, "which", lambda _: str(program))
+    monkeypatch.setattr(_save, "PDF_SECONDS", 1)
+    with pytest.raises(ToolError, match="longer than 1 seconds"):
+        call("save_as", "a.docx", path="a.pdf")
+    seen = (tmp_path / "seen").read_text()
+    assert "hush" not in seen
+    assert "-env:UserInstallation=file:///" in seen
+    assert sorted(path.name for path in workspace.iterdir()) == ["a.docx"]
+
+
+# Mail
+
+
+def test_a_message_is_written_and_read(workspace: Path, server: DocumentServer, call: Call) -> None:
+    call("create_document", path="a.eml")
+    call("create_document", path="note.txt")
+    call("write_text", "note.txt", text="inside")
+    call(
+        "write_message",
+        "a.eml",
+        to=["Ada <ada@example.org>"],
+        subject="Größe",
+        text="Hello\nAda",
+        attachments=["note.txt"],
+    )
+    message = BytesParser(policy=policy.default).parsebytes((workspace / "a.eml").read_bytes())
+    assert (message["To"], message["Subject"], message["X-Unsent"]) == ("Ada <ada@example.org>", "Größe", "1")
+    read = call("read_text", "a.eml")
+    assert (read["subject"], read["text"]) == ("Größe", "Hello\nAda\n")
+    seen = server.observe(window(server, "a.eml"))
+    assert [(each.id, each.name, each.detail["bytes"]) for each in seen.controls] == [("attachment-1", "note.txt", 6)]
+    call("save_as", "a.eml", path="copy.txt", control_id="attachment-1")
+    assert (workspace / "copy.txt").read_bytes() == b"inside"
+    assert server.hazards(window(server, "a.eml"), "write_message", {"subject": "x"}, []) == {Hazard.OVERWRITES}
+    assert server.hazards(window(server, "a.eml"), "write_message", {"cc": ["a@b.c"]}, []) == set()
+
+
+@pytest.mark.parametrize(
+    "given", [{"to": ["ada@example.org\r\nBcc: eve@example.org"]}, {"to": ["nobody"]}, {"cc": ["a@b.c, d@e.f"]}, {}]
+)
+def test_a_header_can_not_be_smuggled_into_a_message(workspace: Path, call: Call, given: dict) -> None:
+    call("create_document", path="a.eml")
+    before = (workspace / "a.eml").read_bytes()
+    with pytest.raises(ToolError):
+        call("write_message", "a.eml", **given)
+    assert (workspace / "a.eml").read_bytes() == before
+    call("write_message", "a.eml", subject="one\r\nBcc: eve@example.org")
+    assert BytesParser(policy=policy.default).parsebytes((workspace / "a.eml").read_bytes())["Bcc"] is None
+
+
+def test_an_attachment_can_not_choose_where_it_is_saved(workspace: Path, server: DocumentServer, call: Call) -> None:
+    message = EmailMessage()
+    message.set_content("x")
+    for name in ("../../evil.txt", "run.sh"):
+        message.add_attachment(b"x", maintype="text", subtype="plain", filename=name)
+    (workspace / "a.eml").write_bytes(message.as_bytes())
+    assert [each.name for each in server.observe(window(server, "a.eml")).controls] == ["evil.txt", "run.sh"]
+    for control, path in (("attachment-1", "../evil.txt"), ("attachment-1", "evil.docx"), ("attachment-2", "run.sh")):
+        with pytest.raises(ToolError, match="refused"):
+            call("save_as", "a.eml", path=path, control_id=control)
+
+
+def test_malformed_messages_are_read_or_refused(workspace: Path, server: DocumentServer, call: Call) -> None:
+    deep = b"".join(b"Content-Type: multipart/mixed; boundary=b%d\r\n\r\n--b%d\r\n" % (n, n) for n in range(400))
+    odd = [b"", b"\0\xff\xfe", b"Content-Type: text/plain; charset=nope\r\n\r\n\xff", b"To: =?x?q?=FF?=\r\n\r\nhello",
+           b"Content-Type: multipart/mixed\r\n\r\nx", b"Content-Type: a/b/c; x\r\n\r\n", deep]  # fmt: skip
+    for data in odd:
+        (workspace / "a.eml").write_bytes(data)
+        if data is deep:
+            with pytest.raises(ToolError, match=r"nested|damaged"):
+                call("read_text", "a.eml")
+        else:
+            assert set(call("read_text", "a.eml")) >= {"from", "text"}
+            server.observe(window(server, "a.eml"))
+
+
+# Calendars
+
+
+def test_events_are_added_changed_and_deleted(workspace: Path, server: DocumentServer, call: Call) -> None:
+    pytest.importorskip("zoneinfo")
+    call("create_document", path="a.ics")
+    call("write_event", "a.ics", summary="Fair", start="2026-05-31", location="Hall 4")
+    answer = call(
+        "write_event",
+        "a.ics",
+        summary="Call",
+        start="2026-06-01T09:00",
+        end="2026-06-01T10:00",
+        timezone="Europe/Berlin",
+    )
+    assert answer == {"control_id": "event-2", "summary": "Call"}
+    rows = call("read_table", "a.ics")["rows"]
+    assert [row[1:4] for row in rows] == [
+        ["Fair", "2026-05-31", ""],
+        ["Call", "2026-06-01T07:00:00+00:00", "2026-06-01T08:00:00+00:00"],
+    ]
+    before = (workspace / "a.ics").read_bytes()
+    call("write_event", "a.ics", control_id="event-2", summary="Longer call")
+    after = (workspace / "a.ics").read_bytes()
+    assert after[: before.index(b"BEGIN:VEVENT", 100)] == before[: before.index(b"BEGIN:VEVENT", 100)]
+    assert [each.name for each in server.observe(window(server, "a.ics")).controls] == ["Fair", "Longer call"]
+    with pytest.raises(ToolError, match="before the start"):
+        call("write_event", "a.ics", control_id="event-2", end="2026-05-01T09:00Z")
+    with pytest.raises(ToolError, match="no time zone"):
+        call("write_event", "a.ics", summary="x", start="2026-06-01T09:00", timezone="../../etc/passwd")
+    call("delete_control", "a.ics", control_id="event-1")
+    assert [row[1] for row in call("read_table", "a.ics")["rows"]] == ["Longer call"]
+    assert len(icalendar.Calendar.from_ical((workspace / "a.ics").read_bytes()).events) == 1
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\0", b"BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\n", b"BEGIN:VEVENT\r\nEND:VEVENT\r\n" * 3]
+)
+def test_a_malformed_calendar_is_never_written(workspace: Path, call: Call, data: bytes) -> None:
+    (workspace / "a.ics").write_bytes(data)
+    with pytest.raises(ToolError):
+        call("write_event", "a.ics", summary="x", start="2026-06-01")
+    assert (workspace / "a.ics").read_bytes() == data
+
+
+# CSV and text
+
+
+def test_a_csv_is_read_and_all_other_rows_stay_as_they_are(workspace: Path, server: DocumentServer, call: Call) -> None:
+    data = 'Region;"Umsatz"\r\n"Köln";1.234,50\r\n"two\r\nlines";7\r\n'.encode("cp1252")
+    (workspace / "a.csv").write_bytes(data)
+    found = call("read_table", "a.csv")
+    assert (found["header"], found["rows"]) == (["Region", "Umsatz"], [["Köln", 1234.5], ["two\r\nlines", 7]])
+    call("write_cell", "a.csv", row=2, column=2, value=8)
+    call("append_rows", "a.csv", rows=[["Süd", -3]])
+    expected = 'Region;"Umsatz"\r\nKöln;8\r\n"two\r\nlines";7\r\nSüd;-3\r\n'.encode("cp1252")
+    assert (workspace / "a.csv").read_bytes() == expected
+    assert server.observe(window(server, "a.csv")).window["rows"] == 4
+    with pytest.raises(ToolError, match="has no"):
+        call("append_rows", "a.csv", rows=[["\u4e2d", 1]])
+
+
+@pytest.mark.parametrize("value", ["=1+1", "@SUM(A1)", "+cmd|'/C calc'!A0", "-2+3+cmd", "\t=1", "=HYPERLINK(1)"])
+def test_no_formula_is_written_into_a_csv(call: Call, workspace: Path, value: str) -> None:
+    call("create_document", path="a.csv")
+    with pytest.raises(ToolError, match="formula"):
+        call("append_rows", "a.csv", rows=[[value]])
+    call("append_rows", "a.csv", rows=[["-5,3 %"], ["+49 (0)170 123"]])
+    assert (workspace / "a.csv").read_bytes().count(b"\n") == 2
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_a_text_keeps_its_encoding_and_line_breaks(workspace: Path, call: Call, encoding: str) -> None:
+    (workspace / "a.txt").write_bytes("Grüße\r\nAda".encode(encoding))
+    assert call("read_text", "a.txt")["text"] == "Grüße\nAda"
+    call("write_text", "a.txt", text="more\nlines")
+    call("replace_text", "a.txt", find_text="ada", new_text=r"Bob\1", match_case=False)
+    assert (workspace / "a.txt").read_bytes() == "Grüße\r\nBob\\1\r\nmore\r\nlines".encode(encoding)
+    call("write_text", "a.txt", text="new", append=False)
+    assert call("read_text", "a.txt")["text"] == "new"
+
+
+def test_what_is_no_text_is_refused_and_replacing_is_a_hazard(
+    workspace: Path, server: DocumentServer, call: Call
+) -> None:
+    (workspace / "a.txt").write_bytes(b"\0\1")
+    with pytest.raises(ToolError, match="not a text"):
+        call("write_text", "a.txt", text="x")
+    target = window(server, "a.txt")
+    assert server.hazards(target, "write_text", {"text": "x", "append": False}, []) == {Hazard.OVERWRITES}
+    assert server.hazards(target, "write_text", {"text": "x"}, []) == set()
+
+
+# Pictures
+
+
+def test_a_picture_has_a_size_and_is_converted(workspace: Path, server: DocumentServer, call: Call) -> None:
+    Image.new("RGBA", (40, 20), (255, 0, 0, 0)).save(workspace / "a.png")
+    assert server.observe(window(server, "a.png")).window["width"] == 40
+    call("save_as", "a.png", path="b.jpg", width=20)
+    with Image.open(workspace / "b.jpg") as made:
+        assert (made.size, made.format) == ((20, 10), "JPEG")
+        assert min(made.getpixel((3, 3))) > 250  # what was transparent is white
+    for suffix in ("gif", "bmp", "tiff", "webp", "png"):
+        call("save_as", "b.jpg", path=f"c.{suffix}")
+        with Image.open(workspace / f"c.{suffix}") as made:
+            assert made.size == (20, 10)
+    with pytest.raises(ToolError, match="too many"):
+        call("save_as", "a.png", path="huge.png", width=20_000, height=20_000)
+
+
+def test_a_huge_or_false_picture_is_refused(workspace: Path, server: DocumentServer) -> None:
+    made = io.BytesIO()
+    Image.new("1", (20_000, 20_000)).save(made, "PNG")
+    for data, why in ((made.getvalue(), "more than"), (b"%!PS-Adobe-3.0 EPSF-3.0\n", "damaged"), (b"", "damaged")):
+        (workspace / "a.png").write_bytes(data)
+        with pytest.raises(ToolError, match=why):
+            server.observe(window(server, "a.png"))
+
+
+@pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
+def test_text_in_a_picture_is_read(workspace: Path, call: Call) -> None:
+    picture = Image.new("RGB", (600, 120), "white")
+    pytest.importorskip("PIL.ImageDraw").Draw(picture).text((20, 20), "Invoice 4711", fill="black", font_size=60)
+    picture.save(workspace / "a.png")
+    assert "4711" in call("read_text", "a.png")["text"]
+    with pytest.raises(ToolError, match="tesseract failed"):
+        call("read_text", "a.png", language="xxx")
+
+
+def test_each_kind_of_file_is_a_window(workspace: Path, server: DocumentServer, call: Call) -> None:
+    for name in ("a.csv", "b.eml", "c.ics", "d.txt", "e.md"):
+        call("create_document", path=name)
+    windows = {each.id: each.address for each in server.targets() if each.kind is TargetKind.WINDOW}
+    assert list(windows.values()) == [
+        "app/csv/a.csv", "app/mail/b.eml", "app/calendar/c.ics", "app/text/d.txt", "app/text/e.md",
+    ]  # fmt: skip
+    for name in windows:
+        server.observe(window(server, name))
+    with pytest.raises(ToolError, match="can't be made"):
+        call("create_document", path="f.pdf")
