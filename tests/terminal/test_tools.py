@@ -70,7 +70,7 @@ def test_a_tool_is_told_with_its_arguments_effect_and_hazards(call: Call, settin
         "",
         "  delete_sheet  once  deletes",
         "    for app; in excel; on sheet; up to 60 s",
-        "    Delete a sheet with all that is on it, unless it is the last one or others refer to it.",
+        "    Delete a sheet with its content.",
         "    - document: string, required  The document's path within the workspace, such as sales.docx.",
         '    - sheet: string = ""  The sheet\'s title; empty with a control.',
         '    - control_id: string = ""  The id of an observed control, such as table-1.',
