@@ -17,7 +17,7 @@ from callboard.actors.replay import RecordedTask, replay
 from callboard.config import Settings
 from callboard.terminal._document_changes import Before
 from callboard.terminal._journals import find_task, journal_at, print_json, settings_at
-from callboard.terminal._text import BAD, GOOD, NARROWEST, cut, numbered, plain, short
+from callboard.terminal._text import BAD, GOOD, cut, numbered, plain, short
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 _SHOWN_ARGUMENT = 60
 _LABEL = 8
 """The width of a label, in columns."""
-_WRAPPED = {"because", "output", "used"}
+_WHOLE = {"made", "changed", "undo", "history"}
+"""The labels of paths and commands, which people copy."""
 _MEMBERS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
@@ -87,12 +88,7 @@ def _print_fact(console: Console, name: str, text: str) -> None:
     Paths and commands are not wrapped, so that people can copy them.
     """
     label = Text(f"{name:<{_LABEL}}", style="dim")
-    if name not in _WRAPPED:
-        console.print(label.append(text, style="default"), soft_wrap=True)
-        return
-    for number, line in enumerate(Text(text).wrap(console, max(NARROWEST, console.width - _LABEL))):
-        line.rstrip()
-        console.print((Text(" " * _LABEL) if number else label).append_text(line))
+    console.print(label.append(text, style="default"), soft_wrap=name in _WHOLE)
 
 
 def used(usage: Usage) -> str:

@@ -12,7 +12,7 @@ from callboard.messages import visible
 
 GOOD, BAD = "green", "bold red"
 
-NARROWEST = 20
+_NARROWEST = 20
 """The smallest width of a text, in columns, however narrow the terminal is."""
 _SPACE = re.compile(r"[\t-\r\x1c-\x1f\x85\u2028\u2029]+")
 
@@ -44,7 +44,7 @@ def print_hanging(console: Console, text: Text, indent: int, hanging: int = 0) -
     All lines have an indent, and all but the first a deeper one.
     """
     text.rstrip()
-    for number, line in enumerate(text.wrap(console, max(NARROWEST, console.width - indent - hanging))):
+    for number, line in enumerate(text.wrap(console, max(_NARROWEST, console.width - indent - hanging))):
         line.rstrip()
         console.print(Text(" " * (indent + (hanging if number else 0))).append_text(line))
 

@@ -518,9 +518,9 @@ def board() -> TaskDisplay:
 def test_the_display_shows_agent_state_subtask_step_and_elapsed_time(board: TaskDisplay) -> None:
     rows = [line.split("  ") for line in drawn(board, 9.5)]
     found = [[cell.strip() for cell in row if cell.strip()] for row in rows]
-    assert ["host/t", "ASSIGN", "make a chart", "1", "9.5 s"] in found
+    assert ["host/t", "delegating", "make a chart", "1", "9.5 s"] in found
     assert ["app/word/sales.docx", "failed", "read the table", "2", "2.0 s"] in found
-    assert ["app/excel/report.xlsx", "CONTINUE", "draw it", "3", "6.5 s"] in found
+    assert ["app/excel/report.xlsx", "working", "draw it", "3", "6.5 s"] in found
 
 
 def test_the_display_shows_what_happened_last(board: TaskDisplay) -> None:

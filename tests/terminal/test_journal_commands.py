@@ -222,7 +222,7 @@ def test_the_history_tells_what_was_asked_decided_and_done(call: Call, here: Pat
         'step 1, CONTINUE I make it create_document {"path": "new.xlsx"}: success {"id": "new.xlsx"',
         "step 2, CONTINUE → FINISH says: All done.",
         "host/job-1 ends its round: finished",
-        'output {"sum": 3} used steps 2, model calls 2, tool calls 1 made runs/job-1/workspace/new.xlsx',
+        'output {"sum": 3} used 2 steps, 2 model calls, 1 tool call made runs/job-1/workspace/new.xlsx',
     ):
         assert told in said, told
 
@@ -479,7 +479,7 @@ def test_a_step_on_its_way_is_told(call: Call, in_doubt: Path) -> None:
 def test_what_was_in_doubt_is_told_when_it_is_resumed_and_in_the_history(call: Call, in_doubt: Path) -> None:
     result = call("resume", in_doubt)
     assert result.exit_code == 0, result.output
-    doubt = "create_document may have been done before a crash: done"
+    doubt = "create_document may have been done before a crash: it was done"
     assert doubt in result.stdout
     assert doubt in call("show", "job-1", in_doubt).stdout
     assert sorted(path.name for path in (in_doubt / "workspace").iterdir()) == ["a.xlsx", "b.xlsx"]
