@@ -314,7 +314,7 @@ class Workspace:
                 raise ToolError(msg)
 
     def in_use(self, path: Path) -> str:
-        """Explain why a file must not be moved now; empty if it may."""
+        """Explain why a file must not be moved; empty if it may."""
         lock = _lock_file(path)
         return f"it is open in another program ({lock} exists); close it there first" if lock else ""
 
