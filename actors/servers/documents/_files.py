@@ -169,7 +169,7 @@ class FileTools:
         return {"deleted": path}
 
     def hazards(self, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]) -> set[Hazard]:
-        """Report a move to the name of a file that the task made.
+        """Report a move to the name of a file made here.
 
         The task may overwrite what it made without an approval, by its name.
         """

@@ -100,7 +100,7 @@ def read_picture(request: dict[str, Any], data: bytes) -> Answer:
 
 
 def _fitting(picture: Image, into: str) -> Image:
-    """Convert to a mode of the format; lost transparency becomes white."""
+    """Convert to a mode of the format."""
     from PIL import Image
 
     if into not in _OPAQUE:

@@ -63,7 +63,7 @@ class Decoded:
 
 
 def decoded(snapshot: Snapshot) -> Decoded:
-    """Decode a file: by its mark, as UTF-8, Windows-1252 or Latin-1.
+    """Decode a file: by its mark, or as UTF-8 or Windows-1252.
 
     Raises:
         ToolError: If it is not a text.
