@@ -14,7 +14,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from callboard.actors.commands import program_needed
 from callboard.actors.models import named_models
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 TASK_FILE = "task.yaml"
-_PARTS = {"budget": Budget, "plan": PlanStep, "policy": PolicyRule, "secrets": Secret}
+_PARTS: dict[str, type[BaseModel]] = {"budget": Budget, "plan": PlanStep, "policy": PolicyRule, "secrets": Secret}
 """The parts of a task that have keys of their own."""
 _SETTINGS = frozenset({*Settings.model_fields, "mcpServers"} - Task.model_fields.keys())
 

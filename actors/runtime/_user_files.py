@@ -39,7 +39,7 @@ def lock_file(path: Path) -> str:
 
 
 def open_file(path: Path) -> io.BufferedReader:
-    """Open a file for reading, without following a link or waiting for a pipe."""
+    """Open a file, without following a link or waiting for a pipe."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
     return open(os.open(path, flags), "rb")  # noqa: PTH123 - opened without following a link; the caller closes it
 

@@ -13,7 +13,7 @@ from pydantic import Field
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents import _formats as formats
 from callboard.actors.servers.documents._tables import Answer, Cell, Document, clean, width_of
-from callboard.actors.servers.documents._text import Decoded, decoded
+from callboard.actors.servers.documents._text_tools import Decoded, decoded
 from callboard.actors.servers.documents._word_tables import Grid, answer_of
 from callboard.messages import Effect
 
@@ -37,7 +37,7 @@ Delimiter = Annotated[
 
 
 @dataclass(frozen=True)
-class Table:
+class CsvTable:
     """The rows of a file, with the lines of each."""
 
     rows: list[list[str]]
@@ -156,7 +156,7 @@ class CsvTools(formats.FormatTools):
         return b""
 
 
-def _table(snapshot: Snapshot, delimiter: str = "") -> Table:
+def _table(snapshot: Snapshot, delimiter: str = "") -> CsvTable:
     """Parse a file.
 
     Raises:
@@ -183,7 +183,7 @@ def _table(snapshot: Snapshot, delimiter: str = "") -> Table:
     except csv.Error as error:
         msg = f"{snapshot.document!r} can't be read as a table: line {reader.line_num}: {error}"
         raise ToolError(msg) from error
-    return Table(rows, lines, spans, used, coding)
+    return CsvTable(rows, lines, spans, used, coding)
 
 
 def _delimiter_of(text: str) -> str:

@@ -18,14 +18,14 @@ from callboard.actors.servers.documents._calendar import CalendarTools
 from callboard.actors.servers.documents._csv import CsvTools
 from callboard.actors.servers.documents._excel import ExcelTools
 from callboard.actors.servers.documents._excel_touch import coverage
-from callboard.actors.servers.documents._files import FileTools
+from callboard.actors.servers.documents._folder_tools import FolderTools
 from callboard.actors.servers.documents._formats import FormatTools
 from callboard.actors.servers.documents._mail import MailTools
 from callboard.actors.servers.documents._pdf import PdfTools
-from callboard.actors.servers.documents._picture import PictureTools
+from callboard.actors.servers.documents._picture_tools import PictureTools
 from callboard.actors.servers.documents._save import CopyTools, SaveTools
 from callboard.actors.servers.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
-from callboard.actors.servers.documents._text import TextTools
+from callboard.actors.servers.documents._text_tools import TextTools
 from callboard.actors.servers.documents._word import WordTools
 from callboard.actors.servers.documents._word_controls import outline
 from callboard.actors.servers.documents._workspace import DOCUMENTS, ROOTS, Snapshot, Workspace, window_of
@@ -133,7 +133,7 @@ class DocumentServer(Server):
         self._workspace = Workspace(workspace, max_bytes)
         self._word = WordTools(self._workspace)
         self._excel = ExcelTools(self._workspace)
-        self._files = FileTools(self._workspace)
+        self._files = FolderTools(self._workspace)
         self._applications: dict[str, OfficeTools] = {
             "word": self._word,
             "excel": self._excel,

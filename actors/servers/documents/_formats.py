@@ -116,7 +116,7 @@ def read_apart(request: dict[str, JsonValue], snapshot: Snapshot, extra: str) ->
     The last results are kept.
 
     Args:
-        request: The thing to read (see `_reader`).
+        request: The thing to read (see `_file_reader`).
         snapshot: The file.
         extra: The extra that the reader needs, such as ``pdf``.
 
@@ -149,7 +149,7 @@ def _run_reader(request: str, snapshot: Snapshot) -> tuple[dict[str, Any], bytes
     # Parsers of others' binary files: a crash, an endless loop or a bomb ends the child alone. It gets none of this
     # process's variables, which may hold keys, and its folder is deleted.
     with tempfile.TemporaryDirectory(prefix="callboard-read-") as folder:
-        program = [sys.executable, "-I", "-B", str(Path(__file__).with_name("_reader.py")), request]
+        program = [sys.executable, "-I", "-B", str(Path(__file__).with_name("_file_reader.py")), request]
         try:
             done = subprocess.run(
                 program,

@@ -33,7 +33,7 @@ NewPath = Annotated[str, Field(description="The new path within the workspace; m
 Folder = Annotated[str, Field(description="A folder within the workspace; empty for the workspace itself.")]
 
 
-class FileTools:
+class FolderTools:
     """The tools of HostAgents for files and folders.
 
     They see no hidden files, and follow no links. Nothing is overwritten.
