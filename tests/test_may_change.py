@@ -106,9 +106,9 @@ class Further(DocumentServer):
         return document
 
     @tool(effect=Effect.ONCE, hazards=(Hazard.DELETES, Hazard.OVERWRITES))
-    def replace_text(self, document: str) -> str:
+    def write_cell(self, document: str) -> str:
         """Replace the document, and delete another: by a name that only overwrites elsewhere."""
-        self.done += ("replace_text",)
+        self.done += ("write_cell",)
         return document
 
     @tool(effect=Effect.ONCE, hazards=(Hazard.OVERWRITES,))
@@ -118,7 +118,7 @@ class Further(DocumentServer):
         return document
 
 
-@pytest.mark.parametrize("function", ["shred", "export", "replace_text"])
+@pytest.mark.parametrize("function", ["shred", "export", "write_cell"])
 def test_deletions_and_overwriting_other_files_ask_as_before(run, workspace, function):
     server = Further(workspace)
     handle = run([call(function), FINISH], servers=[server]).submit(may("prices.xlsx"))

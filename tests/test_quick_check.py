@@ -40,7 +40,7 @@ def test_every_place_that_it_names_is_there(quick):
     [
         ("actors/runtime/_lanes.py", "runtime/test_lanes.py"),
         ("actors/runtime/_budget.py", "runtime/test_budget.py"),
-        ("supervisor.py", "supervisor/test_logging_handlers.py"),
+        ("supervisor.py", "supervisor/test_async.py"),
         ("tests/journal/test_lock.py", "journal/test_lock.py"),
         ("config/prompts/host.md", "config/test_prompts.py"),
         ("docs/models.md", "test_docs.py"),

@@ -147,7 +147,9 @@ def main() -> None:
         found, rest = {"missing": error.name}, b""
     except Exception as error:  # the edge of the process: any error of a parser is an answer
         text = " ".join(str(error).split())[:200] or type(error).__name__
-        found, rest = {"error": f"it is damaged, or not what its name says ({text})"}, b""
+        short = "allocate" in text  # zlib reports a lack of memory by an error of its own
+        reason = "it needs too much memory" if short else f"it is damaged, or not what its name says ({text})"
+        found, rest = {"error": reason}, b""
     sys.stdout.buffer.write(json.dumps(found).encode() + b"\n" + rest)
 
 

@@ -325,7 +325,7 @@ class Workspace:
                 raise ToolError(msg)
 
     def in_use(self, path: Path) -> str:
-        """Explain why a file must not be moved now; empty if it may."""
+        """Explain why a file must not move; empty if it may."""
         lock = lock_file(path)
         return f"it is open in another program ({lock} exists); close it there first" if lock else ""
 

@@ -187,7 +187,7 @@ def test_a_cancel_is_not_confirmed_until_the_machine_is_reached_again(opened, ow
 
 def script_of(machine, box):
     box.do("list_dir")
-    return next(machine.home.rglob("*.sh")), box.server._shell("box")._there.name
+    return next(machine.home.rglob("*.sh")), box.server._shell("box")._folder.name
 
 
 def test_a_command_that_comes_in_part_is_not_begun(opened, own):
