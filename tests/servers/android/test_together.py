@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from callboard import ModelRequest
 
-PLAN = ("linux/", "app/", "mobile/", "mobile/")
+PLAN = ("linux/", "app/word/", "mobile/", "mobile/")
 
 
 def host(request: ModelRequest) -> dict[str, Any]:
