@@ -6,10 +6,12 @@ import sys
 
 import pytest
 
+import forks
 from callboard import Settings, Supervisor
 from callboard.actors.servers import shipped_surface
 from callboard.messages import SettingsError
 from callboard.surface import Need
+from support import PATIENCE
 
 DESK = """
 from callboard.surface import Need
@@ -88,3 +90,19 @@ def test_the_documents_need_a_folder_and_no_office(tmp_path):
     (tmp_path / "file").touch()
     (need,) = shipped_surface("documents", {"workspace": tmp_path / "file"}).needs(Settings.load())
     assert (need.met, need.command) == (False, "")
+
+
+EXTRAS = "PIL Xlib asyncssh icalendar ironcalc jeepney pdfminer pdfplumber pytesseract tree_sitter tree_sitter_bash"
+
+
+def test_every_surface_is_imported_without_extras():
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys({EXTRAS.split()}))
+from callboard import Settings
+from callboard.actors.servers import SHIPPED, shipped_surface
+for name in SHIPPED:
+    shipped_surface(name).needs(Settings())
+"""
+    done = forks.run([sys.executable, "-c", code], timeout=PATIENCE)
+    assert done.returncode == 0, done.stderr

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 from callboard.actors.runtime import committing
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.desktop._bus import BusConnection
-from callboard.actors.servers.desktop._calls import BUS, Answer, Ask, BusClosedError, BusError, attribute, method, value
+from callboard.actors.servers.desktop._calls import (
+    ANSWER_SECONDS,
+    BUS,
+    Answer,
+    Ask,
+    BusClosedError,
+    BusError,
+    attribute,
+    method,
+    value,
+)
 from callboard.actors.servers.desktop._processes import is_alive
 
 if TYPE_CHECKING:
@@ -17,8 +27,6 @@ if TYPE_CHECKING:
 
 ROOT = "/org/a11y/atspi/accessible/root"
 _REGISTRY = "org.a11y.atspi.Registry"
-ANSWER_SECONDS = 10.0
-"""The time limit for a program's answer: a program may be stopped or busy for some seconds."""
 _MODAL_SECONDS = 1.0
 """The time limit for the answer to an action. GTK 3 answers only after a dialog that the action opened is closed."""
 

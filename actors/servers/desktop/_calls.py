@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 ATSPI = "org.a11y.atspi."
+ANSWER_SECONDS = 10.0
+"""The time limit for a program's answer: a program may be stopped or busy for some seconds."""
 BUS = "org.freedesktop.DBus"
 NOTHING = "/org/a11y/atspi/null"
 """The path of the null object."""

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from callboard.actors.runtime import current_call
 from callboard.actors.servers._server import ToolError, tool
-from callboard.actors.servers.desktop._accessible_programs import ANSWER_SECONDS
-from callboard.actors.servers.desktop._calls import BusError, attribute, method, value
+from callboard.actors.servers.desktop._calls import ANSWER_SECONDS, BusError, attribute, method, value
 from callboard.actors.servers.desktop._tree import ObjectState
 from callboard.actors.servers.desktop._window_actions import SHOWN_SECONDS, Answer, Process
 from callboard.messages import AgentKind, Effect, Probe
