@@ -68,10 +68,21 @@ class Services:
     listed: ListedTargets = field(default_factory=ListedTargets)
 
     def take(self, task: Task) -> None:
-        """Take a task's own secrets, budget and rules."""
-        self.secrets.keep(task)
+        """Take a task's own budget, its rules, and the files that it may change.
+
+        Its secrets are taken apart: a recovered task has none until its caller gives them again.
+        """
         self.budgets.take(task)
         self.task_policies.take(task)
+        self.may_change.take(task)
+
+    def drop(self, task_id: str) -> None:
+        """Forget a task: all that it had of its own, and its approvals."""
+        self.secrets.drop(task_id)
+        self.budgets.drop(task_id)
+        self.task_policies.drop(task_id)
+        self.may_change.drop(task_id)
+        self.approved.drop(task_id)
 
     @cached_property
     def picture_kinds(self) -> frozenset[str]:

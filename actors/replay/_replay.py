@@ -163,7 +163,7 @@ class _Player:
         if isinstance(message, Task | Recovered):
             self._take_up(next(self._lives, None) or self._settings)
         if isinstance(message, Task):
-            self._take(message)
+            self._stage.services.take(message)
         made = row
         if isinstance(message, Assign) and message.token and not row.job:
             scene = self._scenes.setdefault(message.address, Scene(self._stage, message.address))
@@ -188,12 +188,6 @@ class _Player:
             return row
         complete = assign.model_copy(update={"subtasks": host.subtasks, "made": host.made})
         return Row(row.at, row.task_id, row.run_id, complete, row.job)
-
-    def _take(self, task: Task) -> None:
-        services = self._stage.services
-        services.budgets.take(task)
-        services.task_policies.take(task)
-        services.may_change.take(task)
 
     def _take_up(self, settings: Settings) -> None:
         """Continue in the next process, as recovery does.

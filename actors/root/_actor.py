@@ -280,9 +280,8 @@ class Root(ScheduledActor):
             )
             raise TaskRefusedError(msg)
         record = tasks.open(task, target, self._context.clock.elapsed())
+        self._services.secrets.keep(task)
         self._services.take(task)
-        if self._context.journal.survives:  # else no version could be kept; such a task is refused at submission
-            self._services.may_change.take(task)
         if from_journal:
             tasks.learn(record.session, earlier)
             self._context.recorder.fill(earlier)
@@ -333,14 +332,12 @@ class Root(ScheduledActor):
             else:
                 self._context.leases.withdraw(run)
         self._context.clocks.drop(refused.task_id)
-        self._services.may_change.drop(refused.task_id)
         self._context.deadlines.drop(refused.task_id)
-        self._services.budgets.drop(refused.task_id)
-        self._services.task_policies.drop(refused.task_id)
         self._context.tasks.close(record)
         self._context.recorder.emit(
             EventName.TASK_ENDED, task_id=refused.task_id, outcome="refused", causes=[str(refused.error)]
         )
+        self._services.drop(refused.task_id)  # after the event, in which its secrets are redacted
         record.tell(refused.error)
 
     def _next_round(self, record: TaskRecord, *, first: bool = False) -> None:
@@ -379,11 +376,7 @@ class Root(ScheduledActor):
         context.people.withdraw(task_id)
         context.clocks.drop(task_id)
         context.deadlines.drop(task_id)
-        self._services.budgets.drop(task_id)
-        self._services.task_policies.drop(task_id)
-        self._services.approved.drop(task_id)
-        self._services.may_change.drop(task_id)
-        self._services.secrets.drop(task_id)
+        self._services.drop(task_id)
         for address in record.agents - {record.host}:
             context.idle.rest(address)
         result = record.result(context.clock.elapsed())

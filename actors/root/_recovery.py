@@ -228,12 +228,10 @@ def restore(recovered: RecoveredTask, context: RootContext, services: Services) 
     if record.stopping is None and (record.lacks or not record.paused):
         _pause(record, lacks(record, services, recovered.endings), context)
     _start_clocks(recovered, context)
-    services.budgets.take(record.task)
-    services.task_policies.take(record.task)
+    services.take(record.task)
     book_usage(recovered, services.budgets)
     for approved in recovered.approved:
         context.people.remember(approved)
-    services.may_change.take(record.task)
     for note in recovered.foreseen:
         services.may_change.foresee(task_id, note)
     for ending in recovered.endings.values():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import queue
+
 import pytest
 
-from callboard import Task
+from callboard import EventName, Task
 from callboard.actors.journal import MemoryJournal
 from callboard.actors.root._actor import Root
 from callboard.actors.root._requests import NotKept
@@ -34,6 +36,23 @@ def test_who_asks_while_a_task_is_being_refused_is_not_given_it(start, monkeypat
     assert len(held) == 1
     for message in held:  # otherwise a stop waits for the task
         post(root_of.pop(), message)
+
+
+def test_of_a_task_that_the_journal_refuses_no_secret_is_kept(start, monkeypatch):
+    supervisor, heard = start(app=lambda _request: FINISH), queue.SimpleQueue()
+
+    def ask():
+        return supervisor.submit(lone(key="order-17", secrets={"pin": "vault-4711"}))
+
+    ask().result(PATIENCE)
+    supervisor.subscribe(heard.put)
+    with monkeypatch.context() as once:  # the journal does not know of the first yet, and then refuses this one
+        once.setattr(MemoryJournal, "find", lambda *_: once.undo())
+        ask()
+    while heard.get(timeout=PATIENCE).name is not EventName.TASK_ENDED:
+        continue
+    supervisor.status()  # the root has handled the refusal, which has that event
+    assert not supervisor._secrets.known
 
 
 def test_if_the_root_itself_breaks_waiting_callers_get_an_error(start, monkeypatch):
