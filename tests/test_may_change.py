@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import os
 import shutil
 from pathlib import Path
@@ -17,6 +18,7 @@ from callboard import EventName, Outcome, PlanStep, Task, tool
 from callboard.actors.journal import JournalReader, Versions
 from callboard.actors.servers import DocumentServer
 from callboard.messages import Effect, Foreseen, Hazard, TaskRefusedError, UndoRefusedError
+from callboard.surface import foresee, keep_version
 from callboard.testing import Faults, assert_replays, disk_full
 from support import FINISH, PATIENCE, action, actions, call, command_line, lone
 
@@ -451,6 +453,33 @@ def test_a_full_disk_while_a_version_is_kept_changes_nothing(run, workspace, mon
     assert "is not written, because its version before can't be kept" in ended.data["error"]
     assert "No space left" in ended.data["error"]
     assert (result.changed, result.actions) == ((), 0)
+    assert (workspace / "prices.xlsx").read_bytes() == before
+
+
+class Twice(DocumentServer):
+    """A documents server with a tool that replaces its document in two writes."""
+
+    @tool(effect=Effect.ONCE)
+    def stamp(self, document: str) -> str:
+        """Append two bytes, one after the other."""
+        path = self.folder / document
+        for byte in (b"1", b"2"):
+            before = path.read_bytes()
+            keep_version(document, path, before)
+            foresee(path, *(hashlib.sha256(data).hexdigest() for data in (before, before + byte)))
+            path.write_bytes(before + byte)
+        return document
+
+
+def test_a_call_may_write_its_file_twice(run, workspace, tmp_path):
+    before = (workspace / "prices.xlsx").read_bytes()
+    server = Twice(workspace)
+    server.folder = workspace
+    supervisor = run([call("stamp"), FINISH], servers=[server])
+    assert supervisor.submit(may("prices.xlsx", id="t")).result(PATIENCE).ok
+    assert (workspace / "prices.xlsx").read_bytes() == before + b"12"
+    assert kept(tmp_path) == [before]
+    assert supervisor.undo("t") == {workspace / "prices.xlsx": True}
     assert (workspace / "prices.xlsx").read_bytes() == before
 
 

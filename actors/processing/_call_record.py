@@ -39,6 +39,7 @@ class CallRecord:
         Its outcome is then known after a crash.
         """
         kept = path in self._kept
+        self._kept.discard(path)  # the next write of this call may find the bytes of this one
         note = Foreseen(call_id=self._command.call_id, path=path, before=before, after=after, answer=answer, kept=kept)
         self._context.services.may_change.foresee(self._command.task_id, note)
         self._context.keep_now(self._run, note)
