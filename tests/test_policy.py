@@ -15,9 +15,10 @@ import pytest
 from pydantic import SecretStr
 
 from callboard import EventName, Outcome, Task, tool
+from callboard.actors.servers import DocumentServer
 from callboard.messages import AgentKind, Effect, Hazard, NotWaitingError
 from callboard.testing import MemoryServer, VirtualClock
-from support import FINISH, HELD, PATIENCE, call, lone, told, write
+from support import FINISH, HELD, PATIENCE, action, actions, call, lone, told, write
 
 READ = {"Status": "CONTINUE", "ControlLabel": "field-1", "Function": "read"}
 THEIRS = '''
@@ -301,6 +302,21 @@ def test_overwriting_what_the_task_did_not_make_asks(start, until, workspace):
     handle.approve(asked.id)
     assert handle.result(PATIENCE).ok
     assert cell_of(workspace, "theirs.xlsx", "A1") == 2
+
+
+def test_only_the_action_that_a_person_is_asked_about_is_described(start, until, workspace):
+    described = []
+
+    class Describes(DocumentServer):
+        def replaced(self, target, tool, arguments):
+            described.append(arguments["cell"])
+            return super().replaced(target, tool, arguments)
+
+    overwrites = action("write_range", sheet="Sales", cell="A1", values=[[2]])
+    answer = actions(overwrites, overwrites)
+    handle = start(app=[answer, FINISH], servers=[Describes(workspace)]).submit(lone("theirs.xlsx"))
+    until(handle, EventName.APPROVAL_REQUESTED)
+    assert described == ["A1"]
 
 
 def test_adding_to_what_the_task_did_not_make_does_not_ask(start, workspace):

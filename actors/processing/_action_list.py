@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from callboard.actors.processing._call_record import CallRecord
 from callboard.actors.processing._check import Recheck
 from callboard.actors.processing._collect import COMPARED, in_time, look, mark
-from callboard.actors.processing._permit import ruling
+from callboard.actors.processing._permit import explained, ruling
 from callboard.actors.processing._phases import Acted
 from callboard.actors.processing._picture import puts_secret, secret_controls
 from callboard.actors.servers import ToolError
@@ -35,7 +35,7 @@ from callboard.messages import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from callboard.actors.commands import BoundTool, Ruling
+    from callboard.actors.commands import BoundTool, Facts, Ruling
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Decision, Observation
@@ -141,7 +141,7 @@ class ActionList:
         """
         left = self.actions[len(self.results) :]
         for number, action in enumerate(left[known:], known):
-            ruled = await self._ruling(action)
+            ruled, _ = await self._ruling(action)
             if ruled.verdict is Verdict.DENY:
                 why = f"skipped, because {action.tool} is denied"
                 self._skip(left[:number], why, ResultStatus.SKIPPED, why)
@@ -180,21 +180,26 @@ class ActionList:
 
     async def _stopped(self, action: Action) -> Acted | None:
         """Stop the list unless the action is allowed and its control unchanged."""
-        ruled = await self._ruling(action)
+        ruled, facts = await self._ruling(action)
         if ruled.verdict is Verdict.DENY:
             return self.give_up(f"denied: {ruled.reason}", ResultStatus.FAILURE)
         if ruled.verdict is Verdict.APPROVE:
-            return await self.denied(known=1) or self._acted(Held.POLICY, ruled.reason)
+            denied = await self.denied(known=1)
+            if denied is not None:
+                return denied
+            tool = self._tools[action.tool]
+            why = await explained(self.context, self.run, action, tool, facts, reason=ruled.reason)
+            return self._acted(Held.POLICY, why)
         changed = await self._recheck.changed(action)
         return self.cut(changed) if changed else None
 
-    async def _ruling(self, action: Action) -> Ruling:
+    async def _ruling(self, action: Action) -> tuple[Ruling, Facts]:
         tool, approved, results = self._tools[action.tool], self.approved, self.results
         ruled, facts = await ruling(
             self.context, self.run, self.observation, action, tool, approved=approved, results=results
         )
         self._effect = facts.effect
-        return ruled
+        return ruled, facts
 
     async def _paused(self) -> Acted:
         """Hold the remaining actions until the pause is over.

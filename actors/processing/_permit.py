@@ -95,17 +95,22 @@ async def ruling(
         waived=waived,
         may_change=list(facts.may_change),
     )
-    if waived:
-        return type(ruled)(Verdict.ALLOW, ruled.reason), facts
-    if ruled.verdict is Verdict.APPROVE and Hazard.OVERWRITES in facts.hazards:
-        ruled = await _explained(context, tool, arguments, ruled)
-    return ruled, facts
+    return (type(ruled)(Verdict.ALLOW, ruled.reason) if waived else ruled), facts
 
 
-async def _explained(context: Context, tool: BoundTool, arguments: dict[str, JsonValue], ruled: Ruling) -> Ruling:
-    """Add the content that the call would replace to the reason."""
-    content = await in_time(context, tool.replaced(arguments), f"asking what {tool.info.name} would replace")
-    return type(ruled)(ruled.verdict, f"{ruled.reason}; it would replace {content}") if content else ruled
+async def explained(context: Context, run: Run, action: Action, tool: BoundTool, facts: Facts, *, reason: str) -> str:
+    """Add the content that an action would replace to the reason of its ruling.
+
+    The tool's server may have to read its surface for that, so only a person's question is worth it.
+
+    Raises:
+        ToolTimeoutError: If the tool's server takes too long.
+    """
+    if Hazard.OVERWRITES not in facts.hazards:
+        return reason
+    replaced = tool.replaced(_filled(context, run, action, tool))
+    content = await in_time(context, replaced, f"asking what {action.tool} would replace")
+    return f"{reason}; it would replace {content}" if content else reason
 
 
 def _waiver(context: Context, run: Run, observation: Observation, action: Action) -> str:
