@@ -147,3 +147,11 @@ def _as_tuple(value: object) -> object:
 
 AnySequence = BeforeValidator(_as_tuple)
 """Accept a list where a tuple is stored, for messages that people write by hand."""
+
+
+def _as_texts(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+OneText = BeforeValidator(_as_texts)
+"""Accept a single text where a tuple of texts is stored."""

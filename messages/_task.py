@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from callboard.messages._base import Address, AnySequence, Message, RunId, Seconds, TaskId, Value
+from callboard.messages._base import Address, AnySequence, Message, OneText, RunId, Seconds, TaskId, Value
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Observation
 from callboard.messages._terms import Budget, PolicyRule
@@ -88,10 +88,6 @@ FileName = Annotated[str, StringConstraints(min_length=1, max_length=400)]
 """The name of a file, as the surface that offers it names its target: for a document, its path in the workspace."""
 
 
-def _as_names(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
-
-
 def _as_plan_step(value: object) -> object:
     return PlanStep(request=value) if isinstance(value, str) else value
 
@@ -130,7 +126,7 @@ class Task(Message):
     """Values that replace ``${secret:NAME}`` in the arguments of tools: a bare value, or a `Secret` that limits where a
     model may name it. Only tools receive them, and they are never stored: None for one that was lost with its process.
     """
-    may_change: Annotated[tuple[FileName, ...], AnySequence, BeforeValidator(_as_names)] = ()
+    may_change: Annotated[tuple[FileName, ...], AnySequence, OneText] = ()
     """Files whose contents the task may overwrite without an approval: documents, by their paths in the workspace. Each
     must exist at submission. The version before the task's first change is kept beside the journal, for `callboard
     undo`. Only the task itself names them: no plan, no agent and no follow-up adds one."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
+from callboard.messages._base import OneText
 from callboard.messages._command import Effect, Hazard
 from callboard.messages._patterns import Pattern
 
@@ -26,10 +27,6 @@ class Verdict(StrEnum):
     """A person must approve it first."""
     DENY = "deny"
     """It never runs; the model gets the reason."""
-
-
-def _as_tuple(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
 
 
 class PolicyRule(TermSection):
@@ -54,7 +51,7 @@ class PolicyRule(TermSection):
     """Patterns for arguments, by name. Arguments are matched as the tool receives them: validated, with its defaults,
     and in canonical form (`1000` for `1000.0` and `1e3`); values other than texts as JSON. A missing argument never
     matches."""
-    resource: Annotated[tuple[Pattern, ...], BeforeValidator(_as_tuple)] = ()
+    resource: Annotated[tuple[Pattern, ...], OneText] = ()
     """Patterns for the resources that a call touches, such as `sheet:Payroll` or `file:*.xlsx`, one or a list; empty
     for any. An `allow` matches if each resource lies within a pattern, an `approve` or `deny` if any overlaps one."""
     reason: str = ""
