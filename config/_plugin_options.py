@@ -73,7 +73,7 @@ def fitting_options(
 def parameters_of(factory: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     """Return the parameters of a function or class.
 
-    Their types can be resolved at run time.
+    Their types are resolved if that is possible at run time.
     """
     try:
         return inspect.signature(factory, eval_str=True).parameters

@@ -19,7 +19,7 @@ def load_prompts(settings: Settings, texts: Mapping[str, str] | None = None) -> 
     A prompt is the operator's file, the kind's own text, or the shipped file.
 
     Args:
-        settings: Name the operator's files.
+        settings: The settings, which name the operator's files.
         texts: The known kinds, with their own texts; by default the shipped kinds.
 
     Raises:

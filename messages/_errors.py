@@ -196,7 +196,7 @@ class JournalError(CallboardError):
 class JournalInUseError(JournalError):
     """The journal is open in another process or supervisor.
 
-    The supervisor may be another one of this process. It was not touched.
+    The supervisor may be another one of this process. The journal was not touched.
 
     Attributes:
         pid: The id of that process; 0 if it is not known.

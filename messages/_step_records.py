@@ -101,7 +101,7 @@ class Intent(Message):
 class Foreseen(Message):
     """A file about to be replaced by an intended action.
 
-    It has the file's bytes before and after.
+    It has the fingerprints of the file's bytes before and after.
     """
 
     kind: Literal["foreseen"] = "foreseen"

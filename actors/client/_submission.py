@@ -236,7 +236,7 @@ class Submission:
         Tasks with the same key may differ in their ids, labels, secrets, deadlines and priorities.
 
         Raises:
-            TaskRefusedError: If it was used so; the message describes both tasks, with secrets redacted.
+            TaskRefusedError: If it does; the message describes both tasks, with secrets redacted.
         """
         kept = self._secrets.as_kept(task)
         before = self._secrets.as_kept(task, of=self._secrets.redact(known.id, known))

@@ -35,9 +35,9 @@ class Approved:
     def has(
         self, task_id: str, agent: Address, target: Target | None, action: Action, seen: Observation | None = None
     ) -> bool:
-        """Return whether an action is approved for the task.
+        """Return whether an action is approved for the rest of the task.
 
-        Its approval holds for the current observation.
+        `seen` is the present observation: the approval has to hold for it, too.
         """
         with self._lock:
             return _key(agent, target, action, seen) in self._tasks.get(task_id, ())

@@ -48,10 +48,10 @@ def puts_secret(action: Action, tool: BoundTool | None) -> bool:
 
 
 def secret_controls(actions: Sequence[Action], tools: Tools, seen: Observation) -> set[str]:
-    """Return the ids of the controls that get secrets.
+    """Return the ids of the controls that actions put secrets into.
 
-    The secrets are those of a list of actions. They are the controls that the action names. If it names none, as typed
-    keys do, they are the focused controls and the controls of earlier actions, because a click moves the focus.
+    They are the controls that such an action names. If it names none, as typed keys do, they are the focused controls
+    and the controls of earlier actions, because a click moves the focus.
     """
     found: set[str] = set()
     for place, action in enumerate(actions):
