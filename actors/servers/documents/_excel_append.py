@@ -114,6 +114,8 @@ def copy_rows(file: ExcelFile, found: SheetRange, rows: list[int], to: str, *, h
 def replace(found: SheetRange, find: str, replacement: str, match_case: bool, whole_cell: bool) -> list[str]:  # noqa: FBT001 - passed on
     """Replace a text in cells that hold texts; return the changed cells.
 
+    What an array formula fills stays, like every result.
+
     Raises:
         ToolError: If a text would become too long.
     """
@@ -122,7 +124,7 @@ def replace(found: SheetRange, find: str, replacement: str, match_case: bool, wh
     changed = []
     for row, column in held(sheet, found.need()):
         value, kind = sheet.raw(row, column)
-        if kind != "text" or sheet.is_formula(row, column):
+        if kind != "text" or sheet.is_formula(row, column) or sheet.is_within_array(row, column):
             continue
         if whole_cell:
             new = replacement if pattern.fullmatch(value) else value

@@ -274,6 +274,12 @@ class Sheet:
         found = [formula for formula in self._formulas() if formula.get("t") in kinds and formula.get("ref")]
         return [_range(formula.get("ref")) for formula in found]
 
+    def is_within_array(self, row: int, column: int) -> bool:
+        """Return whether an array formula or a data table fills a cell."""
+        return any(
+            area.min_row <= row <= area.max_row and area.min_col <= column <= area.max_col for area in self.arrays
+        )
+
     @functools.cached_property
     def merged(self) -> list[CellRange]:
         """The merged cells."""
@@ -331,8 +337,7 @@ class Sheet:
 
     def set_result(self, row: int, column: int, value: float | str | bool | None, *, error: bool = False) -> None:  # noqa: FBT001 - a value
         """Write the result of a formula; None takes it away."""
-        cell = self.cells[row, column]
-        self.edit()
+        cell = self.make(row, column)
         for old in cell.findall(_V):
             cell.remove(old)
         cell.attrib.pop("t", None)

@@ -394,6 +394,21 @@ def test_a_part_of_an_array_formula_is_not_written(book: Path, call: Call) -> No
     assert values(call, cells="F2:F4") == [[1], [2], [3]]
 
 
+def test_results_of_an_array_fill_cells_that_the_file_leaves_out(book: Path, call: Call) -> None:
+    array = openpyxl.worksheet.formula.ArrayFormula("F2:F4", "=B2:B4*C2:C4")
+    saved(book, call, lambda made: made["Sheet1"].__setitem__("F2", array))
+    call("write_range", book.name, values=[[10]], cell="B2")
+    assert values(call, cells="F2:F4") == [[15], [2.5], [20]]
+
+
+def test_the_texts_of_an_array_formula_are_not_replaced(book: Path, call: Call) -> None:
+    array = openpyxl.worksheet.formula.ArrayFormula("F2:F4", '=A2:A4&"!"')
+    saved(book, call, lambda made: made["Sheet1"].__setitem__("F2", array))
+    call("write_range", book.name, values=[["bolts"]], cell="A2")
+    assert call("replace_text", book.name, find_text="nut", new_text="cog")["cells"] == ["A3"]
+    assert values(call, cells="F2:F4") == [["bolts!"], ["cog!"], ["gear!"]]
+
+
 # Charts
 
 
