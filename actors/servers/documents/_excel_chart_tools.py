@@ -22,9 +22,9 @@ from callboard.actors.servers.documents._excel_charts import (
 )
 from callboard.actors.servers.documents._excel_controls import (
     SheetRange,
+    all_charts,
     chart_of,
     column_of,
-    find_all,
     parse_cells,
     place,
 )
@@ -75,13 +75,12 @@ class ExcelChartTools(ExcelEditor):
         with self._editing(document) as file:
             found = writable(place(file, sheet, cells, control_id, control_name))
             plan = _plan(found, type, columns, categories, header=header)
-            before = {control.id for control in find_all(file)}
             plan.title, plan.x_title, plan.y_title = clean(title), clean(x_title), clean(y_title)
-            add_chart(plan, (corner.min_row, corner.min_col) if corner else None)
-            made = [control for control in find_all(file) if control.kind == "chart"]
-            new = next((chart for chart in made if chart.id not in before), made[-1])
+            new = add_chart(plan, (corner.min_row, corner.min_col) if corner else None)
+            parts = [chart.part for chart in all_charts(file)]
+            made = f"chart-{parts.index(new) + 1}"
             return file.answers(
-                {"sheet": found.sheet.title, "cells": found.need().coord, "charts": len(made), "control_id": new.id}
+                {"sheet": found.sheet.title, "cells": found.need().coord, "charts": len(parts), "control_id": made}
             )
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CHART)

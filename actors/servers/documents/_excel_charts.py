@@ -158,8 +158,8 @@ class ChartPlan:
     y_title: str = ""
 
 
-def add_chart(plan: ChartPlan, anchor: tuple[int, int] | None) -> None:
-    """Add a chart of a range.
+def add_chart(plan: ChartPlan, anchor: tuple[int, int] | None) -> str:
+    """Add a chart of a range; return its part.
 
     Each column is a series, named by its header.
 
@@ -190,6 +190,7 @@ def add_chart(plan: ChartPlan, anchor: tuple[int, int] | None) -> None:
         number=max([0, *ids]) + 1, link=link,
     )  # fmt: skip
     root.append(etree.fromstring(made))
+    return part
 
 
 def redraw(chart: Chart, plan: ChartPlan) -> None:

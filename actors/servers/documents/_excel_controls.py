@@ -250,8 +250,12 @@ def chart_of(file: ExcelFile, control_id: str, control_name: str = "") -> Chart:
     if control.kind != "chart":
         msg = f"{control_id!r} is no chart, but a {control.kind}"
         raise ToolError(msg)
-    charts = [chart for sheet in file.sheets for chart in charts_of(sheet)]
-    return charts[int(control.id.rpartition("-")[2]) - 1]
+    return all_charts(file)[int(control.id.rpartition("-")[2]) - 1]
+
+
+def all_charts(file: ExcelFile) -> list[Chart]:
+    """List a workbook's charts, in the order of their ids."""
+    return [chart for sheet in file.sheets for chart in charts_of(sheet)]
 
 
 def header_of(sheet: Sheet, cells: CellRange) -> list[str]:

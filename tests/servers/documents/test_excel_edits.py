@@ -429,6 +429,15 @@ def test_a_chart_is_changed_moved_and_deleted(book: Path, call: Call) -> None:
     assert openpyxl.load_workbook(book)["Sheet1"]._charts == []
 
 
+def test_a_chart_before_others_is_answered_with_its_own_id(book: Path, call: Call) -> None:
+    call("write_range", book.name, values=[["k", "v"], ["a", 1]], cell="C1", sheet="Other")
+    call("insert_chart", book.name, type="bar", cells="C1:D2", sheet="Other", title="old")
+    made = call("insert_chart", book.name, type="bar", cells="A1:B4", sheet="Sheet1", title="new")
+    assert (made["control_id"], made["charts"]) == ("chart-1", 2)
+    found = {each["id"]: each["name"] for each in call("get_controls", book.name)["controls"]}
+    assert (found["chart-1"], found["chart-2"]) == ("new", "old")
+
+
 @pytest.mark.parametrize("kind", ["bar", "horizontal_bar", "line", "pie", "area", "scatter"])
 def test_each_kind_of_chart_is_seen_as_what_it_is(book: Path, call: Call, kind: str) -> None:
     call("insert_chart", book.name, type=kind, cells="B1:C4", columns=["Price"], title=kind)
