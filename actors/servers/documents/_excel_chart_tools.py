@@ -90,8 +90,8 @@ class ExcelChartTools(ExcelEditor):
         control_id: ControlId,
         *,
         title: Annotated[str | None, Field(description="The new title; empty for none.")] = None,
-        x_title: Annotated[str | None, Field(description="The title of the axis of categories.")] = None,
-        y_title: Annotated[str | None, Field(description="The title of the axis of values.")] = None,
+        x_title: Annotated[str | None, Field(description="That of the axis of categories; empty for none.")] = None,
+        y_title: Annotated[str | None, Field(description="That of the axis of values; empty for none.")] = None,
         type: Annotated[ChartType | None, Field(description="Another kind of chart; needs cells.")] = None,  # noqa: A002 - as above
         cells: Annotated[str, Field(description="Other data, like A1:C10; empty if they stay.")] = "",
         columns: Annotated[list[str], Field(description="Headers or letters to draw of them.")] = NONE,
@@ -103,8 +103,8 @@ class ExcelChartTools(ExcelEditor):
     ) -> Answer:
         """Change or delete a chart; arguments left out change nothing."""
         corner = parse_cells(anchor) if anchor else None
-        changes = (title, x_title, y_title, type, cells, anchor)
-        if delete == any(change not in {None, ""} or change == title == "" for change in changes):
+        changes = any(each is not None for each in (title, x_title, y_title, type)) or bool(cells or anchor)
+        if delete == changes:
             msg = "say what changes in the chart: a title, type and cells, anchor; or delete it"
             raise ToolError(msg)
         with self._editing(document) as file:

@@ -201,8 +201,13 @@ def redraw(chart: Chart, plan: ChartPlan) -> None:
     if local(root) != "chartSpace" or root.find(f"{{{_C}}}chart") is None:
         msg = f"the chart at {chart.at} is of a kind that can't be changed; delete it and insert a new one"
         raise ToolError(msg)
-    old = root.find(f"{{{_C}}}chart/{{{_C}}}plotArea")
-    old.getparent().replace(old, new.find(f"{{{_C}}}chart/{{{_C}}}plotArea"))
+    old, drawn = (each.find(f"{{{_C}}}chart/{{{_C}}}plotArea") for each in (root, new))
+    for path in ("x", "y"):
+        before, after = _axis(old, path), _axis(drawn, path)
+        title = before.find(f"{{{_C}}}title") if before is not None else None
+        if title is not None and after is not None:
+            _insert_title(after, title)
+    old.getparent().replace(old, drawn)
 
 
 def retitle(chart: Chart, title: str, path: str = "chart") -> None:
@@ -219,9 +224,7 @@ def retitle(chart: Chart, title: str, path: str = "chart") -> None:
     root = chart.sheet.file.package.edit(chart.part)
     owner = root.find(f"{{{_C}}}chart")
     if path != "chart" and owner is not None:
-        axes = [each for each in owner.find(f"{{{_C}}}plotArea") if local(each) in {"catAx", "dateAx", "valAx"}]
-        axes.sort(key=lambda axis: local(axis) == "valAx")  # stable: of two axes of values the first is x
-        owner = axes[("x", "y").index(path)] if len(axes) > 1 else None
+        owner = _axis(owner.find(f"{{{_C}}}plotArea"), path)
     if owner is None:
         msg = f"the chart at {chart.at} has no such title; delete it and insert a new one"
         raise ToolError(msg)
@@ -246,10 +249,23 @@ def retitle(chart: Chart, title: str, path: str = "chart") -> None:
     if old is not None:
         owner.replace(old, made)
         return
-    before = {"axId", "scaling", "delete", "axPos", "majorGridlines", "minorGridlines"}
-    owner.insert(sum(1 for child in owner if local(child) in before), made)
+    _insert_title(owner, made)
     if path == "chart":
         _set_value(owner, "autoTitleDeleted", "0", after=("title",))
+
+
+def _axis(plot: Element, path: str) -> Element | None:
+    """Find the first axis of the categories, ``x``, or of the values, ``y``."""
+    values = [each for each in plot if local(each) == "valAx"]
+    categories = [each for each in plot if local(each) in {"catAx", "dateAx"}] or values[:1]  # of two values x is first
+    found = categories if path == "x" else [axis for axis in values if axis is not categories[0]]
+    return found[0] if found else None
+
+
+def _insert_title(owner: Element, title: Element) -> None:
+    """Insert the title of a chart or an axis that has none."""
+    before = {"axId", "scaling", "delete", "axPos", "majorGridlines", "minorGridlines"}
+    owner.insert(sum(1 for child in owner if local(child) in before), title)
 
 
 def move_chart(chart: Chart, row: int, column: int) -> None:

@@ -1,4 +1,4 @@
-"""Workbooks with each feature of Excel, made by XlsxWriter: an edit keeps all that it does not touch."""
+"""An edit keeps the features of Excel that it does not touch."""
 
 from __future__ import annotations
 
@@ -234,6 +234,18 @@ def test_a_workbook_whose_elements_have_prefixes_is_edited(workspace: Path, call
     assert b"<x:mergeCell ref=" in after
     sheet = openpyxl.load_workbook(path)["Sheet1"]
     assert (sheet["A7"].value, sheet["A1"].font.b, sheet["B8"].value) == ("new", True, "=SUM(B2:B7)")
+
+
+def test_the_title_of_the_values_is_set_on_the_first_of_two_axes_of_values(workspace: Path, call: Call) -> None:
+    (workspace / "book.xlsx").write_bytes(make("chart_column_percent_stacked"))
+    call("edit_chart", "book.xlsx", control_id="chart-1", y_title="pieces")
+    plot = etree.fromstring(parts((workspace / "book.xlsx").read_bytes())["xl/charts/chart1.xml"]).find(
+        ".//{*}plotArea"
+    )
+    axes = [each for each in plot if etree.QName(each).localname.endswith("Ax")]
+    titled = [each for each in axes if each.find("{*}title") is not None]
+    assert [etree.QName(each).localname for each in titled] == ["valAx"]
+    assert titled[0] is next(each for each in axes if etree.QName(each).localname == "valAx")
 
 
 @pytest.mark.parametrize("kind", CHARTS, ids=str)

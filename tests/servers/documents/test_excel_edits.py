@@ -438,6 +438,17 @@ def test_a_chart_before_others_is_answered_with_its_own_id(book: Path, call: Cal
     assert (found["chart-1"], found["chart-2"]) == ("new", "old")
 
 
+def test_the_titles_of_axes_stay_when_the_data_change_and_are_removed(book: Path, call: Call) -> None:
+    call("insert_chart", book.name, type="bar", cells="A1:B4", x_title="item", y_title="pieces")
+    call("edit_chart", book.name, control_id="chart-1", type="line", cells="A1:C4", columns=["Price"])
+    (chart,) = openpyxl.load_workbook(book)["Sheet1"]._charts
+    titles = [axis.title.tx.rich.p[0].r[0].t for axis in (chart.x_axis, chart.y_axis)]
+    assert titles == ["item", "pieces"]
+    call("edit_chart", book.name, control_id="chart-1", x_title="")
+    (chart,) = openpyxl.load_workbook(book)["Sheet1"]._charts
+    assert (chart.x_axis.title, chart.y_axis.title is None) == (None, False)
+
+
 @pytest.mark.parametrize("kind", ["bar", "horizontal_bar", "line", "pie", "area", "scatter"])
 def test_each_kind_of_chart_is_seen_as_what_it_is(book: Path, call: Call, kind: str) -> None:
     call("insert_chart", book.name, type=kind, cells="B1:C4", columns=["Price"], title=kind)
