@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_controls import SheetRange, column_of
 from callboard.actors.servers.documents._excel_move import as_number
-from callboard.actors.servers.documents._excel_results import fill_results
+from callboard.actors.servers.documents._excel_results import fill_results, need_result
 from callboard.actors.servers.documents._excel_tables import totals_of
 from callboard.actors.servers.documents._excel_values import Date
 
@@ -108,10 +108,8 @@ def _figures(sheet: Sheet, column: int, rows: list[int]) -> JsonValue:
     filled = 0
     for row in rows:
         value, kind = sheet.raw(row, column)
-        if kind == "empty" and sheet.is_formula(row, column):
-            where = f"{get_column_letter(column)}{row}"
-            msg = f"{where} is a formula that was never computed; open and save the workbook in Excel first"
-            raise ToolError(msg)
+        if kind == "empty":
+            need_result(sheet, row, column)
         filled += kind != "empty"
         if kind == "number":
             numbers.append(value)

@@ -16,6 +16,7 @@ from callboard.actors.servers.documents._excel_controls import SheetRange, parse
 from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_lines import shift
 from callboard.actors.servers.documents._excel_references import area_of, rewritten
+from callboard.actors.servers.documents._excel_results import fill_results, need_result
 from callboard.actors.servers.documents._excel_sheet import LAST_ROW
 from callboard.actors.servers.documents._excel_sheets import add_sheet, check_structure, check_title
 from callboard.actors.servers.documents._excel_shift import Shift
@@ -103,6 +104,7 @@ def copy_rows(file: ExcelFile, found: SheetRange, rows: list[int], to: str, *, h
         raise ToolError(msg)
     area = spread(SheetRange(target, start), len(copied), cells.size["columns"])
     check_empty(target, area, "choose a free place")
+    fill_results(file, source, cells)
     for row, old in enumerate(copied, start=area.min_row):
         for offset in range(cells.size["columns"]):
             _copy_cell(source, (old, cells.min_col + offset), target, (row, area.min_col + offset))
@@ -185,10 +187,8 @@ def _copy_cell(source: Sheet, place: tuple[int, int], target: Sheet, to: tuple[i
     row, column = place
     to_row, to_column = to
     value, kind = source.raw(row, column)
-    if kind == "empty" and source.is_formula(row, column):
-        where = f"{get_column_letter(column)}{row}"
-        msg = f"{where} is a formula that was never computed; open and save the workbook in Excel first"
-        raise ToolError(msg)
+    if kind == "empty":
+        need_result(source, row, column)
     style = source.style(row, column)
     if kind == "empty" and not style:
         return

@@ -15,7 +15,7 @@ from callboard.actors.servers.documents._excel_controls import SheetRange, colum
 from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_marks import move_marks
 from callboard.actors.servers.documents._excel_references import all_formulas, overlapping
-from callboard.actors.servers.documents._excel_results import fill_results
+from callboard.actors.servers.documents._excel_results import fill_results, need_result
 from callboard.actors.servers.documents._excel_tables import tables_of, totals_of
 from callboard.actors.servers.documents._office import q
 
@@ -125,10 +125,7 @@ def rank_of(sheet: Sheet, row: int, column: int) -> tuple[int, float, str] | Non
     """
     value, kind = sheet.raw(row, column)
     if kind == "empty":
-        if sheet.is_formula(row, column):
-            where = f"{get_column_letter(column)}{row}"
-            msg = f"{where} is a formula that was never computed; open and save the workbook in Excel first"
-            raise ToolError(msg)
+        need_result(sheet, row, column)
         return None
     if kind == "truth":
         return (2, float(value), "")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from openpyxl.utils import get_column_letter
+
+from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_calculate import compute, is_available
 from callboard.actors.servers.documents._excel_outdated import Formulas
 from callboard.actors.servers.documents._excel_values import to_date, to_json
@@ -12,27 +15,46 @@ if TYPE_CHECKING:
     from openpyxl.worksheet.cell_range import CellRange
     from pydantic import JsonValue
 
+    from callboard.actors.servers.documents._excel_calculate import Results
     from callboard.actors.servers.documents._excel_file import ExcelFile
     from callboard.actors.servers.documents._excel_sheet import Sheet
 
 
 def results_of(file: ExcelFile, sheet: Sheet, cells: CellRange) -> dict[tuple[int, int], JsonValue]:
     """Compute the formulas of a range that have no stored result."""
-    missing = _missing(sheet, cells)
-    if not missing or not is_available():
-        return {}
-    title = sheet.title.casefold()
-    found = compute(file, Formulas.of(file), [(title, *place) for place in missing])
+    found = _computed(file, sheet, cells)
     return {(row, column): _shown(file, sheet, row, column, value) for (_, row, column), (value, _) in found.items()}
 
 
-def _missing(sheet: Sheet, cells: CellRange) -> list[tuple[int, int]]:
+def fill_results(file: ExcelFile, sheet: Sheet, cells: CellRange) -> None:
+    """Store computed results for the formulas of a range without one."""
+    for (_, row, column), (value, error) in _computed(file, sheet, cells).items():
+        sheet.set_result(row, column, value, error=error)
+
+
+def need_result(sheet: Sheet, row: int, column: int) -> None:
+    """Refuse an empty cell that is a formula.
+
+    Raises:
+        ToolError: If it was never computed.
+    """
+    if sheet.is_formula(row, column):
+        where = f"{get_column_letter(column)}{row}"
+        msg = f"{where} is a formula that was never computed; open and save the workbook in Excel first"
+        raise ToolError(msg)
+
+
+def _computed(file: ExcelFile, sheet: Sheet, cells: CellRange) -> Results:
+    if not is_available():
+        return {}
     rows, columns = range(cells.min_row, cells.max_row + 1), range(cells.min_col, cells.max_col + 1)
-    return [
-        (row, column)
+    title = sheet.title.casefold()
+    missing = [
+        (title, row, column)
         for row, column in sheet.filled()
         if row in rows and column in columns and sheet.is_formula(row, column) and sheet.value(row, column) is None
     ]
+    return compute(file, Formulas.of(file), missing) if missing else {}
 
 
 def _shown(file: ExcelFile, sheet: Sheet, row: int, column: int, value: float | str | bool) -> JsonValue:  # noqa: FBT001 - a value
@@ -43,13 +65,3 @@ def _shown(file: ExcelFile, sheet: Sheet, row: int, column: int, value: float | 
             return to_json(value if date is None else date, file.styles.number_format(style))
         return int(value) if value.is_integer() else value
     return value
-
-
-def fill_results(file: ExcelFile, sheet: Sheet, cells: CellRange) -> None:
-    """Store computed results for the formulas of a range without one."""
-    if not is_available():
-        return
-    missing = _missing(sheet, cells)
-    found = compute(file, Formulas.of(file), [(sheet.title.casefold(), *place) for place in missing]) if missing else {}
-    for (_, row, column), (value, error) in found.items():
-        sheet.set_result(row, column, value, error=error)

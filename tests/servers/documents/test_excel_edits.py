@@ -307,6 +307,11 @@ def test_rows_that_meet_conditions_are_copied_to_a_new_sheet(book: Path, call: C
         call("filter_rows", book.name, where=where, to="A1", cells="Sheet1!A1:D4")
 
 
+def test_formulas_without_results_are_computed_before_they_are_copied(book: Path, call: Call) -> None:
+    call("filter_rows", book.name, where=[{"column": "Item", "value": "nut"}], to="G1")
+    assert values(call, cells="G2:J2") == [["nut", 5, 0.5, 2.5]]
+
+
 @pytest.mark.parametrize(
     ("condition", "found"),
     [
