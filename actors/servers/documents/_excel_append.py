@@ -12,7 +12,7 @@ from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_cells import check_empty, held, spread
-from callboard.actors.servers.documents._excel_controls import SheetRange, parse_cells
+from callboard.actors.servers.documents._excel_controls import SheetRange, destination, parse_cells
 from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_lines import shift
 from callboard.actors.servers.documents._excel_references import area_of, rewritten
@@ -86,11 +86,7 @@ def copy_rows(file: ExcelFile, found: SheetRange, rows: list[int], to: str, *, h
         ToolError: If the place is not free, or a formula has no result.
     """
     source, cells = found.sheet, found.need()
-    title, mark, corner = to.rpartition("!")
-    if mark:
-        title = title.strip("'").replace("''", "'")
-    if not mark and title == "" and not re.fullmatch(r"\$?[A-Za-z]{1,3}\$?[0-9]{1,7}(:.*)?", corner):
-        title, corner = corner, "A1"  # the title of a sheet alone
+    title, corner = destination(to)
     start = parse_cells(corner or "A1")
     if title and title.casefold() not in {sheet.title.casefold() for sheet in file.sheets}:
         check_title(file, title)

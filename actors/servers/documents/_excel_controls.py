@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._excel_file import ExcelFile
     from callboard.actors.servers.documents._excel_sheet import Sheet
     from callboard.actors.servers.documents._excel_tables import Table
-from callboard.actors.servers.documents._tables import Answer
+    from callboard.actors.servers.documents._tables import Answer
 
+_CORNER = re.compile(r"\$?[A-Za-z]{1,3}\$?[0-9]{1,7}(:.*)?")
 _MAX_HEADER = 30
 _FIRST_ROWS = 3
 _FIRST_COLUMNS = 8
@@ -62,10 +64,9 @@ def find_all(file: ExcelFile) -> list[Control]:
     found: list[Control] = []
     tables = charts = 0
     for number, sheet in enumerate(file.sheets, start=1):
-        found.extend(_of_sheet(sheet, number))
-        here = tables_of(sheet)
-        used = sheet.used() if here else None
-        for table in here:
+        used = sheet.used() if sheet.is_grid else None
+        found.extend(_of_sheet(sheet, number, used))
+        for table in tables_of(sheet):
             tables += 1
             found.append(_of_table(table, number, tables, used))
         for chart in charts_of(sheet):
@@ -74,10 +75,9 @@ def find_all(file: ExcelFile) -> list[Control]:
     return found
 
 
-def _of_sheet(sheet: Sheet, number: int) -> Iterator[Control]:
+def _of_sheet(sheet: Sheet, number: int, used: CellRange | None) -> Iterator[Control]:
     visible = sheet.state == "visible"
     detail: dict[str, JsonValue] = {"state": sheet.state}
-    used = sheet.used() if sheet.is_grid else None
     if sheet.is_grid:
         detail |= {"used": used.coord if used else None, "protected": sheet.protected}
     yield Control(id=f"sheet-{number}", name=sheet.title, kind=sheet.kind, visible=visible, detail=detail)
@@ -157,13 +157,13 @@ def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control
     title, wanted = sheet, cells
     if "!" in cells:
         title, _, wanted = cells.rpartition("!")
-        title = title.strip("'").replace("''", "'")
+        title = unquoted(title)
         if sheet and sheet.casefold() != title.casefold():
             msg = f"the cells {cells!r} are not on the sheet {sheet!r}"
             raise ToolError(msg)
     if control_id:
         control = find(file, control_id, control_name)
-        parent = control.name if control.kind == "sheet" else find(file, str(control.detail.get("sheet", ""))).name
+        parent = file.sheets[int(str(control.detail.get("sheet", control.id)).rpartition("-")[2]) - 1].title
         if title and title.casefold() != parent.casefold():
             msg = f"{control_id!r} is not on the sheet {title!r}"
             raise ToolError(msg)
@@ -172,6 +172,22 @@ def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control
             wanted = wanted or str(control.detail["cells"])
     found = file.sheet(title) if title else file.active
     return SheetRange(found, parse_cells(wanted) if wanted else found.used())
+
+
+def destination(to: str) -> tuple[str, str]:
+    """Split a place such as ``New!A1`` into a sheet's title and a cell.
+
+    Each may be left out, and is then empty.
+    """
+    title, mark, corner = to.rpartition("!")
+    if mark:
+        return unquoted(title), corner
+    return ("", corner) if not corner or _CORNER.fullmatch(corner) else (corner, "")
+
+
+def unquoted(title: str) -> str:
+    """Return a sheet's title without the quotes around it."""
+    return title.strip("'").replace("''", "'")
 
 
 def sheet_of(file: ExcelFile, sheet: str, control_id: str, control_name: str) -> Sheet:

@@ -12,7 +12,14 @@ from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import UNKNOWN, ToolError
 from callboard.actors.servers.documents._excel_cells import spread, start_of
-from callboard.actors.servers.documents._excel_controls import chart_of, parse_cells, place, sheet_of
+from callboard.actors.servers.documents._excel_controls import (
+    chart_of,
+    destination,
+    parse_cells,
+    place,
+    sheet_of,
+    unquoted,
+)
 from callboard.actors.servers.documents._excel_formulas import checked, filled
 from callboard.actors.servers.documents._excel_references import all_formulas, mentions, ranges
 from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
@@ -111,9 +118,8 @@ def resources(file: ExcelFile, tool: str, arguments: Mapping[str, Any]) -> Itera
         )
         yield from (f"sheet:{title}" for title in followers if title)
     if to := arguments.get("to"):
-        title, mark, corner = str(to).rpartition("!")
-        named = title.strip("'").replace("''", "'") if mark or _area(corner) is not None else corner
-        yield f"sheet:{_title(file, named) if named else found.sheet.title}"
+        title, _ = destination(str(to))
+        yield f"sheet:{_title(file, title) if title else found.sheet.title}"
     if "delete" in arguments and arguments.get("cells"):
         read = place(file, "" if "!" in arguments["cells"] else found.sheet.title, arguments["cells"])
         yield TouchedCells(read.sheet, read.cells).resource
@@ -193,11 +199,11 @@ def coverage(pattern: str, resource: str) -> Coverage:
     title, _, cells = name.rpartition("!") if kind == "range" else (name, "", "")
     wanted_kind, _, wanted = pattern.casefold().partition(":")
     if wanted_kind == "sheet":
-        return Coverage.ALL if fits(_unquoted(wanted), title.casefold()) else Coverage.NONE
+        return Coverage.ALL if fits(unquoted(wanted), title.casefold()) else Coverage.NONE
     if wanted_kind == "range":
         wanted_title, mark, wanted_cells = wanted.rpartition("!")
         wanted_title, wanted_cells = (wanted_title, wanted_cells) if mark else (wanted, "*")
-        if not fits(_unquoted(wanted_title), title.casefold()):
+        if not fits(unquoted(wanted_title), title.casefold()):
             return Coverage.NONE
         return _of_cells(wanted_cells, cells)
     if any(fits(pattern, text) for whole in (resource, f"sheet:{title}") for text in (whole, whole.casefold())):
@@ -208,10 +214,6 @@ def coverage(pattern: str, resource: str) -> Coverage:
     single = (f"range:{title}!{get_column_letter(column)}{row}" for row, column in first)
     touched_in_part = any(fits(pattern, text) for each in single for text in (each, each.casefold()))
     return Coverage.PART if touched_in_part else Coverage.NONE
-
-
-def _unquoted(title: str) -> str:
-    return title.strip("'").replace("''", "'")
 
 
 def _of_cells(wanted: str, cells: str) -> Coverage:

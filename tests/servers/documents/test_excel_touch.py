@@ -106,6 +106,15 @@ async def test_the_same_cell_is_one_argument_however_it_is_written(facts, cell):
         ("rename_sheet", {"sheet": "payroll", "title": "Pay"}, ["sheet:Payroll", "sheet:Pay", "sheet:Sales 1"]),
         ("delete_sheet", {"control_id": "sheet-1"}, ["sheet:Payroll"]),
         ("add_sheet", {"title": "New"}, ["sheet:New"]),
+        *(
+            ("filter_rows", {"where": [{"column": "pay", "value": 1}], "to": to}, ["range:Payroll!A1:C3", sheet])
+            for to, sheet in (
+                ("E1", "sheet:Payroll"),
+                ("'sales 1'!B2", "sheet:Sales 1"),
+                ("New", "sheet:New"),
+                (" E1", "sheet: E1"),
+            )
+        ),
         ("insert_chart", {"type": "bar", "anchor": "f5"}, ["range:Payroll!A1:C3", "range:Payroll!F5"]),
         ("save_as", {"path": "copy.xlsx"}, ["file:copy.xlsx", "sheet:Payroll", "sheet:Sales 1"]),
         ("read_range", {"sheet": "None"}, ["file:book.xlsx", "unknown"]),
