@@ -7,6 +7,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from openpyxl.utils import quote_sheetname
+
 from callboard.actors.servers.documents._excel_references import area_of, areas, bounds_of, words
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._office import q
@@ -24,7 +26,8 @@ CellPlace: TypeAlias = tuple[str, int, int]
 VOLATILE = frozenset({"CELL", "INDIRECT", "INFO", "NOW", "OFFSET", "RAND", "RANDARRAY", "RANDBETWEEN", "TODAY"})
 """Functions whose result may change with any edit, or without one."""
 _WIDE = 64
-_ELSEWHERE = re.compile(r"\[[0-9]+\]")
+_ELSEWHERE = re.compile(r"(?<![\w.@\[])\[[0-9]+\](?![\]:,])")
+"""The number of another workbook, and not a table's column that is called like a number."""
 
 
 @dataclass
@@ -135,9 +138,9 @@ def _meanings(file: ExcelFile) -> dict[str, str]:
     for name, local, element in file.names():
         text = element.text or ""
         if local is not None and "!" not in text:
-            text = f"'{local.title.replace(chr(39), chr(39) * 2)}'!{text}"
+            text = f"{quote_sheetname(local.title)}!{text}"
         found[name.casefold()] = f"{found.get(name.casefold(), '0')},{text}"  # a sheet's own may hide the workbook's
     for sheet in file.worksheets:
-        quoted = sheet.title.replace("'", "''")
-        found.update({table.name.casefold(): f"'{quoted}'!{table.cells.coord}" for table in tables_of(sheet)})
+        title = quote_sheetname(sheet.title)
+        found.update({table.name.casefold(): f"{title}!{table.cells.coord}" for table in tables_of(sheet)})
     return found

@@ -98,6 +98,16 @@ def test_a_workbook_unknown_to_the_calculator_is_read_without_results(
     assert values(call) == ["(not computed)"]
 
 
+def test_a_column_that_is_called_like_a_number_is_of_this_workbook(book: Book, call: Call, workspace: Path) -> None:
+    book("=SUM(Goods[2024])", "=[1]Sheet!A1", "='[1]My sheet'!A1+1", "=SUM(Goods[[2023]:[2024]])")
+    made = openpyxl.load_workbook(workspace / "book.xlsx")
+    for row in (["2023", "2024"], [1, 5], [2, 6]):
+        made.active.append([None, *row])
+    made.active.add_table(openpyxl.worksheet.table.Table(displayName="Goods", ref="B5:C7"))
+    made.save(workspace / "book.xlsx")
+    assert values(call)[:4] == [11, "(not computed)", "(not computed)", 14]
+
+
 def test_formulas_of_several_sheets_names_and_tables_are_computed(book: Book, call: Call, workspace: Path) -> None:
     book("=SUM(Numbers)", "=Other!A1*2", "=SUM(Goods[b])")
     made = openpyxl.load_workbook(workspace / "book.xlsx")
