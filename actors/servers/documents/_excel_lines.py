@@ -156,7 +156,9 @@ def _resized_names(file: ExcelFile, change: Shift) -> set[str]:
     """Find the names and tables that grow or shrink, in capitals."""
     found = {table.name.upper() for table in tables_of(change.sheet) if _is_cut(change, table.cells)}
     names = [(name.upper(), element.text or "") for name, _, element in file.names()]
-    for _ in names:  # a name may stand for other names
+    known = -1
+    while known != len(found):  # a name may stand for other names
+        known = len(found)
         found |= {name for name, text in names if _is_outdated(change, text, "", found)}
     return found
 
