@@ -103,8 +103,6 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
     def overwrites(self, document: str, tool_name: str, arguments: Mapping[str, Any]) -> str:
         """Describe the content that a call would replace; empty for none.
 
-        A call that is refused replaces nothing.
-
         A call that would be refused replaces nothing. Neither does a call that writes the present content, such as
         the repetition of a call that completed right before a crash.
         """
@@ -126,6 +124,7 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
             else:
                 found = writable(place(file, given["sheet"], given["cells"], *named))
                 cells = bounded(found.need())
+                check_arrays(found.sheet, cells)
                 before = _contents(found.sheet, cells)
                 fill(found.sheet, cells, check_names(file, found.sheet, checked(arguments["formula"])))
         except ToolError:

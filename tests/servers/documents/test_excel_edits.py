@@ -486,6 +486,13 @@ def test_a_call_that_replaces_or_deletes_says_so(
     assert {str(hazard) for hazard in server.hazards(target, tool, given, ())} == hazards
 
 
+def test_a_refused_call_replaces_nothing(server, book: Path, call: Call) -> None:
+    array = openpyxl.worksheet.formula.ArrayFormula("F2:F4", "=B2:B4*C2:C4")
+    saved(book, call, lambda made: made["Sheet1"].__setitem__("F2", array))
+    (target,) = (target for target in server.targets() if target.id == book.name)
+    assert server.replaced(target, "set_formula", {"cells": "F2:F3", "formula": "=1+1"}) == ""
+
+
 def test_a_person_is_told_what_a_call_would_replace(server, book: Path) -> None:
     (target,) = (target for target in server.targets() if target.id == book.name)
     found = server.replaced(target, "set_formula", {"cells": "Sheet1!A1:D5", "formula": "=1+1"})
