@@ -2,8 +2,9 @@
 
 A crash, a loop or a lack of memory then stops only this process.
 
-Arguments: the workbook's path, the path of a JSON file with the wanted cells ``[[sheet, row, column], …]`` and the
-functions that they use, the path to write the results to, and the seconds of processor time that it may take.
+Arguments: the workbook's path, the path of a JSON file with the wanted cells ``[[sheet, row, column], …]`` (the
+sheet in small letters) and the functions that they use, the path to write the results to, and the seconds of processor
+time that it may take.
 """
 
 import contextlib
@@ -48,19 +49,17 @@ def main(book: str, wanted: str, results: str, seconds: str) -> None:
     """
     limit(int(seconds))
     asked = json.loads(Path(wanted).read_text("utf-8"))
-    found: dict[str, object] = {"unknown": unknown(asked["functions"]), "values": []}
-    if asked["cells"]:
-        model = ironcalc.load_from_xlsx(book)
-        model.evaluate()
-        titles = {sheet["name"].casefold(): number for number, sheet in enumerate(model.get_worksheets_properties())}
-        values = []
-        for title, row, column in asked["cells"]:
-            sheet = titles[title.casefold()]
-            value = model.get_cell_value(sheet, row, column)
-            error = model.get_cell_type(sheet, row, column) == ironcalc.CellType.ErrorValue
-            if value is not None and not (error and value in _FAULTS):
-                values.append([title, row, column, value, error])
-        found["values"] = values
+    model = ironcalc.load_from_xlsx(book)
+    model.evaluate()
+    titles = {sheet["name"].casefold(): number for number, sheet in enumerate(model.get_worksheets_properties())}
+    values = []
+    for title, row, column in asked["cells"]:
+        sheet = titles[title]
+        value = model.get_cell_value(sheet, row, column)
+        error = model.get_cell_type(sheet, row, column) == ironcalc.CellType.ErrorValue
+        if value is not None and not (error and value in _FAULTS):
+            values.append([title, row, column, value, error])
+    found = {"unknown": unknown(asked["functions"]), "values": values}
     Path(results).write_text(json.dumps(found), "utf-8")
 
 

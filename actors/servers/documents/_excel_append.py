@@ -11,7 +11,7 @@ from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_cells import check_empty, held, spread
+from callboard.actors.servers.documents._excel_cells import check_empty, held, spread, write_cells
 from callboard.actors.servers.documents._excel_controls import SheetRange, destination, parse_cells
 from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_lines import shift
@@ -42,8 +42,7 @@ def append(file: ExcelFile, found: SheetRange, values: list[list[Value]], *, who
     if cells is None:
         width = max(len(row) for row in values)
         cells = spread(found, len(values), width)
-        for row, line in enumerate(values, start=cells.min_row):
-            _write_row(sheet, row, cells.min_col, line)
+        write_cells(sheet, cells, values)
         return {"sheet": sheet.title, "cells": cells.coord, "rows_appended": len(values)}
     tables = tables_of(sheet)
     table = next((each for each in tables if each.cells.coord == cells.coord), None)
@@ -60,20 +59,19 @@ def append(file: ExcelFile, found: SheetRange, values: list[list[Value]], *, who
     if last + count + totals > LAST_ROW:
         msg = f"{count} rows do not fit below {cells.coord}"
         raise ToolError(msg)
+    new = CellRange(None, cells.min_col, last + 1, cells.max_col, last + count)
     if totals:
         shift(file, Shift(sheet, "row", last + 1, count))
         _stretch(sheet, cells, last, count, totals)
     else:
-        new = CellRange(None, cells.min_col, last + 1, cells.max_col, last + count)
         check_empty(sheet, new, "insert rows first, or name the table that is meant")
-    for number, line in enumerate(values, start=last + 1):
-        _copy_looks(sheet, last, number, cells)
-        _write_row(sheet, number, cells.min_col, line)
+    for row in range(new.min_row, new.max_row + 1):
+        _copy_looks(sheet, last, row, cells)
+    write_cells(sheet, new, values)
     if last > cells.min_row:
         _fill_formulas(sheet, cells, last, values)
     if table is not None:
         table.resize(CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.max_row + count))
-    new = CellRange(None, cells.min_col, last + 1, cells.max_col, last + count)
     return {"sheet": sheet.title, "cells": new.coord, "rows_appended": count}
 
 
@@ -158,11 +156,6 @@ def _copy_looks(sheet: Sheet, model: int, row: int, cells: CellRange) -> None:
         style = sheet.style(model, column)
         if style != sheet.style(row, column):
             sheet.set_style(row, column, style)
-
-
-def _write_row(sheet: Sheet, row: int, first: int, line: list[Value]) -> None:
-    for column, value in enumerate(line, start=first):
-        sheet.write(row, column, value)
 
 
 def _fill_formulas(sheet: Sheet, cells: CellRange, last: int, values: list[list[Value]]) -> None:

@@ -71,7 +71,7 @@ def settle(file: ExcelFile) -> None:
         if id(cell) in cells
     ]
     seeds = [*changed, *own, *formulas.volatile]
-    outdated = {place: None for place in (*changed, *own, *formulas.volatile) if place in formulas.texts}
+    outdated = {place: None for place in seeds if place in formulas.texts}
     outdated |= formulas.depending(seeds)
     spilled = [each for place in outdated for each in formulas.spilled(place)]
     sheets = {sheet.title.casefold(): sheet for sheet in file.worksheets}

@@ -132,7 +132,7 @@ def check_arrays(sheet: Sheet, cells: CellRange) -> None:
 
 
 def write_cells(sheet: Sheet, cells: CellRange, values: list[list[Value]]) -> None:
-    """Write rows of values into a range of their size."""
+    """Write rows of values into a range; short ones leave the rest."""
     for row, line in enumerate(values, start=cells.min_row):
         for column, value in enumerate(line, start=cells.min_col):
             sheet.write(row, column, value)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from callboard.actors.servers.documents._workspace import Snapshot
 
-_AFTER_NAMES = frozenset({"calcPr", "oleSize", "customWorkbookViews", "pivotCaches", "smartTagPr", "smartTagTypes"})
-_AFTER_NAMES |= {"webPublishing", "fileRecoveryPr", "webPublishObjects", "extLst"}
+_AFTER_CALCULATION = frozenset({"oleSize", "customWorkbookViews", "pivotCaches", "smartTagPr", "smartTagTypes"})
+_AFTER_CALCULATION |= {"webPublishing", "fileRecoveryPr", "webPublishObjects", "extLst"}
 _READ_ONLY = (
     ("_xmlsignatures/", "it has a digital signature, which an edit would break"),
     ("xl/revisions/", "it tracks changes, and an edit would not be in its history"),
@@ -145,8 +145,8 @@ class ExcelFile(Edited):
         root = self.package.edit(self.part)
         if found is None:
             found = etree.Element(q("calcPr"))
-            later = _AFTER_NAMES - {"calcPr"}
-            place = next((n for n, child in enumerate(root) if child.tag in {q(name) for name in later}), len(root))
+            later = {q(name) for name in _AFTER_CALCULATION}
+            place = next((number for number, child in enumerate(root) if child.tag in later), len(root))
             root.insert(place, found)
         found.set("fullCalcOnLoad", "1")
 

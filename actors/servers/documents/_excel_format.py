@@ -109,7 +109,7 @@ def merge_cells(sheet: Sheet, cells: CellRange) -> None:
     """Merge the cells of a range into one.
 
     Raises:
-        ToolError: If the range is one cell, touches merged cells or a table, or other cells hold something.
+        ToolError: If the range is one cell.
     """
     if cells.size == {"rows": 1, "columns": 1}:
         msg = f"{cells.coord} is one cell; name the range that becomes one"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from openpyxl.utils import get_column_letter
-from openpyxl.worksheet.cell_range import CellRange
 from pydantic import Field
 
 from callboard.actors.servers._server import ToolError, tool
@@ -119,7 +118,7 @@ class ExcelFormatTools(ExcelEditor):
                     raise ToolError(msg)
                 check_empty(
                     found.sheet,
-                    CellRange(None, area.min_col, area.min_row, area.max_col, area.max_row),
+                    area,
                     "merged cells and tables can't be merged",
                     but=(area.min_row, area.min_col),
                 )

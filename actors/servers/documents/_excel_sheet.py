@@ -217,13 +217,25 @@ class Sheet:
 
         A formula gives its stored result; None if it has none.
         """
-        value, kind = self._read(row, column)
-        code = self.file.styles.number_format(self.style(row, column)) if kind == "date" else ""
-        return to_json(value, code)
+        value, kind = self.raw(row, column)
+        return to_json(value, self.number_format(row, column) if kind == "date" else "")
 
     def raw(self, row: int, column: int) -> tuple[Any, Kind]:
         """Read a cell's value as Python has it, and its kind."""
-        return self._read(row, column)
+        cell = self.cells.get((row, column))
+        if cell is None:
+            return None, "empty"
+        kind = cell.get("t", "n")
+        if kind == "inlineStr":
+            found = cell.find(_IS)
+            texts = (
+                [part.text or "" for part in found.iter(_T) if part.getparent().tag != q("rPh")] if len(cell) else ()
+            )
+            return (unescape("".join(texts)), "text") if found is not None else (None, "empty")
+        text = cell.findtext(_V)
+        if text is None or (not text and kind != "str"):
+            return None, "empty"
+        return self._parse(text, kind, cell)
 
     def formula(self, row: int, column: int) -> str:
         """Read a formula with its ``=``; empty for a value.
@@ -264,7 +276,7 @@ class Sheet:
         return self.file.styles.number_format(self.style(row, column))
 
     def set_style(self, row: int, column: int, style: int) -> None:
-        """Return a cell a style."""
+        """Give a cell a style."""
         self.make(row, column).set("s", str(style))
 
     @functools.cached_property
@@ -413,24 +425,8 @@ class Sheet:
             return
         found = self.root.find(q("dimension"))
         used = self.used()
-        if found is not None and used is not None and self.file.package.is_edited(self.part):
-            self.edit().find(q("dimension")).set("ref", used.coord)
-
-    def _read(self, row: int, column: int) -> tuple[Any, Kind]:
-        cell = self.cells.get((row, column))
-        if cell is None:
-            return None, "empty"
-        kind = cell.get("t", "n")
-        if kind == "inlineStr":
-            found = cell.find(_IS)
-            texts = (
-                [part.text or "" for part in found.iter(_T) if part.getparent().tag != q("rPh")] if len(cell) else ()
-            )
-            return (unescape("".join(texts)), "text") if found is not None else (None, "empty")
-        text = cell.findtext(_V)
-        if text is None or (not text and kind != "str"):
-            return None, "empty"
-        return self._parse(text, kind, cell)
+        if found is not None and used is not None:
+            found.set("ref", used.coord)
 
     def _parse(self, text: str, kind: str, cell: Element) -> tuple[Any, Kind]:
         match kind:

@@ -77,7 +77,7 @@ def add_sheet(file: ExcelFile, title: str, position: int | None) -> Sheet:
 
 
 def rename_sheet(file: ExcelFile, sheet: Sheet, title: str) -> None:
-    """Return a sheet another title; all that refers to it follows."""
+    """Give a sheet another title; all that refers to it follows."""
     old = sheet.title
     for reference in list(all_formulas(file)):
         changed = renamed(reference.formula, old, title)

@@ -115,10 +115,6 @@ class Package:
         self._edited.discard(name)
         self._parts[name] = content
 
-    def is_edited(self, name: str) -> bool:
-        """Return whether a part's tree was given out to be changed."""
-        return name in self._edited
-
     def damaged(self, why: Exception | str) -> ToolError:
         """Make the error for a file that can't be understood."""
         return _office.damaged(self.document, why)
