@@ -15,9 +15,9 @@ from callboard.actors.servers.documents._excel_cells import check_empty, held, s
 from callboard.actors.servers.documents._excel_controls import SheetRange, destination, parse_cells
 from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_lines import shift
-from callboard.actors.servers.documents._excel_references import area_of, rewritten
+from callboard.actors.servers.documents._excel_references import rewritten
 from callboard.actors.servers.documents._excel_results import fill_results, need_result
-from callboard.actors.servers.documents._excel_sheet import LAST_ROW
+from callboard.actors.servers.documents._excel_sheet import LAST_ROW, area_of
 from callboard.actors.servers.documents._excel_sheets import add_sheet, check_structure, check_title
 from callboard.actors.servers.documents._excel_shift import Shift
 from callboard.actors.servers.documents._excel_tables import tables_of, totals_of

@@ -9,8 +9,8 @@ from openpyxl.utils import get_column_letter
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_marks import merged_links, move_anchors, move_marks
-from callboard.actors.servers.documents._excel_references import all_formulas, area_of, areas, rewritten, words
-from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, place_of
+from callboard.actors.servers.documents._excel_references import all_formulas, areas, rewritten, words
+from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, area_of, place_of
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._office import q
 from callboard.actors.servers.documents._package import local

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from openpyxl.utils import get_column_letter
 
 from callboard.actors.servers.documents._excel_charts import drawings_of
-from callboard.actors.servers.documents._excel_references import area_of
-from callboard.actors.servers.documents._excel_sheet import place_of
+from callboard.actors.servers.documents._excel_sheet import area_of, place_of
 from callboard.actors.servers.documents._office import q
 from callboard.actors.servers.documents._package import local
 

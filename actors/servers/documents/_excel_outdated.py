@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from openpyxl.utils import quote_sheetname
 
-from callboard.actors.servers.documents._excel_references import area_of, areas, bounds_of, words
+from callboard.actors.servers.documents._excel_references import areas, bounds_of, words
+from callboard.actors.servers.documents._excel_sheet import area_of
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._office import q
 

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING
 
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token, TokenizerError
-from openpyxl.utils import column_index_from_string, quote_sheetname, range_boundaries
-from openpyxl.worksheet.cell_range import CellRange
+from openpyxl.utils import column_index_from_string, quote_sheetname
 
 from callboard.actors.servers.documents._excel_charts import drawings_of
-from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
+from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW, area_of
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._office import q
 from callboard.actors.servers.documents._package import local
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from openpyxl.worksheet.cell_range import CellRange
 
     from callboard.actors.servers.documents._excel_file import ExcelFile
     from callboard.actors.servers.documents._excel_sheet import Sheet
@@ -274,13 +275,6 @@ def _column_number(letters: str) -> int:
 def _place(end: str) -> tuple[int, int]:
     letters = end.rstrip("0123456789")
     return int(end[len(letters) :] or 0), _column_number(letters)
-
-
-def area_of(text: str) -> CellRange:
-    """Read the cells of a reference, whole rows and columns too."""
-    left, top, right, bottom = range_boundaries(text.replace("$", "").upper())
-    columns, rows = sorted((left or 1, right or LAST_COLUMN)), sorted((top or 1, bottom or LAST_ROW))
-    return CellRange(min_col=columns[0], min_row=rows[0], max_col=columns[1], max_row=rows[1])
 
 
 def _unquoted(sheet: str) -> str:

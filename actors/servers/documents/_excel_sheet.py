@@ -284,7 +284,7 @@ class Sheet:
         """The ranges of array formulas and data tables."""
         kinds = {"array", "dataTable"}
         found = [formula for formula in self._formulas() if formula.get("t") in kinds and formula.get("ref")]
-        return [_range(formula.get("ref")) for formula in found]
+        return [area_of(formula.get("ref")) for formula in found]
 
     def is_within_array(self, row: int, column: int) -> bool:
         """Return whether an array formula or a data table fills a cell."""
@@ -295,7 +295,7 @@ class Sheet:
     @functools.cached_property
     def merged(self) -> list[CellRange]:
         """The merged cells."""
-        return [_range(each.get("ref")) for each in self.root.iterfind(f"{q('mergeCells')}/{q('mergeCell')}")]
+        return [area_of(each.get("ref")) for each in self.root.iterfind(f"{q('mergeCells')}/{q('mergeCell')}")]
 
     def is_within_merged(self, row: int, column: int) -> bool:
         """Return whether a cell is the inside of a merged one."""
@@ -538,10 +538,11 @@ def place_of(reference: str) -> tuple[int, int]:
     return int(match[2]), column_index_from_string(match[1].upper())
 
 
-def _range(reference: str) -> CellRange:
-    """Parse a range, whole rows and columns too."""
-    left, top, right, bottom = range_boundaries(reference.replace("$", "").upper())
-    return CellRange(None, left or 1, top or 1, right or LAST_COLUMN, bottom or LAST_ROW)
+def area_of(text: str) -> CellRange:
+    """Read the cells of a reference, whole rows and columns too."""
+    left, top, right, bottom = range_boundaries(text.replace("$", "").upper())
+    columns, rows = sorted((left or 1, right or LAST_COLUMN)), sorted((top or 1, bottom or LAST_ROW))
+    return CellRange(min_col=columns[0], min_row=rows[0], max_col=columns[1], max_row=rows[1])
 
 
 def _column_of(cell: Element) -> int:
