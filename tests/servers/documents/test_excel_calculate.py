@@ -1,4 +1,4 @@
-"""Computing results: in a process of its own that may hang, crash or lie."""
+"""Results from a process of its own that may fail or lie."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ json.dump({"unknown": [], "values": [["sheet", 1, 1, value, False]]}, open(sys.a
 
 @pytest.fixture
 def book(workspace: Path) -> Book:
-    """Write a workbook with formulas in its first column, which were never computed."""
+    """Write formulas that were never computed into the first column."""
 
     def write(*formulas: str) -> None:
         made = openpyxl.Workbook()

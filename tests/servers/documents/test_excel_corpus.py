@@ -43,7 +43,7 @@ def picture() -> bytes:
 
 
 def chart(kind: str, subtype: str | None) -> Callable[[Any, Any], None]:
-    """Add a chart of a kind, with a line for a combined one."""
+    """Add a chart of a kind; a line is combined with columns."""
 
     def add(book: Any, sheet: Any) -> None:
         made = book.add_chart({"type": kind, **({"subtype": subtype} if subtype else {})})

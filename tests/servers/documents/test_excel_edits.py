@@ -1,4 +1,4 @@
-"""Editing a workbook: rows, columns, formats, charts and texts, and what follows them."""
+"""Edits of a workbook, and all that follows them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sheets and cells a call touches, whichever way it names them."""
+"""The sheets and cells that a call touches, however it names them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAYROLL = {"sheet": "Payroll", "cells": "A1:C3"}
 
 @pytest.fixture
 def book(workspace):
-    """A workbook whose open sheet is Payroll, and which has a second one."""
+    """Give a workbook with two sheets, of which Payroll is open."""
     made = openpyxl.Workbook()
     payroll = made.active
     payroll.title = "Payroll"
