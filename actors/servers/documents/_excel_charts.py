@@ -255,7 +255,7 @@ def retitle(chart: Chart, title: str, path: str = "chart") -> None:
 
 
 def _axis(plot: Element, path: str) -> Element | None:
-    """Find the first axis of the categories, ``x``, or of the values, ``y``."""
+    """Find the first axis of categories, ``x``, or values, ``y``."""
     values = [each for each in plot if local(each) == "valAx"]
     categories = [each for each in plot if local(each) in {"catAx", "dateAx"}] or values[:1]  # of two values x is first
     found = categories if path == "x" else [axis for axis in values if axis is not categories[0]]

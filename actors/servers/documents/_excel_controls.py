@@ -175,7 +175,7 @@ def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control
 
 
 def destination(to: str) -> tuple[str, str]:
-    """Split a place such as ``New!A1`` into a sheet's title and a cell.
+    """Split a place like ``New!A1`` into a title and a cell.
 
     Each may be left out, and is then empty.
     """
