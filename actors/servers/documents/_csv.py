@@ -81,7 +81,7 @@ class CsvTools(formats.FormatTools):
 
         Numbers are read as in a Word table.
         """
-        table = _table(self._workspace.read(document), "" if delimiter == "auto" else delimiter)
+        table = _table(self._workspace.read(document), delimiter)
         texts = [[*row, *[""] * (table.width - len(row))] for row in table.rows]
         mark = None if decimal == "auto" else decimal
         grid = Grid(texts, {}, [])
@@ -98,7 +98,7 @@ class CsvTools(formats.FormatTools):
         """Append rows at the end; an empty file gets the header first."""
         width = width_of(rows)
         with self._replacing(document) as file:
-            table = _table(file.snapshot, "" if delimiter == "auto" else delimiter)
+            table = _table(file.snapshot, delimiter)
             if table.rows and width != table.width:
                 msg = f"the rows must have {table.width} cells, as the table has; they have {width}"
                 raise ToolError(msg)
@@ -120,7 +120,7 @@ class CsvTools(formats.FormatTools):
     ) -> Answer:
         """Write one cell; all other rows stay as they are."""
         with self._replacing(document) as file:
-            table = _table(file.snapshot, "" if delimiter == "auto" else delimiter)
+            table = _table(file.snapshot, delimiter)
             if row > len(table.rows) or column > table.width:
                 msg = f"the table has {len(table.rows)} rows and {table.width} columns"
                 raise ToolError(msg)
@@ -147,7 +147,7 @@ class CsvTools(formats.FormatTools):
 
     def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
         """Return whether the cell holds another text."""
-        rows = _table(self._workspace.read(document)).rows
+        rows = _table(self._workspace.read(document), str(arguments.get("delimiter", "auto"))).rows
         row, column = int(str(arguments["row"])) - 1, int(str(arguments["column"])) - 1
         return row < len(rows) and column < len(rows[row]) and bool(rows[row][column])
 
@@ -156,7 +156,7 @@ class CsvTools(formats.FormatTools):
         return b""
 
 
-def _table(snapshot: Snapshot, delimiter: str = "") -> CsvTable:
+def _table(snapshot: Snapshot, delimiter: str = "auto") -> CsvTable:
     """Parse a file.
 
     Raises:
@@ -164,7 +164,9 @@ def _table(snapshot: Snapshot, delimiter: str = "") -> CsvTable:
     """
     coding = decoded(snapshot)
     lines = list(io.StringIO(coding.text, newline=""))
-    used = delimiter or ("\t" if snapshot.path.suffix.lower() == ".tsv" else _delimiter_of(coding.text))
+    used = delimiter
+    if used == "auto":
+        used = "\t" if snapshot.path.suffix.lower() == ".tsv" else _delimiter_of(coding.text)
     rows: list[list[str]] = []
     spans: list[tuple[int, int]] = []
     reader = csv.reader(lines, delimiter=used)

@@ -258,6 +258,8 @@ def test_an_attachment_can_not_choose_where_it_is_saved(workspace: Path, server:
 
 
 def test_malformed_messages_are_read_or_refused(workspace: Path, server: DocumentServer, call: Call) -> None:
+    (workspace / "a.eml").write_bytes(b"To: <\r\n\r\nhello")
+    assert server.hazards(window(server, "a.eml"), "write_message", {"to": ["a@b.c"]}, []) == {Hazard.OVERWRITES}
     deep = b"".join(b"Content-Type: multipart/mixed; boundary=b%d\r\n\r\n--b%d\r\n" % (n, n) for n in range(400))
     odd = [b"", b"\0\xff\xfe", b"Content-Type: text/plain; charset=nope\r\n\r\n\xff", b"To: =?x?q?=FF?=\r\n\r\nhello",
            b"Content-Type: multipart/mixed\r\n\r\nx", b"Content-Type: a/b/c; x\r\n\r\n", deep]  # fmt: skip
@@ -331,6 +333,16 @@ def test_a_csv_is_read_and_all_other_rows_stay_as_they_are(workspace: Path, serv
     assert server.observe(window(server, "a.csv")).window["rows"] == 4
     with pytest.raises(ToolError, match="has no"):
         call("append_rows", "a.csv", rows=[["\u4e2d", 1]])
+
+
+def test_a_cell_is_overwritten_as_the_given_delimiter_says(workspace: Path, server: DocumentServer, call: Call) -> None:
+    (workspace / "a.csv").write_text("a;b;c,d\n1;;2,3\n")
+    cell = {"row": 2, "column": 2, "value": "x"}
+    assert server.hazards(window(server, "a.csv"), "write_cell", cell, []) == set()
+    cell["delimiter"] = ","
+    assert server.hazards(window(server, "a.csv"), "write_cell", cell, []) == {Hazard.OVERWRITES}
+    call("write_cell", "a.csv", **cell)
+    assert (workspace / "a.csv").read_text() == "a;b;c,d\n1;;2,x\n"
 
 
 @pytest.mark.parametrize("value", ["=1+1", "@SUM(A1)", "+cmd|'/C calc'!A0", "-2+3+cmd", "\t=1", "=HYPERLINK(1)"])
