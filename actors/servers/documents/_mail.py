@@ -147,7 +147,7 @@ class MailTools(FormatTools):
         """Return whether a header or text is replaced."""
         message = _parsed(self._workspace.read(document))
         names = {"to": "To", "cc": "Cc", "sender": "From", "subject": "Subject"}
-        headers = any(arguments.get(each) is not None and message[name] for each, name in names.items())
+        headers = any(arguments.get(each) is not None and _header(message, name) for each, name in names.items())
         return headers or (arguments.get("text") is not None and bool(_body(message).strip()))
 
     def empty(self) -> bytes:
