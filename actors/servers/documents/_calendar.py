@@ -49,7 +49,7 @@ class CalendarTools(FormatTools):
                 kind="event",
                 detail={name: row[name] for name in ("start", "end", "location", "repeats") if row[name]},
             )
-            for row in _rows(snapshot)
+            for row in snapshot.once(_rows)
         ]
 
     @tool(effect=Effect.READ, roots=CALENDAR)
@@ -112,7 +112,7 @@ class CalendarTools(FormatTools):
 
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
         """Return the number of events."""
-        return {"events": len(_rows(snapshot))}
+        return {"events": len(snapshot.once(_rows))}
 
     def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
         """Return whether an existing event is changed."""

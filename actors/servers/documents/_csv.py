@@ -136,12 +136,12 @@ class CsvTools(formats.FormatTools):
 
     def preview(self, snapshot: Snapshot) -> str:
         """Return the first rows."""
-        table = _table(snapshot)
+        table = snapshot.once(_table)
         return "\n".join(" | ".join(cell[:80] for cell in row[:30]) for row in table.rows[:_PREVIEW_ROWS])
 
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
         """Return the number of rows and columns, the delimiter and the encoding."""
-        table = _table(snapshot)
+        table = snapshot.once(_table)
         coding = table.coding.encoding
         return {"rows": len(table.rows), "columns": table.width, "delimiter": table.delimiter, "encoding": coding}
 

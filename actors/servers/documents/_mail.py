@@ -52,7 +52,7 @@ class MailTools(FormatTools):
                 kind="attachment",
                 detail={"type": part.get_content_type(), "bytes": len(_content(part))},
             )
-            for number, part in enumerate(_attachments(_parsed(snapshot)), 1)
+            for number, part in enumerate(_attachments(snapshot.once(_parsed)), 1)
         ]
 
     @tool(effect=Effect.READ, roots=MAIL)
@@ -132,14 +132,14 @@ class MailTools(FormatTools):
 
     def not_writable(self, snapshot: Snapshot) -> str:
         """Explain why the message must not be written; empty if it may."""
-        kind = _parsed(snapshot).get_content_type()
+        kind = snapshot.once(_parsed).get_content_type()
         if kind in {"multipart/signed", "multipart/encrypted", "application/pkcs7-mime"}:
             return "it is signed or encrypted, which an edit would break"
         return ""
 
     def preview(self, snapshot: Snapshot) -> str:
         """Return the headers and the beginning of the text."""
-        message = _parsed(snapshot)
+        message = snapshot.once(_parsed)
         lines = [f"{name}: {value}" for name, value in _headers(message).items() if value]
         return "\n".join([*lines, "", _body(message)[:_PREVIEW]]).strip()
 

@@ -10,9 +10,9 @@ import stat
 import threading
 import time
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from callboard.actors.runtime import (
     SPARES,
@@ -30,9 +30,11 @@ from callboard.actors.servers._server import ToolError
 from callboard.messages import JournalError, Target, TargetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pydantic import JsonValue
+
+_T = TypeVar("_T")
 
 ROOTS = {
     ".docx": "word",
@@ -84,11 +86,19 @@ class Snapshot:
     """Seconds since the epoch."""
     mode: int
     """The file's permissions."""
+    _parsed: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def root(self) -> str:
         """The application, such as ``word`` or ``pdf``."""
         return ROOTS[self.path.suffix.lower()]
+
+    def once(self, parse: Callable[[Snapshot], _T]) -> _T:
+        """Parse the document once; the result must not be changed."""
+        if parse not in self._parsed:
+            self._parsed[parse] = parse(self)
+        found: _T = self._parsed[parse]
+        return found
 
 
 def window_of(document: str) -> Target:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
 import shutil
@@ -424,3 +425,18 @@ def test_each_kind_of_file_is_a_window(workspace: Path, server: DocumentServer, 
         server.observe(window(server, name))
     with pytest.raises(ToolError, match="can't be made"):
         call("create_document", path="f.pdf")
+
+
+@pytest.mark.parametrize(
+    ("name", "parser"), [("a.csv", "_csv._table"), ("a.eml", "_mail._parsed"), ("a.ics", "_calendar._rows")]
+)
+def test_an_observation_parses_a_file_once(
+    server: DocumentServer, call: Call, monkeypatch, name: str, parser: str
+) -> None:
+    call("create_document", path=name)
+    place, parsed = f"callboard.actors.servers.documents.{parser}", []
+    module, function = place.rsplit(".", 1)
+    real = getattr(importlib.import_module(module), function)
+    monkeypatch.setattr(place, lambda snapshot: parsed.append(snapshot) or real(snapshot))
+    server.observe(window(server, name))
+    assert len(parsed) == 1
