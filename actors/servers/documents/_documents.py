@@ -336,10 +336,7 @@ class DocumentServer(Server):
         Its folder must exist. The suffix decides the kind: .docx, .xlsx, .csv, .txt, .md, .eml or .ics.
         """
         place = self._workspace.path(path)
-        made = window_of(path)
-        empty = self._applications[ROOTS[place.suffix.lower()]].empty()
-        self._workspace.create(path, empty, made.model_dump(mode="json"))
-        return made
+        return self._workspace.create(path, self._applications[ROOTS[place.suffix.lower()]].empty())
 
     @tool(effect=Effect.READ, agents=HOST, offered=False)
     def select_window(self, window: Window) -> Target:

@@ -17,7 +17,6 @@ from pydantic import Field
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents._formats import FormatTools, Limit, Offset, part_of
 from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean, short
-from callboard.actors.servers.documents._workspace import window_of
 from callboard.messages import Control, Effect, Target
 
 if TYPE_CHECKING:
@@ -125,10 +124,7 @@ class MailTools(FormatTools):
         if PurePosixPath(path).suffix.lower() != suffix.lower():
             msg = f"{path!r} is refused: it can only be saved as a {suffix} file"
             raise ToolError(msg)
-        self._workspace.path(path)  # refuses programs and other files that are no documents
-        window = window_of(path)
-        self._workspace.create(path, data, window.model_dump(mode="json"))
-        return window
+        return self._workspace.create(path, data)  # refuses programs and other files that are no documents
 
     def not_writable(self, snapshot: Snapshot) -> str:
         """Explain why the message must not be written; empty if it may."""

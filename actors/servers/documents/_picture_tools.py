@@ -11,7 +11,7 @@ from pydantic import Field
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents._formats import FormatTools, Limit, Offset, part_of, read_apart
 from callboard.actors.servers.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
-from callboard.actors.servers.documents._workspace import ROOTS, window_of
+from callboard.actors.servers.documents._workspace import ROOTS
 from callboard.messages import Effect, Target
 
 if TYPE_CHECKING:
@@ -59,11 +59,9 @@ class PictureTools(FormatTools):
             msg = f"{path!r} is refused: pictures are saved as {', '.join(_FORMATS)}"
             raise ToolError(msg)
         self._workspace.new_place(path)
-        window = window_of(path)
         about = self.facts(snapshot)
         if width is None and height is None and about["format"] == _FORMATS[suffix]:
-            self._workspace.create(path, snapshot.data, window.model_dump(mode="json"))
-            return window
+            return self._workspace.create(path, snapshot.data)
         _, made = read_apart(
             {
                 "what": "convert",
@@ -74,8 +72,7 @@ class PictureTools(FormatTools):
             snapshot,
             "pictures",
         )
-        self._workspace.create(path, made, window.model_dump(mode="json"))
-        return window
+        return self._workspace.create(path, made)
 
     @tool(effect=Effect.READ, roots=PICTURE)
     def read_text(

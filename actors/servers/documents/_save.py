@@ -15,7 +15,6 @@ from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents._formats import plain_environment
 from callboard.actors.servers.documents._office import parts
 from callboard.actors.servers.documents._tables import Document, short
-from callboard.actors.servers.documents._workspace import window_of
 from callboard.messages import Effect, Target
 
 if TYPE_CHECKING:
@@ -70,9 +69,7 @@ class SaveTools:
         if PurePosixPath(path).suffix.lower() == ".pdf":
             await asyncio.to_thread(parts, snapshot, self._workspace.max_bytes)  # refuses what no Office program writes
             data = await _pdf_of(snapshot)
-        window = window_of(path)
-        await asyncio.to_thread(self._workspace.create, path, data, window.model_dump(mode="json"))
-        return window
+        return await asyncio.to_thread(self._workspace.create, path, data)
 
 
 class CopyTools:
@@ -92,9 +89,7 @@ class CopyTools:
         The document itself is unchanged.
         """
         snapshot = _checked(self._workspace, document, path)
-        window = window_of(path)
-        self._workspace.create(path, snapshot.data, window.model_dump(mode="json"))
-        return window
+        return self._workspace.create(path, snapshot.data)
 
 
 def _checked(workspace: Workspace, document: str, path: str) -> Snapshot:

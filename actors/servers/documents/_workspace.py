@@ -285,22 +285,24 @@ class Workspace:
         """
         self._put(snapshot.document, snapshot.path, data, snapshot, answer)
 
-    def create(self, document: str, data: bytes, answer: JsonValue = None) -> Path:
+    def create(self, document: str, data: bytes) -> Target:
         """Write a new document, atomically and synced; it must not exist yet.
 
         Args:
             document: The path within the workspace.
             data: The document's bytes.
-            answer: The answer of the running call if the write succeeds (see `foresee`).
+
+        Returns:
+            Its window, which is the answer of the running call (see `foresee`).
 
         Raises:
             ToolError: If the name is taken or not portable, or its folder is missing.
             LeaseVoidError: If the lease of the running call is void. Nothing was written.
         """
         self.path(document)
-        path = self.new_place(document)
-        self._put(document, path, data, None, answer)
-        return path
+        path, window = self.new_place(document), window_of(document)
+        self._put(document, path, data, None, window.model_dump(mode="json"))
+        return window
 
     def new_place(self, document: str) -> Path:
         """Resolve the path of a new file or folder.
