@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, JsonValue
 
-from callboard.actors.runtime import committing, foresee, read_file
+from callboard.actors.runtime import committing, foresee, read_file, sync_folder
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents._tables import Answer  # noqa: TC001 - schemas are made of it
-from callboard.actors.servers.documents._workspace import FOLDER, ROOTS, file_mark, has_both_names
+from callboard.actors.servers.documents._workspace import FOLDER, ROOTS, file_mark, has_both_names, open_elsewhere
 from callboard.messages import AgentKind, Effect, Hazard
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class FolderTools:
         except OSError as error:
             msg = f"the folder {path!r} can't be made: {error.strerror}"
             raise ToolError(msg) from error
-        self._workspace.sync(first.parent)
+        sync_folder(first.parent)
         return {"folder": path, "made": True}
 
     @tool(effect=Effect.ONCE, agents=HOST)
@@ -165,7 +165,7 @@ class FolderTools:
         except OSError as error:
             msg = f"{path!r} can't be deleted: {error.strerror}"
             raise ToolError(msg) from error
-        self._workspace.sync(source.parent)
+        sync_folder(source.parent)
         return {"deleted": path}
 
     def hazards(self, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]) -> set[Hazard]:
@@ -187,7 +187,7 @@ class FolderTools:
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                 msg = f"{path!r} is neither a file nor a folder"
                 raise ToolError(msg)
-            if reason := self._workspace.in_use(place):
+            if reason := open_elsewhere(place):
                 msg = f"{path!r} is left as it is: {reason}"
                 raise ToolError(msg)
             return place, FOLDER if stat.S_ISDIR(mode) else file_mark(place)

@@ -266,9 +266,7 @@ class Workspace:
 
         Only the file system is checked, not the content.
         """
-        if lock := lock_file(snapshot.path):
-            return f"it is open in another program ({lock} exists); close it there first"
-        return "" if snapshot.mode & 0o222 else "the file is read-only"
+        return open_elsewhere(snapshot.path) or ("" if snapshot.mode & 0o222 else "the file is read-only")
 
     def replace(self, snapshot: Snapshot, data: bytes, answer: JsonValue = None) -> None:
         """Replace an unchanged document's bytes, atomically and synced.
@@ -336,11 +334,6 @@ class Workspace:
                 msg = f"{document!r} is refused: not every operating system can hold a file of that name"
                 raise ToolError(msg)
 
-    def in_use(self, path: Path) -> str:
-        """Explain why a file must not move; empty if it may."""
-        lock = lock_file(path)
-        return f"it is open in another program ({lock} exists); close it there first" if lock else ""
-
     def move(self, source: Path, goal: Path, *, folder: bool) -> None:
         """Rename a file or folder without overwriting; synced.
 
@@ -360,11 +353,6 @@ class Workspace:
                 source.unlink(missing_ok=True)
             for place in {source.parent, goal.parent}:
                 sync_folder(place)
-
-    @staticmethod
-    def sync(folder: Path) -> None:
-        """Make the changes of a folder's names durable where the platform can."""
-        sync_folder(folder)
 
     def write_new(self, document: str, path: Path, data: bytes, answer: JsonValue = None) -> None:
         """Write a new file of any kind at a `new_place`."""
@@ -409,6 +397,12 @@ class Workspace:
             with contextlib.suppress(OSError):  # another process deleted it first, or this one may not
                 if spare.stat().st_mtime < oldest:
                     spare.unlink()
+
+
+def open_elsewhere(path: Path) -> str:
+    """Explain that another program has a file open; empty if none has."""
+    lock = lock_file(path)
+    return f"it is open in another program ({lock} exists); close it there first" if lock else ""
 
 
 def file_mark(path: Path) -> str:
@@ -474,8 +468,8 @@ def _keep(old: Snapshot) -> None:
 
 
 def _check_unchanged(old: Snapshot) -> None:
-    if lock := lock_file(old.path):
-        msg = f"{old.document!r} is not written: it is open in another program ({lock} exists); close it there first"
+    if reason := open_elsewhere(old.path):
+        msg = f"{old.document!r} is not written: {reason}"
         raise ToolError(msg)
     try:
         same = fingerprint(read_file(old.path)) == old.fingerprint
