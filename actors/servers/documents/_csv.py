@@ -14,7 +14,7 @@ from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents import _formats as formats
 from callboard.actors.servers.documents._tables import Answer, Cell, Document, clean, width_of
 from callboard.actors.servers.documents._text_tools import Decoded, decoded
-from callboard.actors.servers.documents._word_tables import Grid, answer_of
+from callboard.actors.servers.documents._word_tables import answer_of, plain_grid
 from callboard.messages import Effect
 
 if TYPE_CHECKING:
@@ -68,11 +68,9 @@ class CsvTools(formats.FormatTools):
         self,
         document: Document,
         *,
-        numbers: Annotated[
-            bool, Field(description="Whether cells that are unambiguous numbers become numbers.")
-        ] = True,
-        decimal: Annotated[Literal["auto", ".", ","], Field(description="The decimal separator.")] = "auto",
-        header: Annotated[bool, Field(description="Whether the first row is the header.")] = True,
+        numbers: formats.Numbers = True,
+        decimal: formats.Decimal = "auto",
+        header: formats.Header = True,
         delimiter: Delimiter = "auto",
         start: formats.Start = 0,
         limit: formats.Rows = 1000,
@@ -81,11 +79,8 @@ class CsvTools(formats.FormatTools):
 
         Numbers are read as in a Word table.
         """
-        table = _table(self._workspace.read(document), delimiter)
-        texts = [[*row, *[""] * (table.width - len(row))] for row in table.rows]
-        mark = None if decimal == "auto" else decimal
-        grid = Grid(texts, {}, [])
-        return answer_of(grid, header=header, numbers=numbers, decimal=mark, start=start, limit=limit)
+        grid = plain_grid(_table(self._workspace.read(document), delimiter).rows)
+        return answer_of(grid, header=header, numbers=numbers, decimal=decimal, start=start, limit=limit)
 
     @tool(effect=Effect.ONCE, roots=CSV)
     def append_rows(

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -31,6 +31,9 @@ Offset = Annotated[int, Field(ge=0, description="How many characters to skip.")]
 Limit = Annotated[int, Field(ge=1, le=50_000, description="How many characters to read at most.")]
 Start = Annotated[int, Field(ge=0, description="How many rows to skip.")]
 Rows = Annotated[int, Field(ge=1, le=5000, description="How many rows to read at most.")]
+Numbers = Annotated[bool, Field(description="Whether cells that are unambiguous numbers become numbers.")]
+Decimal = Annotated[Literal["auto", ".", ","], Field(description="The decimal separator.")]
+Header = Annotated[bool, Field(description="Whether the first row is the header.")]
 READER_SECONDS = 60
 """The longest time for reading a file in a process of its own."""
 _KEPT = 16

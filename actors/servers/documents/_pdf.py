@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from callboard.actors.servers._server import ToolError, tool
-from callboard.actors.servers.documents._formats import FormatTools, Limit, Offset, Rows, Start, read_apart
+from callboard.actors.servers.documents import _formats as formats
 from callboard.actors.servers.documents._tables import Answer, Document, short
-from callboard.actors.servers.documents._word_tables import Grid, answer_of
+from callboard.actors.servers.documents._word_tables import answer_of, plain_grid
 from callboard.messages import Effect
 
 if TYPE_CHECKING:
@@ -26,11 +26,13 @@ _PREVIEW = 1500
 Page = Annotated[int, Field(ge=1, description="The page, from 1.")]
 
 
-class PdfTools(FormatTools):
+class PdfTools(formats.FormatTools):
     """The tools of ``.pdf`` files, which are only read."""
 
     @tool(effect=Effect.READ, roots=PDF)
-    def read_text(self, document: Document, *, page: Page = 1, offset: Offset = 0, limit: Limit = 20_000) -> Answer:
+    def read_text(
+        self, document: Document, *, page: Page = 1, offset: formats.Offset = 0, limit: formats.Limit = 20_000
+    ) -> Answer:
         """Read the text of a PDF, from a page on.
 
         ``next`` is where to continue; null at the end. Scanned pages have no text.
@@ -61,29 +63,23 @@ class PdfTools(FormatTools):
         *,
         page: Page = 1,
         table: Annotated[int, Field(ge=1, description="Which table of the page, from 1.")] = 1,
-        numbers: Annotated[
-            bool, Field(description="Whether cells that are unambiguous numbers become numbers.")
-        ] = True,
-        decimal: Annotated[Literal["auto", ".", ","], Field(description="The decimal separator.")] = "auto",
-        header: Annotated[bool, Field(description="Whether the first row is the header.")] = True,
-        start: Start = 0,
-        limit: Rows = 1000,
+        numbers: formats.Numbers = True,
+        decimal: formats.Decimal = "auto",
+        header: formats.Header = True,
+        start: formats.Start = 0,
+        limit: formats.Rows = 1000,
     ) -> Answer:
         """Read a table with lines: its header, rows and units.
 
         ``tables_on_page`` counts them. Numbers are read as in a Word table.
         """
-        found, _ = read_apart(_request(page, 0, tables=True), self._workspace.read(document), "pdf")
+        found, _ = formats.read_apart(_request(page, 0, tables=True), self._workspace.read(document), "pdf")
         tables: list[list[list[str | None]]] = found["tables"]
         if table > len(tables):
             msg = f"page {page} of {document!r} has {len(tables)} tables with lines; read_text shows its text"
             raise ToolError(msg)
-        rows = tables[table - 1]
-        width = max(map(len, rows), default=0)
-        texts = [[" ".join((cell or "").split()) for cell in [*row, *[""] * (width - len(row))]] for row in rows]
-        mark = None if decimal == "auto" else decimal
-        grid = Grid(texts, {}, [])
-        answer = answer_of(grid, header=header, numbers=numbers, decimal=mark, start=start, limit=limit)
+        grid = plain_grid([[" ".join((cell or "").split()) for cell in row] for row in tables[table - 1]])
+        answer = answer_of(grid, header=header, numbers=numbers, decimal=decimal, start=start, limit=limit)
         return {**answer, "tables_on_page": len(tables)}
 
     def not_writable(self, snapshot: Snapshot) -> str:
@@ -107,4 +103,4 @@ def _request(page: int, limit: int, *, tables: bool) -> dict[str, JsonValue]:
 
 
 def _read(snapshot: Snapshot, page: int, *, limit: int) -> dict[str, Any]:
-    return read_apart(_request(page, limit, tables=False), snapshot, "pdf")[0]
+    return formats.read_apart(_request(page, limit, tables=False), snapshot, "pdf")[0]

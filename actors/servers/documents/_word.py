@@ -11,6 +11,7 @@ from pydantic import Field
 
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents import _word_edit as edit
+from callboard.actors.servers.documents._formats import Limit, Offset, part_of
 from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, Text, clean, nearest
 from callboard.actors.servers.documents._word_controls import WordControl, find, find_all, tree
 from callboard.actors.servers.documents._word_editor import (
@@ -68,8 +69,8 @@ class WordTools(WordTableTools, WordFormatTools):
         *,
         control_id: ControlId = "",
         control_name: ControlName = "",
-        offset: Annotated[int, Field(ge=0, description="How many characters to skip.")] = 0,
-        limit: Annotated[int, Field(ge=1, le=50_000, description="How many characters to read at most.")] = 20_000,
+        offset: Offset = 0,
+        limit: Limit = 20_000,
     ) -> Answer:
         """Read the text of the document or of one control.
 
@@ -79,9 +80,7 @@ class WordTools(WordTableTools, WordFormatTools):
         blocks = list(file.blocks())
         if control_id:
             blocks = _below(file, blocks, find(file, control_id, control_name))
-        text = "\n".join(_text_of(file, block) for block in blocks)
-        shown = text[offset : offset + limit]
-        return {"text": shown, "characters": len(text), "left_out": max(0, len(text) - offset - len(shown))}
+        return part_of("\n".join(_text_of(file, block) for block in blocks), offset, limit)
 
     @tool(effect=Effect.ONCE, roots=WORD)
     def insert_paragraph(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, TypeAlias
 
 from pydantic import Field
 
 from callboard.actors.servers._server import ToolError, tool
+from callboard.actors.servers.documents import _formats as formats
 from callboard.actors.servers.documents import _word_edit as edit
 from callboard.actors.servers.documents import _word_tables as tables
 from callboard.actors.servers.documents._tables import Answer, Cell, ControlId, ControlName, Document, width_of
@@ -36,13 +37,11 @@ class WordTableTools(WordEditor):
         control_id: ControlId,
         *,
         control_name: ControlName = "",
-        numbers: Annotated[
-            bool, Field(description="Whether cells that are unambiguous numbers become numbers.")
-        ] = True,
-        decimal: Annotated[Literal["auto", ".", ","], Field(description="The decimal separator.")] = "auto",
-        header: Annotated[bool, Field(description="Whether the first row is the header.")] = True,
-        start: Annotated[int, Field(ge=0, description="How many rows to skip.")] = 0,
-        limit: Annotated[int, Field(ge=1, le=5000, description="How many rows to read at most.")] = 1000,
+        numbers: formats.Numbers = True,
+        decimal: formats.Decimal = "auto",
+        header: formats.Header = True,
+        start: formats.Start = 0,
+        limit: formats.Rows = 1000,
     ) -> Answer:
         """Read a table: its header, its rows and the columns' units.
 
@@ -53,8 +52,7 @@ class WordTableTools(WordEditor):
         """
         file = self._load(self._workspace.read(document))
         grid = tables.grid_of(find(file, control_id, control_name).table)
-        mark = None if decimal == "auto" else decimal
-        return tables.answer_of(grid, header=header, numbers=numbers, decimal=mark, start=start, limit=limit)
+        return tables.answer_of(grid, header=header, numbers=numbers, decimal=decimal, start=start, limit=limit)
 
     @tool(effect=Effect.ONCE, roots=WORD)
     def insert_table(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
@@ -72,18 +72,28 @@ def grid_of(table: Table) -> Grid:
             texts.extend([""] * (span - 1))
             column += span
         grid.texts.append(texts)
-    width = max((len(texts) for texts in grid.texts), default=0)
-    for texts in grid.texts:
-        texts.extend([""] * (width - len(texts)))
+    grid.texts = _padded(grid.texts)
     grid.merged = [(*corner, *extent) for corner, extent in extents.items() if extent != (1, 1)]
     return grid
 
 
-def answer_of(grid: Grid, *, header: bool, numbers: bool, decimal: Separator | None, start: int, limit: int) -> Answer:
+def plain_grid(rows: list[list[str]]) -> Grid:
+    """Make a grid without merged cells, padding short rows."""
+    return Grid(_padded(rows), {}, [])
+
+
+def _padded(rows: list[list[str]]) -> list[list[str]]:
+    width = max(map(len, rows), default=0)
+    return [[*row, *[""] * (width - len(row))] for row in rows]
+
+
+def answer_of(
+    grid: Grid, *, header: bool, numbers: bool, decimal: Separator | Literal["auto"], start: int, limit: int
+) -> Answer:
     """Describe a table as JSON; see the tool ``read_table``."""
     above = 1 if header and grid.texts else 0
     columns = list(zip(*grid.texts[above:], strict=True))
-    marks = [decimal or separator_of(column) for column in columns]
+    marks = [separator_of(column) if decimal == "auto" else decimal for column in columns]
     shown = grid.texts[above + start : above + start + limit]
     answer: Answer = {
         "header": list(grid.texts[0]) if above else [],
