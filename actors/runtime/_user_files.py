@@ -78,13 +78,13 @@ def spare_file(path: Path, data: bytes, mode: int | None) -> Iterator[Path]:
 def sync_folder(folder: Path) -> None:
     """Make a rename durable where the platform can.
 
-    Windows can't open folders, and some file systems can't sync them.
+    Windows can't open folders, some file systems can't sync them, and a user may write to a folder without reading it.
     """
     if os.name == "nt":
         return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
             os.fsync(handle)
-    finally:
-        os.close(handle)
+        finally:
+            os.close(handle)

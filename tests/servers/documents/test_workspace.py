@@ -238,6 +238,24 @@ def test_file_and_folder_are_synced_around_the_replacement(
     assert events == (["file", "replace"] if os.name == "nt" else ["file", "replace", "folder"])
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows can't open folders")
+def test_a_folder_that_can_not_be_read_is_written_all_the_same(
+    letter: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.open
+
+    def refusing(path: object, flags: int, *mode: int) -> int:
+        if path == letter.parent:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return real(path, flags, *mode)
+
+    monkeypatch.setattr(os, "open", refusing)
+    call("insert_paragraph", "letter.docx", text="written")
+    call("make_folder", path="made")
+    call("delete_file", path="made")
+    assert "written" in call("read_text", "letter.docx")["text"]
+
+
 def test_creating_never_overwrites(letter: Path, call: Call) -> None:
     before = letter.read_bytes()
     with pytest.raises(ToolError, match="already a file"):
