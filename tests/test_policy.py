@@ -319,6 +319,19 @@ def test_only_the_action_that_a_person_is_asked_about_is_described(start, until,
     assert described == ["A1"]
 
 
+def test_a_server_that_cannot_describe_a_call_is_asked_for_no_more(start, until, workspace):
+    class Breaks(DocumentServer):
+        def replaced(self, target, tool, arguments):
+            raise RuntimeError(tool)
+
+    handle = start(app=[cells("A1", 2), FINISH], servers=[Breaks(workspace)]).submit(lone("theirs.xlsx"))
+    until(handle, EventName.APPROVAL_REQUESTED)
+    (asked,) = handle.approvals()
+    assert "would replace" not in asked.reason
+    handle.approve(asked.id)
+    assert handle.result(PATIENCE).ok
+
+
 def test_adding_to_what_the_task_did_not_make_does_not_ask(start, workspace):
     handle = start(app=[cells("B5", 2), FINISH], **on_documents(workspace)).submit(lone("theirs.xlsx"))
     assert handle.result(PATIENCE).ok

@@ -208,11 +208,8 @@ class LocalTool(BoundTool):
         return await self._lanes.run(self._lane, functools.partial(method, *arguments))
 
     async def replaced(self, arguments: Mapping[str, JsonValue]) -> str:
-        """Ask the server."""
-        if self._target is None:
-            return ""
-        said: str = await self._ask(self._server.replaced, self._target, self.info.name, arguments)
-        return said
+        """Ask the server; empty if it raises."""
+        return await self._text_of(self._server.replaced, arguments)
 
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
         """Combine the tool's hazards with the server's facts.
@@ -260,13 +257,17 @@ class LocalTool(BoundTool):
 
     async def expected(self, arguments: Mapping[str, JsonValue]) -> str:
         """Ask the server; empty if it raises."""
+        return await self._text_of(self._server.expected, arguments)
+
+    async def _text_of(self, method: Callable[..., Any], arguments: Mapping[str, JsonValue]) -> str:
+        """Ask the server for an optional text about a call."""
         if self._target is None:
             return ""
         try:
-            expected: str = await self._ask(self._server.expected, self._target, self.info.name, arguments)
-        except Exception:  # third-party code boundary: the fingerprint is optional
+            text: str = await self._ask(method, self._target, self.info.name, arguments)
+        except Exception:  # third-party code boundary: the text is optional
             return ""
-        return expected
+        return text
 
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:
         """Ask the server, which may inspect its surface."""
