@@ -15,7 +15,7 @@ from openpyxl.xml.functions import fromstring  # it resolves no entities
 from callboard.terminal._text import short
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from xml.etree.ElementTree import Element
 
     from callboard.messages import TaskResult
@@ -182,35 +182,28 @@ class Before:
     """The originals of copies: files, or folders with all in them."""
     contents: Mapping[Path, Contents | None] = field(default_factory=dict)
     """The contents of documents that the task works on in place."""
-    others: Collection[Path] = ()
-    """Other files that existed."""
 
     def lines(self, result: TaskResult) -> list[tuple[str, str]]:
         """List made and changed files, with counts of the differences."""
-        return [
-            self._line(name, made=name in result.artifacts)
-            for name in dict.fromkeys((*result.artifacts, *result.changed))
-        ]
+        old = {name for subtask in result.subtasks for name in subtask.artifacts if name not in subtask.made}
+        made = set(result.artifacts) - old
+        return [self._line(name, made=name in made) for name in dict.fromkeys((*result.artifacts, *result.changed))]
 
     def _line(self, name: str, *, made: bool) -> tuple[str, str]:
         path = Path(name)
         if not path.is_absolute():
             return "changed", name
-        counts = ""
-        if path in self.contents:
-            made, counts = False, described_changes(self.contents[path], contents_of(path))
-        elif path in self.others:
-            made = False
-        elif (original := self._original(path)) is not None:
-            made = not original.exists()
-            before = contents_of(original)
-            counts = "" if before is None and not made else described_changes(before, contents_of(path))
-        return "made" if made else "changed", f"{short(path)} ({counts})" if counts else short(path)
+        before = self._contents(path)
+        new = made and before is None
+        counts = described_changes(before, contents_of(path)) if new or before is not None else ""
+        return "made" if new else "changed", f"{short(path)} ({counts})" if counts else short(path)
 
-    def _original(self, path: Path) -> Path | None:
+    def _contents(self, path: Path) -> Contents | None:
+        if path in self.contents:
+            return self.contents[path]
         for copy, original in self.originals.items():
             if path == copy:
-                return original
+                return contents_of(original)
             if path.is_relative_to(copy):
-                return original / path.relative_to(copy)
+                return contents_of(original / path.relative_to(copy))
         return None

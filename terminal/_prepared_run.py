@@ -87,11 +87,7 @@ def _of_documents(given: OwnDocuments, output: Path | None, changes: dict[str, A
     if not in_place:
         copies = {placed.base / "workspace" / file.name: file.absolute() for file in given.files}
         return PreparedRun(task, placed, placed.base, placed.base, given.files, Before(originals=copies))
-    files = [file.resolve() for file in given.files]
-    before = Before(
-        contents={file: contents_of(file) for file in files},
-        others=[each for each in files[0].parent.rglob("*.[dx][ol][cs]x") if each not in files],
-    )
+    before = Before(contents={file: contents_of(file) for file in (each.resolve() for each in given.files)})
     return PreparedRun(task, placed, placed.base, documents=given.files, before=before)
 
 

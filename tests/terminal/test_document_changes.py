@@ -1,9 +1,9 @@
-"""Counts of changes: two versions of a document are compared, whatever program wrote them."""
+"""Counts of changes between two versions of a document."""
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pytest
 from openpyxl.chart import BarChart, Reference
 
 from callboard import Outcome, TaskResult
+from callboard.messages import SubtaskResult
 from callboard.terminal._document_changes import Before, contents_of, described_changes
 
 
@@ -42,6 +43,26 @@ def text(path: Path, *paragraphs: str, cells: tuple[str, ...] = ()) -> Path:
             cell.text = content
     made.save(str(path))
     return path
+
+
+def ended(artifacts: Sequence[str], changed: Sequence[str], made: Sequence[str]) -> TaskResult:
+    """Build the result of a task with one subtask."""
+    subtask = SubtaskResult(
+        run_id="t/1",
+        number=1,
+        request="Work",
+        address="app/a",
+        outcome=Outcome.FINISHED,
+        artifacts=tuple(artifacts),
+        made=tuple(made),
+    )
+    return TaskResult(
+        task_id="t",
+        outcome=Outcome.FINISHED,
+        artifacts=tuple(artifacts),
+        changed=tuple(changed),
+        subtasks=(subtask,),
+    )
 
 
 def described(before: Path, after: Path) -> str:
@@ -150,10 +171,17 @@ def test_files_that_existed_are_changed_and_others_made(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     book(tmp_path / "old" / "a.xlsx")
     names = [str(book(tmp_path / "new" / name, chart)) for name in ("a.xlsx", "b.xlsx")]
-    result = TaskResult(task_id="t", outcome=Outcome.FINISHED, artifacts=tuple(names), changed=(*names, "memo:one"))
+    result = ended(names, (*names, "memo:one"), made=names[1:])
     assert Before(originals={tmp_path / "new": tmp_path / "old"}).lines(result) == [
         ("changed", f"{names[0]} (1 new chart)"),
         ("made", f"{names[1]} (7 cells, 1 chart)"),
         ("changed", "memo:one"),
     ]
-    assert Before().lines(result)[0] == ("made", names[0])
+
+
+def test_without_the_files_before_only_new_ones_are_counted(tmp_path: Path) -> None:
+    names = [str(book(tmp_path / name)) for name in ("a.xlsx", "b.xlsx")]
+    assert Before().lines(ended(names, names, made=names[1:])) == [
+        ("changed", names[0]),
+        ("made", f"{names[1]} (7 cells)"),
+    ]
