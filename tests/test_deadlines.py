@@ -1,4 +1,7 @@
-"""Deadlines of tasks: wall time, which passes while a task waits, and between processes."""
+"""Deadlines of tasks.
+
+They are wall time, which passes while a task waits, and between processes.
+"""
 
 from __future__ import annotations
 

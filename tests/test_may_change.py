@@ -1,4 +1,4 @@
-"""Files that a task names for change: no approval to overwrite them, their versions before kept, and undo."""
+"""Files that a task may change: no approvals, kept versions, undo."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(start, tmp_path, workspace):
-    """Start a supervisor on the folder, with a journal; nobody answers an approval."""
+    """Start a supervisor with a journal; no person answers approvals."""
 
     def begin(app=(), *, servers=(), journal=(), **given):
         settings = {} if journal is None else {"journal": {"path": tmp_path / "journal.db", **dict(journal)}}
@@ -97,7 +97,7 @@ def test_another_file_of_the_task_asks_as_before(run, workspace):
 
 
 class Further(DocumentServer):
-    """A documents server with tools that do more than replace what stands in their document."""
+    """A documents server with tools that do more than replace contents."""
 
     done = ()
 
@@ -109,7 +109,10 @@ class Further(DocumentServer):
 
     @tool(effect=Effect.ONCE, hazards=(Hazard.DELETES, Hazard.OVERWRITES))
     def write_cell(self, document: str) -> str:
-        """Replace the document, and delete another: by a name that only overwrites elsewhere."""
+        """Replace the document, and delete another.
+
+        Elsewhere a tool of this name only overwrites.
+        """
         self.done += ("write_cell",)
         return document
 
@@ -283,7 +286,10 @@ def test_what_is_kept_is_for_its_user_alone(run, tmp_path):
 
 
 def two(run, workspace):
-    """Have two tasks change one file; returns the supervisor and the file's bytes before and between."""
+    """Have two tasks change one file.
+
+    Returns the supervisor and the file's bytes before and between.
+    """
     first = (workspace / "prices.xlsx").read_bytes()
     supervisor = run(lambda request: FINISH if request.memory else cells(request.task_id))
     supervisor.submit(may("prices.xlsx", id="one")).result(PATIENCE)

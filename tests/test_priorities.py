@@ -1,4 +1,7 @@
-"""Priorities of tasks: they order the queue of one target, and interrupt nothing."""
+"""Priorities of tasks in the queue of one target.
+
+They interrupt nothing.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ ASK = {"Status": "PENDING", "Comment": "which one?"}
 
 
 def order(supervisor, handles):
-    """Answer the first task, and list the requests in the order in which they got their target."""
+    """Answer the first task, and list the requests.
+
+    The order is that in which they got their target.
+    """
     first, *queued = handles
     first.answer(first.questions()[0].id, "this one")
     assert all(handle.result(PATIENCE).ok for handle in handles)

@@ -1,4 +1,4 @@
-"""The language of docstrings, comments and pages: plain, with the field's own terms."""
+"""The plain language of docstrings, comments and pages."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def docstrings(path: Path) -> Iterator[tuple[int, str, bool]]:
 
 
 def comments(path: Path) -> Iterator[tuple[int, str]]:
-    """Give the comments of a file with their lines, except marks of tools."""
+    """Give a file's comments with their lines, except marks of tools."""
     for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
         if token.type == tokenize.COMMENT and not re.search(r"noqa|type: ignore", token.string):
             yield token.start[0], token.string
 
 
 def prose(page: Path) -> Iterator[tuple[int, str]]:
-    """Give the lines of a Markdown page outside of code, each with its number."""
+    """Give a Markdown page's numbered lines, except those of code."""
     fenced = False
     for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
         if line.startswith("```"):

@@ -1,4 +1,4 @@
-"""What a task sets for itself: its budget and its policy, besides those of the settings."""
+"""Budgets and policies of tasks, besides those of the settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ALLOW = PolicyRule(verdict=Verdict.ALLOW)
 
 
 class Noted:
-    """A model that tries to write, then does something else; it keeps the notes that it got."""
+    """A model that tries to write, and keeps the notes it gets."""
 
     def __init__(self):
         self.notes = []

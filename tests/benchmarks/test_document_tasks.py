@@ -1,4 +1,7 @@
-"""The office tasks: untouched files fail all checks, files done by hand pass, and damage is found."""
+"""Checks of the office tasks.
+
+Untouched files fail all of them, files done by hand pass, and damage is found.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The files that tasks may change: taken from tasks alone, and their own writes are no versions to keep."""
+"""Files that tasks may change.
+
+Only tasks name them, and their own writes are no versions to keep.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that is killed while it changes a file that its task may change: the version before is brought back."""
+"""Undo after a kill in the middle of a change."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ FIRST = PLACES[:3]
 
 @pytest.fixture
 def work(tmp_path, book):
-    """Let a program work on the workbook, and be killed at places; returns how it ended."""
+    """Run a program on the workbook, and kill it at places.
+
+    Returns its ending.
+    """
     (tmp_path / "workspace").mkdir()
     book.rename(tmp_path / "workspace" / "book.xlsx")
 

@@ -1,4 +1,7 @@
-"""Versions of files beside the journal: once a task, for their user alone, on the disk, and gone with the task."""
+"""Versions of files beside the journal.
+
+They are stored once a task, on the disk, for their user alone, and deleted with the task.
+"""
 
 from __future__ import annotations
 

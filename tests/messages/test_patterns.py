@@ -1,4 +1,7 @@
-"""Patterns of rules: the whole text, no backtracking, and a clear error for what the engine does not know."""
+"""Patterns of rules.
+
+They match the whole text without backtracking; unknown syntax has a clear error.
+"""
 
 from __future__ import annotations
 

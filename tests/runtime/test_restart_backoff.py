@@ -1,4 +1,4 @@
-"""Restarts: who is started anew after a crash, how soon, and when it is enough."""
+"""Restarts after crashes: their delays and limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A request on documents that the command line names: `callboard run "REQUEST" offer.docx prices.xlsx`."""
+"""Requests on documents that the command line names.
+
+As in `callboard run "REQUEST" offer.docx prices.xlsx`.
+"""
 
 from __future__ import annotations
 

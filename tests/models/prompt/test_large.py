@@ -1,4 +1,7 @@
-"""Prompts and schemas for large models: measures for small ones leave them as they are, to the letter."""
+"""Prompts and schemas for large models.
+
+Measures for small models do not change a letter of them.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,10 @@ KINDS = {
 
 
 def digest(asks, kind):
-    """Hash prompts and schemas of a kind's first and second step, as they are and after a repair."""
+    """Hash the prompts and schemas of a kind.
+
+    They are those of its first and second step, each also after a repair.
+    """
     texts = []
     for step in (1, 2):
         for reasons in ((), ("no such tool",)):

@@ -1,4 +1,4 @@
-"""What is shown of a program's objects, without a program."""
+"""The view of a program's objects, without a program."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def node(role, name, box, parent=None):
 
 
 def test_what_an_open_menu_covers_has_no_place_in_the_picture():
-    """A label there would be read as one of the menu's; but a secret is black wherever it is."""
+    """Leave it unlabelled, as part of the menu; a secret stays black."""
     frame = node("frame", "Letter", (0, 0, 400, 300))
     menu = node("menu", "File", (0, 0, 40, 20), frame)
     nodes = [

@@ -1,4 +1,4 @@
-"""Other formats: PDFs, messages, calendars, CSV, texts, pictures; and the tools for files."""
+"""PDFs, messages, calendars, CSV, texts, pictures, and tools for files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is refused before writing: damage, passwords, bombs, and what a library would lose."""
+"""Refusals before writing: damage, passwords, bombs, content that a library loses."""
 
 from __future__ import annotations
 
