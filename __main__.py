@@ -132,6 +132,7 @@ SettingsPath = Annotated[
 JournalFile = Annotated[
     Path | None, typer.Option("--journal", help="The journal; overrides the settings.", show_default=False)
 ]
+TaskId = Annotated[str, typer.Argument(show_default=False, help="A task's id, or its first characters.")]
 Journal = Annotated[
     Path | None,
     typer.Argument(
@@ -313,7 +314,7 @@ def tasks(journal: Journal = None, *, as_json: AsJson = False) -> None:
 
 @app.command("show")
 def show(
-    task: Annotated[str, typer.Argument(show_default=False, help="A task's id, or its first characters.")],
+    task: TaskId,
     journal: Journal = None,
     *,
     as_json: AsJson = False,
@@ -329,7 +330,7 @@ def show(
 
 @app.command("undo")
 def undo(
-    task: Annotated[str, typer.Argument(show_default=False, help="A task's id, or the beginning of it.")],
+    task: TaskId,
     journal: Journal = None,
     *,
     file: Annotated[
@@ -351,7 +352,7 @@ def undo(
 
 @app.command("logs")
 def logs(
-    task: Annotated[str, typer.Argument(show_default=False, help="A task's id, or its first characters.")],
+    task: TaskId,
     journal: Journal = None,
     *,
     follow: Annotated[bool, typer.Option("--follow", help="Follow new events until the task ends.")] = False,
@@ -367,7 +368,7 @@ def logs(
 
 @app.command("replay")
 def replay(
-    task: Annotated[str, typer.Argument(show_default=False, help="A task's id, or its first characters.")],
+    task: TaskId,
     journal: Journal = None,
     *,
     settings: Annotated[

@@ -34,9 +34,9 @@ from callboard.terminal._board import probe_words
 from callboard.terminal._commands import fail
 from callboard.terminal._journals import ending, find_task, holder_text, journal_at, moment, print_json
 from callboard.terminal._people import asked
-from callboard.terminal._results import print_result
+from callboard.terminal._results import print_head, print_result
 from callboard.terminal._task_history import history_of
-from callboard.terminal._text import BAD, GOOD, cut, plain
+from callboard.terminal._text import BAD, GOOD, plain
 from callboard.terminal._undo_command import undo_command
 
 if TYPE_CHECKING:
@@ -92,9 +92,7 @@ def show_task(console: Console, task_id: str, path: Path | None, *, as_json: boo
 def _print_history(console: Console, history: TaskHistory, held: str, journal: Path) -> None:
     task, result = history.task, history.result
     console.print(Text(plain(task.id), style="cyan"))
-    console.print(Text(cut(plain(task.request)) or f"a plan of {len(task.plan)} steps", style="bold"))
-    if task.may_change:
-        console.print(Text(plain(f"may change {', '.join(task.may_change)}"), style="dim"))
+    print_head(console, task, None, "")
     console.print(Text(f"submitted {moment(history.submitted):%Y-%m-%d %H:%M:%S}", style="dim"))
     if history.ended is not None:
         console.print(Text(f"ended     {moment(history.ended):%Y-%m-%d %H:%M:%S}", style="dim"))

@@ -12,7 +12,7 @@ from callboard.actors.servers import named_surfaces
 from callboard.config import Settings
 from callboard.messages import JournalInUseError, Question, agent_kind
 from callboard.terminal._commands import fail
-from callboard.terminal._journals import SETTINGS_SUFFIXES, journal_of, settings_at
+from callboard.terminal._journals import SETTINGS_SUFFIXES, journal_in, journal_of, settings_at
 from callboard.terminal._people import asked
 from callboard.terminal._task_history import TaskHistory, history_of
 from callboard.terminal._text import plain
@@ -81,10 +81,8 @@ def known_ids(settings: Settings) -> frozenset[str]:
         JournalInUseError: If another process has it open.
         JournalError: If it can't be read.
     """
-    if settings.journal.path is None:
-        return frozenset()
-    journal = settings.path(settings.journal.path)
-    if not journal.exists() or not journal.stat().st_size:
+    journal = journal_in(settings)
+    if journal is None or not journal.exists() or not journal.stat().st_size:
         return frozenset()
     with JournalReader.open(journal) as reader:
         _check_free(reader)
