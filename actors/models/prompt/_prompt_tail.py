@@ -84,7 +84,7 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
     elif done and AgentStatus.FINISH in legal_statuses(request) and not (meant is not None and meant.failed):
         if meant is None or request.is_host:
             yield f"If nothing of {what} is missing any more: FINISH."
-        elif meant is not None and meant.writes and _only_read(request):
+        elif meant.writes and _only_read(request):
             yield f"So far you only read, and changed nothing. Next is {either(meant.writes)}."
         else:  # worded for copying, because small models repeat it
             were = "were" if meant.made[1:] else "was"
