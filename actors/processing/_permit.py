@@ -99,7 +99,7 @@ async def ruling(
 
 
 async def explained(context: Context, run: Run, action: Action, tool: BoundTool, facts: Facts, *, reason: str) -> str:
-    """Add the content that an action would replace to the reason of its ruling.
+    """Add the content that an action would replace to its ruling.
 
     The tool's server may have to read its surface for that, so only a person's question is worth it.
 

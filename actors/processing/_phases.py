@@ -68,7 +68,7 @@ class Services:
     listed: ListedTargets = field(default_factory=ListedTargets)
 
     def take(self, task: Task) -> None:
-        """Take a task's own budget, its rules, and the files that it may change.
+        """Take a task's own budget, rules and files to change.
 
         Its secrets are taken apart: a recovered task has none until its caller gives them again.
         """
@@ -77,7 +77,7 @@ class Services:
         self.may_change.take(task)
 
     def drop(self, task_id: str) -> None:
-        """Forget a task: all that it had of its own, and its approvals."""
+        """Forget everything that belongs to a task, with its approvals."""
         self.secrets.drop(task_id)
         self.budgets.drop(task_id)
         self.task_policies.drop(task_id)
