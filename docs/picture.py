@@ -3,7 +3,7 @@
 It runs the example, and shows the terminal's output beside the workbook that the agents made.
 LibreOffice, ``pdftoppm`` (of Poppler) and ``callboard[pictures]`` draw the workbook.
 """
-# ruff: noqa: INP001 - a script; the programs are found by their names
+# ruff: noqa: INP001, TID253 - a script, which needs an extra
 
 from __future__ import annotations
 
