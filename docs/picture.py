@@ -50,9 +50,9 @@ _TERMINAL = """<style>
 
 
 def run(folder: Path, console: Console) -> Path:
-    """Run a copy of the example, and print the output of the command line at its end.
+    """Run a copy of the example, and print its result.
 
-    Returns the workbook.
+    The output is that of the command line. Returns the workbook.
     """
     name = "sales_report-1"
     copy = shutil.copytree(EXAMPLE, folder / "runs" / name)
