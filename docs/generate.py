@@ -382,6 +382,11 @@ def document_tools(root: str) -> str:
     return table(["tool", "purpose", "arguments", "hazards of each call"], rows)
 
 
+def example(path: Path) -> str:
+    """Quote a program."""
+    return f"```python\n{path.read_text(encoding='utf-8')}```\n"
+
+
 PARTS: dict[str, Callable[[], str]] = {
     **{f"machine.{kind.value}": functools.partial(machine, kind) for kind in AgentKind},
     "events": events,
@@ -391,6 +396,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "prompt": prompt,
     "answer_schema": schema_of_an_answer,
     "tools.excel": functools.partial(document_tools, "excel"),
+    **{f"recipe.{path.stem}": functools.partial(example, path) for path in (PACKAGE / "examples/recipes").glob("*.py")},
     "tools.word": functools.partial(document_tools, "word"),
 }
 """Functions that write the parts, by the name in the marker."""

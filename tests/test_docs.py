@@ -112,7 +112,7 @@ def examples(language):
     return [
         pytest.param(block, id=f"{path.name}-{number}")
         for path in DOCS
-        if path.name != "tutorial.md"  # its files need each other: test_tutorial.py
+        if path.name not in {"recipes.md", "tutorial.md"}  # test_recipes.py and test_tutorial.py run these
         for number, block in enumerate(re.findall(rf"```{language}\n(.*?)```", path.read_text("utf-8"), re.DOTALL), 1)
     ]
 
