@@ -41,6 +41,7 @@ from callboard.actors.root._requests import (
     Submit,
 )
 from callboard.actors.root._target_queues import LeaseBook
+from callboard.actors.root._task_outcome import task_result
 from callboard.actors.root._tasks import TaskBook, TaskRecord
 from callboard.actors.runtime import Leases, ScheduledActor
 from callboard.actors.states import unique
@@ -379,7 +380,7 @@ class Root(ScheduledActor):
         self._services.drop(task_id)
         for address in record.agents - {record.host}:
             context.idle.rest(address)
-        result = record.result(context.clock.elapsed())
+        result = task_result(record, context.clock.elapsed())
         context.outbox.keep(task_id, "", result, lambda: self._tell_ended(record, result), failed=record.tell)
         context.sessions.keep(record)
         self._closing.rest(record.session)
