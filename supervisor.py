@@ -51,6 +51,7 @@ from callboard.actors.runtime import (
     Clock,
     EventLoop,
     EventStream,
+    HungJobs,
     Jobs,
     Lanes,
     LoopScheduler,
@@ -383,8 +384,10 @@ class Supervisor:
         def blocked(thread: str, stack: str, seconds: float) -> None:
             self._stream.emit(EventName.THREAD_BLOCKED, thread=thread, stack=stack, seconds=seconds)
 
+        hung_jobs = HungJobs(self._jobs, self._clock)
+
         def look() -> None:
-            for token in self._jobs.overdue(limits.step_seconds + hung):
+            for token in hung_jobs.find(limits.step_seconds + hung):
                 self._client.tell(LeaseHung(token, self._jobs.stack(token)))
 
         return Watchdog(

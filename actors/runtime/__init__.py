@@ -7,6 +7,7 @@ from callboard.actors.runtime._budget import BudgetNode, Budgets
 from callboard.actors.runtime._call import MOST_PICTURE_BYTES, MOST_PICTURES, PNG, Call, CallKeeper, current_call
 from callboard.actors.runtime._clock import Alarm, Clock, SystemClock, TimeLimit, VirtualClock
 from callboard.actors.runtime._event_loop import Awaited, EventLoop
+from callboard.actors.runtime._hung_jobs import HungJobs
 from callboard.actors.runtime._jobs import Jobs
 from callboard.actors.runtime._lanes import Lane, Lanes
 from callboard.actors.runtime._lease import EffectGuard, Lease, Leases, committing, foresee, keep_version, post_note
@@ -44,6 +45,7 @@ __all__ = [
     "EventLoop",
     "EventStream",
     "Finished",
+    "HungJobs",
     "Jobs",
     "Lane",
     "Lanes",

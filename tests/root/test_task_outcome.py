@@ -79,7 +79,7 @@ def test_what_stopped_a_task_is_its_outcome_however_its_agents_ended(outcome):
 
 
 def test_usage_is_that_of_all_rounds_and_subtasks():
-    used = record(PLANNED)
+    used = record(Task(id="task-1", plan=["first", "second"]))
     used.next_assign()
     used.end_subtask(subtask(1, usage=Usage(steps=1, commands=2)))
     used.end_round(round_ended(usage=Usage(steps=3)))
