@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.agent import AgentContext
 from callboard.actors.processing import CallAsks, CallAsksNoMore, pipeline
 from callboard.actors.root._agents import Children, Closing, Idle, Sessions
-from callboard.actors.root._approvals import OpenRequests, PeopleClocks
 from callboard.actors.root._clocks import Deadlines, Stopwatches
 from callboard.actors.root._context import RootContext
 from callboard.actors.root._crash_recovery import CrashRecovery
 from callboard.actors.root._handover import HandOver
 from callboard.actors.root._lifecycle import RunEndings, Stops
+from callboard.actors.root._open_requests import OpenRequests, PeopleClocks
 from callboard.actors.root._outbox import Outbox
 from callboard.actors.root._recorder import Recorder
 from callboard.actors.root._recovery import lacks, place, restore
