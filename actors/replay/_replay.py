@@ -17,7 +17,7 @@ from callboard.actors.replay._compare import Difference, Differs, Replay
 from callboard.actors.replay._doubles import NoLanes
 from callboard.actors.replay._recorded_task import KnownTools, RecordedTask, recorded_moves
 from callboard.actors.replay._scene import ReplayContext, Scene
-from callboard.actors.root import book_usage, recover_task
+from callboard.actors.root import book_usage, recover_task, task_result
 from callboard.actors.runtime import Budgets, EventLoop, EventStream, VirtualClock
 from callboard.actors.states import OnTheWay
 from callboard.config import Settings, settings_in_force
@@ -278,7 +278,7 @@ def compare_outcome(recorded: TaskResult | None, rows: Sequence[Row]) -> Outcome
                 record.end_round(ended)
             case SubtaskEnded():
                 record.end_subtask(ended.result)
-    result = record.result(0.0)
+    result = task_result(record, 0.0)
     stopped = record.stopping is not None  # the results of an interrupted step are only in the record
     for what in ("outcome",) if stopped else ("outcome", "output", "artifacts"):
         expected, got = getattr(recorded, what), getattr(result, what)

@@ -15,6 +15,7 @@ from callboard.actors.root._requests import (
     StopAgents,
     Submit,
 )
+from callboard.actors.root._task_outcome import task_result
 from callboard.actors.root._tasks import ended_progress
 
 __all__ = [
@@ -34,4 +35,5 @@ __all__ = [
     "ended_progress",
     "open_journal",
     "recover_task",
+    "task_result",
 ]
