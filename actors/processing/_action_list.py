@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.processing._call_record import CallRecord
 from callboard.actors.processing._check import Recheck
-from callboard.actors.processing._collect import COMPARED, in_time, look, mark
+from callboard.actors.processing._collect import COMPARED, look, mark
+from callboard.actors.processing._intents import intent_of, needs_intent, write_intent
 from callboard.actors.processing._permit import explained, ruling
 from callboard.actors.processing._phases import Acted
 from callboard.actors.processing._picture import puts_secret, secret_controls
@@ -35,7 +36,7 @@ from callboard.messages import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from callboard.actors.commands import BoundTool, Facts, Ruling
+    from callboard.actors.commands import Facts, Ruling
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Decision, Observation
@@ -117,8 +118,9 @@ class ActionList:
                 if puts_secret(action, tool):
                     await self._cover(action)
                 command = self._command(action)
-                once = (command.effect or tool.info.effect) is Effect.ONCE
-                intent = await self._intent(action, tool) if once else None
+                intent = None
+                if needs_intent(command, tool):
+                    intent = await intent_of(self.context, self.run, action, tool, await self._latest_fingerprint())
             except UNSEEN as error:
                 return self.give_up(f"nothing was done: {error}", ResultStatus.FAILURE)
             if self.context.lease.paused:  # a pause may have begun during the checks above
@@ -221,7 +223,7 @@ class ActionList:
         context = self.context
         context.meter.running = command
         if intent is not None:
-            await context.keep(self.run, intent)
+            await write_intent(context, self.run, intent)
         context.meter.amounts["commands"] += 1
         keeper = CallRecord(context, self.run, command)  # even a repeatable call may change its own control
         result = await context.services.dispatcher.run(command, self._tools, context.lease, keeper)
@@ -245,26 +247,16 @@ class ActionList:
         for control in covered:
             context.services.secrets.cover(run.assign.task_id, target.native.id, control)
 
-    async def _intent(self, action: Action, tool: BoundTool) -> Intent:
-        """Return the write-ahead record of an action that must not run twice.
+    async def _latest_fingerprint(self) -> str:
+        """Return the surface's latest known fingerprint.
 
-        It holds the latest known fingerprint; the surface is observed only if earlier actions may have changed it.
+        The surface is observed only if earlier actions may have changed it.
         """
-        context, run = self.context, self.run
-        seen = self.seen or self.observation.fingerprint
         if self._recheck.latest is not None:
-            seen = self._recheck.latest.fingerprint
-        elif self.results and run.assign.target is not None:
-            seen = await mark(context, run)
-        return Intent(  # the server predicts the fingerprint after the action
-            call_id=action.call_id,
-            tool=action.tool,
-            arguments=action.arguments,
-            control=action.control,
-            target=run.assign.target,
-            fingerprint=seen,
-            expected=await in_time(context, tool.expected(action.arguments), f"asking what {action.tool} will do"),
-        )
+            return self._recheck.latest.fingerprint
+        if self.results and self.run.assign.target is not None:
+            return await mark(self.context, self.run)
+        return self.seen or self.observation.fingerprint
 
     def _acted(self, held_by: Held = Held.NOT, why: str = "") -> Acted:
         held = self.actions[len(self.results) :] if held_by is not Held.NOT else ()

@@ -17,7 +17,7 @@ from callboard.actors.models import by_picture
 from callboard.actors.processing._asking import PeopleLine
 from callboard.actors.processing._shared import SharedNotes
 from callboard.actors.processing._targets import ListedTargets
-from callboard.messages import AgentKind, EventName, Held, LeaseVoidError, Usage, maker
+from callboard.messages import AgentKind, EventName, Held, Usage, maker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -206,19 +206,7 @@ class Context:
         A `lazy` note may be written with the next note that is not lazy.
         """
         if self.lease.valid:  # a note made after the cancellation is dropped
-            self.services.journal.append([self._row(run, note)], lazy=lazy)
-
-    async def keep(self, run: Run, note: OnTheWay) -> None:
-        """Append a note to the journal and wait until it is durable.
-
-        Raises:
-            LeaseVoidError: If the lease is void: the announced action must not run.
-            JournalError: If the note can't be written: the announced action must not run.
-        """
-        if not self.lease.valid:
-            msg = f"{run.assign.run_id} was ended, or given to another agent, before this step acted"
-            raise LeaseVoidError(msg)
-        await self.services.journal.keep(self._row(run, note))
+            self.services.journal.append([self.row(run, note)], lazy=lazy)
 
     def keep_now(self, run: Run, note: OnTheWay) -> None:
         """Append a note and block until it is durable.
@@ -228,9 +216,10 @@ class Context:
         Raises:
             JournalError: If the note can't be written.
         """
-        self.services.journal.keep_now(self._row(run, note))
+        self.services.journal.keep_now(self.row(run, note))
 
-    def _row(self, run: Run, note: OnTheWay) -> Row:
+    def row(self, run: Run, note: OnTheWay) -> Row:
+        """Build the journal's row of a note; secrets are redacted."""
         services, assign = self.services, run.assign
         seen = services.secrets.redact(assign.task_id, note) if services.secrets.known else note
         return Row(services.clock.steady(), assign.task_id, assign.run_id, seen, run.job)
