@@ -17,7 +17,7 @@ from openpyxl.cell.text import InlineFont
 
 from callboard.actors.servers import DocumentServer, ToolError
 from callboard.actors.servers.documents import _excel_calculate, _excel_results
-from callboard.actors.servers.documents._excel_move import SortKey
+from callboard.actors.servers.documents._excel_sort_reorder import SortKey
 from callboard.actors.servers.documents._excel_values import Date
 
 if TYPE_CHECKING:
