@@ -63,7 +63,7 @@ TESTING_MAY_IMPORT = {
 FACADES = {"surface": {"messages", "runtime", "servers"}, "answers": {"messages"}}
 """Modules for programs that embed or extend the library, and what they may import; nothing of ours imports them."""
 
-AGENTS = {"agent", "host", "app", "mobile", "linux", "operator", "blackboard"}
+AGENTS = {"agent", "late_results", "host", "app", "mobile", "linux", "operator", "blackboard"}
 
 
 @dataclass(frozen=True)
