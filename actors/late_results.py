@@ -79,7 +79,7 @@ class JobResults:
     def __init__(
         self, address: str, context: AgentContext, machine: type[AgentStateManager], send: Callable[[JobReturned], None]
     ) -> None:
-        self._address = address
+        self.address = address
         self._context = context
         self._machine = machine
         self._send = send
@@ -89,7 +89,7 @@ class JobResults:
         emit = self._context.stream.emit
         tell_phases(emit, returned.begun, returned.phases)  # no event of a step's end has them
         late = type(returned.result).__name__
-        emit(EventName.MESSAGE_STALE, task_id=returned.task_id, agent=self._address, message=late)
+        emit(EventName.MESSAGE_STALE, task_id=returned.task_id, agent=self.address, message=late)
 
     def take(
         self,
@@ -110,7 +110,7 @@ class JobResults:
         """
         assign, spent, context = run.assign, lease.spent, self._context
         if isinstance(result, BaseException):
-            result = StepFailed(phase=None, causes=Cause.chain(result, where=self._address))
+            result = StepFailed(phase=None, causes=Cause.chain(result, where=self.address))
         if context.secrets.known:
             result = context.secrets.redact(assign.task_id, result)
         phases = spent.phases if spent is not None else ()

@@ -39,7 +39,7 @@ def cancelled_at(start, tmp_path, monkeypatch):
 
         def decided(results, ahead, lease, processing):
             then = decided_next(results, ahead, lease, processing)
-            if results._address.startswith(address) and then is not None and not happened.is_set():
+            if results.address.startswith(address) and then is not None and not happened.is_set():
                 happened.set()
                 cancel_and_wait(handles, lease)
             return then
@@ -88,15 +88,15 @@ def test_a_task_that_was_cancelled_at_such_a_moment_is_replayed(cancelled_at, ad
 
 
 def test_phases_of_a_step_that_a_cancel_made_late_are_told(start, monkeypatch):
-    happened, take_word, handles = threading.Event(), vars(Agent)["_return"], queue.SimpleQueue()
+    happened, take_word, handles = threading.Event(), vars(JobResults)["take"], queue.SimpleQueue()
 
-    def take(agent, run, lease, valid, said):
-        if results._address.startswith("app/") and said.kind == "step_done" and not happened.is_set():
+    def take(results, run, lease, processing, valid, said):
+        if results.address.startswith("app/") and said.kind == "step_done" and not happened.is_set():
             happened.set()
             cancel_and_wait(handles, lease)
-        take_word(agent, run, lease, valid, said)
+        take_word(results, run, lease, processing, valid, said)
 
-    monkeypatch.setattr(JobResults, "_return", take)
+    monkeypatch.setattr(JobResults, "take", take)
     supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
     handle = supervisor.submit(Task(request="say hello"))
     handles.put(handle)
