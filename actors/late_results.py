@@ -74,7 +74,7 @@ def is_stale(returned: JobReturned, run: Run) -> bool:
 
 
 class JobResults:
-    """The way of results from an agent's jobs, through the journal, to its mailbox."""
+    """Journal the results of an agent's jobs, then deliver them."""
 
     def __init__(
         self, address: str, context: AgentContext, machine: type[AgentStateManager], send: Callable[[JobReturned], None]

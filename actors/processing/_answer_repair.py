@@ -1,4 +1,4 @@
-"""Repair of a model's answers: an invalid one goes back with the reason."""
+"""Repair of answers: an invalid one goes back to the model."""
 
 from __future__ import annotations
 

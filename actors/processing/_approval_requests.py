@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def request_id(run: Run) -> str:
-    """Return the id of an approval or question, the same after a crash."""
+    """Return the id of an approval or question."""
     return f"{run.assign.run_id}/ask-{run.assign.round}.{run.job}"
 
 

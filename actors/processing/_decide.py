@@ -1,4 +1,4 @@
-"""LLM_INTERACTION: ask the model until its answer is valid, or follow the plan."""
+"""LLM_INTERACTION: ask the model, or follow the plan."""
 
 from __future__ import annotations
 

@@ -18,7 +18,10 @@ MILLION = 1_000_000
 
 
 class Prices:
-    """The prices of a provider: those of the settings, else those of the price list."""
+    """The prices of a provider.
+
+    Those of the settings come before those of the price list.
+    """
 
     def __init__(self, settings: Provider, kind: str, url: str) -> None:
         """Initialise the prices.
@@ -35,7 +38,7 @@ class Prices:
     def of(
         self, response: ModelResponse, model: str, prompt_tokens: int, content: object
     ) -> tuple[int, int, float | None]:
-        """Return a call's tokens of prompt and answer, and its cost in dollars.
+        """Return a call's tokens (prompt, answer) and its cost in dollars.
 
         Counts that a server omits are estimated; such a call has a cost only if the settings have prices.
 
@@ -54,7 +57,7 @@ class Prices:
         return given, answered, self.cost(response.model_name or model, given, answered, usage)
 
     def cost(self, model: str, given: int, answered: int, usage: Any = None) -> float | None:
-        """Return the cost of a call in dollars; None if the price is unknown.
+        """Return the cost of a call in dollars, or None if unknown.
 
         Args:
             model: The provider's name of the model.
