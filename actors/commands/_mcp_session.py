@@ -20,7 +20,7 @@ from callboard.actors.commands._mcp_connection import About, ConnectionLostError
 from callboard.actors.commands._mcp_content import answer_of
 from callboard.actors.commands._mcp_program import program_needed
 from callboard.actors.commands._mcp_restarts import McpRestarts
-from callboard.actors.commands._rulings import Facts
+from callboard.actors.commands._policy_rules import Facts
 from callboard.actors.commands._secrets import SecretPlace
 from callboard.actors.commands._unmatched import nearest
 from callboard.actors.models import ToolInfo
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.commands._mcp_content import ToolAnswer
-    from callboard.actors.commands._rulings import Asked
+    from callboard.actors.commands._policy_rules import Asked
     from callboard.actors.runtime import EffectGuard
     from callboard.config import McpServer, Settings
 

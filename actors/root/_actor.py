@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.agent import AgentContext
 from callboard.actors.processing import CallAsks, CallAsksNoMore, pipeline
+from callboard.actors.root._agent_restarts import AgentRestarts
 from callboard.actors.root._agents import Children, Closing, Idle, Sessions
 from callboard.actors.root._clocks import Deadlines, Stopwatches
 from callboard.actors.root._context import RootContext
-from callboard.actors.root._crash_recovery import CrashRecovery
 from callboard.actors.root._handover import HandOver
 from callboard.actors.root._lifecycle import RunEndings, Stops
 from callboard.actors.root._open_requests import OpenRequests, PeopleClocks
@@ -147,7 +147,7 @@ class Root(ScheduledActor):
         self._closing = Closing(life, tasks, clock, self._post)
         self._endings = RunEndings(context, self._receive)
         self._stops = Stops(context, self._endings, self._end_if_over)
-        self._crashes = CrashRecovery(context, self._hands, services.settings.supervision, self._endings)
+        self._crashes = AgentRestarts(context, self._hands, services.settings.supervision, self._endings)
         self._accepting = True
         self._broken: Exception | None = None
         self._orderly = False
