@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import shlex
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from callboard.actors.models import named_models
 from callboard.config import Settings
 from callboard.messages import AgentKind, Task
 from callboard.terminal._commands import existing_path, fail
-from callboard.terminal._journals import SETTINGS_FILE
+from callboard.terminal._journals import SETTINGS_FILE, SETTINGS_SUFFIXES
 from callboard.terminal._place import TASK_FILE, check_files, named, new_place
 from callboard.terminal._takeover import known_ids
 
@@ -28,7 +29,8 @@ _LONGEST_NAME = 40
 """The most characters of the name of a run's folder, without its number."""
 _LIKE_A_PATH = re.compile(r"[!-~]*[/\\][!-~]*|[!-~]+\.\w{1,5}|[\w.-]+", re.ASCII)
 """One word of ASCII characters: rather a mistyped path than a request. Some languages have no spaces between words."""
-_DOCUMENTS = {".docx", ".xlsx"}
+_TASK_SUFFIXES = {"", *SETTINGS_SUFFIXES, ".json"}
+"""The suffixes of task files; a file with another one is a document."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,15 @@ def own_documents(arguments: Sequence[str]) -> OwnDocuments | None:
     """
     paths = [Path(each) for each in arguments if os.path.lexists(each)]
     words = [each for each in arguments if not os.path.lexists(each)]
-    if len(arguments) == 1 and paths and paths[0].suffix.lower() not in _DOCUMENTS:
+    if len(arguments) == 1 and paths and (paths[0].is_dir() or paths[0].suffix.lower() in _TASK_SUFFIXES):
         return None
     for path in paths:
         _check_document(path)
     if not words:
-        fail(f"the request is missing: say in quotes what is to be done, as in {_EXAMPLE}")
+        named = " and ".join(map(str, paths))
+        what = "is a document, not a task" if len(paths) == 1 else "are documents"
+        example = shlex.join(["callboard", "run", "Add up the prices", *map(str, paths), "--model", "openai:gpt-5"])
+        fail(f"{named}: {what}, and the request is missing: add in quotes what is to be done, as in {example}")
     for text in words:
         _check_request(text)
     if len(words) > 1:

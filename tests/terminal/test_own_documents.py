@@ -130,8 +130,10 @@ def test_a_request_needs_no_documents(call: Call, here: Path, scripted: Callable
         ((REQUEST, "offer.docx"), "no model is named: add --model"),
         ((REQUEST,), "so it is a request, and no model is named: add --model"),
         ((REQUEST, "offer.docx", "--model", "host=openai:x"), "for agents of the kind app: add --model app=NAME"),
-        (("offer.docx",), "the request is missing"),
-        (("offer.docx", "prices.xlsx"), "the request is missing"),
+        (("offer.docx",), "offer.docx: is a document, not a task, and the request is missing: add in quotes"),
+        (("offer.docx", "prices.xlsx"), "offer.docx and prices.xlsx: are documents, and the request is missing"),
+        (("Scan 1.pdf",), "as in callboard run 'Add up the prices' 'Scan 1.pdf' --model openai:gpt-5"),
+        (("notes.txt",), "notes.txt: is a document, not a task, and the request is missing"),
         (("offr.docx", "prices.xlsx"), "offr.docx: there is no such file or folder; did you mean 'offer.docx'?"),
         (("the offer.docx", "prices.xlsx"), "did you mean 'offer.docx'?"),
         ((REQUEST, "lists/prices.xlsx", "offer.docx"), "lists/prices.xlsx: there is no such file or folder"),
@@ -156,6 +158,8 @@ def test_a_mistake_is_told_before_anything_is_made(
     (documents / "copy").mkdir()
     for name in ("offer.docx", "OFFER.docx"):
         shutil.copy(documents / "offer.docx", documents / "copy" / name)
+    (documents / "Scan 1.pdf").write_bytes(b"%PDF-1.7")
+    (documents / "notes.txt").write_text("Screws", encoding="utf-8")
     (documents / "loose.docx").symlink_to("nowhere.docx")
     os.mkfifo(documents / "pipe.docx")
     result = call("run", *arguments)
