@@ -117,6 +117,8 @@ class RoundEnded(Message):
     comment: str = ""
     artifacts: tuple[str, ...] = ()
     """Files that the HostAgent's own actions wrote."""
+    made: tuple[str, ...] = ()
+    """Files that did not exist before the task, and that its actions, in rounds and subtasks so far, created."""
     changed: tuple[str, ...] = ()
     """Files and targets that these actions changed, or may have changed."""
     actions: int = Field(default=0, ge=0)

@@ -208,6 +208,8 @@ class TaskResult(Message):
     comment: str = ""
     artifacts: tuple[str, ...] = ()
     """Files that were made or changed, as absolute paths, in order."""
+    made: tuple[str, ...] = ()
+    """Those of `artifacts` that did not exist before the task, as the tools that wrote them recorded."""
     changed: tuple[str, ...] = ()
     """Files, as absolute paths, and targets, by their id, that actions changed or may have changed. They come from the
     tools' results, not from a model's report. Empty if nothing was changed."""

@@ -25,13 +25,16 @@ def task_result(record: TaskRecord, now: float) -> TaskResult:
     if record.stopping is not None:
         outcome = record.stopping.outcome
         causes = (Cause(reason=record.stopping.reason, where="supervisor"),)
+    artifacts = unique(path for done in parts for path in done.artifacts)
+    made = {path for done in parts for path in done.made}
     return TaskResult(
         task_id=record.task.id,
         outcome=outcome,
         causes=causes,
         output=ended.output if ended is not None else None,
         comment=ended.comment if ended is not None else "",
-        artifacts=unique(path for done in parts for path in done.artifacts),
+        artifacts=artifacts,
+        made=tuple(path for path in artifacts if path in made),
         changed=unique(each for done in parts for each in done.changed),
         actions=sum(done.actions for done in parts),
         subtasks=tuple(record.subtasks),

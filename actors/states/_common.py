@@ -339,6 +339,7 @@ def archive(run: Run) -> Message:
             output=_round_output(run),
             comment=run.decision_comment,
             artifacts=run.artifacts,
+            made=run.made,
             changed=run.changed,
             actions=len(run.effects),
             usage=run.usage,
