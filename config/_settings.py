@@ -37,7 +37,7 @@ from callboard.config._sections import (
 )
 from callboard.config._supervision import SupervisionSettings
 from callboard.config._yaml import YamlError, load_yaml
-from callboard.messages import AgentKind, AnySecret, SettingsError
+from callboard.messages import AgentKind, AnySecret, PolicyRule, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -107,7 +107,9 @@ class Settings(BaseSettings):
     """Kinds of agents of plug-ins: the names of their entry points, or `DISTRIBUTION:NAME`."""
     mcp_servers: McpServers = Field(default_factory=dict)
     """Third-party MCP servers, by name; the ecosystem's spelling `mcpServers` is accepted, too."""
-    policy: Annotated[PolicySettings, BeforeValidator(as_rules)] = PolicySettings()
+    policy: Annotated[
+        PolicySettings, BeforeValidator(as_rules, json_schema_input_type=PolicySettings | tuple[PolicyRule, ...])
+    ] = PolicySettings()
     """Rules for actions; a plain list is accepted as `rules`."""
     budget: BudgetSettings = BudgetSettings()
     """Budgets of a task, a subtask and a step."""

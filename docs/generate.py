@@ -1,4 +1,4 @@
-"""Update the generated parts of the documents: ``python docs/generate.py``.
+"""Update generated parts of documents, and JSON Schemas: ``python docs/generate.py``.
 
 It prints the names of the files that changed.
 A generated part is between ``<!-- generated: NAME -->`` and ``<!-- end -->``; everything else is written by hand.
@@ -16,12 +16,13 @@ import json
 import re
 import sys
 import tempfile
+import threading
 import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 
-from annotated_types import Ge, Gt
-from pydantic import BaseModel
+from annotated_types import Ge, Gt, Le
+from pydantic import AwareDatetime, BaseModel, JsonValue, SecretStr
 from pydantic_core import PydanticUndefined
 
 import callboard.supervisor  # noqa: F401 - the agents register themselves with their machines
@@ -30,13 +31,26 @@ from callboard.actors.models import ModelRequest
 from callboard.actors.models.prompt._answer_schema import answer_schema
 from callboard.actors.models.prompt._prompt import prompt_of
 from callboard.actors.observe._metrics import COUNTERS, GAUGES, HISTOGRAMS
-from callboard.actors.processing import MACHINES
+from callboard.actors.processing import AGENTS, MACHINES
 from callboard.actors.runtime import Lanes
 from callboard.actors.servers import DocumentServer
 from callboard.actors.states import By, mermaid
 from callboard.config import Prompts, Settings, load_prompts
 from callboard.config._logging import LEVELS
-from callboard.messages import AgentKind, Event, EventName, Outcome, SubtaskResult
+from callboard.messages import (
+    AgentKind,
+    Cause,
+    Event,
+    EventName,
+    Outcome,
+    PlanStep,
+    Secret,
+    SubtaskResult,
+    Task,
+    TaskResult,
+    Usage,
+    Value,
+)
 from callboard.testing import MemoryServer
 
 if TYPE_CHECKING:
@@ -199,6 +213,9 @@ _WORDS: dict[Any, str] = {
     bool: "true or false",
     Path: "path",
     types.NoneType: "nothing",
+    SecretStr: "text",
+    AwareDatetime: "date and time",
+    JsonValue: "any JSON value",
 }
 _TIMES = {"at", "duration"}
 
@@ -219,7 +236,7 @@ def type_name(annotation: Any) -> str:  # noqa: PLR0911 - any annotation, a line
     if isinstance(annotation, type) and issubclass(annotation, enum.Enum) and annotation is not EventName:
         return " or ".join(f"`{member.value}`" for member in annotation)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return "section"
+        return f"`{annotation.__name__}`" if issubclass(annotation, Value) else "section"
     return _WORDS.get(annotation, f"`{getattr(annotation, '__name__', annotation)}`")
 
 
@@ -232,6 +249,7 @@ def field_type(name: str, field: FieldInfo) -> str:
 def _bounds(field: FieldInfo) -> str:
     found = [f"> {m.gt:g}" for m in field.metadata if isinstance(m, Gt)]
     found += [f"≥ {m.ge:g}" for m in field.metadata if isinstance(m, Ge)]
+    found += [f"≤ {m.le:g}" for m in field.metadata if isinstance(m, Le) and m.le < threading.TIMEOUT_MAX]
     return f", {', '.join(found)}" if found else ""
 
 
@@ -240,7 +258,7 @@ def _default(field: FieldInfo) -> str:  # noqa: PLR0911 - a line a form
         return "**required**"
     if field.default is PydanticUndefined:
         made = field.get_default(call_default_factory=True)
-        return "none" if made == {} else "the current folder"
+        return "none" if made == {} else "a new one" if isinstance(made, str) else "its defaults"
     value = field.default
     match value:
         case None | () | "":
@@ -387,6 +405,87 @@ def example(path: Path) -> str:
     return f"```python\n{path.read_text(encoding='utf-8')}```\n"
 
 
+# Tasks
+
+
+def fields(model: type[BaseModel]) -> str:
+    """List the fields of a message, except its tag and version."""
+    rows = [
+        [f"`{name}`", f"{field_type(name, field)}{_bounds(field)}", _default(field), first_line(field.description)]
+        for name, field in model.model_fields.items()
+        if name not in {"kind", "schema_version"}
+    ]
+    return table(["field", "type", "default", "meaning"], rows)
+
+
+# JSON Schemas of files
+
+
+def settings_schema() -> dict[str, Any]:
+    """Describe a settings file; an empty section is allowed, too."""
+    schema = Settings.model_json_schema()
+    sections = schema["properties"]
+    sections["mcpServers"] = sections["mcp_servers"]
+    for key, section in sections.items():
+        about = {name: section.pop(name) for name in ("description", "default") if name in section}
+        sections[key] = {"anyOf": [*section.get("anyOf", [section]), {"type": "null"}], **about}
+    return schema
+
+
+def task_schema() -> dict[str, Any]:
+    """Describe a task file, which has a request or a plan."""
+    return Task.model_json_schema() | {"anyOf": [{"required": ["request"]}, {"required": ["plan"]}]}
+
+
+def script_schema() -> dict[str, Any]:
+    """Describe a script: a list of answers for each agent.
+
+    Models' own spellings of keys are accepted in answers, so unknown keys are not refused here.
+    """
+    responses = {spec.response for spec in AGENTS.values()}
+    keys = [key for response in responses for key in response.model_json_schema()["properties"]]
+    answer = {"type": "object", "properties": {key: {} for key in sorted(set(keys))}}
+    return {
+        "description": "The answers of each agent, in order, by its address; `host` stands for every HostAgent.",
+        "type": "object",
+        "additionalProperties": {"type": "array", "items": answer},
+    }
+
+
+FILES: dict[str, Callable[[], dict[str, Any]]] = {
+    "callboard.yaml": settings_schema,
+    "task.yaml": task_schema,
+    "script.yaml": script_schema,
+}
+"""The files that people write, with the functions that describe them."""
+SCHEMAS = PACKAGE / "config" / "schemas"
+
+
+def schema_of_file(name: str) -> str:
+    """Write the JSON Schema of a file, for editors.
+
+    Editors know draft 7 without a network, and show a section's whole default as a text to insert.
+    """
+    described = {"$schema": "http://json-schema.org/draft-07/schema#", **_for_editors(FILES[name]())}
+    return json.dumps(described, indent=1, ensure_ascii=False) + "\n"
+
+
+def _for_editors(part: Any) -> Any:
+    """Remove titles and defaults of sections, and join lines of descriptions."""
+    if isinstance(part, list):
+        return [_for_editors(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    kept = {
+        key: _for_editors(item)
+        for key, item in part.items()
+        if not (key == "title" and isinstance(item, str)) and not (key == "default" and isinstance(item, dict))
+    }
+    if isinstance(kept.get("description"), str):
+        kept["description"] = description(kept["description"])
+    return kept
+
+
 PARTS: dict[str, Callable[[], str]] = {
     **{f"machine.{kind.value}": functools.partial(machine, kind) for kind in AgentKind},
     "events": events,
@@ -398,6 +497,10 @@ PARTS: dict[str, Callable[[], str]] = {
     "tools.excel": functools.partial(document_tools, "excel"),
     **{f"recipe.{path.stem}": functools.partial(example, path) for path in (PACKAGE / "examples/recipes").glob("*.py")},
     "tools.word": functools.partial(document_tools, "word"),
+    **{
+        f"fields.{model.__name__}": functools.partial(fields, model)
+        for model in (Task, PlanStep, Secret, TaskResult, SubtaskResult, Cause, Usage)
+    },
 }
 """Functions that write the parts, by the name in the marker."""
 
@@ -412,12 +515,18 @@ def regenerated(text: str) -> str:
 
 
 def main() -> int:
-    """Update the documents, and print the names of those that changed."""
+    """Update documents and schemas, and print the names of changed ones."""
     changed = []
     for path in sorted(DOCS.glob("*.md")):
         before = path.read_text(encoding="utf-8")
         after = regenerated(before)
         if after != before:
+            path.write_text(after, encoding="utf-8")
+            changed.append(path.name)
+    for name in FILES:
+        path = SCHEMAS / f"{name.removesuffix('.yaml')}.json"
+        after = schema_of_file(name)
+        if not path.exists() or path.read_text(encoding="utf-8") != after:
             path.write_text(after, encoding="utf-8")
             changed.append(path.name)
     print(f"changed: {', '.join(changed)}" if changed else "nothing changed")

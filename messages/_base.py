@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, StringConstraints
 from pydantic_core import CoreSchema, core_schema
 
 _KIND = r"[a-z][a-z0-9_-]{0,39}"
@@ -119,8 +119,9 @@ class Message(Value):
     Subclasses set ``kind`` to a literal of their own.
     """
 
-    schema_version: Literal[1] = 1
-    """The version of the message's shape; a reader refuses one that it does not know."""
+    schema_version: Literal[1] = Field(
+        default=1, description="The version of the message's shape; a reader refuses one that it does not know."
+    )
 
     registry: ClassVar[dict[str, type[Message]]] = {}
     """Every message class by its tag. Readers of a journal and ``callboard schema`` use it."""
@@ -153,5 +154,18 @@ def _as_texts(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-OneText = BeforeValidator(_as_texts)
+class _OneText:
+    """A validator before a tuple's.
+
+    A `BeforeValidator` would not have the single text in its JSON Schema.
+    """
+
+    @staticmethod
+    def __get_pydantic_core_schema__(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        texts = handler(source)
+        either = core_schema.union_schema([core_schema.str_schema(), texts])
+        return core_schema.no_info_before_validator_function(_as_texts, texts, json_schema_input_schema=either)
+
+
+OneText = _OneText()
 """Accept a single text where a tuple of texts is stored."""

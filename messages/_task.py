@@ -61,7 +61,7 @@ def _as_secret(value: object) -> object:
     return Secret(value=text) if isinstance(text, SecretStr) else value
 
 
-AnySecret = Annotated[Secret, BeforeValidator(_as_secret)]
+AnySecret = Annotated[Secret, BeforeValidator(_as_secret, json_schema_input_type=SecretStr | Secret)]
 """A secret; the bare value is accepted too."""
 
 
@@ -71,7 +71,10 @@ class PlanStep(Value):
     It is a round of its own in follower mode.
     """
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     request: str
+    """The work, in words."""
     target: str | None = None
     """A target's id, name or address; without one the HostAgent's model chooses."""
 
@@ -92,6 +95,10 @@ def _as_plan_step(value: object) -> object:
     return PlanStep(request=value) if isinstance(value, str) else value
 
 
+AnyPlanStep = Annotated[PlanStep, BeforeValidator(_as_plan_step, json_schema_input_type=str | PlanStep)]
+"""A step of a plan; its request alone is accepted too."""
+
+
 def _as_moment(value: object) -> object:
     with contextlib.suppress(ValueError):
         return datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -105,9 +112,10 @@ class Task(Message):
     the steps are followed one by one (follower mode), each a round.
     """
 
-    model_config = ConfigDict(hide_input_in_errors=True)
+    model_config = ConfigDict(hide_input_in_errors=True, use_attribute_docstrings=True)
 
     kind: Literal["task"] = "task"
+    """The tag of the message."""
     id: TaskId = Field(default_factory=new_task_id)
     """Its name in the journal, log and events. It is never redacted: `submit` refuses one that holds a secret of six
     characters or more."""
@@ -115,7 +123,7 @@ class Task(Message):
     """The work, in words. It may be omitted when there is a plan."""
     target: str | None = None
     """The id, name or address of one target whose agent does the task alone."""
-    plan: Annotated[tuple[Annotated[PlanStep, BeforeValidator(_as_plan_step)], ...], AnySequence] = ()
+    plan: Annotated[tuple[AnyPlanStep, ...], AnySequence] = ()
     """Steps to follow; plain strings are accepted as requests."""
     session: TaskId | None = None
     """The first task of the conversation that this one continues: the same HostAgent, its memory, the blackboard."""
@@ -169,17 +177,24 @@ class Task(Message):
 class SubtaskResult(Message):
     """The outcome and the results of one subtask."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     kind: Literal["subtask_result"] = "subtask_result"
+    """The tag of the message."""
     run_id: RunId
+    """The piece of work, such as `report/1`."""
     number: int = Field(ge=1)
     """Its place within the task, from 1."""
     request: str
+    """The work, in the words of the HostAgent's model or of the plan."""
     address: Address
     """The agent that worked on it."""
     outcome: Outcome
+    """The way in which it ended."""
     causes: tuple[Cause, ...] = ()
-    """Why it did not finish; empty when it did."""
+    """The reasons why it did not finish, the nearest first; empty when it did."""
     output: JsonValue = None
+    """The agent's result: data that a tool returned, or an answer in words."""
     comment: str = ""
     """The last comment of the agent's model."""
     artifacts: tuple[str, ...] = ()
@@ -193,19 +208,26 @@ class SubtaskResult(Message):
     last_seen: Observation | None = None
     """The observation after a failure, for diagnosis."""
     usage: Usage = Field(default_factory=Usage)
+    """The steps, calls, tokens and costs."""
 
 
 class TaskResult(Message):
     """The outcome and the results of a task."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     kind: Literal["task_result"] = "task_result"
+    """The tag of the message."""
     task_id: TaskId
+    """The task's id."""
     outcome: Outcome
+    """The way in which the task ended."""
     causes: tuple[Cause, ...] = ()
     """The chain of causes, the nearest first; empty when the task finished."""
     output: JsonValue = None
     """The output of the last round."""
     comment: str = ""
+    """The last comment of the last round's model."""
     artifacts: tuple[str, ...] = ()
     """Files that were made or changed, as absolute paths, in order."""
     made: tuple[str, ...] = ()
@@ -218,9 +240,11 @@ class TaskResult(Message):
     subtasks: tuple[SubtaskResult, ...] = ()
     """All that ended, including completed work of a cancelled task."""
     rounds: int = Field(default=1, ge=0)
+    """The number of rounds in which an agent took a step."""
     usage: Usage = Field(default_factory=Usage)
+    """The steps, calls, tokens and costs, of all agents together."""
     seconds: Seconds = Field(default=0.0, ge=0)
-    """From submission to end."""
+    """The time from submission to end."""
 
     @property
     def ok(self) -> bool:

@@ -97,7 +97,7 @@ def test_each_artifact_is_named_once_in_the_order_in_which_it_was_made():
     assert task_result(made, 100.0).artifacts == ("/w/a", "/w/b", "/w/c", "/w/d")
 
 
-def test_made_are_the_artifacts_that_an_agent_created_the_hostagent_included():
+def test_made_are_the_artifacts_that_any_agent_of_the_task_created():
     made = record()
     made.end_subtask(subtask(1, artifacts=("/w/old", "/w/new"), made=("/w/new",)))
     made.end_round(round_ended(artifacts=("/w/own", "/w/kept"), made=("/w/new", "/w/own", "/w/lost")))
