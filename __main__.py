@@ -37,6 +37,7 @@ from callboard.terminal import (
     examine,
     existing_path,
     fail,
+    file_schemas,
     journal_in,
     keep_inside,
     list_tasks,
@@ -62,6 +63,7 @@ from callboard.terminal import (
     undo_task,
     warn,
     with_resume_hint,
+    write_project,
 )
 
 if TYPE_CHECKING:
@@ -158,6 +160,19 @@ def _version(
     if version:
         typer.echo(f"callboard {importlib.metadata.version('callboard')}")
         raise typer.Exit
+
+
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(help="The folder of the project.", show_default="this one")] = Path(),
+) -> None:
+    """Write a first project: settings, a task, a document, and a test.
+
+    It runs at once, since a script answers in place of a language model. Existing
+    files are never changed: if one is there, nothing is written.
+    """
+    with mistakes():
+        write_project(terminal(), folder)
 
 
 @app.command(epilog=_EXIT_HELP)
@@ -485,14 +500,23 @@ def graph(
 @app.command()
 def schema(
     message: Annotated[
-        str | None, typer.Argument(help="The tag of one message, such as task; all by default.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="[MESSAGE | FILE]",
+            help="The tag of one message, such as task; all by default. "
+            "Or the name of a file: callboard.yaml, task.yaml, script.yaml.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
-    """Print the JSON Schema of the messages."""
-    known = Message.registry
+    """Print the JSON Schema of the messages, or of a file."""
+    known, files = Message.registry, file_schemas()
+    if message in files:  # for editors
+        typer.echo(files[message].read_text(encoding="utf-8"), nl=False)
+        return
     if message is not None and message not in known:
-        near = difflib.get_close_matches(message.lower().replace("-", "_"), known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(known))}"
+        near = difflib.get_close_matches(message.lower().replace("-", "_"), [*known, *files], n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join([*files, *sorted(known)])}"
         fail(f"there is no message {message!r}; {hint}")
     if message is not None:
         found = known[message].model_json_schema()

@@ -20,6 +20,7 @@ from callboard.terminal._journals import SETTINGS_FILE, journal_in, list_tasks, 
 from callboard.terminal._people import Attendance, attendance
 from callboard.terminal._place import keep_inside, prepare
 from callboard.terminal._prepared_run import prepared, started
+from callboard.terminal._project import file_schemas, write_project
 from callboard.terminal._results import print_head, print_result, print_verdicts, replay_task
 from callboard.terminal._show import show_task
 from callboard.terminal._takeover import take_over, with_resume_hint
@@ -44,6 +45,7 @@ __all__ = [
     "examine",
     "existing_path",
     "fail",
+    "file_schemas",
     "journal_in",
     "keep_inside",
     "list_tasks",
@@ -69,4 +71,5 @@ __all__ = [
     "undo_task",
     "warn",
     "with_resume_hint",
+    "write_project",
 ]

@@ -465,7 +465,7 @@ def test_a_workspace_that_is_not_there_is_told(call: Call, folder: Callable[...,
         (["config", "x.yaml"], "x.yaml: can't be read"),
         (["graph", "hots"], "'hots' is not one of 'host', 'app', 'mobile', 'linux'"),
         (["schema", "tsk"], "there is no message 'tsk'; did you mean 'task'?"),
-        (["schema", "qqqqqqqq"], "there is no message 'qqqqqqqq'; there are: answer, "),
+        (["schema", "qqqqqqqq"], "there is no message 'qqqqqqqq'; there are: callboard.yaml, "),
         (["frobnicate"], "No such command 'frobnicate'"),
     ],
 )
