@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib.metadata
 import json
+import os
 import sys
 import tempfile
 from functools import reduce
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import yaml
 from pydantic import Field, TypeAdapter
+from typer.completion import completion_init
 
 from callboard.actors.commands import Secrets
 from callboard.actors.processing import MACHINES
@@ -23,6 +25,7 @@ from callboard.config import Settings
 from callboard.messages import AgentKind, EventName, Message, Outcome
 from callboard.supervisor import Supervisor
 from callboard.terminal import (
+    COMPLETE,
     DEMO,
     EXIT_CODES,
     INTERRUPTED,
@@ -32,6 +35,7 @@ from callboard.terminal import (
     Commands,
     TaskSession,
     attendance,
+    completion_script,
     demo_folder,
     demo_names,
     examine,
@@ -58,6 +62,7 @@ from callboard.terminal import (
     show_task,
     started,
     take_over,
+    task_ids,
     terminal,
     undo_command,
     undo_task,
@@ -78,7 +83,7 @@ app = typer.Typer(
     cls=Commands,
     help="Run agents that work in documents, windows, devices and shells.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=False,  # its scripts run the program that the line names, and evaluate its output in zsh
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its boxes break lines within sentences, and show a type for flags
 )
@@ -134,7 +139,10 @@ SettingsPath = Annotated[
 JournalFile = Annotated[
     Path | None, typer.Option("--journal", help="The journal; overrides the settings.", show_default=False)
 ]
-TaskId = Annotated[str, typer.Argument(show_default=False, help="A task's id, or its first characters.")]
+TaskId = Annotated[
+    str,
+    typer.Argument(show_default=False, help="A task's id, or its first characters.", autocompletion=task_ids),
+]
 Journal = Annotated[
     Path | None,
     typer.Argument(
@@ -150,6 +158,8 @@ def main() -> None:
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # characters that can't be encoded or decoded must not raise
+    if COMPLETE in os.environ:
+        completion_init()
     app(prog_name="callboard")
 
 
@@ -497,12 +507,18 @@ def graph(
     typer.echo(json.dumps({"initial": machine.initial, "final": machine.final, "transitions": moves}, indent=2))
 
 
+def schema_names() -> list[str]:
+    """List the messages and files that have a schema."""
+    return [*file_schemas(), *sorted(Message.registry)]
+
+
 @app.command()
 def schema(
     message: Annotated[
         str | None,
         typer.Argument(
             metavar="[MESSAGE | FILE]",
+            autocompletion=schema_names,
             help="The tag of one message, such as task; all by default. "
             "Or the name of a file: callboard.yaml, task.yaml, script.yaml.",
             show_default=False,
@@ -516,7 +532,7 @@ def schema(
         return
     if message is not None and message not in known:
         near = difflib.get_close_matches(message.lower().replace("-", "_"), [*known, *files], n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join([*files, *sorted(known)])}"
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(schema_names())}"
         fail(f"there is no message {message!r}; {hint}")
     if message is not None:
         found = known[message].model_json_schema()
@@ -524,6 +540,15 @@ def schema(
         union: Any = reduce(or_, (known[tag] for tag in sorted(known)))
         found = TypeAdapter(Annotated[union, Field(discriminator="kind")]).json_schema()
     typer.echo(json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **found}, indent=2))
+
+
+@app.command()
+def completion() -> None:
+    """Print a script for the completion of commands in bash.
+
+    callboard completion > ~/.local/share/bash-completion/completions/callboard
+    """
+    typer.echo(completion_script(), nl=False)
 
 
 @app.command("tools")

@@ -249,7 +249,7 @@ def field_type(name: str, field: FieldInfo) -> str:
 def _bounds(field: FieldInfo) -> str:
     found = [f"> {m.gt:g}" for m in field.metadata if isinstance(m, Gt)]
     found += [f"≥ {m.ge:g}" for m in field.metadata if isinstance(m, Ge)]
-    found += [f"≤ {m.le:g}" for m in field.metadata if isinstance(m, Le) and m.le < threading.TIMEOUT_MAX]
+    found += [f"≤ {m.le:g}" for m in field.metadata if isinstance(m, Le) and m.le != threading.TIMEOUT_MAX]
     return f", {', '.join(found)}" if found else ""
 
 

@@ -14,6 +14,7 @@ from callboard.terminal._commands import (
     models_of,
     warn,
 )
+from callboard.terminal._completion import COMPLETE, completion_script, task_ids
 from callboard.terminal._demos import DEMO, demo_folder, demo_names
 from callboard.terminal._doctor import examine
 from callboard.terminal._journals import SETTINGS_FILE, journal_in, list_tasks, print_log, resume_command, settings_at
@@ -30,6 +31,7 @@ from callboard.terminal._tool_list import list_tools
 from callboard.terminal._undo_command import undo_command, undo_task
 
 __all__ = [
+    "COMPLETE",
     "DEMO",
     "EXIT_CODES",
     "INTERRUPTED",
@@ -40,6 +42,7 @@ __all__ = [
     "TaskDisplay",
     "TaskSession",
     "attendance",
+    "completion_script",
     "demo_folder",
     "demo_names",
     "examine",
@@ -66,6 +69,7 @@ __all__ = [
     "show_task",
     "started",
     "take_over",
+    "task_ids",
     "terminal",
     "undo_command",
     "undo_task",

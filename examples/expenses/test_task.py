@@ -25,7 +25,7 @@ def test_the_expenses_and_their_total_are_in_the_workbook(tmp_path: Path) -> Non
     assert result.ok, result.causes
     book = folder / "workspace" / "expenses.xlsx"
     assert result.made == (str(book),)
-    sheet = openpyxl.load_workbook(book).active
+    sheet = openpyxl.load_workbook(book)["Sheet1"]
     assert [cell.value for cell in sheet["C"]] == ["Amount", 89.9, 132, 24.5, 61.2]
     assert sheet["F1"].value == "=SUM(Expenses[Amount])"
     assert_replays(folder / "journal.db")  # the journal alone leads to the same decisions
