@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.metadata
 import json
 import os
@@ -22,7 +21,7 @@ from callboard.actors.commands import Secrets
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import By, mermaid
 from callboard.config import Settings
-from callboard.messages import AgentKind, EventName, Message, Outcome
+from callboard.messages import AgentKind, EventName, Message, Outcome, did_you_mean
 from callboard.supervisor import Supervisor
 from callboard.terminal import (
     COMPLETE,
@@ -531,9 +530,9 @@ def schema(
         typer.echo(files[message].read_text(encoding="utf-8"), nl=False)
         return
     if message is not None and message not in known:
-        near = difflib.get_close_matches(message.lower().replace("-", "_"), [*known, *files], n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(schema_names())}"
-        fail(f"there is no message {message!r}; {hint}")
+        every = (*known, *files)
+        hint = did_you_mean(message.lower().replace("-", "_"), every, f"there are: {', '.join(schema_names())}")
+        fail(f"there is no message {message!r}{hint}")
     if message is not None:
         found = known[message].model_json_schema()
     else:

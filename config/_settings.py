@@ -5,7 +5,6 @@ Every field has a type, a default and a description.
 
 from __future__ import annotations
 
-import difflib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -37,7 +36,7 @@ from callboard.config._sections import (
 )
 from callboard.config._supervision import SupervisionSettings
 from callboard.config._yaml import YamlError, load_yaml
-from callboard.messages import AgentKind, AnySecret, PolicyRule, SettingsError
+from callboard.messages import AgentKind, AnySecret, PolicyRule, SettingsError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -270,11 +269,9 @@ def _check_environment() -> None:
             single = (
                 [] if nested else [f"{each}__{key.upper()}" for each in known for key in _known_keys([each.lower()])]
             )
-            near = difflib.get_close_matches(section, [*known, *single], n=1, cutoff=0.5)
-            hint = (
-                f"did you mean {prefix}{near[0]}{'__...' if nested else ''}?" if near else f"known: {', '.join(known)}"
-            )
-            msg = f"the environment: {name}: unknown section {section.lower()!r}; {hint}"
+            form = f"{prefix}{{}}{'__...' if nested else ''}"
+            hint = did_you_mean(section, [*known, *single], f"known: {', '.join(known)}", show=form.format)
+            msg = f"the environment: {name}: unknown section {section.lower()!r}{hint}"
             raise SettingsError(msg)
 
 
@@ -292,9 +289,8 @@ def _explain(error: ValidationError, where: str) -> str:
 def _unknown(where: str, path: list[str], keys: Sequence[str]) -> str:
     """Describe an unknown key, with the nearest known one."""
     known = [_SHOWN.get(key, key) for key in dict.fromkeys(keys)]
-    near = difflib.get_close_matches(path[-1], keys, n=1, cutoff=0.5)
-    hint = f"did you mean {_SHOWN.get(near[0], near[0])!r}?" if near else f"known: {', '.join(known)}"
-    return f"{where}: {'.'.join(path)}: unknown key; {hint}"
+    hint = did_you_mean(path[-1], known, f"known: {', '.join(known)}")
+    return f"{where}: {'.'.join(path)}: unknown key{hint}"
 
 
 def _known_keys(path: list[str]) -> list[str]:

@@ -130,7 +130,16 @@ from callboard.messages._step_records import Answered, Decided, Foreseen, InForc
 from callboard.messages._target import Box, Control, ControlRef, Look, LookBudget, Observation, Target, TargetKind
 from callboard.messages._task import AnySecret, PlanStep, Secret, SubtaskResult, Task, TaskResult, new_task_id
 from callboard.messages._terms import Budget, PolicyRule, TermSection, Verdict
-from callboard.messages._texts import SHALLOW, as_json, check_depth, each_text, encodable, reason_of, visible
+from callboard.messages._texts import (
+    SHALLOW,
+    as_json,
+    check_depth,
+    did_you_mean,
+    each_text,
+    encodable,
+    reason_of,
+    visible,
+)
 
 __all__ = [
     "ENCODED",
@@ -267,6 +276,7 @@ __all__ = [
     "agent_kind",
     "as_json",
     "check_depth",
+    "did_you_mean",
     "each_text",
     "encodable",
     "fits",

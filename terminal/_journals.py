@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-import difflib
 import json
 import shlex
 import sys
@@ -19,7 +18,7 @@ from rich.text import Text
 
 from callboard.actors.journal import JournalReader
 from callboard.config import LabelledEvent, Settings, log_line
-from callboard.messages import EventName, JournalError, Outcome, Task
+from callboard.messages import EventName, JournalError, Outcome, Task, did_you_mean
 from callboard.terminal._commands import fail, model_options, warn
 from callboard.terminal._text import BAD, GOOD, plain, short
 
@@ -147,14 +146,12 @@ def find_task(reader: JournalReader, task_id: str) -> str:
 
 
 def _unknown(journal: Path, task_id: str, known: Sequence[str], *, ambiguous: bool) -> str:
-    near = known if ambiguous else difflib.get_close_matches(task_id, known, n=1)
-    if near:
-        hint = f"did you mean {' or '.join(near[:_NAMED])}?"
-    elif known:
-        hint = f"there are: {', '.join(known[-_NAMED:])}{' …' if len(known) > _NAMED else ''}"
+    if ambiguous:
+        hint = did_you_mean(task_id, [" or ".join(known[:_NAMED])], show=str, cutoff=0)
     else:
-        hint = "it is empty"
-    return plain(f"the journal {journal} has no task {task_id!r}; {hint}")
+        listed = f"there are: {', '.join(known[-_NAMED:])}{' …' if len(known) > _NAMED else ''}"
+        hint = did_you_mean(task_id, known, listed if known else "it is empty", show=str)
+    return plain(f"the journal {journal} has no task {task_id!r}{hint}")
 
 
 def ending(outcome: Outcome | None) -> Text:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
+import contextlib
 import os
 import re
 import shlex
@@ -15,7 +15,7 @@ import yaml
 
 from callboard.actors.models import named_models
 from callboard.config import Settings
-from callboard.messages import AgentKind, Task
+from callboard.messages import AgentKind, Task, did_you_mean
 from callboard.terminal._commands import existing_path, fail
 from callboard.terminal._journals import SETTINGS_FILE, SETTINGS_SUFFIXES
 from callboard.terminal._place import TASK_FILE, check_files, named, new_place
@@ -91,17 +91,12 @@ def _check_request(text: str) -> None:
     except UnicodeEncodeError:
         fail(f"{text}: is not UTF-8")
     path = Path(text)
-    near = difflib.get_close_matches(path.name, _names_beside(path), n=1, cutoff=0.8)
-    if near or _LIKE_A_PATH.fullmatch(text.strip()):
-        hint = f"; did you mean {str(path.with_name(near[0]))!r}?" if near else ""
+    beside: list[str] = []
+    with contextlib.suppress(OSError, ValueError):  # there is no such folder, or no path can be so long
+        beside += [each.name for each in path.parent.iterdir()]
+    hint = did_you_mean(path.name, beside, show=lambda near: repr(str(path.with_name(near))), cutoff=0.8)
+    if hint or _LIKE_A_PATH.fullmatch(text.strip()):
         fail(f"{text}: there is no such file or folder{hint}")
-
-
-def _names_beside(path: Path) -> list[str]:
-    try:
-        return [each.name for each in path.parent.iterdir()]
-    except (OSError, ValueError):  # there is no such folder, or no path can be so long
-        return []
 
 
 def prepare_documents(

@@ -339,7 +339,7 @@ def test_policy_check_shows_each_verdict_and_leaves_nothing(
 def test_policy_check_shows_what_the_rules_saw_and_warns(call: Call, folder: Callable[..., Path]) -> None:
     rules = [{"verdict": "deny", "tool": "create_documnt"}]
     result = call("policy", "check", folder(CREATE, policy=rules), "--json")
-    assert "rule 1 of the policy: no tool is called 'create_documnt'; the nearest is 'create_document'" in result.stderr
+    assert "rule 1 of the policy: no tool is called 'create_documnt'; did you mean 'create_document'?" in result.stderr
     (verdict,) = json.loads(result.stdout)
     assert next(iter(verdict["resources"])).startswith("file:/")
 

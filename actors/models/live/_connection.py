@@ -6,7 +6,6 @@ A provider's models share its client, rate limit and prices.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import importlib.metadata
 import inspect
 import os
@@ -16,7 +15,7 @@ from typing import Any
 from callboard.actors.models.live._cost import Prices
 from callboard.actors.models.live._rate_limit import RateLimit
 from callboard.config import COMPATIBLE, MASK, Provider, Redactor, in_url, masked
-from callboard.messages import SettingsError
+from callboard.messages import SettingsError, did_you_mean
 
 _KEY = re.compile(r"(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET)(?:_|$)")
 """Pattern of environment variables with keys; a list would not be complete for all kinds."""
@@ -125,14 +124,13 @@ class Connection:
 
 def mistyped(where: str, kind: str) -> SettingsError:
     """Build the error for an unknown kind of provider."""
-    near = difflib.get_close_matches(kind, _KINDS, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ", and there is no `url`"
+    hint = did_you_mean(kind, _KINDS, cutoff=0.6) or ", and there is no `url`"
     return SettingsError(f"{where}: {kind!r} is no known kind of provider{hint}")
 
 
 def missing(where: str, kind: str) -> SettingsError:
     """Build the error for a missing package or a mistyped kind."""
-    near = difflib.get_close_matches(kind, _KINDS, n=1)
+    near = did_you_mean(kind, _KINDS, cutoff=0.6)
     if near and kind not in _KINDS and not any(kind.startswith(f"{each}-") for each in _KINDS):
         return mistyped(where, kind)
     package = f"callboard[{_PACKAGES.get(kind, 'models')}]"
