@@ -78,17 +78,9 @@ def print_result(
         facts.append(("changed", "nothing was changed"))
     facts += [("undo", undo)] if undo else []
     facts += [("history", history)] if history else []
-    for name, text in facts:
-        _print_fact(console, name, plain(text))
-
-
-def _print_fact(console: Console, name: str, text: str) -> None:
-    """Print a labelled text.
-
-    Paths and commands are not wrapped, so that people can copy them.
-    """
-    label = Text(f"{name:<{_LABEL}}", style="dim")
-    console.print(label.append(text, style="default"), soft_wrap=name in _WHOLE)
+    for name, text in facts:  # paths and commands are not wrapped, so that people can copy them
+        label = Text(f"{name:<{_LABEL}}", style="dim")
+        console.print(label.append(plain(text), style="default"), soft_wrap=name in _WHOLE)
 
 
 def used(usage: Usage) -> str:

@@ -227,7 +227,10 @@ def restore(recovered: RecoveredTask, context: RootContext, services: Services) 
     )
     if record.stopping is None and (record.lacks or not record.paused):
         _pause(record, lacks(record, services, recovered.endings), context)
-    _start_clocks(recovered, context)
+    record.worked = recovered.worked
+    context.clocks.start(task_id, context.limits.task_seconds, task_id, spent=recovered.worked.get(task_id, 0.0))
+    if record.paused:
+        context.clocks.stop(task_id, "pause")
     services.take(record.task)
     book_usage(recovered, services.budgets)
     for approved in recovered.approved:
@@ -315,11 +318,3 @@ def _follows(record: TaskRecord) -> bool:
     """Return whether a HostAgent needs no model: all remaining steps name targets."""
     left = record.task.plan[max(0, record.round - 1) :]
     return bool(left) and all(step.target is not None for step in left)
-
-
-def _start_clocks(recovered: RecoveredTask, context: RootContext) -> None:
-    record, task_id = recovered.record, recovered.record.task.id
-    record.worked = recovered.worked
-    context.clocks.start(task_id, context.limits.task_seconds, task_id, spent=recovered.worked.get(task_id, 0.0))
-    if record.paused:
-        context.clocks.stop(task_id, "pause")

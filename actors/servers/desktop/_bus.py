@@ -122,7 +122,14 @@ class BusConnection:
 
     def _sent(self, destination: str | None, asks: Sequence[Ask], end: float) -> list[int]:
         serials = [next(self._serials) for _ in asks]
-        self._send(b"".join(map(self._serialised, itertools.repeat(destination), asks, serials)), end)
+        data = b""
+        for ask, serial in zip(asks, serials, strict=True):
+            address = DBusAddress(ask.path, destination or _PLACEHOLDER, ask.interface)
+            message = new_method_call(address, ask.method, ask.signature, ask.body)
+            if destination is None:
+                del message.header.fields[HeaderFields.destination]
+            data += message.serialise(serial=serial)
+        self._send(data, end)
         return serials
 
     def _received(self, serials: Sequence[int], end: float) -> list[Answer | BusError]:
@@ -134,14 +141,6 @@ class BusConnection:
                 awaited.remove(serial)
                 answers[serial] = _answer(message)
         return [answers[serial] for serial in serials]
-
-    def _serialised(self, destination: str | None, ask: Ask, serial: int) -> bytes:
-        address = DBusAddress(ask.path, destination or _PLACEHOLDER, ask.interface)
-        message = new_method_call(address, ask.method, ask.signature, ask.body)
-        if destination is None:
-            del message.header.fields[HeaderFields.destination]
-        data: bytes = message.serialise(serial=serial)
-        return data
 
     def _send(self, data: bytes, end: float) -> None:
         try:

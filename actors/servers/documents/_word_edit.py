@@ -66,7 +66,10 @@ def set_text(paragraph: Paragraph, text: str) -> None:
     Raises:
         ToolError: If the paragraph holds more than text (a link, picture, field, note …), which would be lost.
     """
-    lost = sorted({_WORDS.get(name, name) for name in _more_than_text(paragraph._p)})
+    more = {child.tag for child in paragraph._p.iterchildren()} - _PLAIN
+    more |= {child.tag for run in paragraph._p.iter(qn("w:r")) for child in run.iterchildren()} - _PLAIN_RUN
+    names = [tag.rpartition("}")[2] for tag in more]
+    lost = sorted({_WORDS.get(name, name) for name in names})
     if lost:
         msg = (
             f"the paragraph holds {', '.join(lost)}, which a new text would remove; replace_text can change words in it"
@@ -185,16 +188,6 @@ def separate(element: BaseOxmlElement) -> None:
 def element_of(block: Block) -> BaseOxmlElement:
     """Return the element of a paragraph or a table."""
     return block._p if isinstance(block, Paragraph) else block._tbl
-
-
-def _more_than_text(paragraph: BaseOxmlElement) -> Iterator[str]:
-    for child in paragraph.iterchildren():
-        if child.tag not in _PLAIN:
-            yield child.tag.rpartition("}")[2]
-    for run in paragraph.iter(qn("w:r")):
-        for child in run.iterchildren():
-            if child.tag not in _PLAIN_RUN:
-                yield child.tag.rpartition("}")[2]
 
 
 def _splice(pieces: list[tuple[BaseOxmlElement, str]], start: int, end: int, new: str) -> None:

@@ -143,7 +143,8 @@ class Workspace:
         """
         found: list[str] = []
         for folder, folders, files in os.walk(self.folder, followlinks=False, onerror=self._unreadable):
-            folders[:] = [name for name in folders if not name.startswith(".") and not _is_apart(Path(folder, name))]
+            below = [Path(folder, name) for name in folders if not name.startswith(".")]
+            folders[:] = [each.name for each in below if not (is_link(each) or (each / "callboard.yaml").is_file())]
             for name in files:
                 path = Path(folder, name)
                 document = path.relative_to(self.folder).as_posix()
@@ -429,11 +430,6 @@ def _refusal(document: str) -> str:
         (any(part.startswith((".", "~$")) for part in parts), "hidden files and lock files are not documents"),
     )
     return next((reason for refused, reason in reasons if refused), "")
-
-
-def _is_apart(folder: Path) -> bool:
-    """Return whether a subfolder is a link, or a run's folder."""
-    return is_link(folder) or Path(folder, "callboard.yaml").is_file()
 
 
 def _is_file(path: Path) -> bool:
