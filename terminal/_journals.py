@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from callboard.actors.journal import TaskLine
-
 
 SETTINGS_FILE = "callboard.yaml"
 SETTINGS_SUFFIXES = {".yaml", ".yml"}
@@ -91,14 +89,10 @@ def resume_command(settings: Settings, path: Path | None, journal: Path | None, 
 def list_tasks(console: Console, path: Path | None, *, as_json: bool) -> None:
     """Print the tasks of a journal, a line each."""
     with JournalReader.open(journal_at(path)) as reader:
-        tasks, held = reader.tasks(), holder_text(reader)
+        tasks, held = reader.tasks(), holder_text(reader) or "no process has the journal open"
     if as_json:
         print_json([dataclasses.asdict(task) for task in tasks])
-    else:
-        _print_tasks(console, tasks, held or "no process has the journal open")
-
-
-def _print_tasks(console: Console, tasks: Sequence[TaskLine], held: str) -> None:
+        return
     table = Table(box=box.SIMPLE, pad_edge=False)
     table.add_column("task", style="cyan", overflow="fold", no_wrap=True)
     table.add_column("outcome", no_wrap=True)

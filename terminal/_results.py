@@ -141,22 +141,19 @@ def replay_task(console: Console, task_id: str, path: Path | None, settings: Pat
         loaded = Settings.load(settings_at(None if path == journal else path))
         done = replay(recording, otherwise=loaded, agents=named_agents(loaded))
     if as_json:
-        print_json(_as_json(done))
+        facts = {
+            "task": done.task.id,
+            "same": done.same,
+            "outcome": done.outcome.value if done.outcome is not None else None,
+            "jobs": done.jobs,
+            "taken": done.taken,
+            "transitions": [dataclasses.asdict(made) for made in done.transitions],
+            "difference": dataclasses.asdict(done.difference) if done.difference is not None else None,
+        }
+        print_json(facts)
     else:
         _print(console, done)
     return done.same
-
-
-def _as_json(done: Replay) -> dict[str, object]:
-    return {
-        "task": done.task.id,
-        "same": done.same,
-        "outcome": done.outcome.value if done.outcome is not None else None,
-        "jobs": done.jobs,
-        "taken": done.taken,
-        "transitions": [dataclasses.asdict(made) for made in done.transitions],
-        "difference": dataclasses.asdict(done.difference) if done.difference is not None else None,
-    }
 
 
 def _print(console: Console, done: Replay) -> None:

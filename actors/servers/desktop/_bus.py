@@ -44,7 +44,14 @@ class BusConnection:
         self._lock = threading.Lock()
         self._socket = socket.socket(socket.AF_UNIX)
         try:
-            self._authenticate(address, timeout)
+            self._socket.settimeout(timeout)
+            self._socket.connect(next(iter(get_connectable_addresses(address))))
+            self._socket.sendall(b"\0")
+            steps = Authenticator(enable_fds=False, inc_null_byte=False)
+            for step in steps:
+                self._socket.sendall(step)
+                steps.feed(self._socket.recv(1024))
+            self._socket.sendall(BEGIN)
             if hello:
                 self.call(BUS, Ask("/org/freedesktop/DBus", BUS, "Hello"), timeout=timeout)
         except (AuthenticationError, OSError, RuntimeError, StopIteration) as error:
@@ -166,16 +173,6 @@ class BusConnection:
                 raise BusClosedError(msg)
             self._parser.add_data(data)
         return message
-
-    def _authenticate(self, address: str, timeout: float) -> None:
-        self._socket.settimeout(timeout)
-        self._socket.connect(next(iter(get_connectable_addresses(address))))
-        self._socket.sendall(b"\0")
-        steps = Authenticator(enable_fds=False, inc_null_byte=False)
-        for step in steps:
-            self._socket.sendall(step)
-            steps.feed(self._socket.recv(1024))
-        self._socket.sendall(BEGIN)
 
 
 def _answer(message: Message) -> Answer | BusError:
