@@ -99,7 +99,11 @@ def started(run: PreparedRun) -> Supervisor:
     try:
         supervisor = Supervisor.start(run.settings)
         try:
-            _check_offered(supervisor, run.documents)
+            offered = {os.path.normcase(target.name) for target in supervisor.targets()} if run.documents else set()
+            for file in run.documents:
+                if os.path.normcase(file.name) not in offered:
+                    why = "it is no document of a known kind, or its name begins with a dot"
+                    fail(f"{file}: agents can't work on it: {why}")
         except BaseException:
             supervisor.stop()
             raise
@@ -108,10 +112,3 @@ def started(run: PreparedRun) -> Supervisor:
             shutil.rmtree(run.settings.base, ignore_errors=True)  # the folder that was made for this run
         raise
     return supervisor
-
-
-def _check_offered(supervisor: Supervisor, files: Sequence[Path]) -> None:
-    offered = {os.path.normcase(target.name) for target in supervisor.targets()} if files else set()
-    for file in files:
-        if os.path.normcase(file.name) not in offered:
-            fail(f"{file}: agents can't work on it: it is no document of a known kind, or its name begins with a dot")

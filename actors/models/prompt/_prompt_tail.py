@@ -69,6 +69,7 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
     """
     results = [result for record in own_steps(request) for result in record.results]
     meant = _Meant(request, results) if short else None
+    reads = {tool.name for tool in request.tools if tool.effect is Effect.READ}
     if request.is_host and not own_subtasks(request):
         yield "What is open has something in it. A new one is empty: there is nothing to read in it."
     if meant is not None and meant.named and not done:
@@ -84,7 +85,7 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
     elif done and AgentStatus.FINISH in legal_statuses(request) and not (meant is not None and meant.failed):
         if meant is None or request.is_host:
             yield f"If nothing of {what} is missing any more: FINISH."
-        elif meant.writes and _only_read(request):
+        elif meant.writes and asks_change(request) and all(result.tool in reads for result in results):
             yield f"So far you only read, and changed nothing. Next is {either(meant.writes)}."
         else:  # worded for copying, because small models repeat it
             were = "were" if meant.made[1:] else "was"
@@ -92,13 +93,6 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
             yield f"{called}If {what} asks for nothing else, it is done, and nothing is missing: FINISH."
             yield from _handed_over(request)
     yield from meant.later() if meant is not None else ()
-
-
-def _only_read(request: ModelRequest) -> bool:
-    """Return whether only tools that read were called for a change."""
-    reads = {tool.name for tool in request.tools if tool.effect is Effect.READ}
-    called = {result.tool for record in own_steps(request) for result in record.results}
-    return asks_change(request) and called <= reads
 
 
 def _handed_over(request: ModelRequest) -> Iterator[str]:

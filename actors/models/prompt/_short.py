@@ -103,7 +103,9 @@ def tool_examples(request: ModelRequest) -> Iterator[Example]:
     Their values are placeholders in angle brackets, because small models copy examples word for word.
     """
     parts = References((), request.subtasks).parts()
-    for tool in likely_tools(request) or _two_tools(request):
+    reads = [tool for tool in request.tools if tool.effect is Effect.READ]
+    writes = [tool for tool in request.tools if tool not in reads]
+    for tool in likely_tools(request) or [*reads[:1], *writes[:1]]:
         call = {"Function": tool.name}
         control = _control(tool, _first(request)) if takes_control(tool) else ""
         if control:
@@ -195,12 +197,6 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
     ranked = [tool for tool in ranked if tool.effect is not Effect.READ] if asks_change(request) else ranked
     best = max((scores[tool.name] for tool in ranked), default=0.0)
     return [tool for tool in ranked if 0 < best * 2 / 3 <= scores[tool.name]][:_MOST_EXAMPLES]
-
-
-def _two_tools(request: ModelRequest) -> list[ToolInfo]:
-    """Return a tool that reads and one that changes something."""
-    reads = [tool for tool in request.tools if tool.effect is Effect.READ]
-    return [*reads[:1], *[tool for tool in request.tools if tool not in reads][:1]]
 
 
 def _first(request: ModelRequest) -> Observation:
