@@ -532,7 +532,7 @@ def schema(
     if message is not None and message not in known:
         every = (*known, *files)
         hint = did_you_mean(message.lower().replace("-", "_"), every, f"there are: {', '.join(schema_names())}")
-        fail(f"there is no message {message!r}{hint}")
+        fail(f"there is no message or file {message!r}{hint}")
     if message is not None:
         found = known[message].model_json_schema()
     else:

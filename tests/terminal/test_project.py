@@ -51,7 +51,7 @@ def test_the_test_of_a_project_passes_in_a_process_of_its_own(call: Call, here: 
     call("init", ".")
     assert call("run", ".").exit_code == 0  # pytest stays out of its folder of runs
     assert call("run", "task.yaml", "--settings", "callboard.yaml").exit_code == 0  # and the test out of its results
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "."]
+    words = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", ".", "-p", "no:cacheprovider", "."]
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("CALLBOARD_", "PYTEST_"))}
     done = subprocess.run(words, cwd=here, env=clean, capture_output=True, text=True, timeout=300, check=False)
     assert (done.returncode, done.stdout.splitlines()[-1][:8]) == (0, "1 passed"), done.stdout + done.stderr
