@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import yaml
 from pydantic import Field, TypeAdapter
-from typer.completion import completion_init
+from typer.completion import get_completion_inspect_parameters
 
 from callboard.actors.commands import Secrets
 from callboard.actors.processing import MACHINES
@@ -158,7 +158,7 @@ def main() -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # characters that can't be encoded or decoded must not raise
     if COMPLETE in os.environ:
-        completion_init()
+        get_completion_inspect_parameters()  # it registers the shells; `add_completion` would do so at each start
     app(prog_name="callboard")
 
 
