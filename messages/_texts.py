@@ -57,7 +57,7 @@ def _members(
 def did_you_mean(
     name: str, known: Iterable[str], otherwise: str = "", *, show: Callable[[str], str] = repr, cutoff: float = 0.5
 ) -> str:
-    """Suggest the known name that resembles a wrong one, as the end of an error.
+    """Suggest a known name similar to a wrong one, ending an error.
 
     Args:
         name: The wrong name.

@@ -72,7 +72,7 @@ class WordFile(_office.Edited):
         return ""
 
     def to_bytes(self) -> bytes:
-        """Return the file's bytes; parts that were not edited stay as they were."""
+        """Return the file's bytes; parts without edits stay the same."""
         return self.package.to_bytes()
 
     def blocks(self) -> Iterator[Block]:
