@@ -25,7 +25,8 @@ from annotated_types import Ge, Gt, Le
 from pydantic import AwareDatetime, BaseModel, JsonValue, SecretStr
 from pydantic_core import PydanticUndefined
 
-import callboard.supervisor  # noqa: F401 - the agents register themselves with their machines
+import callboard.events
+import callboard.supervisor
 from callboard.actors.commands import Toolbox
 from callboard.actors.models import ModelRequest
 from callboard.actors.models.prompt._answer_schema import answer_schema
@@ -51,6 +52,7 @@ from callboard.messages import (
     Usage,
     Value,
 )
+from callboard.messages.events import EVENT_CLASSES, Part
 from callboard.testing import MemoryServer
 
 if TYPE_CHECKING:
@@ -81,12 +83,12 @@ def description(text: str | None) -> str:
     return "\n\n".join(first_line(paragraph) for paragraph in inspect.cleandoc(text or "").split("\n\n"))
 
 
-def docstrings_of(members: type[enum.Enum]) -> dict[str, str]:
-    """Read the docstring below each member of an enumeration from its source."""
+def field_docstrings(model: type[BaseModel]) -> dict[str, str]:
+    """Read the docstring below each field of a class from its source."""
     found = {}
-    for member, following in itertools.pairwise(_body_of(members)):
-        match member, following:
-            case ast.Assign(targets=[ast.Name(id=name)]), ast.Expr(value=ast.Constant(value=str(text))):
+    for field, following in itertools.pairwise(_body_of(model)):
+        match field, following:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                 found[name] = first_line(text)
     return found
 
@@ -145,6 +147,10 @@ def _emissions(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tup
     for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
         named = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "name")]
         names = {name for value in named for name in _event_names(_looked_up(value, assigned))}
+        if any(keyword.arg == "seq" for keyword in call.keywords):  # the event is made by its class
+            names |= {
+                EventName(name) for name, each in EVENT_CLASSES.items() if ast.unparse(call.func) == each.__name__
+            }
         keys = {key for keyword in call.keywords for key in _keys(keyword, assigned)}
         for name in names:
             yield name, keys - set(Event.model_fields)
@@ -176,28 +182,44 @@ def _keys(keyword: ast.keyword, assigned: dict[str, ast.expr]) -> Iterator[str]:
 
 def events() -> str:
     """List all events."""
-    meanings, keys = docstrings_of(EventName), emitted()
     rows = [
         [
             f"`{name.value}`",
             LEVELS.get(name, "info"),
-            meanings.get(name.name, ""),
-            ", ".join(f"`{key}`" for key in sorted(keys.get(name, ()))),
+            f"`{event.__name__}`",
+            description(event.__doc__).replace("\n\n", " "),
+            "<br>".join(_described_fields(event)),
         ]
-        for name in EventName
+        for name, event in ((name, EVENT_CLASSES[name]) for name in EventName)
     ]
-    return table(["event", "level", "meaning", "keys of its data"], rows)
+    return table(["event", "level", "class", "meaning", "fields of its own"], rows)
+
+
+def event_parts() -> str:
+    """List the classes of the parts of events."""
+    parts = {part for part in vars(callboard.events).values() if isinstance(part, type) and issubclass(part, Part)}
+    rows = [
+        [f"`{part.__name__}`", first_line(part.__doc__), "<br>".join(_described_fields(part))]
+        for part in sorted(parts - {Part}, key=lambda part: part.__name__)
+    ]
+    return table(["class", "meaning", "fields"], rows)
+
+
+def _described_fields(model: type[BaseModel]) -> Iterator[str]:
+    meanings: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        if each not in Event.__mro__ and each not in Part.__mro__:
+            meanings.update(field_docstrings(each))
+    for name, field in model.model_fields.items():
+        if name in meanings:
+            yield f"`{name}`, {type_name(field.annotation, named=True)}: {meanings[name]}"
 
 
 def event_fields() -> str:
     """List the fields of all events."""
-    meanings = {}
-    for field, following in itertools.pairwise(_body_of(Event)):
-        match field, following:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                meanings[name] = first_line(text)
+    meanings = field_docstrings(Event)
     rows = [
-        [f"`{name}`", field_type(name, field), meanings.get(name, "")]
+        [f"`{name}`", "`EventName`" if name == "name" else field_type(name, field), meanings.get(name, "")]
         for name, field in Event.model_fields.items()
         if name not in {"kind", "schema_version"}
     ]
@@ -220,22 +242,23 @@ _WORDS: dict[Any, str] = {
 _TIMES = {"at", "duration"}
 
 
-def type_name(annotation: Any) -> str:  # noqa: PLR0911 - any annotation, a line a form
-    """Describe a type in words."""
+def type_name(annotation: Any, *, named: bool = False) -> str:  # noqa: PLR0911 - any annotation, a line a form
+    """Describe a type in words; if `named`, enumerations and models by name."""
     origin, arguments = get_origin(annotation), get_args(annotation)
+    of = functools.partial(type_name, named=named)
     if origin is Literal:
         return " or ".join(f"`{value}`" if value else "empty" for value in arguments)
     if origin in {Union, types.UnionType}:
-        return " or ".join(type_name(argument) for argument in arguments)
+        return " or ".join(of(argument) for argument in arguments)
     if origin is tuple:
-        return f"list of {type_name(arguments[0])}"
+        return f"list of {of(arguments[0])}"
     if origin is dict:
-        return f"{type_name(arguments[0])} → {type_name(arguments[1])}"
+        return f"{of(arguments[0])} → {of(arguments[1])}"
     if hasattr(annotation, "__metadata__"):
-        return type_name(arguments[0])
-    if isinstance(annotation, type) and issubclass(annotation, enum.Enum) and annotation is not EventName:
+        return of(arguments[0])
+    if isinstance(annotation, type) and issubclass(annotation, enum.Enum) and not named:
         return " or ".join(f"`{member.value}`" for member in annotation)
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel) and not named:
         return f"`{annotation.__name__}`" if issubclass(annotation, Value) else "section"
     return _WORDS.get(annotation, f"`{getattr(annotation, '__name__', annotation)}`")
 
@@ -490,6 +513,7 @@ PARTS: dict[str, Callable[[], str]] = {
     **{f"machine.{kind.value}": functools.partial(machine, kind) for kind in AgentKind},
     "events": events,
     "event_fields": event_fields,
+    "event_parts": event_parts,
     "settings": settings,
     "metrics": metrics,
     "prompt": prompt,

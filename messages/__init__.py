@@ -79,7 +79,7 @@ from callboard.messages._errors import (
     WouldDeadlockError,
 )
 from callboard.messages._event import Event, EventName
-from callboard.messages._fact import ENCODED, Fact, phases_of, with_phases
+from callboard.messages._fact import ENCODED, Fact, phases_of, read_events, with_phases
 from callboard.messages._handoff import (
     Assign,
     Cancel,
@@ -284,6 +284,7 @@ __all__ = [
     "new_task_id",
     "paired",
     "phases_of",
+    "read_events",
     "reason_of",
     "shown",
     "subtask_ended",

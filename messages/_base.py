@@ -130,14 +130,14 @@ class Message(Value):
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         """Register a class that has a tag.
 
-        Two classes with one tag are refused.
+        Two classes with one tag are refused, except for a class and its subclasses: a tag leads to the first.
         """
         super().__pydantic_init_subclass__(**kwargs)
         field = cls.model_fields.get("kind")
         if field is None:
             return
         other = Message.registry.setdefault(field.default, cls)
-        if other is not cls and other.__qualname__ != cls.__qualname__:
+        if not issubclass(cls, other) and other.__qualname__ != cls.__qualname__:
             msg = f"two messages share the tag {field.default!r}: {other.__qualname__} and {cls.__qualname__}"
             raise TypeError(msg)
 

@@ -5,13 +5,17 @@ It is a row of the journal, a line of the log, and an event.
 
 from __future__ import annotations
 
-from typing import Any, cast
+import functools
+import operator
+from typing import Annotated, Any, cast
 
 import msgspec
+from pydantic import Field, TypeAdapter
 
 from callboard.messages._base import Seconds, Timestamp
 from callboard.messages._event import Event, EventName
 from callboard.messages._texts import encodable
+from callboard.messages.events import EVENT_CLASSES
 
 
 class Fact(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_field="kind", tag="event"):
@@ -34,7 +38,10 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_field=
 
     def event(self) -> Event:
         """Build the event for programs."""
-        return Event(**{**msgspec.structs.asdict(self), "data": encodable(self.data)})
+        try:
+            return read_events(f"[{self.json()}]")[0]
+        except ValueError:  # no JSON, or too deep to be read
+            return Event(**{**msgspec.structs.asdict(self), "data": encodable(self.data)})
 
     def json(self) -> str:
         """Serialize it to JSON that `Event` can read.
@@ -49,6 +56,26 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_field=
         except TypeError as error:
             msg = f"the event {self.name.value} holds a value that is not JSON: {error}"
             raise ValueError(msg) from error
+
+
+@functools.cache
+def _events() -> TypeAdapter[list[Event]]:
+    """Return the reader of events, built at first use.
+
+    An event gets its own class if its data fits, and is a plain `Event` otherwise.
+    """
+    typed: Any = functools.reduce(operator.or_, EVENT_CLASSES.values())
+    event: Any = Annotated[typed, Field(discriminator="name")] | Event
+    return TypeAdapter(list[Annotated[event, Field(union_mode="left_to_right")]])
+
+
+def read_events(body: str) -> list[Event]:
+    """Read a JSON list of events.
+
+    Raises:
+        ValueError: If one of them is no event.
+    """
+    return _events().validate_json(body)
 
 
 def phases_of(event: Event | Fact) -> list[Fact]:

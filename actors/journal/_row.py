@@ -10,7 +10,6 @@ import operator
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-from pydantic import TypeAdapter
 
 from callboard.actors.journal._apart import PARTS
 from callboard.actors.journal._failures import journal_errors
@@ -22,13 +21,13 @@ from callboard.messages import (
     Assign,
     CommandResult,
     Decided,
-    Event,
     Fact,
     JournalDamagedError,
     Message,
     StepDone,
     SubtaskEnded,
     check_depth,
+    read_events,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from callboard.actors.journal._apart import Apart
-    from callboard.messages import Timestamp
+    from callboard.messages import Event, Timestamp
 
 _HIGHEST = 2**63 - 1
 
@@ -95,7 +94,6 @@ class _Decided(msgspec.Struct):
     decision: msgspec.Raw
 
 
-_EVENTS = TypeAdapter(list[Event])
 _ENTRIES = msgspec.json.Decoder(list[_Entry])
 _TOGETHER = msgspec.json.Encoder().encode
 _DECIDED = msgspec.json.Decoder(_Decided)
@@ -293,7 +291,7 @@ def events_in(path: Path, stored: Stored, after: int = 0) -> list[Event]:
     """
     *_, kind, body = stored
     try:
-        events = _EVENTS.validate_json(body if kind == EVENTS else f"[{body}]")
+        events = read_events(body if kind == EVENTS else f"[{body}]")
     except ValueError as error:
         raise _unreadable(path, stored, str(error)) from error
     return [event for event in events if event.seq > after]

@@ -1,0 +1,69 @@
+"""mypy checks programs as their authors write them: `.ci/run` has mypy, and runs this file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+mypy = pytest.importorskip("mypy.api")
+
+ROOT = Path(__file__).resolve().parents[1]
+
+PROGRAM = """\
+from typing import Literal, assert_type
+
+from callboard import Supervisor, Task
+from callboard.events import ApprovalRequested, Event, StepEnded, TaskEnded, ThreadFreed
+from callboard.messages import Action, Outcome, ResultStatus
+
+
+def see(event: Event) -> None:
+    match event:
+        case StepEnded(duration=duration, status=status, results=results):
+            assert_type(duration, float | None)
+            assert_type(status, str)
+            assert_type(results, tuple[ResultStatus, ...])
+        case ApprovalRequested(request=request, picture=picture):
+            assert_type(request.id, str)
+            assert_type(request.actions, tuple[Action, ...])
+            assert_type(picture, str)
+        case TaskEnded() as ended:
+            assert_type(ended.outcome, Outcome | Literal["refused"])
+            assert_type(ended.data["outcome"], object)  # wrong: the data of every event is JSON
+        case _:
+            event.outcome  # wrong: only some events have one
+
+
+with Supervisor.start() as supervisor:
+    supervisor.subscribe(see)
+    for each in supervisor.submit(Task(request="look around")).events():
+        see(each)
+
+see(ThreadFreed(seq=1, at=0.0, thread="callboard-loop"))
+"""
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """Check all programs at once, and give the lines of mypy's report."""
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "typed_events.py").write_text(PROGRAM, encoding="utf-8")
+    (folder / "path").mkdir()
+    (folder / "path" / "callboard").symlink_to(ROOT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MYPYPATH", str(folder / "path"))
+        patch.chdir(folder)
+        programs = sorted(path.name for path in folder.glob("*.py"))
+        output, errors, _ = mypy.run(
+            ["--strict", "--no-error-summary", "--cache-dir", str(folder / "cache"), *programs]
+        )
+    assert errors == ""
+    return output.splitlines()
+
+
+def test_a_match_over_classes_of_events_narrows_their_types(report):
+    wrong = [number for number, line in enumerate(PROGRAM.splitlines(), 1) if "# wrong" in line]
+    found = [int(line.split(":")[1]) for line in report if re.match(r"typed_events\.py:\d+: error", line)]
+    assert found == wrong
