@@ -145,6 +145,8 @@ class Supervisor:
             theirs = [McpSurface(each) for each in self._sessions if each.on_target]
             self._open_servers([*servers, *theirs], undo)
             services = self._services(named)
+            for task in opened.today:
+                services.budgets.count(task.labels, task.used, unpriced=task.unpriced)
             self._client = RootClient(Root.start(services, self._life, self._jobs, self._schedulers, opened.token))
             self._submission = self._new_submission()
             self._watchdog.start()
@@ -247,7 +249,7 @@ class Supervisor:
             approved=Approved(),
             may_change=MayChange(),
             secrets=self._secrets,
-            budgets=Budgets(settings.budget),
+            budgets=Budgets(settings.budget, self._clock.now),
             lanes=self._lanes,
             stream=self._stream,
             journal=self._journal,

@@ -154,7 +154,7 @@ class Task(Message):
     of a task can deny an action or ask for an approval, and can't allow what the settings' rules do not. They may not
     quote a secret. A follow-up has its own."""
     labels: dict[str, str] = Field(default_factory=dict)
-    """The host program's own keys; carried into the events and the log, never interpreted."""
+    """The host program's own keys; carried into the events and the log. Only `budget.daily` reads them."""
 
     @field_serializer("secrets", when_used="json")
     def _names_alone(self, secrets: dict[str, Secret | None]) -> dict[str, None]:

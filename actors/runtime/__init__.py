@@ -10,7 +10,7 @@ from callboard.actors.runtime._atomic_replace import (
     spare_file,
     sync_folder,
 )
-from callboard.actors.runtime._budget import BudgetNode, Budgets
+from callboard.actors.runtime._budget import UNPRICED, BudgetNode, Budgets, day_began
 from callboard.actors.runtime._call import MOST_PICTURE_BYTES, MOST_PICTURES, PNG, Call, CallKeeper, current_call
 from callboard.actors.runtime._clock import Alarm, Clock, SystemClock, TimeLimit, VirtualClock
 from callboard.actors.runtime._event_loop import Awaited, EventLoop
@@ -31,6 +31,7 @@ __all__ = [
     "MOST_PICTURES",
     "MOST_PICTURE_BYTES",
     "PNG",
+    "UNPRICED",
     "Alarm",
     "Awaited",
     "BudgetNode",
@@ -62,6 +63,7 @@ __all__ = [
     "Watchdog",
     "committing",
     "current_call",
+    "day_began",
     "delete_stale_spares",
     "foresee",
     "is_link",
