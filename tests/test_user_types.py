@@ -45,20 +45,30 @@ see(ThreadFreed(seq=1, at=0.0, thread="callboard-loop"))
 """
 
 
+def programs():
+    """Give the name and source of each example, and of each example of the documents."""
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        for number, source in enumerate(re.findall(r"```python\n(.*?)```", path.read_text("utf-8"), re.DOTALL), 1):
+            yield f"{path.stem.replace('-', '_')}_{number}", source
+    for path in sorted((ROOT / "examples").rglob("*.py")):
+        yield "_".join(("example", *path.relative_to(ROOT / "examples").with_suffix("").parts)), path.read_text("utf-8")
+
+
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     """Check all programs at once, and give the lines of mypy's report."""
     folder = tmp_path_factory.mktemp("programs")
     (folder / "typed_events.py").write_text(PROGRAM, encoding="utf-8")
+    for name, source in programs():
+        (folder / f"{name}.py").write_text(source, encoding="utf-8")
     (folder / "path").mkdir()
     (folder / "path" / "callboard").symlink_to(ROOT)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MYPYPATH", str(folder / "path"))
         patch.chdir(folder)
-        programs = sorted(path.name for path in folder.glob("*.py"))
-        output, errors, _ = mypy.run(
-            ["--strict", "--no-error-summary", "--cache-dir", str(folder / "cache"), *programs]
-        )
+        files = sorted(path.name for path in folder.glob("*.py"))
+        options = ["--strict", "--no-error-summary", "--cache-dir", str(folder / "cache")]
+        output, errors, _ = mypy.run([*options, *files])
     assert errors == ""
     return output.splitlines()
 
@@ -67,3 +77,9 @@ def test_a_match_over_classes_of_events_narrows_their_types(report):
     wrong = [number for number, line in enumerate(PROGRAM.splitlines(), 1) if "# wrong" in line]
     found = [int(line.split(":")[1]) for line in report if re.match(r"typed_events\.py:\d+: error", line)]
     assert found == wrong
+
+
+def test_examples_have_no_errors_of_types(report):
+    assert len(list(programs())) > 20
+    errors = [line for line in report if ": error: " in line and not line.startswith(("typed_events.py", "path/", "/"))]
+    assert errors == []
