@@ -1,4 +1,4 @@
-"""Cut the parts of a prompt to its budget: the history, and lists of lines."""
+"""Cut the history and the lists of a prompt to its budget."""
 
 from __future__ import annotations
 
