@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import enum
 import functools
+import importlib
 import inspect
 import itertools
 import json
@@ -19,14 +20,20 @@ import tempfile
 import threading
 import types
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
 from pydantic import AwareDatetime, BaseModel, JsonValue, SecretStr
 from pydantic_core import PydanticUndefined
 
+import callboard.answers
+import callboard.errors
 import callboard.events
-import callboard.supervisor
+import callboard.kinds
+import callboard.observe
+import callboard.surface
+import callboard.testing
+from callboard import Supervisor, TaskHandle
 from callboard.actors.commands import Toolbox
 from callboard.actors.models import ModelRequest
 from callboard.actors.models.prompt._answer_schema import answer_schema
@@ -40,6 +47,7 @@ from callboard.config import Prompts, Settings, load_prompts
 from callboard.config._logging import LEVELS
 from callboard.messages import (
     AgentKind,
+    CallboardError,
     Cause,
     Event,
     EventName,
@@ -509,7 +517,133 @@ def _for_editors(part: Any) -> Any:
     return kept
 
 
+# The public API
+
+API = {
+    "callboard": tuple(callboard.__all__),
+    "answers": tuple(callboard.answers.__all__),
+    "errors": tuple(callboard.errors.__all__),
+    "kinds": tuple(callboard.kinds.__all__),
+    "observe": tuple(callboard.observe.__all__),
+    "surface": tuple(callboard.surface.__all__),
+    "testing": tuple(callboard.testing.__all__),
+    "messages": (
+        *("Action", "AppAgentStatus", "ApprovalRequest", "AskedQuestion", "AtDeadline", "BlackboardEntry"),
+        *("BlackboardView", "Budget", "Cause", "CommandResult", "HostAgentStatus", "Limit", "LinuxAgentStatus"),
+        *("MobileAgentStatus", "PolicyRule", "Question", "RunStatus", "Secret", "ServerHealth", "StepRecord"),
+        *("SubtaskResult", "SupervisorHealth", "SupervisorStatus", "TaskProgress", "TaskStatus", "Usage", "Verdict"),
+    ),
+}
+"""The public names of each public module."""
+
+_WITH_METHODS = (Supervisor, TaskHandle)
+_LONGEST_SIGNATURE = 100
+
+
+def public_module(part: str) -> types.ModuleType:
+    """Import a public module by its last name."""
+    return importlib.import_module("callboard" if part == "callboard" else f"callboard.{part}")
+
+
+def api(part: str) -> str:
+    """List the public names of one module.
+
+    The classes that programs call most are listed with their methods.
+    """
+    module = public_module(part)
+    rows = []
+    for name in API[part]:
+        value = getattr(module, name)
+        rows.append([f"`{name}{_parameters(value)}`", meaning(module.__name__, name)])
+        for method, function in methods_of(value) if part == "callboard" and value in _WITH_METHODS else ():
+            rows.append([f"`{name}.{method}{_parameters(function)}`", first_line(function.__doc__)])
+    return table(["name", "meaning"], rows)
+
+
+def meaning(module: str, name: str) -> str:
+    """Give the first paragraph of a name's docstring.
+
+    That of a constant is read from the source, also if another module defines it.
+    """
+    value = getattr(importlib.import_module(module), name)
+    if inspect.isclass(value) or inspect.isfunction(value):
+        return first_line(value.__doc__)
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == name:  # a fixture of pytest
+            return first_line(ast.get_docstring(node))
+        if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
+            return meaning(str(node.module), name)
+    for statement, following in itertools.pairwise(tree.body):
+        match statement, following:
+            case (
+                ast.Assign(targets=[ast.Name(id=found)]),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ) if found == name:
+                return first_line(text)
+    return ""
+
+
+def methods_of(value: type) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Give the public methods of a class in order."""
+    for name, member in vars(value).items():
+        function = getattr(member, "__func__", member)
+        if inspect.isfunction(function) and not name.startswith("_"):
+            yield name, function
+
+
+def _parameters(value: object) -> str:
+    """Give the parameters of a function, without types.
+
+    Those of a class are given if they are few. Empty for other values.
+    """
+    plain = inspect.isclass(value) and not issubclass(value, (BaseModel, BaseException, enum.Enum))
+    if not (inspect.isfunction(value) or (plain and not inspect.isabstract(value))) or value in _WITH_METHODS:
+        return ""
+    signature = inspect.signature(cast("Callable[..., Any]", value))
+    shown = [
+        each.replace(
+            annotation=each.empty, default=each.default if each.default is each.empty else _Shown(each.default)
+        )
+        for each in signature.parameters.values()
+        if each.name not in {"self", "cls"}
+    ]
+    text = str(signature.replace(parameters=shown, return_annotation=signature.empty))
+    unfit = text == "()" or "<" in text or "(_" in text or " _" in text or len(text) > _LONGEST_SIGNATURE
+    return "" if unfit and not inspect.isfunction(value) else text
+
+
+class _Shown:
+    """A default that is displayed as programs write it."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        if isinstance(self.value, enum.Enum):
+            return f"{type(self.value).__name__}.{self.value.name}"
+        if isinstance(self.value, tuple):
+            return repr(tuple(map(_Shown, self.value)))
+        return repr(self.value)
+
+
+def errors() -> str:
+    """Draw the tree of all public errors, from their classes."""
+    return f"```text\n{chr(10).join(_branch(CallboardError, '', ''))}\n```\n"
+
+
+def _branch(error: type[Exception], head: str, below: str) -> Iterator[str]:
+    yield f"{head}{error.__name__}: {first_line(error.__doc__)}"
+    public = [getattr(callboard.errors, name) for name in API["errors"]]
+    children = [each for each in public if error in each.__bases__]
+    for child in children:
+        last = child is children[-1]
+        yield from _branch(child, f"{below}{'└── ' if last else '├── '}", f"{below}{'    ' if last else '│   '}")
+
+
 PARTS: dict[str, Callable[[], str]] = {
+    **{f"api.{part}": functools.partial(api, part) for part in API if part != "errors"},
+    "errors": errors,
     **{f"machine.{kind.value}": functools.partial(machine, kind) for kind in AgentKind},
     "events": events,
     "event_fields": event_fields,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from callboard import FunctionModel, ModelRequest, Supervisor, Task, tool
-from callboard.actors.processing import ON_TARGET, AgentSpec
-from callboard.actors.states import AppAgentStateManager, By, Table, WorkingState
-from callboard.messages import Effect
+from callboard.kinds import ON_TARGET, AgentSpec, AppAgentStateManager, By, Table, WorkingState
+from callboard.surface import Effect
 from callboard.testing import MemoryServer
 
 

@@ -16,12 +16,15 @@
     ├── ScriptError              the script's author's: it ran dry, or refers to something that does not exist
     ├── ModelError               the model's: no answer
     │   ├── InvalidAnswerError   its answers were invalid, after all repairs
+    │   │   └── FailedSubtaskError  it insists on a subtask that failed
     │   └── ModelTimeoutError    it took too long
     ├── OutOfBudgetError         the task's: its budget is used up
     ├── JournalError             the machine's or the operator's: the journal can't be read or written; work stops
     │   ├── JournalInUseError    another process has it open
     │   ├── JournalDamagedError  it is no journal, or an incomplete one; the file was not changed
     │   └── JournalNewerError    a newer version of this library wrote it; the file was not changed
+    ├── ToolError                the tool's: the reason is for the model; also an error of MCP's library
+    │   └── InDoubtError         it can't tell whether its action was done
     ├── ToolTimeoutError         the tool's: it took too long
     ├── StepTimeoutError         the step's: it took too long
     ├── DoubtError               a crash's: it is unknown whether an action was done, and no person may be asked

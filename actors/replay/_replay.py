@@ -50,7 +50,7 @@ STOP_SECONDS = 10.0
 def replay_journal(
     journal: Path, task_id: str, settings: Settings | None = None, *, agents: Sequence[AgentSpec] = ()
 ) -> Replay:
-    """Replay a task of a journal, like `replay`.
+    """Replay a task of a journal on its recorded data.
 
     The journal may be in use.
 

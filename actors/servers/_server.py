@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ToolError as McpToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import ToolAnnotations
 
 from callboard.config import fits
 from callboard.messages import (
     AgentKind,
+    CallboardError,
     CommandType,
     Control,
     Coverage,
@@ -121,6 +122,13 @@ def tool(
         return function
 
     return decorate
+
+
+class ToolError(CallboardError, McpToolError):
+    """A tool's failure, with the reason as a text for the model.
+
+    It is also an error of the MCP library, so that a stand-alone server sends the text to its client.
+    """
 
 
 class InDoubtError(ToolError):

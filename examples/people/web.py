@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from callboard import FunctionModel, ModelRequest, Settings, Supervisor, Task, TaskHandle
-from callboard.messages import AnswerRefusedError, NotWaitingError
+from callboard.errors import AnswerRefusedError, NotWaitingError
 from callboard.testing import MemoryServer
 
 POLICY = [{"verdict": "approve", "tool": "append", "reason": "appended text stays"}]
