@@ -124,6 +124,7 @@ class Supervisor:
             self._metrics = Metrics() if settings.observe.metrics else None
             self._traces = Traces(settings=settings) if settings.observe.traces else None
             self._clock = clock or SystemClock("callboard-clock")
+            self._budgets = Budgets(settings.budget, self._clock.now)
             opened = self._opened()
             self._journal = opened.journal
             undo.callback(self._journal.close, STOP_SECONDS)
@@ -234,6 +235,7 @@ class Supervisor:
             journal=self._journal,
             broken=self._broken,
             secrets=self._secrets,
+            budgets=self._budgets,
             traces=self._traces,
         )
 
@@ -249,7 +251,7 @@ class Supervisor:
             approved=Approved(),
             may_change=MayChange(),
             secrets=self._secrets,
-            budgets=Budgets(settings.budget, self._clock.now),
+            budgets=self._budgets,
             lanes=self._lanes,
             stream=self._stream,
             journal=self._journal,
@@ -292,6 +294,15 @@ class Supervisor:
             msg = f"settings must be a file's path, Settings or None, not a {type(settings).__name__}"
             raise TypeError(msg)
         return cls(settings, models or {}, servers, agents, clock)
+
+    def __repr__(self) -> str:
+        """Show the state, servers and journal, without waiting for a thread."""
+        if not hasattr(self, "_client"):
+            return f"<{type(self).__name__} not started>"
+        state = "stopped" if self._left is not None else "stopping" if self._client.closed else "running"
+        names = ", ".join([*(each.name for each in self._servers), *self.settings.mcp_servers])
+        journal = self.settings.journal.path or "in memory"
+        return f"<{type(self).__name__} {state}, servers: {names or 'none'}, journal: {journal}>"
 
     def __enter__(self) -> Self:
         """Return the supervisor; leaving the block stops it."""

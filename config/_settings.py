@@ -39,7 +39,7 @@ from callboard.config._yaml import YamlError, load_yaml
 from callboard.messages import AgentKind, AnySecret, PolicyRule, SettingsError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from pydantic.fields import FieldInfo
     from pydantic_settings import PydanticBaseSettingsSource
@@ -125,6 +125,10 @@ class Settings(BaseSettings):
     supervision: SupervisionSettings = SupervisionSettings()
     """Restarts of crashed agents, and hang detection."""
     _base: Path = PrivateAttr(default_factory=Path.cwd)
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Show the sections that were set; keys and secrets are masked there."""
+        return [(name, value) for name, value in super().__repr_args__() if name in self.model_fields_set]
 
     @property
     def base(self) -> Path:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, StringConstraints
@@ -140,6 +141,40 @@ class Message(Value):
         if not issubclass(cls, other) and other.__qualname__ != cls.__qualname__:
             msg = f"two messages share the tag {field.default!r}: {other.__qualname__} and {cls.__qualname__}"
             raise TypeError(msg)
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Show the fields that differ from their defaults."""
+        fields = type(self).model_fields
+        for name, value in super().__repr_args__():
+            known = fields.get(name or "")
+            default = known.get_default(call_default_factory=True) if known is not None else None
+            if name not in {"kind", "schema_version"} and value != default:
+                yield name, Shown(value)
+
+
+class Shown:
+    """A field's value in the representation of a message.
+
+    Long values are cut, and enumerations are plain values.
+    """
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        match self._value:
+            case Enum(value=plain):
+                return repr(plain)
+            case bytes() as data:
+                return f"<{len(data)} bytes>"
+            case value:
+                return _SHORT.repr(value)
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 80
+_SHORT.maxtuple = _SHORT.maxlist = _SHORT.maxdict = 4
+_SHORT.maxlevel = 3
 
 
 def _as_tuple(value: object) -> object:

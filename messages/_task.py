@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import uuid
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
     AwareDatetime,
@@ -20,10 +20,13 @@ from pydantic import (
     model_validator,
 )
 
-from callboard.messages._base import Address, AnySequence, Message, OneText, RunId, Seconds, TaskId, Value
+from callboard.messages._base import Address, AnySequence, Message, OneText, RunId, Seconds, Shown, TaskId, Value
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Observation
 from callboard.messages._terms import Budget, PolicyRule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 def new_task_id() -> str:
@@ -42,7 +45,7 @@ class Secret(Value):
     anywhere.
     """
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
+    model_config = ConfigDict(use_attribute_docstrings=True, hide_input_in_errors=True)
 
     value: SecretStr
     """The value that tools receive."""
@@ -159,6 +162,21 @@ class Task(Message):
     @field_serializer("secrets", when_used="json")
     def _names_alone(self, secrets: dict[str, Secret | None]) -> dict[str, None]:
         return dict.fromkeys(secrets)
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Show the fields that identify the task, without values of secrets."""
+        held = {name: secret.value.get_secret_value() for name, secret in self.secrets.items() if secret is not None}
+        for name in ("id", "request", "target", "session", "deadline", "priority"):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                for secret, text in held.items():
+                    value = value.replace(text, f"${{secret:{secret}}}") if text else value
+            if value or name == "id":
+                yield name, Shown(value)
+        if self.plan:
+            yield "plan", [f"{len(self.plan)} steps"]
+        if self.secrets:
+            yield "secrets", sorted(self.secrets)
 
     @model_validator(mode="after")
     def _has_work(self) -> Self:

@@ -48,6 +48,20 @@ class TaskHandle:
         self._stream = submission.stream
         self._before = before
 
+    def __repr__(self) -> str:
+        """Show the task's id, state and steps.
+
+        It waits for no thread, so a debugger may call it anywhere.
+        """
+        if not self._done.done():
+            state, steps = "running", self._submission.budgets.steps(self.task_id)
+        elif self._done.exception(0) is None:
+            result = self._done.result(0)
+            state, steps = result.outcome.value, result.usage.steps
+        else:
+            return f"<{type(self).__name__} {self.task_id} without a result: the supervisor stopped>"
+        return f"<{type(self).__name__} {self.task_id} {state}, {steps} step{'' if steps == 1 else 's'}>"
+
     def done(self) -> bool:
         """Return whether the task is over."""
         return self._done.done()

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from callboard.actors.commands import Secrets, TargetLookup
     from callboard.actors.journal import Journal, Row
     from callboard.actors.observe import Traces
-    from callboard.actors.runtime import EventStream
+    from callboard.actors.runtime import Budgets, EventStream
     from callboard.messages import Seconds, TaskResult
 
 
@@ -58,11 +58,13 @@ class Submission:
         journal: Journal,
         broken: concurrent.futures.Future[Exception],
         secrets: Secrets,
+        budgets: Budgets,
         traces: Traces | None = None,
     ) -> None:
         """Create it; `broken` holds the error that broke the journal, if any."""
         self.client = client
         self.stream = stream
+        self.budgets = budgets
         self._lookup = lookup
         self._journal = journal
         self._broken = broken

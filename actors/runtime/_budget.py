@@ -265,6 +265,11 @@ class Budgets:
         days = self._today(self._labels.get(task_id, {})) if self._daily else ()
         return BudgetNode(f"a step of {run_id}", self._step, self.run(task_id, run_id), days=days)
 
+    def steps(self, task_id: str) -> int:
+        """Return the number of steps that an active task has begun."""
+        node = self._tasks.get(task_id)
+        return 0 if node is None else int(node.used.get("steps", 0))
+
     def drop(self, task_id: str) -> None:
         """Forget a task."""
         self._labels.pop(task_id, None)

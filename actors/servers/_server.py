@@ -169,6 +169,10 @@ class Server(ABC):
     resource_kinds: tuple[str, ...] = ()
     """The kinds of resource that `resources` names, so that a mistyped kind in a rule is detected."""
 
+    def __repr__(self) -> str:
+        """Show the class and the name."""
+        return f"<{type(self).__name__} {getattr(self, 'name', '')!r}>"
+
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
         """List the surface's requirements on this machine, and whether each is met.
