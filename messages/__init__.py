@@ -11,6 +11,7 @@ from callboard.messages._agent_status import (
     MobileAgentStatus,
 )
 from callboard.messages._base import (
+    STORED,
     Address,
     AgentKind,
     KindName,
@@ -148,6 +149,7 @@ __all__ = [
     "MOST_CHARACTERS",
     "POINTING",
     "SHALLOW",
+    "STORED",
     "Action",
     "Address",
     "AgentCrashedError",

@@ -23,8 +23,11 @@ _CONFIG = ConfigDict(
     val_json_bytes="base64",
 )
 
+STORED = {"stored": True}
+"""The context in which a journal's messages are validated: earlier versions allowed other ids."""
+
 TaskId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$")]
-"""A task's name, unique within one supervisor: letters, digits and ``_ . : -``, at most 100."""
+"""A task's name, unique within one supervisor. `Task.id` has the rules for new ones; earlier versions allowed ``:``."""
 
 RunId = Annotated[str, StringConstraints(min_length=1, max_length=120)]
 """One piece of work of one agent: ``<task>/0`` is a HostAgent's, ``<task>/1`` the first subtask."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import uuid
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -15,18 +16,33 @@ from pydantic import (
     JsonValue,
     SecretStr,
     StringConstraints,
+    ValidationInfo,
     field_serializer,
     field_validator,
     model_validator,
 )
 
-from callboard.messages._base import Address, AnySequence, Message, OneText, RunId, Seconds, Shown, TaskId, Value
+from callboard.messages._base import (
+    STORED,
+    Address,
+    AnySequence,
+    Message,
+    OneText,
+    RunId,
+    Seconds,
+    Shown,
+    TaskId,
+    Value,
+)
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Observation
 from callboard.messages._terms import Budget, PolicyRule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+_IS_SAFE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,98}[A-Za-z0-9_-])?").fullmatch
 
 
 def new_task_id() -> str:
@@ -120,8 +136,9 @@ class Task(Message):
     kind: Literal["task"] = "task"
     """The tag of the message."""
     id: TaskId = Field(default_factory=new_task_id)
-    """Its name in the journal, log and events. It is never redacted: `submit` refuses one that holds a secret of six
-    characters or more."""
+    """Its name in the journal, log and events: letters, digits and ``_ . -``, at most 100. It begins with a letter or
+    digit and does not end with a dot, so that it is safe in URLs and as the name of a file. It is never redacted:
+    `submit` refuses one that holds a secret of six characters or more."""
     request: str = ""
     """The work, in words. It may be omitted when there is a plan."""
     target: str | None = None
@@ -162,6 +179,17 @@ class Task(Message):
     @field_serializer("secrets", when_used="json")
     def _names_alone(self, secrets: dict[str, Secret | None]) -> dict[str, None]:
         return dict.fromkeys(secrets)
+
+    @field_validator("id", mode="before")
+    @classmethod
+    def _safe(cls, value: object, info: ValidationInfo) -> object:
+        if isinstance(value, str) and info.context is not STORED and not _IS_SAFE(value):
+            msg = (
+                "an id is 1 to 100 letters (A to Z), digits and _ . -, begins with a letter or digit, and does not end "
+                "with a dot: it has to be safe in URLs and file names"
+            )
+            raise ValueError(msg)
+        return value
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         """Show the fields that identify the task, without values of secrets."""

@@ -18,6 +18,7 @@ from callboard.actors.journal._parts import holders
 from callboard.messages import (
     ENCODED,
     SHALLOW,
+    STORED,
     Assign,
     CommandResult,
     Decided,
@@ -359,7 +360,7 @@ def row_of(path: Path, stored: Stored, apart: Apart) -> Row:
     if found is None:
         raise _unreadable(path, stored, f"no message is called {kind!r}")
     try:
-        message = apart.bring_back(found.model_validate_json(body))
+        message = apart.bring_back(found.model_validate_json(body, context=STORED))
     except (ValueError, LookupError, TypeError) as error:
         raise _unreadable(path, stored, str(error)) from error
     return Row(at, task_id, run_id, message, job)

@@ -106,7 +106,8 @@ def instances(model: type[BaseModel]) -> st.SearchStrategy[Any]:
             lambda result, outcome: result.model_copy(update={"outcome": outcome}), instances(SubtaskResult), outcomes
         )
     if model is Task:
-        shared = {"id": fields["id"], "labels": fields["labels"]}
+        new = fields["id"].map(lambda name: name.replace(":", "-").rstrip("."))
+        shared = {"id": new, "labels": fields["labels"]}
         plans, session = st.lists(instances(PlanStep), min_size=1, max_size=3), fields["session"]
         planned = st.builds(Task, request=WORDS, plan=plans, session=session, **shared)
         followed = st.builds(Task, request=work, session=session, **shared)
