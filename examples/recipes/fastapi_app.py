@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from callboard import ModelRequest, Settings, Supervisor, Task, TaskHandle, answers
-from callboard.messages import NotWaitingError, UnknownTaskError
+from callboard.errors import NotWaitingError, UnknownTaskError
 from callboard.testing import MemoryServer
 
 if TYPE_CHECKING:

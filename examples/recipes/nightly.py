@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from callboard import ModelRequest, Settings, Supervisor, Task, answers
-from callboard.messages import JournalInUseError
+from callboard.errors import JournalInUseError
 from callboard.testing import MemoryServer
 
 WINDOW = MemoryServer.window()
