@@ -523,6 +523,7 @@ API = {
     "callboard": tuple(callboard.__all__),
     "answers": tuple(callboard.answers.__all__),
     "errors": tuple(callboard.errors.__all__),
+    "events": tuple(callboard.events.__all__),
     "kinds": tuple(callboard.kinds.__all__),
     "observe": tuple(callboard.observe.__all__),
     "surface": tuple(callboard.surface.__all__),
