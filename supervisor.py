@@ -71,6 +71,7 @@ from callboard.messages import (
     Event,
     EventName,
     Note,
+    OutputT,
     ServerHealth,
     SettingsError,
     SupervisorHealth,
@@ -452,15 +453,21 @@ class Supervisor:
             thread.join(max(0.0, end - time.monotonic()))
         return tuple(thread.name for thread in threads if thread.is_alive())
 
-    def submit(self, task: Task) -> TaskHandle:
+    def submit(self, task: Task, *, output_type: type[OutputT] | None = None) -> TaskHandle[OutputT]:
         """Submit a task and start it.
 
         If an earlier task has the same id or idempotency key, its handle is returned, and no new task is started. The
         earlier tasks are those in the journal file, or without a file, the unfinished ones and the latest
         `limits.kept_tasks` ended ones.
 
+        Args:
+            task: The task.
+            output_type: The type of its output: a pydantic model, or another type that pydantic can validate. An
+                answer that ends the task with another output is sent back to its model. The result of the handle has
+                an instance. By default, the output is any JSON value.
+
         Raises:
-            TypeError: If it is not a `Task`.
+            TypeError: If it is not a `Task`, or its output type has no JSON Schema.
             ValueError: If a text in it is not valid Unicode and could not be journaled, or its id contains a secret.
             JournalError: If it can't be journaled; it was not started.
             UnknownTargetError: If it names a target that no server offers.
@@ -468,17 +475,19 @@ class Supervisor:
                 target can't be worked on, or a file in `may_change` does not exist or could not be brought back.
             SupervisorStoppedError: If the supervisor is stopping or stopped.
         """
-        return self._submission.submit(task)
+        return self._submission.submit(task, output_type)
 
-    async def submit_async(self, task: Task) -> TaskHandle:
+    async def submit_async(self, task: Task, *, output_type: type[OutputT] | None = None) -> TaskHandle[OutputT]:
         """Submit a task, as `submit` does, without blocking the event loop.
 
         Cancelling the wait does not cancel the submission. A task with an ``id`` or a ``key`` can be submitted again to
         get its handle.
         """
-        return await asyncio.to_thread(self.submit, task)
+        return await asyncio.to_thread(self._submission.submit, task, output_type)
 
-    def submit_all(self, tasks: Iterable[Task]) -> tuple[TaskHandle, ...]:
+    def submit_all(
+        self, tasks: Iterable[Task], *, output_type: type[OutputT] | None = None
+    ) -> tuple[TaskHandle[OutputT], ...]:
         """Submit several tasks and start them.
 
         It does the same as `submit` for each task, but checks all tasks first, lists the targets only once, and sends
@@ -494,19 +503,24 @@ class Supervisor:
                 errors, and the handles of all other tasks.
             Exception: The first error of the checks, as `submit` raises it; no task was started then.
         """
-        return self._submission.submit_all(tasks)
+        return self._submission.submit_all(tasks, output_type)
 
-    def handle(self, task_id: str) -> TaskHandle:
+    def handle(self, task_id: str, *, output_type: type[OutputT] | None = None) -> TaskHandle[OutputT]:
         """Return the handle of a task, with its result and events.
 
         Tasks that are over are known as far back as the journal file goes; without a file, the latest
         `limits.kept_tasks` are.
 
+        Args:
+            task_id: The task.
+            output_type: The type with which it was submitted. It is not in the journal: without it, the output is JSON.
+
         Raises:
             UnknownTaskError: If there is no such task.
             JournalError: If the journal can no longer be written, and has no end of the task.
+            TypeError: If the output type has no JSON Schema.
         """
-        return self._submission.handle(task_id)
+        return self._submission.handle(task_id, output_type)
 
     def undo(self, task_id: str, *files: str) -> dict[Path, bool]:
         """Bring back files as they were before a task's first change.

@@ -67,6 +67,7 @@ from callboard.messages._errors import (
     NotAllTakenError,
     NotWaitingError,
     OutOfBudgetError,
+    OutputTypeError,
     PhaseError,
     ScriptError,
     SettingsError,
@@ -129,7 +130,7 @@ from callboard.messages._step import (
 )
 from callboard.messages._step_records import Answered, Decided, Foreseen, InForce, Intent, Noted, Probe, Recovered
 from callboard.messages._target import Box, Control, ControlRef, Look, LookBudget, Observation, Target, TargetKind
-from callboard.messages._task import AnySecret, PlanStep, Secret, SubtaskResult, Task, TaskResult, new_task_id
+from callboard.messages._task import AnySecret, OutputT, PlanStep, Secret, SubtaskResult, Task, TaskResult, new_task_id
 from callboard.messages._terms import Budget, PolicyRule, TermSection, Verdict
 from callboard.messages._texts import (
     SHALLOW,
@@ -220,6 +221,8 @@ __all__ = [
     "Observation",
     "OutOfBudgetError",
     "Outcome",
+    "OutputT",
+    "OutputTypeError",
     "Pause",
     "Phase",
     "PhaseError",

@@ -138,7 +138,7 @@ class Message(Value):
         """
         super().__pydantic_init_subclass__(**kwargs)
         field = cls.model_fields.get("kind")
-        if field is None:
+        if field is None or cls.__pydantic_generic_metadata__["origin"] is not None:  # a `TaskResult[...]` has no tag
             return
         other = Message.registry.setdefault(field.default, cls)
         if not issubclass(cls, other) and other.__qualname__ != cls.__qualname__:

@@ -13,6 +13,7 @@
     ├── UndoRefusedError         the caller's: a task's files can't be brought back to what they were
     ├── NotWaitingError          the caller's: an answer to a question or approval that is not open
     ├── AnswerRefusedError       the caller's: an answer that does not fit its question
+    ├── OutputTypeError          the caller's: the output of a task is not of the type that the caller gave
     ├── ScriptError              the script's author's: it ran dry, or refers to something that does not exist
     ├── ModelError               the model's: no answer
     │   ├── InvalidAnswerError   its answers were invalid, after all repairs
@@ -144,6 +145,13 @@ class ScriptError(CallboardError):
     """A scripted model's script is invalid, or has no further answer.
 
     Invalid is a malformed script, or one with an invalid reference.
+    """
+
+
+class OutputTypeError(CallboardError):
+    """The output of a task is not of the type that the caller gave.
+
+    The task was submitted with another type, or with none.
     """
 
 

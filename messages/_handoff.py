@@ -42,6 +42,8 @@ class Assign(Message):
     """The results of the task's earlier subtasks."""
     made: tuple[str, ...] = ()
     """Files that the task has made so far."""
+    output_schema: dict[str, JsonValue] | None = None
+    """The JSON Schema of its output, if that is the task's."""
 
     def lean(self) -> Assign:
         """Leave out fields that other rows of the conversation have.

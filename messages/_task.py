@@ -6,8 +6,9 @@ import contextlib
 import re
 import uuid
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Self, TypeVar, cast
 
+import jsonschema
 from pydantic import (
     AwareDatetime,
     BeforeValidator,
@@ -41,6 +42,11 @@ from callboard.messages._terms import Budget, PolicyRule
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from typing_extensions import TypeVar as _TypeVar
+
+    OutputT = _TypeVar("OutputT", default=JsonValue)
+else:  # `typing` has no defaults before Python 3.13; with a bound, pydantic validates a plain `TaskResult` as JSON
+    OutputT = TypeVar("OutputT", bound=JsonValue)
 
 _IS_SAFE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,98}[A-Za-z0-9_-])?").fullmatch
 
@@ -173,8 +179,23 @@ class Task(Message):
     """Rules for the actions of this task, besides the settings'. Both are asked, and the stricter verdict holds: a rule
     of a task can deny an action or ask for an approval, and can't allow what the settings' rules do not. They may not
     quote a secret. A follow-up has its own."""
+    output_schema: dict[str, JsonValue] | None = None
+    """The JSON Schema of the output; `submit(task, output_type=...)` sets it. The last answer of the agent that ends
+    the task must fit it, else it is sent back. A `$ref` may refer only to a part of it. A follow-up has its own."""
     labels: dict[str, str] = Field(default_factory=dict)
     """The host program's own keys; carried into the events and the log. Only `budget.daily` reads them."""
+
+    @field_validator("output_schema")
+    @classmethod
+    def _is_schema(cls, value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
+        if value is not None:
+            try:
+                jsonschema.Draft202012Validator.check_schema(value)
+            except jsonschema.SchemaError as error:
+                msg = f"is not a JSON Schema: {error.json_path}: {error.message}"
+                raise ValueError(msg) from None
+            _check_references(value, value)
+        return value
 
     @field_serializer("secrets", when_used="json")
     def _names_alone(self, secrets: dict[str, Secret | None]) -> dict[str, None]:
@@ -220,6 +241,26 @@ class Task(Message):
         return self
 
 
+def _check_references(part: JsonValue, whole: dict[str, JsonValue]) -> None:
+    """Refuse a reference that leads nowhere, or out of a schema.
+
+    Raises:
+        ValueError: If there is one.
+    """
+    for each in part if isinstance(part, list) else part.values() if isinstance(part, dict) else ():
+        _check_references(each, whole)
+    reference = part.get("$ref") if isinstance(part, dict) else None
+    if not isinstance(reference, str):
+        return
+    current: JsonValue = whole if reference.partition("/")[0] == "#" else None
+    for name in reference.split("/")[1:]:
+        step = name.replace("~1", "/").replace("~0", "~")
+        current = current.get(step) if isinstance(current, dict) else None
+    if current is None:
+        msg = f"has a $ref {reference!r}, which is no part of it: put what it refers to into its $defs"
+        raise ValueError(msg)
+
+
 class SubtaskResult(Message):
     """The outcome and the results of one subtask."""
 
@@ -257,8 +298,8 @@ class SubtaskResult(Message):
     """The steps, calls, tokens and costs."""
 
 
-class TaskResult(Message):
-    """The outcome and the results of a task."""
+class TaskResult(Message, Generic[OutputT]):
+    """The outcome and the results of a task, with its type of output."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
@@ -270,8 +311,9 @@ class TaskResult(Message):
     """The way in which the task ended."""
     causes: tuple[Cause, ...] = ()
     """The chain of causes, the nearest first; empty when the task finished."""
-    output: JsonValue = None
-    """The output of the last round."""
+    output: OutputT = cast("OutputT", None)
+    """The output of the last round: JSON, or an instance of the handle's `output_type`. With an `output_type` or an
+    `output_schema`, it is None unless the task finished."""
     comment: str = ""
     """The last comment of the last round's model."""
     artifacts: tuple[str, ...] = ()

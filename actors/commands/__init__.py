@@ -10,6 +10,7 @@ from callboard.actors.commands._mcp_program import program_needed
 from callboard.actors.commands._mcp_session import McpSession, RemoteTool, open_sessions
 from callboard.actors.commands._mcp_surface import McpSurface
 from callboard.actors.commands._opening_tools import opening_tools
+from callboard.actors.commands._output_types import OutputType, OutputTypes
 from callboard.actors.commands._policy_rules import (
     OF_TASK,
     Asked,
@@ -41,6 +42,8 @@ __all__ = [
     "MayChange",
     "McpSession",
     "McpSurface",
+    "OutputType",
+    "OutputTypes",
     "Policy",
     "RemoteTool",
     "Ruling",

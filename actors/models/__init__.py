@@ -25,7 +25,7 @@ from callboard.actors.models._responses import (
     read_response,
 )
 from callboard.actors.models._scripted import ScriptedModel
-from callboard.actors.models.prompt import chosen, labelled
+from callboard.actors.models.prompt import chosen, labelled, without_nulls
 from callboard.actors.models.recording import RecordedModel, record
 
 __all__ = [
@@ -55,4 +55,5 @@ __all__ = [
     "read_response",
     "record",
     "threads_here",
+    "without_nulls",
 ]

@@ -98,6 +98,8 @@ class ModelRequest:
     """The class that the answer is parsed into."""
     picture_kinds: frozenset[str] = frozenset({AgentKind.OPERATOR})
     """The kinds of agents that see only their target's picture."""
+    output_schema: dict[str, Any] | None = None
+    """The JSON Schema of the result, if it is the output of a task that has one."""
 
     def __repr__(self) -> str:
         """Show the agent, its step and its state."""

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.models import ModelAnswer, ModelRequest
+from callboard.actors.models import ModelAnswer, ModelRequest, without_nulls
 from callboard.actors.processing._answer_repair import AnswerRepair
 from callboard.actors.processing._answers import decision_of
 from callboard.actors.processing._model_call import call_model
@@ -58,6 +58,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             usage = answer.usage
         else:
             answer, usage, start = await call_model(context, run, model, request)
+            answer = _checked(context, run, observation, answer, tools)
             context.note(run, _answered(request, answer, usage), lazy=True)
             if answer.summarised or answer.dropped:
                 context.tell(EventName.MODEL_TRIMMED, run, summarised=answer.summarised, dropped=answer.dropped)
@@ -74,7 +75,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             if answer.cut:
                 raise InvalidAnswerError(answer.cut)  # noqa: TRY301 - handled like an invalid answer
             decision = decision_of(context, run, observation, answer, tools)
-            task_id = run.assign.task_id
+            decision, task_id = _typed(run, decision), run.assign.task_id
             decision = secrets.decided(task_id, decision, program=answer.program) if secrets.known else decision
         except InvalidAnswerError as error:
             repair.send_back(error, taken)
@@ -83,6 +84,32 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             continue
         context.tell(EventName.MODEL_ANSWERED, run, status=decision.status, **taken)
         return decision.model_copy(update={"sent_back": True}) if context.meter.sent_back else decision
+
+
+def _checked(context: Context, run: Run, observation: Observation, answer: ModelAnswer, tools: Tools) -> ModelAnswer:
+    """Mark an answer to be sent back if its result does not fit the task's output.
+
+    The mark is journaled with the answer: after a crash, and in a replay, the program's class may be missing.
+    """
+    schema = run.assign.output_schema
+    if schema is None or answer.cut:
+        return answer
+    try:
+        decision = _typed(run, decision_of(context, run, observation, answer, tools))
+    except InvalidAnswerError:
+        return answer  # it is sent back for that
+    if decision.status != AgentStatus.FINISH:
+        return answer
+    problem = context.services.output_types.problem(run.assign.task_id, schema, decision.result)
+    return answer.model_copy(update={"cut": f"Result does not fit its schema: {problem}"}) if problem else answer
+
+
+def _typed(run: Run, decision: Decision) -> Decision:
+    """Leave out the members of a task's output that strict modes required."""
+    schema = run.assign.output_schema
+    if schema is None or decision.result is None:
+        return decision
+    return decision.model_copy(update={"result": without_nulls(decision.result, schema, schema)})
 
 
 def _answered(request: ModelRequest, answer: ModelAnswer, usage: Usage) -> Answered:
@@ -136,6 +163,7 @@ def _request(
         observation_tokens=run.limits.observation_tokens,
         response=context.spec.response,
         picture_kinds=context.services.picture_kinds,
+        output_schema=assign.output_schema,
     )
     return _with_names(context, request, tools) if context.services.secrets.known else request
 

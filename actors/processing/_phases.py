@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from callboard.actors.commands import TaskPolicies, stopped
+from callboard.actors.commands import OutputTypes, TaskPolicies, stopped
 from callboard.actors.journal import Row
 from callboard.actors.models import by_picture
 from callboard.actors.processing._asking import PeopleLine
@@ -65,6 +65,7 @@ class Services:
     shared: SharedNotes = field(default_factory=SharedNotes)
     people: PeopleLine = field(default_factory=PeopleLine)
     task_policies: TaskPolicies = field(default_factory=TaskPolicies)
+    output_types: OutputTypes = field(default_factory=OutputTypes)
     listed: ListedTargets = field(default_factory=ListedTargets)
 
     def take(self, task: Task) -> None:
@@ -81,6 +82,7 @@ class Services:
         self.secrets.drop(task_id)
         self.budgets.drop(task_id)
         self.task_policies.drop(task_id)
+        self.output_types.drop(task_id)
         self.may_change.drop(task_id)
         self.approved.drop(task_id)
 

@@ -14,6 +14,7 @@ from callboard.actors.replay._compare import Transition, compare, decided_on, di
 from callboard.actors.replay._doubles import (
     RecordedDispatcher,
     RecordedLook,
+    RecordedOutputTypes,
     RecordedPolicy,
     RecordedToolbox,
     ReplayModel,
@@ -72,6 +73,7 @@ class ReplayContext:
             models={kind: ReplayModel(tape)},
             toolbox=RecordedToolbox(self.known, tape, services.lanes),
             policy=RecordedPolicy(services.policy.rules, tape),
+            output_types=RecordedOutputTypes(),
             task_policies=policies,
             dispatcher=RecordedDispatcher(services.stream, services.clock, services.secrets, tape),
         )

@@ -28,6 +28,7 @@ from callboard.actors.root._requests import (
     GetProgress,
     GetStatus,
     GetTasks,
+    GiveOutputType,
     GiveSecrets,
     JournalBroken,
     LeaseHung,
@@ -64,7 +65,6 @@ from callboard.messages import (
     SubtaskEnded,
     SupervisorStatus,
     SupervisorStoppedError,
-    Target,
     Task,
     TaskProgress,
     TaskRefusedError,
@@ -170,7 +170,9 @@ class Root(ScheduledActor):
     def _receive(self, message: object) -> Any:  # noqa: C901, PLR0911, PLR0912 - one match, a case a message
         match message:
             case Submit():
-                return self._submit(message.task, message.target, message.earlier)
+                return self._submit(message)
+            case GiveOutputType():
+                return self._give_output_type(message)
             case GiveSecrets():
                 return self._give_secrets(message.task)
             case NotKept():
@@ -253,7 +255,7 @@ class Root(ScheduledActor):
     # Tasks and rounds
 
     def _submit(
-        self, task: Task, target: Target | None, earlier: tuple[str, ...]
+        self, submit: Submit
     ) -> tuple[Task, concurrent.futures.Future[TaskResult], concurrent.futures.Future[None]]:
         """Take a task, unless its id or idempotency key is known.
 
@@ -261,7 +263,7 @@ class Root(ScheduledActor):
             The task (the earlier one, if there is one), the future of its result, and a future that is done once the
             task is safe in the journal.
         """
-        tasks = self._context.tasks
+        task, tasks, earlier = submit.task, self._context.tasks, submit.earlier
         same = tasks.find(task)
         if same is not None and (same.task == task or same.task.id != task.id):
             return same.task, same.done, same.safe or self._context.outbox.answer(None)
@@ -280,9 +282,10 @@ class Root(ScheduledActor):
                 "limits.sessions sets how many are, and a journal keeps the others"
             )
             raise TaskRefusedError(msg)
-        record = tasks.open(task, target, self._context.clock.elapsed())
+        record = tasks.open(task, submit.target, self._context.clock.elapsed())
         self._services.secrets.keep(task)
         self._services.take(task)
+        self._services.output_types.keep(task.id, task.output_schema, submit.output_type)
         if from_journal:
             tasks.learn(record.session, earlier)
             self._context.recorder.fill(earlier)
@@ -314,6 +317,11 @@ class Root(ScheduledActor):
                 if not record.lacks:
                     self._stops.pause(Resume(task_id=task.id))
         return self._answer(None)
+
+    def _give_output_type(self, given: GiveOutputType) -> None:
+        record = self._context.tasks.get(given.task_id)
+        if record is not None:
+            self._services.output_types.keep(given.task_id, record.task.output_schema, given.output_type)
 
     def _keep_note(self, note: Note) -> concurrent.futures.Future[Any]:
         if self._context.tasks.get(note.task_id) is None:

@@ -364,6 +364,9 @@ def archive(run: Run) -> Message:
 
 
 def _round_output(run: Run) -> object:
+    step = run.assign.plan_step is not None and run.records and run.records[-1].decision.status == AgentStatus.ASSIGN
+    if run.assign.output_schema is not None and not (step and run.outcome is Outcome.FINISHED):
+        return run.output
     own = next((r.decision.result for r in reversed(run.records) if r.decision.result is not None), None)
     if own is not None:
         return own

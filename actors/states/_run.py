@@ -170,7 +170,12 @@ class Run:
 
     @property
     def output(self) -> JsonValue:
-        """The result: the model's own, or the last successful action's value."""
+        """The result: the model's own, or the last successful action's value.
+
+        The output of a task with a schema is the result of the answer that ended it.
+        """
+        if self.assign.output_schema is not None:
+            return self.records[-1].decision.result if self.outcome is Outcome.FINISHED else None
         for record in reversed(self.records):
             if record.decision.result is not None:
                 return record.decision.result

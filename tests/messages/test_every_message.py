@@ -18,6 +18,7 @@ import callboard.messages
 from callboard.messages import (
     Message,
     Outcome,
+    OutputT,
     PlanStep,
     SubtaskEnded,
     SubtaskResult,
@@ -52,7 +53,7 @@ def values(annotation: Any, metadata: tuple[Any, ...] = ()) -> st.SearchStrategy
     """Make values of a field's type that its constraints allow."""
     lowest = next((m.ge if isinstance(m, Ge) else m.gt for m in metadata if isinstance(m, Ge | Gt)), None)
     origin, arguments = get_origin(annotation), get_args(annotation)
-    if annotation is JsonValue:
+    if annotation is JsonValue or annotation is OutputT:
         return JSON
     if origin is Annotated:
         return values(arguments[0], (*metadata, *arguments[1:]))

@@ -11,7 +11,7 @@ from callboard.actors.models.prompt._fence import cut, tamed, written
 from callboard.actors.models.prompt._labels import chosen, labelled
 from callboard.actors.models.prompt._prompt import CHARACTERS, Prompt, prompt_of
 from callboard.actors.models.prompt._short import shortened_request
-from callboard.actors.models.prompt._strict import is_free
+from callboard.actors.models.prompt._strict import is_free, without_nulls
 from callboard.actors.models.prompt._system import examples
 
 __all__ = [
@@ -30,5 +30,6 @@ __all__ = [
     "prompt_of",
     "shortened_request",
     "tamed",
+    "without_nulls",
     "written",
 ]

@@ -114,6 +114,9 @@ def _asked(request: ModelRequest) -> Iterator[str]:
         if request.task_request not in {"", request.request}:
             yield f"## The user's request, of which others do other parts\n\n{tamed(request.task_request)}"
         yield f"## Your subtask, and no more than that\n\n{tamed(request.request)}"
+    if request.output_schema is not None:
+        schema = tamed(written(request.output_schema))
+        yield f"## The result\n\nWith FINISH, Result is a JSON value that fits this JSON Schema:\n\n{schema}"
     if request.plan and not request.memory:  # else the history shows it with its step and the results
         lines = "\n".join(f"- {' '.join(line.split())}" for line in request.plan)
         yield f"## Your plan so far\n\n{fenced(lines)}"
