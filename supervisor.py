@@ -233,6 +233,7 @@ class Supervisor:
             client=self._client,
             stream=self._stream,
             lookup=self._lookup,
+            toolbox=self._toolbox,
             journal=self._journal,
             broken=self._broken,
             secrets=self._secrets,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pykka
 
     from callboard.actors.client._client import RootClient
-    from callboard.actors.commands import Secrets, TargetLookup
+    from callboard.actors.commands import Secrets, TargetLookup, Toolbox
     from callboard.actors.journal import Journal, Row
     from callboard.actors.observe import Traces
     from callboard.actors.runtime import Budgets, EventStream
@@ -57,6 +57,7 @@ class Submission:
         client: RootClient,
         stream: EventStream,
         lookup: TargetLookup,
+        toolbox: Toolbox,
         journal: Journal,
         broken: concurrent.futures.Future[Exception],
         secrets: Secrets,
@@ -68,6 +69,7 @@ class Submission:
         self.stream = stream
         self.budgets = budgets
         self._lookup = lookup
+        self._toolbox = toolbox
         self._journal = journal
         self._broken = broken
         self._secrets = secrets
@@ -182,9 +184,12 @@ class Submission:
             self._secrets.check_names(task, target)
         talks = {session: self._journal.conversation(session) for session in sessions}
         return [
-            Submit(task, target, talks.get(task.session or "", ()), output_type)
+            Submit(task, target, talks.get(task.session or "", ()), output_type, self._unmatched(task))
             for task, target in zip(tasks, found, strict=True)
         ]
+
+    def _unmatched(self, task: Task) -> tuple[tuple[int, str], ...]:
+        return tuple(self._toolbox.unmatched(task.policy, self._lookup.listed)) if task.policy else ()
 
     def _send(self, submit: Submit) -> _Sent:
         before = self.stream.seq

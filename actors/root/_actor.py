@@ -297,6 +297,8 @@ class Root(ScheduledActor):
             target=task.target or "",
             labels=dict(task.labels),
         )
+        for number, reason in submit.unmatched:
+            self._context.recorder.emit(EventName.POLICY_UNMATCHED, task_id=task.id, rule=number, reason=reason)
         self._context.clocks.start(task.id, self._context.limits.task_seconds, task.id)
         self._next_round(record)
         self._watch_deadline(record)

@@ -29,6 +29,8 @@ class Submit:
     """The tasks of a follow-up's conversation that the journal has."""
     output_type: OutputType[Any] | None = None
     """The type of its output, if the program gave one."""
+    unmatched: tuple[tuple[int, str], ...] = ()
+    """The rules of its policy that can match nothing: the number of each, and the reason."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from callboard.messages.events._typed_event import Datum, TypedEvent
 
 
 class PolicyUnmatched(TypedEvent):
-    """A rule of the operator's can't match anything.
+    """A rule of the operator's, or of a task, can't match anything.
 
     It has a mistyped name, for instance.
     """
