@@ -32,7 +32,7 @@ from callboard.actors.commands import (
     Toolbox,
     open_sessions,
 )
-from callboard.actors.models import Model, given_models, named_models, record, threads_here
+from callboard.actors.models import Model, NamedModels, TaskModels, given_models, recorder, threads_here
 from callboard.actors.observe import Metrics, Traces
 from callboard.actors.processing import AGENTS, AgentSpec, Services, agent_table, named_agents
 from callboard.actors.root import (
@@ -118,9 +118,9 @@ class Supervisor:
             self._log = EventLog(settings)
             undo.callback(self._log.close)
             self._agents = _agents(settings, agents)
-            self._models = named_models(settings, self._agents)
+            self._named_models = NamedModels(settings)
             self._secrets = Secrets(settings.secrets, keys_of(settings))
-            named = record({**self._models, **given_models(models, self._agents)}, settings, self._secrets.redact)
+            named = self._all_models(models)
             self._servers = servers = _all_servers(settings, servers, clock)
             self._metrics = Metrics() if settings.observe.metrics else None
             self._traces = Traces(settings=settings) if settings.observe.traces else None
@@ -161,6 +161,14 @@ class Supervisor:
         tools that no MCP server has, and policy rules that can match nothing. Each is also an event:
         `server.left_out`, `tool.unmatched` or `policy.unmatched`."""
         self._restore(opened)
+
+    def _all_models(self, given: Mapping[str, Model | Callable[..., Any]]) -> dict[str, Model]:
+        """Build the models of the kinds of agents, and prepare for those that tasks name."""
+        wrap = recorder(self.settings, self._secrets.redact)
+        models = {**self._named_models.of_kinds(self._agents), **given_models(given, self._agents)}
+        named = {kind: wrap(model) for kind, model in models.items()}
+        self._task_models = TaskModels(named, self._named_models, wrap)
+        return named
 
     def _open_servers(self, servers: Sequence[Server], undo: ExitStack) -> None:
         """Open the servers that have targets."""
@@ -207,6 +215,8 @@ class Supervisor:
 
         A journal that broke since it was opened is reported to the root first, which then refuses the request.
         """
+        for name in {each.record.task.model for each in opened.recovered_tasks} - {None}:
+            self._task_models.build(str(name))  # on this thread, since that may block; a task without it is paused
         self._broken.add_done_callback(lambda broken: self._client.tell(JournalBroken(broken.result())))
         try:
             self._client.ask(Restore(opened.recovered_tasks))
@@ -234,6 +244,7 @@ class Supervisor:
             stream=self._stream,
             lookup=self._lookup,
             toolbox=self._toolbox,
+            models=self._task_models,
             journal=self._journal,
             broken=self._broken,
             secrets=self._secrets,
@@ -247,6 +258,7 @@ class Supervisor:
         return Services(
             settings=settings,
             models=models,
+            task_models=self._task_models,
             toolbox=self._toolbox,
             dispatcher=Dispatcher(self._stream, self._clock, self._secrets),
             policy=Policy(settings.policy.all_rules, explain=settings.policy.explain),
@@ -437,7 +449,7 @@ class Supervisor:
     def _close_models(self, timeout: float) -> tuple[str, ...]:
         """Close the settings' models; the others belong to the host program."""
         left = []
-        for model in {id(model): model for model in self._models.values()}.values():
+        for model in self._named_models.made:
             try:
                 self._loop.submit(model.close()).result(timeout)
             except TimeoutError:
@@ -473,7 +485,8 @@ class Supervisor:
             JournalError: If it can't be journaled; it was not started.
             UnknownTargetError: If it names a target that no server offers.
             TaskRefusedError: If its id or key was used for a different task, its conversation is no longer kept, its
-                target can't be worked on, or a file in `may_change` does not exist or could not be brought back.
+                target can't be worked on, its model can't be built, or a file in `may_change` does not exist or could
+                not be brought back.
             SupervisorStoppedError: If the supervisor is stopping or stopped.
         """
         return self._submission.submit(task, output_type)

@@ -179,6 +179,9 @@ class Task(Message):
     """Rules for the actions of this task, besides the settings'. Both are asked, and the stricter verdict holds: a rule
     of a task can deny an action or ask for an approval, and can't allow what the settings' rules do not. They may not
     quote a secret. A follow-up has its own."""
+    model: Annotated[str, StringConstraints(min_length=1, max_length=400)] | None = None
+    """The model of all agents of this task: a kind of agent, whose model in the settings or of the program it is, or a
+    name as in the settings, such as `openai:gpt-5`. A model that can't be built is refused. A follow-up has its own."""
     output_schema: dict[str, JsonValue] | None = None
     """The JSON Schema of the output; `submit(task, output_type=...)` sets it. The last answer of the agent that ends
     the task must fit it, else it is sent back. A `$ref` may refer only to a part of it. A follow-up has its own."""

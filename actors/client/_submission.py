@@ -14,6 +14,7 @@ from callboard.actors.root import GetTasks, GiveOutputType, GiveSecrets, Submit
 from callboard.messages import (
     NotAllTakenError,
     OutputT,
+    SettingsError,
     SupervisorStoppedError,
     Task,
     TaskRefusedError,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from callboard.actors.client._client import RootClient
     from callboard.actors.commands import Secrets, TargetLookup, Toolbox
     from callboard.actors.journal import Journal, Row
+    from callboard.actors.models import TaskModels
     from callboard.actors.observe import Traces
     from callboard.actors.runtime import Budgets, EventStream
     from callboard.messages import Seconds, TaskResult
@@ -58,6 +60,7 @@ class Submission:
         stream: EventStream,
         lookup: TargetLookup,
         toolbox: Toolbox,
+        models: TaskModels,
         journal: Journal,
         broken: concurrent.futures.Future[Exception],
         secrets: Secrets,
@@ -70,6 +73,7 @@ class Submission:
         self.budgets = budgets
         self._lookup = lookup
         self._toolbox = toolbox
+        self._models = models
         self._journal = journal
         self._broken = broken
         self._secrets = secrets
@@ -177,6 +181,10 @@ class Submission:
                 "`journal.path`, or leave out may_change, so that each overwriting is approved"
             )
             raise TaskRefusedError(msg)
+        for name in {task.model for task in tasks if task.model is not None}:
+            built = self._models.build(name)
+            if isinstance(built, SettingsError):
+                raise TaskRefusedError(str(built)) from built
         sessions = {task.session for task in tasks if task.session is not None}
         with self.client.while_open():
             found = self._lookup.targets(tasks)

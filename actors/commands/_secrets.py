@@ -237,8 +237,8 @@ class Secrets:
         """Refuse a task whose names contain a secret; records hold them unredacted.
 
         Raises:
-            ValueError: If its id, session, target, policy, `output_schema` or `may_change` does; the message names the
-                secret.
+            ValueError: If its id, session, target, policy, model, `output_schema` or `may_change` does; the message
+                names the secret.
         """
         if not (self._operators or task.secrets):
             return
@@ -247,6 +247,7 @@ class Secrets:
             name: [getattr(task, name) or ""] for name in ("id", "session") if name in task.model_fields_set
         }
         given["target"] = [task.target or ""] if target is None else _names_of(target)
+        given["model"] = [task.model or ""]
         given["may_change"] = list(task.may_change)
         for what, names in given.items():
             held = _holder(secrets, names)

@@ -42,7 +42,8 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         OutOfBudgetError: If a budget is too small for the call, which is not made then.
         ModelError: If this kind of agent has no model, or the call fails.
     """
-    model = context.services.models.get(context.kind)
+    services = context.services
+    model = services.task_models.of(run.assign.task_id) or services.models.get(context.kind)
     if model is None:
         msg = f"no model is set for {context.kind} agents: set models.{context.kind}, or pass one"
         raise ModelError(msg)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
     from callboard.actors.journal import Journal
-    from callboard.actors.models import Model
+    from callboard.actors.models import Model, TaskModels
     from callboard.actors.processing._spec import AgentSpec
     from callboard.actors.runtime import BudgetNode, Budgets, Clock, EffectGuard, EventStream, Lanes, Lease, TimeLimit
     from callboard.actors.states import AgentStateManager, OnTheWay, Run, Unfinished
@@ -59,6 +59,7 @@ class Services:
     stream: EventStream
     journal: Journal
     clock: Clock
+    task_models: TaskModels
     prompts: Mapping[str, str]
     agents: Mapping[str, AgentSpec]
     """The kinds of agents, by name."""
@@ -69,12 +70,13 @@ class Services:
     listed: ListedTargets = field(default_factory=ListedTargets)
 
     def take(self, task: Task) -> None:
-        """Take a task's own budget, rules and files to change.
+        """Take a task's own budget, rules, model and files to change.
 
         Its secrets are taken apart: a recovered task has none until its caller gives them again.
         """
         self.budgets.take(task)
         self.task_policies.take(task)
+        self.task_models.take(task)
         self.may_change.take(task)
 
     def drop(self, task_id: str) -> None:
@@ -82,6 +84,7 @@ class Services:
         self.secrets.drop(task_id)
         self.budgets.drop(task_id)
         self.task_policies.drop(task_id)
+        self.task_models.drop(task_id)
         self.output_types.drop(task_id)
         self.may_change.drop(task_id)
         self.approved.drop(task_id)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
 from callboard.actors.journal import MemoryJournal, Row
+from callboard.actors.models import NamedModels, TaskModels
 from callboard.actors.processing import AGENTS, Services, agent_table
 from callboard.actors.replay._compare import Difference, Differs, Replay
 from callboard.actors.replay._doubles import NoLanes
@@ -238,6 +239,7 @@ def _services(settings: Settings, agents: Mapping[str, AgentSpec]) -> Services:
     return Services(
         settings=settings,
         models={},
+        task_models=TaskModels({}, NamedModels(settings)),
         toolbox=Toolbox((), (), lanes),
         dispatcher=Dispatcher(stream, clock, secrets),
         policy=Policy(settings.policy.all_rules, explain=settings.policy.explain),

@@ -305,6 +305,9 @@ def lacks(record: TaskRecord, services: Services, endings: Collection[str] = ())
         kind = agent_kind(run.address)
         if kind not in services.agents:
             found.append(f"there is no kind of agent {kind!r}; there are: {', '.join(services.agents)}")
+        elif record.task.model is not None:
+            lacking = services.task_models.lacking(record.task.model)
+            found += [lacking] if lacking else []
         elif kind not in services.models and not (kind == AgentKind.HOST and follows):
             found.append(f"no model is set for {kind} agents")
         if run.target is not None and run.target.server not in servers:
