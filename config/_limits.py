@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from callboard.config._section import Section, Span
-from callboard.messages import AtDeadline, Budget, Seconds
+from callboard.messages import AtDeadline, Budget, Seconds, TaskLimits
 
 
 class Limits(Section):
@@ -58,6 +58,10 @@ class Limits(Section):
     kept_tasks: int = Field(default=1_000, ge=0)
     """Without a journal: the most ended tasks, the latest ones, that are kept by id and key with result and events. A
     small one takes about 75 kB of memory."""
+
+    def under(self, own: TaskLimits | None) -> Limits:
+        """Return these limits with those that a task sets in their place."""
+        return self if own is None else self.model_copy(update={name: each for name, each in own if each is not None})
 
 
 class DailyBudget(Section):

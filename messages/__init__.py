@@ -131,7 +131,7 @@ from callboard.messages._step import (
 from callboard.messages._step_records import Answered, Decided, Foreseen, InForce, Intent, Noted, Probe, Recovered
 from callboard.messages._target import Box, Control, ControlRef, Look, LookBudget, Observation, Target, TargetKind
 from callboard.messages._task import AnySecret, OutputT, PlanStep, Secret, SubtaskResult, Task, TaskResult, new_task_id
-from callboard.messages._terms import Budget, PolicyRule, TermSection, Verdict
+from callboard.messages._terms import Budget, PolicyRule, Span, TaskLimits, TermSection, Verdict
 from callboard.messages._texts import (
     SHALLOW,
     as_json,
@@ -245,6 +245,7 @@ __all__ = [
     "SettingsError",
     "Shared",
     "SharedQuery",
+    "Span",
     "Step",
     "StepDone",
     "StepFailed",
@@ -263,6 +264,7 @@ __all__ = [
     "Task",
     "TaskForgotten",
     "TaskId",
+    "TaskLimits",
     "TaskProgress",
     "TaskRefusedError",
     "TaskResult",

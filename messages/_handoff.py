@@ -10,6 +10,7 @@ from callboard.messages._base import Address, Message, RunId, TaskId, Token
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Target
 from callboard.messages._task import PlanStep, SubtaskResult
+from callboard.messages._terms import TaskLimits
 
 
 class Assign(Message):
@@ -42,6 +43,8 @@ class Assign(Message):
     """The results of the task's earlier subtasks."""
     made: tuple[str, ...] = ()
     """Files that the task has made so far."""
+    limits: TaskLimits | None = None
+    """The limits of its task, if they are not those of the settings."""
     output_schema: dict[str, JsonValue] | None = None
     """The JSON Schema of its output, if that is the task's."""
 

@@ -37,7 +37,7 @@ from callboard.messages._base import (
 )
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Observation
-from callboard.messages._terms import Budget, PolicyRule
+from callboard.messages._terms import Budget, PolicyRule, TaskLimits
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -179,6 +179,8 @@ class Task(Message):
     """Rules for the actions of this task, besides the settings'. Both are asked, and the stricter verdict holds: a rule
     of a task can deny an action or ask for an approval, and can't allow what the settings' rules do not. They may not
     quote a secret. A follow-up has its own."""
+    limits: TaskLimits | None = None
+    """Limits of this task, in place of those in the settings: larger or smaller ones. A follow-up has its own."""
     model: Annotated[str, StringConstraints(min_length=1, max_length=400)] | None = None
     """The model of all agents of this task: a kind of agent, whose model in the settings or of the program it is, or a
     name as in the settings, such as `openai:gpt-5`. A model that can't be built is refused. A follow-up has its own."""

@@ -269,7 +269,7 @@ class ActionList:
     def _command(self, action: Action) -> Command:
         """Build the command of an action."""
         assign, step, tool = self.run.assign, self.run.steps + 1, self._tools.get(action.tool)
-        seconds = (tool and tool.seconds) or self.context.services.settings.limits.command_seconds
+        seconds = (tool and tool.seconds) or self.run.limits.command_seconds
         return _command(
             task_id=assign.task_id,
             run_id=assign.run_id,

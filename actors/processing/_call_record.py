@@ -111,7 +111,7 @@ class CallRecord:
             token=assign.token,
             address=assign.address,
             questions=tuple(redactor.redact(question) for question in questions),
-            deadline=services.clock.now() + services.settings.limits.question_seconds,
+            deadline=services.clock.now() + self._run.limits.question_seconds,
         )
         with self.waiting():
             answer = await services.people.ask(question)

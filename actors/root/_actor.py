@@ -299,7 +299,7 @@ class Root(ScheduledActor):
         )
         for number, reason in submit.unmatched:
             self._context.recorder.emit(EventName.POLICY_UNMATCHED, task_id=task.id, rule=number, reason=reason)
-        self._context.clocks.start(task.id, self._context.limits.task_seconds, task.id)
+        self._context.clocks.start(task.id, self._context.limits.under(task.limits).task_seconds, task.id)
         self._next_round(record)
         self._watch_deadline(record)
         record.safe = self._context.outbox.answer(None)

@@ -224,7 +224,8 @@ def restore(recovered: RecoveredTask, context: RootContext, services: Services) 
     if record.stopping is None and (record.lacks or not record.paused):
         _pause(record, lacks(record, services, recovered.endings), context)
     record.worked = recovered.worked
-    context.clocks.start(task_id, context.limits.task_seconds, task_id, spent=recovered.worked.get(task_id, 0.0))
+    limits = context.limits.under(record.task.limits)
+    context.clocks.start(task_id, limits.task_seconds, task_id, spent=recovered.worked.get(task_id, 0.0))
     if record.paused:
         context.clocks.stop(task_id, "pause")
     services.take(record.task)

@@ -25,14 +25,14 @@ class HungJobs:
     def find(self, seconds: Seconds) -> list[int]:
         """Return the tokens of leases with a job older than `seconds`.
 
-        Each job is found once. The time of a job that waits for a person starts again after the answer. Only one
+        A task's own limit on its steps may make that longer, or shorter. Each job is found once. The time of a job that waits for a person starts again after the answer. Only one
         thread may call this.
         """
         running, now = self._jobs.running, self._clock.elapsed()
         for job in running:
             if job.lease.asking:
                 job.started = now
-        late = [job for job in running if not job.hung and now - job.started > seconds]
+        late = [job for job in running if not job.hung and now - job.started > seconds + job.lease.longer]
         for job in late:
             job.hung = True
         return [job.token for job in late]

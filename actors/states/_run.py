@@ -159,7 +159,7 @@ class Run:
         counted = known is not None and (not assign.number or known.assign.task_id == assign.task_id)
         return cls(
             assign=assign,
-            limits=limits,
+            limits=limits.under(assign.limits),
             status=initial,
             subtasks=known.subtasks if known and not assign.number else assign.subtasks,
             memory=known.memory if known else (),
