@@ -211,6 +211,14 @@ def run(
             "`callboard undo` brings them back; changing other files, and deleting, still needs one.",
         ),
     ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Execute no action, except tools that only read, and list what would have been done. Agents look, "
+            "decide and ask the policy; no person is asked for an approval.",
+        ),
+    ] = False,
     journal: JournalFile = None,
     record: Record = None,
     as_json: AsJson = False,
@@ -241,6 +249,7 @@ def run(
         models = models_of(model or ())
         changes = _changes(who, log_file, journal, log=log) | {"models": models | _recording(record)}
         call = prepared(arguments, settings, output, changes, may_change or (), in_place=in_place)
+        call = call.dry() if dry_run else call
         with with_resume_hint(call.resume_command(journal, models)), started(call) as supervisor:
             print_head(console, Secrets(call.settings.secrets).as_kept(call.task), call.copy, who.remark)
             warn(supervisor.warnings)

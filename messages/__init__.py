@@ -45,6 +45,7 @@ from callboard.messages._command import (
     Coverage,
     Effect,
     Hazard,
+    PlannedAction,
     ResultStatus,
 )
 from callboard.messages._errors import (
@@ -227,6 +228,7 @@ __all__ = [
     "Phase",
     "PhaseError",
     "PlanStep",
+    "PlannedAction",
     "PolicyRule",
     "Probe",
     "Question",

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, JsonValue, model_validator
 
 from callboard.messages._base import Address, Message, RunId, TaskId, Token
+from callboard.messages._command import PlannedAction
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Target
 from callboard.messages._task import PlanStep, SubtaskResult
@@ -43,6 +44,8 @@ class Assign(Message):
     """The results of the task's earlier subtasks."""
     made: tuple[str, ...] = ()
     """Files that the task has made so far."""
+    dry_run: bool = False
+    """Whether its actions are not executed."""
     limits: TaskLimits | None = None
     """The limits of its task, if they are not those of the settings."""
     output_schema: dict[str, JsonValue] | None = None
@@ -128,6 +131,8 @@ class RoundEnded(Message):
     """Files and targets that these actions changed, or may have changed."""
     actions: int = Field(default=0, ge=0)
     """The number of these actions that changed something, or may have."""
+    would_do: tuple[PlannedAction, ...] = ()
+    """The actions of its own that a dry run did not execute."""
     usage: Usage = Field(default_factory=Usage)
 
 

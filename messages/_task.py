@@ -35,6 +35,7 @@ from callboard.messages._base import (
     TaskId,
     Value,
 )
+from callboard.messages._command import PlannedAction
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Observation
 from callboard.messages._terms import Budget, PolicyRule, TaskLimits
@@ -179,6 +180,9 @@ class Task(Message):
     """Rules for the actions of this task, besides the settings'. Both are asked, and the stricter verdict holds: a rule
     of a task can deny an action or ask for an approval, and can't allow what the settings' rules do not. They may not
     quote a secret. A follow-up has its own."""
+    dry_run: bool = False
+    """Whether no action is executed, except tools that only read. Agents look, decide and ask the policy; no person is
+    asked for an approval. The result lists the actions. A follow-up has its own."""
     limits: TaskLimits | None = None
     """Limits of this task, in place of those in the settings: larger or smaller ones. A follow-up has its own."""
     model: Annotated[str, StringConstraints(min_length=1, max_length=400)] | None = None
@@ -297,6 +301,8 @@ class SubtaskResult(Message):
     """Files, as absolute paths, and targets, by their id, that its actions changed or may have changed."""
     actions: int = Field(default=0, ge=0)
     """The number of its actions that changed something, or may have."""
+    would_do: tuple[PlannedAction, ...] = ()
+    """The actions that a dry run did not execute, in order."""
     last_seen: Observation | None = None
     """The observation after a failure, for diagnosis."""
     usage: Usage = Field(default_factory=Usage)
@@ -330,6 +336,10 @@ class TaskResult(Message, Generic[OutputT]):
     tools' results, not from a model's report. Empty if nothing was changed."""
     actions: int = Field(default=0, ge=0)
     """The number of actions that changed something, or may have; `usage.commands` counts all tool calls."""
+    dry_run: bool = False
+    """Whether the task was a dry run, so that nothing was changed."""
+    would_do: tuple[PlannedAction, ...] = ()
+    """The actions that a dry run did not execute: those of subtasks in order, then the HostAgent's own."""
     subtasks: tuple[SubtaskResult, ...] = ()
     """All that ended, including completed work of a cancelled task."""
     rounds: int = Field(default=1, ge=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,10 @@ class PreparedRun:
     documents: tuple[Path, ...] = ()
     """The documents that the command line names."""
     before: Before = field(default_factory=Before)
+
+    def dry(self) -> PreparedRun:
+        """Return the same run, as a dry run."""
+        return replace(self, task=self.task.model_copy(update={"dry_run": True}))
 
     def resume_command(self, journal: Path | None, models: dict[str, str]) -> str:
         """Format the command that resumes this run; empty if there is none."""

@@ -59,6 +59,7 @@ _STYLES = {
     ResultStatus.FAILURE: BAD,
     ResultStatus.SKIPPED: "yellow",
     ResultStatus.NONE: "dim",
+    ResultStatus.DRY_RUN: "yellow",
 }
 
 _PHASES = {

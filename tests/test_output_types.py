@@ -134,6 +134,12 @@ def test_the_agent_of_a_last_step_has_the_output(start):
     assert "should be an object" in app.reasons[0]
 
 
+def test_a_result_that_comes_with_an_assignment_is_no_output(start):
+    host = [{**ASSIGN, "Result": "soon"}]
+    task = Task(plan=["read it"])
+    assert start(host=host, app=Host(GIVEN)).submit(task, output_type=Invoice).result(PATIENCE).output == INVOICE
+
+
 def test_agents_of_subtasks_have_no_output_type(start):
     app = Host("some text")
     result = start(host=[ASSIGN, finish(GIVEN)], app=app).submit(Task(request="x"), output_type=Invoice)

@@ -169,7 +169,7 @@ class TaskHandle(Generic[OutputT]):
             progress: TaskProgress | None = self._client.ask(GetProgress(self.task_id))
             if progress is not None:
                 return progress
-        return ended_progress(self.task, self.result(self._client.seconds))
+        return ended_progress(self.task, self._done.result(self._client.seconds))
 
     def cancel(self, reason: str = "cancelled by the host program") -> bool:
         """Stop the task, in any state. Idempotent.

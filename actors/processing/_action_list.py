@@ -36,7 +36,7 @@ from callboard.messages import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from callboard.actors.commands import Facts, Ruling
+    from callboard.actors.commands import BoundTool, Facts, Ruling
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Decision, Observation
@@ -79,6 +79,8 @@ class ActionList:
     """Whether the actions were held and belong to the decision of an earlier step."""
     seen: str = ""
     """The fingerprint of the latest look before the actions; empty if that is `observation`."""
+    confirms: bool = False
+    """Whether the model wants an approval, in a dry run."""
     results: list[CommandResult] = field(default_factory=list)
     _effect: Effect | None = None
     """The effect of the call that the policy ruled on last, if its server reports an effect per call."""
@@ -111,10 +113,14 @@ class ActionList:
             if self.context.lease.paused:
                 return await self._paused()
             try:
-                stopped = await self._stopped(action)
+                ruled, facts = await self._ruling(action)
+                stopped = await self._stopped(action, ruled, facts)
                 if stopped is not None:
                     return stopped
                 tool = self._tools[action.tool]  # it exists: the policy has ruled on it
+                if self.run.assign.dry_run and not self._only_reads(tool, ruled):
+                    self._pass_over(action, ruled)
+                    continue
                 if puts_secret(action, tool):
                     await self._cover(action)
                 command = self._command(action)
@@ -180,12 +186,36 @@ class ActionList:
         self.context.tell(EventName.LIST_CUT, self.run, ran=len(self.results), reason=why)
         return self.give_up(why, ResultStatus.SKIPPED, later=AFTER_CUT)
 
-    async def _stopped(self, action: Action) -> Acted | None:
-        """Stop the list unless the action is allowed and its control unchanged."""
-        ruled, facts = await self._ruling(action)
+    def _only_reads(self, tool: BoundTool, ruled: Ruling) -> bool:
+        """Return whether a dry run executes a call: it looks, and needs no approval."""
+        looks = (self._effect or tool.info.effect) is Effect.READ
+        return looks and ruled.verdict is Verdict.ALLOW and not self.confirms
+
+    def _pass_over(self, action: Action, ruled: Ruling) -> None:
+        """Record an action that a dry run does not execute."""
+        asks = ruled.verdict is Verdict.APPROVE or self.confirms
+        why = ruled.reason if ruled.verdict is Verdict.APPROVE else "the agent's model asks for approval"
+        would = f"a person would have been asked: {why}" if asks else "the policy would have allowed it"
+        command = self._command(action)
+        result = CommandResult(
+            call_id=command.call_id,
+            tool=action.tool,
+            status=ResultStatus.DRY_RUN,
+            error=f"dry run: not executed; {would}. Go on as if it was done",
+        )
+        self.context.services.dispatcher.report(command, self.context.lease, result)
+        self.context.note(self.run, result, lazy=True)
+        self.context.meter.ran.append((result, command.parameters))
+        self.results.append(result)
+
+    async def _stopped(self, action: Action, ruled: Ruling, facts: Facts) -> Acted | None:
+        """Stop the list unless the action is allowed and its control unchanged.
+
+        A dry run asks for no approval.
+        """
         if ruled.verdict is Verdict.DENY:
             return self.give_up(f"denied: {ruled.reason}", ResultStatus.FAILURE)
-        if ruled.verdict is Verdict.APPROVE:
+        if ruled.verdict is Verdict.APPROVE and not self.run.assign.dry_run:
             denied = await self.denied(known=1)
             if denied is not None:
                 return denied

@@ -37,6 +37,8 @@ def task_result(record: TaskRecord, now: float) -> TaskResult:
         made=tuple(path for path in artifacts if path in made),
         changed=unique(each for done in parts for each in done.changed),
         actions=sum(done.actions for done in parts),
+        dry_run=record.task.dry_run,
+        would_do=tuple(each for done in parts for each in done.would_do),
         subtasks=tuple(record.subtasks),
         rounds=record.rounds,
         usage=sum((done.usage for done in parts), Usage()),

@@ -116,6 +116,7 @@ class TaskRecord:
             plan_step=step,
             session=self.session,
             subtasks=tuple(self.subtasks),
+            dry_run=task.dry_run,
             limits=task.limits,
             output_schema=None if self.has_next_round else task.output_schema,
         )

@@ -25,8 +25,8 @@ class HungJobs:
     def find(self, seconds: Seconds) -> list[int]:
         """Return the tokens of leases with a job older than `seconds`.
 
-        A task's own limit on its steps may make that longer, or shorter. Each job is found once. The time of a job that waits for a person starts again after the answer. Only one
-        thread may call this.
+        A task's own limit on its steps may make that longer, or shorter. Each job is found once. The time of a job that
+        waits for a person starts again after the answer. Only one thread may call this.
         """
         running, now = self._jobs.running, self._clock.elapsed()
         for job in running:

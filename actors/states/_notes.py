@@ -29,9 +29,10 @@ def step_notes(record: StepRecord, count: int, allowed: int, *, followed: bool) 
         allowed: The limit for `count`.
         followed: Whether the status of its answer is going to be followed.
     """
+    tried = tuple(f"{each.tool}: {each.error}" for each in record.results if each.status is ResultStatus.DRY_RUN)
     if not record.incomplete and record.status != AgentStatus.SCREENSHOT and count < allowed:
-        return ()
-    notes, status = [*_failures(record, followed=followed)], record.decision.status
+        return tried
+    notes, status = [*tried, *_failures(record, followed=followed)], record.decision.status
     may_follow = {AgentStatus.SCREENSHOT, AgentStatus.CONTINUE, AgentStatus.CONFIRM}
     if record.status == AgentStatus.SCREENSHOT and status not in may_follow:
         notes.append(f"{status} was not followed: SCREENSHOT is for one more look; say {status} now if it still holds")

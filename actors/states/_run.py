@@ -27,6 +27,7 @@ from callboard.messages import (
     Observation,
     Outcome,
     Pause,
+    PlannedAction,
     Probe,
     Question,
     RequestExpired,
@@ -218,6 +219,25 @@ class Run:
     def effects(self) -> tuple[CommandResult, ...]:
         """The results of actions with a certain or possible side effect."""
         return tuple([result for result in self._done if result.changed])
+
+    @property
+    def would_do(self) -> tuple[PlannedAction, ...]:
+        """The actions that a dry run did not execute."""
+        target = "" if self.assign.target is None else self.assign.target.id
+        return tuple(
+            [
+                PlannedAction(
+                    tool=result.tool,
+                    arguments=action.arguments,
+                    control=action.control,
+                    target=target,
+                    note=result.error,
+                )
+                for record in self.records
+                for action, result in record.calls
+                if result.status is ResultStatus.DRY_RUN and action is not None
+            ]
+        )
 
     @property
     def changed(self) -> tuple[str, ...]:

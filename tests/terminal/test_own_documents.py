@@ -78,6 +78,25 @@ def test_the_end_says_what_was_changed_by_counts_of_the_files(
     assert lines[-1] == "history callboard show offer-1 runs/offer-1"
 
 
+@pytest.mark.parametrize("place", [(), ("--in-place",)], ids=["copies", "in place"])
+def test_a_dry_run_changes_nothing_and_lists_the_actions(
+    call: Call, documents: Path, scripted: Callable[..., str], place: tuple[str, ...]
+) -> None:
+    before = (documents / "prices.xlsx").read_bytes()
+    result = call("run", REQUEST, "prices.xlsx", "--dry-run", *place, "--model", scripted())
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert "a dry run: no action is executed, except tools that only read" in lines
+    assert "changed nothing was changed" in lines
+    planned = [" ".join(line.split()) for line in lines if line.startswith("would do")]
+    assert [line.split()[2] for line in planned] == ["write_range", "insert_chart"]
+    assert "dry run: not executed" in result.stdout
+    assert (documents / "prices.xlsx").read_bytes() == before
+    copies = list(documents.glob("runs/*/workspace/prices.xlsx"))
+    assert all(copy.read_bytes() == before for copy in copies)
+    assert bool(copies) is not bool(place)
+
+
 def test_a_models_claim_counts_for_nothing(call: Call, documents: Path, scripted: Callable[..., str]) -> None:
     model = scripted([answers.finish("I changed 500 cells in prices.xlsx.")])
     lines = call("run", REQUEST, "prices.xlsx", "--model", model).stdout.splitlines()

@@ -155,6 +155,8 @@ def _outcome(action: Action | None, result: CommandResult, most: int) -> str:
             return f"{call} → returned {shortened(result.value, most)}"
         case ResultStatus.FAILURE:
             return f"{call} → FAILED: {cut(written(result.error), most)}"
+        case ResultStatus.DRY_RUN:
+            return f"{call} → {cut(written(result.error), 300)}"
         case ResultStatus.SKIPPED:
             return f"{call} → not run: {cut(written(result.error), 300)}"
         case _:

@@ -32,6 +32,7 @@ _OUTCOMES = {
     ResultStatus.FAILURE: "it FAILED",
     ResultStatus.SKIPPED: "it was not run",
     ResultStatus.NONE: "there was nothing to do",
+    ResultStatus.DRY_RUN: "it was not executed, since this is a dry run: it counts as done",
 }
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
