@@ -163,7 +163,7 @@ class Supervisor:
         self._restore(opened)
 
     def _all_models(self, given: Mapping[str, Model | Callable[..., Any]]) -> dict[str, Model]:
-        """Build the models of the kinds of agents, and prepare for those that tasks name."""
+        """Build the models of agents, and prepare for those of tasks."""
         wrap = recorder(self.settings, self._secrets.redact)
         models = {**self._named_models.of_kinds(self._agents), **given_models(given, self._agents)}
         named = {kind: wrap(model) for kind, model in models.items()}

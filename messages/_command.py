@@ -130,7 +130,7 @@ class PlannedAction(Value):
     target: str = ""
     """The id of the target; empty for a HostAgent's own action."""
     note: str
-    """What the policy would have done: allowed it, or asked a person, and why."""
+    """The policy's verdict in words: it would have allowed it, or asked a person, and why."""
 
 
 class Command(Message):

@@ -149,7 +149,7 @@ class ScriptError(CallboardError):
 
 
 class OutputTypeError(CallboardError):
-    """The output of a task is not of the type that the caller gave.
+    """The output of a task is not of the caller's type.
 
     The task was submitted with another type, or with none.
     """

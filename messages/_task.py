@@ -310,7 +310,7 @@ class SubtaskResult(Message):
 
 
 class TaskResult(Message, Generic[OutputT]):
-    """The outcome and the results of a task, with its type of output."""
+    """The outcome and the results of a task."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 

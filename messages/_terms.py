@@ -79,7 +79,7 @@ class Budget(TermSection):
 
 
 class TaskLimits(TermSection):
-    """The limits of one task, in place of the settings'; None means those of the settings."""
+    """The limits of one task; None means that of the settings."""
 
     steps: int | None = Field(default=None, ge=1)
     """The most steps of a subtask, or of one round of a HostAgent."""

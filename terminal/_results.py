@@ -75,7 +75,7 @@ def print_result(
         output = result.output if isinstance(result.output, str) else json.dumps(result.output, ensure_ascii=False)
         facts.append(("output", cut(output)))
     facts.append(("used", used(result.usage)))
-    facts += [("would do", _planned(each)) for each in result.would_do]
+    facts += [("planned", _planned(each)) for each in result.would_do]
     facts += (before or Before()).lines(result)
     if not result.actions:
         facts.append(("changed", "nothing was changed"))

@@ -1,4 +1,4 @@
-"""The types of tasks' outputs, which the host program gives as classes or as JSON Schemas."""
+"""The types of tasks' outputs: classes, or JSON Schemas."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_CHARACTERS = 300
 
 
 class OutputType(Generic[OutputT]):
-    """A type of output that a host program gave: a pydantic model, or another type that pydantic can validate."""
+    """A type of output: a pydantic model, or another type that pydantic validates."""
 
     def __init__(self, given: type[OutputT]) -> None:
         """Prepare the type.
@@ -71,7 +71,7 @@ class OutputTypes:
         self._types: dict[str, OutputType[Any]] = {}
 
     def keep(self, task_id: str, schema: dict[str, JsonValue] | None, given: OutputType[Any] | None) -> None:
-        """Keep the type of a task, if it is the one that the task was submitted with."""
+        """Keep the type of a task, if its schema is the task's."""
         if given is not None and given.schema == schema:
             self._types[task_id] = given
 
@@ -80,9 +80,9 @@ class OutputTypes:
         self._types.pop(task_id, None)
 
     def problem(self, task_id: str, schema: dict[str, JsonValue], value: JsonValue) -> str:
-        """Return why a value is not an output of a task, for its model; empty if it is.
+        """Return why a value is no output of a task; empty if it is.
 
-        The program's class decides, where there is one, else the schema.
+        The reason is for its model. The program's class decides, where there is one, else the schema.
         """
         given = self._types.get(task_id)
         if given is None:

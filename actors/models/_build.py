@@ -47,7 +47,9 @@ class NamedModels:
         return {kind: self.model(name, f"models.{kind}") for kind, name in named.items() if name is not None}
 
     def model(self, name: str, where: str) -> Model:
-        """Return the model of a name; `where` is the place of the name, for errors. May block.
+        """Return the model of a name. May block.
+
+        `where` is the place of the name, for errors.
 
         Raises:
             SettingsError: If the name has an unknown form, or its file can't be read.
@@ -89,7 +91,10 @@ class TaskModels:
         self._tasks: dict[str, Model] = {}
 
     def build(self, name: str) -> Model | SettingsError:
-        """Return the model of a kind of agent, or of a name; the error if there is none. May block."""
+        """Return the model of a kind of agent or of a name, or the error.
+
+        May block.
+        """
         known = self._of_kinds.get(name) or self._built.get(name)
         if known is None or isinstance(known, SettingsError):  # a file may be there by now
             try:
@@ -109,7 +114,7 @@ class TaskModels:
                 self._tasks[task.id] = known
 
     def of(self, task_id: str) -> Model | None:
-        """Return the model of a task; None if it has none of its own."""
+        """Return the model that a task names; None if it names none."""
         return self._tasks.get(task_id)
 
     def lacking(self, name: str) -> str:

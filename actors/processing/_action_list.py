@@ -187,7 +187,7 @@ class ActionList:
         return self.give_up(why, ResultStatus.SKIPPED, later=AFTER_CUT)
 
     def _only_reads(self, tool: BoundTool, ruled: Ruling) -> bool:
-        """Return whether a dry run executes a call: it looks, and needs no approval."""
+        """Return whether a call only looks, and needs no approval."""
         looks = (self._effect or tool.info.effect) is Effect.READ
         return looks and ruled.verdict is Verdict.ALLOW and not self.confirms
 

@@ -88,9 +88,10 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
 
 
 def _checked(context: Context, run: Run, observation: Observation, answer: ModelAnswer, tools: Tools) -> ModelAnswer:
-    """Mark an answer to be sent back if its result does not fit the task's output.
+    """Mark an answer whose result does not fit the task's output.
 
-    The mark is journaled with the answer: after a crash, and in a replay, the program's class may be missing.
+    It is sent back. The mark is journaled with the answer: after a crash, and in a replay, the program's class may be
+    missing.
     """
     schema = run.assign.output_schema
     if schema is None or answer.cut:

@@ -99,7 +99,10 @@ class ReplayModel(Model):
 
 
 class RecordedOutputTypes(OutputTypes):
-    """Accepts every output: the recorded answers have the reasons for which they were sent back."""
+    """Accepts every output.
+
+    The recorded answers have the reasons for which they were sent back.
+    """
 
     def problem(self, task_id: str, schema: dict[str, JsonValue], value: JsonValue) -> str:
         """Return an empty text."""

@@ -60,7 +60,7 @@ class GiveSecrets:
 
 @dataclass(frozen=True)
 class GiveOutputType:
-    """A request to take the output type of an unfinished task, for tasks of an earlier process."""
+    """A request to take the output type of an unfinished task."""
 
     task_id: str
     output_type: OutputType[Any]

@@ -144,9 +144,8 @@ def test_a_journal_without_the_newest_fields_of_tasks_goes_on(begin, until, tmp_
     newest = ('"dry_run":false,', '"limits":null,', '"model":null,', '"output_schema":null,')
     with closing(sqlite3.connect(path)) as written:
         for field in newest:
-            changed = written.execute(
-                "UPDATE rows SET body = replace(body, ?, '') WHERE instr(body, ?)", (field, field)
-            )
+            without = "UPDATE rows SET body = replace(body, ?, '') WHERE instr(body, ?)"
+            changed = written.execute(without, (field, field))
             assert changed.rowcount > 0, field
         written.commit()
     after = begin(host=lambda _: FINISH).handle(handle.task_id)

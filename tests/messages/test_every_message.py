@@ -25,6 +25,7 @@ from callboard.messages import (
     Target,
     TargetKind,
     Task,
+    TaskLimits,
     Value,
 )
 
@@ -106,6 +107,9 @@ def instances(model: type[BaseModel]) -> st.SearchStrategy[Any]:
         fields["result"] = st.builds(
             lambda result, outcome: result.model_copy(update={"outcome": outcome}), instances(SubtaskResult), outcomes
         )
+    if model is TaskLimits:
+        counts, spans = st.integers(min_value=200, max_value=9999), st.floats(min_value=0.5, max_value=3600.0)
+        fields = {name: st.none() | (spans if name.endswith("_seconds") else counts) for name in model.model_fields}
     if model is Task:
         new = fields["id"].map(lambda name: name.replace(":", "-").rstrip("."))
         shared = {"id": new, "labels": fields["labels"]}

@@ -88,8 +88,8 @@ def test_a_dry_run_changes_nothing_and_lists_the_actions(
     lines = result.stdout.splitlines()
     assert "a dry run: no action is executed, except tools that only read" in lines
     assert "changed nothing was changed" in lines
-    planned = [" ".join(line.split()) for line in lines if line.startswith("would do")]
-    assert [line.split()[2] for line in planned] == ["write_range", "insert_chart"]
+    planned = [" ".join(line.split()) for line in lines if line.startswith("planned")]
+    assert [line.split()[1] for line in planned] == ["write_range", "insert_chart"]
     assert "dry run: not executed" in result.stdout
     assert (documents / "prices.xlsx").read_bytes() == before
     copies = list(documents.glob("runs/*/workspace/prices.xlsx"))

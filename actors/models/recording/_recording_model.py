@@ -172,7 +172,9 @@ def _written(answer: ModelAnswer, place: RunFolder) -> ModelAnswer:
 
 
 def recorder(settings: Settings, redact: Redact = as_it_is) -> Callable[[Model], Model]:
-    """Return a function that makes models record their redacted calls, if so configured.
+    """Return a function that makes models record their calls, if so configured.
+
+    Secrets are redacted.
 
     Raises:
         SettingsError: If the file can't be written.
