@@ -276,7 +276,7 @@ class Submission:
             raise TaskRefusedError(msg)
 
     def _give(self, task: Task | None, handle: TaskHandle[Any], output_type: OutputType[Any] | None) -> None:
-        """Give an unfinished task its secrets and output type, which no journal keeps."""
+        """Give an unfinished task what no journal keeps: secrets, output type."""
         if output_type is not None and not handle.done():
             self.client.ask(GiveOutputType(handle.task_id, output_type))
         if task is not None and task.secrets and self._journal.survives and not handle.done():

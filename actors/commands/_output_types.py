@@ -23,7 +23,7 @@ MOST_CHARACTERS = 300
 
 
 class OutputType(Generic[OutputT]):
-    """A type of output: a pydantic model, or another type that pydantic validates."""
+    """A type of output: a model, or another type that pydantic validates."""
 
     def __init__(self, given: type[OutputT]) -> None:
         """Prepare the type.
@@ -80,7 +80,7 @@ class OutputTypes:
         self._types.pop(task_id, None)
 
     def problem(self, task_id: str, schema: dict[str, JsonValue], value: JsonValue) -> str:
-        """Return why a value is no output of a task; empty if it is.
+        """Return why a value does not fit a task; empty if it does.
 
         The reason is for its model. The program's class decides, where there is one, else the schema.
         """

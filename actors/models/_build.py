@@ -91,7 +91,7 @@ class TaskModels:
         self._tasks: dict[str, Model] = {}
 
     def build(self, name: str) -> Model | SettingsError:
-        """Return the model of a kind of agent or of a name, or the error.
+        """Return the model of a kind or a name, or the error.
 
         May block.
         """
