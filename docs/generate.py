@@ -523,7 +523,7 @@ API = {
     "callboard": tuple(callboard.__all__),
     "answers": tuple(callboard.answers.__all__),
     "errors": tuple(callboard.errors.__all__),
-    "events": tuple(callboard.events.__all__),
+    "events": tuple(name for name in vars(callboard.events) if not name.startswith("_")),
     "kinds": tuple(callboard.kinds.__all__),
     "observe": tuple(callboard.observe.__all__),
     "surface": tuple(callboard.surface.__all__),
