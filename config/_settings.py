@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import pydantic_settings
 from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
@@ -70,7 +70,7 @@ class Settings(BaseSettings):
     `CALLBOARD_LIMITS__STEPS=20` sets `limits.steps` and overrides the file.
     """
 
-    model_config = SettingsConfigDict(
+    model_config: ClassVar[SettingsConfigDict] = SettingsConfigDict(
         env_prefix="CALLBOARD_",
         env_nested_delimiter="__",
         extra="forbid",

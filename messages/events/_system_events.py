@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import ConfigDict
 
@@ -104,7 +104,7 @@ class BlackboardRebuilt(TypedEvent):
 class EventsMissed(TypedEvent):
     """A slow subscriber lost events."""
 
-    model_config = ConfigDict(defer_build=False)  # it is made on the threads of subscribers
+    model_config: ClassVar[ConfigDict] = ConfigDict(defer_build=False)  # it is made on the threads of subscribers
 
     name: Literal[EventName.EVENTS_MISSED] = EventName.EVENTS_MISSED
     count: Datum[int]

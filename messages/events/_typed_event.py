@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import AliasChoices, AliasGenerator, AliasPath, ConfigDict, Field
 from pydantic_core import to_jsonable_python
@@ -27,7 +27,9 @@ class TypedEvent(Event):
     version adds has a default, so that events of earlier versions can be read.
     """
 
-    model_config = ConfigDict(alias_generator=AliasGenerator(validation_alias=_source), defer_build=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        alias_generator=AliasGenerator(validation_alias=_source), defer_build=True
+    )
 
     def model_post_init(self, context: Any, /) -> None:
         """Write fields that were given by name to ``data``."""
@@ -38,4 +40,4 @@ class TypedEvent(Event):
 class Part(Value):
     """A part of an event's data; keys of later versions are ignored."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore")
