@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 mypy = pytest.importorskip("mypy.api")
+pytestmark = pytest.mark.timeout(1200)  # mypy reads the whole package, without a cache
 
 ROOT = Path(__file__).resolve().parents[1]
 
