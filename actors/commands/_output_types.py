@@ -80,7 +80,7 @@ class OutputTypes:
         self._types.pop(task_id, None)
 
     def problem(self, task_id: str, schema: dict[str, JsonValue], value: JsonValue) -> str:
-        """Return why a value does not fit a task; empty if it does.
+        """Return why a value is no output, or an empty text.
 
         The reason is for its model. The program's class decides, where there is one, else the schema.
         """
