@@ -499,7 +499,7 @@ def test_a_person_is_not_asked_about_what_is_denied(start):
     assert handle.result(PATIENCE).ok
     assert asked_for(handle) == []
     with pytest.raises(NotWaitingError):
-        handle.approve(f"{handle.task_id}/1/ask-1")
+        handle.approve(f"{handle.task_id}~1~ask-1")
 
 
 # The log

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def request_id(run: Run) -> str:
-    """Return the id of an approval or question."""
-    return f"{run.assign.run_id}/ask-{run.assign.round}.{run.job}"
+    """Return the id of an approval or question, which is safe in URLs."""
+    return f"{run.assign.run_id}/ask-{run.assign.round}.{run.job}".replace("/", "~")
 
 
 def unattended_approval(context: Context, run: Run) -> ApprovalAnswer | None:

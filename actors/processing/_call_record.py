@@ -105,7 +105,7 @@ class CallRecord:
         redactor = services.secrets.redactor(assign.task_id)
         self._asked += 1
         question = Question(
-            id=f"{self._command.call_id}/ask-{self._asked}",
+            id=f"{self._command.call_id}/ask-{self._asked}".replace("/", "~"),
             task_id=assign.task_id,
             run_id=assign.run_id,
             token=assign.token,

@@ -111,7 +111,7 @@ def approvals(handle: Known) -> list[dict[str, Any]]:
     return [request.model_dump(mode="json") for request in handle.approvals()]
 
 
-@app.post("/tasks/{task_id}/approvals/{request_id:path}", status_code=204)
+@app.post("/tasks/{task_id}/approvals/{request_id}", status_code=204)
 def decide(handle: Known, request_id: str, verdict: Verdict) -> None:
     """Approve or reject actions."""
     try:

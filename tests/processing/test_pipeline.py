@@ -231,7 +231,7 @@ async def test_at_a_budget_limit_a_person_is_asked_if_the_settings_say_so(stage)
     assert isinstance(asked, Question)
     [question] = asked.questions
     assert "has used its 0 model calls" in question.text
-    assert (asked.id, asked.deadline, question.choices) == ("t/1/ask-1.3", 1060.0, ("go on", "stop"))
+    assert (asked.id, asked.deadline, question.choices) == ("t~1~ask-1.3", 1060.0, ("go on", "stop"))
 
 
 async def test_where_nobody_is_asked_the_limit_of_a_budget_is_the_end(stage):
@@ -286,14 +286,14 @@ async def test_a_question_is_asked_with_its_deadline_and_no_phase_runs(stage):
     record = RECORD.model_copy(update={"decision": Decision(status="PENDING", questions=questions)})
     asked = await with_phases(here, phases).process_asker(here.run("PENDING", memory=(record,), steps=1, job=2))
     assert isinstance(asked, Question)
-    assert (asked.id, asked.questions, asked.deadline) == ("t/1/ask-1.2", questions, 1060.0)
+    assert (asked.id, asked.questions, asked.deadline) == ("t~1~ask-1.2", questions, 1060.0)
     assert phases.ran == []
 
 
 async def test_where_questions_are_switched_off_the_answer_is_nobody(stage):
     here = stage(system={"ask_question": False})
     said = await here.pipeline.process_asker(here.run("PENDING", job=2))
-    assert said == Answer(id="t/1/ask-1.2", task_id="t", nobody=True)
+    assert said == Answer(id="t~1~ask-1.2", task_id="t", nobody=True)
 
 
 async def test_a_capture_only_looks(stage):
