@@ -12,7 +12,7 @@ pytestmark = pytest.mark.timeout(1200)  # mypy reads the whole package, without 
 
 ROOT = Path(__file__).resolve().parents[1]
 
-PROGRAM = """\
+EVENTS = """\
 from typing import Literal, assert_type
 
 from callboard import Supervisor, Task
@@ -45,10 +45,45 @@ with Supervisor.start() as supervisor:
 see(ThreadFreed(seq=1, at=0.0, thread="callboard-loop"))
 """
 
+OUTPUT = """\
+from typing import assert_type
+
+from pydantic import BaseModel, JsonValue
+
+from callboard import Supervisor, Task, TaskHandle, TaskResult
+
+
+class Invoice(BaseModel):
+    number: int
+
+
+def blocking(supervisor: Supervisor, task: Task) -> int:
+    handle = supervisor.submit(task, output_type=Invoice)
+    assert_type(handle, TaskHandle[Invoice])
+    assert_type(handle.result(), TaskResult[Invoice])
+    assert_type(handle.follow_up("x", output_type=list[Invoice]), TaskHandle[list[Invoice]])
+    assert_type(handle.follow_up("x"), TaskHandle)
+    assert_type(supervisor.submit_all([task], output_type=Invoice), tuple[TaskHandle[Invoice], ...])
+    assert_type(supervisor.handle(task.id, output_type=Invoice).result().output, Invoice)
+    assert_type(supervisor.submit(task).result().output, JsonValue)
+    return handle.result().output.number
+
+
+async def awaiting(supervisor: Supervisor, task: Task) -> TaskResult[Invoice]:
+    return await (await supervisor.submit_async(task, output_type=Invoice))
+
+
+def plain(supervisor: Supervisor, task: Task) -> TaskHandle:
+    return supervisor.submit(task)
+"""
+"""A program with a type of its output."""
+
 
 def programs():
     """Give the name and source of each example, and of each example of the documents."""
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        if path.name in {"recipes.md", "tutorial.md"}:  # cells of a notebook, and code for beginners
+            continue
         for number, source in enumerate(re.findall(r"```python\n(.*?)```", path.read_text("utf-8"), re.DOTALL), 1):
             yield f"{path.stem.replace('-', '_')}_{number}", source
     for path in sorted((ROOT / "examples").rglob("*.py")):
@@ -59,7 +94,8 @@ def programs():
 def report(tmp_path_factory):
     """Check all programs at once, and give the lines of mypy's report."""
     folder = tmp_path_factory.mktemp("programs")
-    (folder / "typed_events.py").write_text(PROGRAM, encoding="utf-8")
+    (folder / "typed_events.py").write_text(EVENTS, encoding="utf-8")
+    (folder / "typed_output.py").write_text(OUTPUT, encoding="utf-8")
     for name, source in programs():
         (folder / f"{name}.py").write_text(source, encoding="utf-8")
     (folder / "path").mkdir()
@@ -75,9 +111,13 @@ def report(tmp_path_factory):
 
 
 def test_a_match_over_classes_of_events_narrows_their_types(report):
-    wrong = [number for number, line in enumerate(PROGRAM.splitlines(), 1) if "# wrong" in line]
+    wrong = [number for number, line in enumerate(EVENTS.splitlines(), 1) if "# wrong" in line]
     found = [int(line.split(":")[1]) for line in report if re.match(r"typed_events\.py:\d+: error", line)]
     assert found == wrong
+
+
+def test_the_type_of_an_output_is_that_of_the_call(report):
+    assert [line for line in report if line.startswith("typed_output.py")] == []
 
 
 def test_examples_have_no_errors_of_types(report):
