@@ -13,6 +13,7 @@ from callboard.actors.models.prompt import (
     CHARACTERS,
     MOST_ACTIONS,
     answer_schema,
+    copied,
     cut,
     is_free,
     legal_statuses,
@@ -280,12 +281,16 @@ class LiveModel(Model):
         """Return the problem of an answer that its schema allows."""
         try:
             response = read_response(request.response, content)
-            found, most = len(response.decided_actions()), self._settings.actions
+            actions, most = response.decided_actions(), self._settings.actions
         except InvalidAnswerError:
             return ""
+        found = len(actions)
         if found > most:
             what = "action is" if most == 1 else "actions are"
             return f"the answer has {found} actions, and at most {most} {what} taken at a time"
+        left = copied(self._shown(request), [action.arguments for action in actions]) if self._settings.short else []
+        if left:
+            return f"Args has {', '.join(left)} of the example: put in what your subtask says in place of it"
         plan = "; ".join(line for line in response.plan if line.strip())
         acted = found or any(record.acted for record in own_steps(request))  # else it is sent back in any case
         if (

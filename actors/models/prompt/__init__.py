@@ -10,7 +10,7 @@ from callboard.actors.models.prompt._answer_schema import (
 from callboard.actors.models.prompt._fence import cut, tamed, written
 from callboard.actors.models.prompt._labels import chosen, labelled
 from callboard.actors.models.prompt._prompt import CHARACTERS, Prompt, prompt_of
-from callboard.actors.models.prompt._short import shortened_request
+from callboard.actors.models.prompt._short import copied, shortened_request
 from callboard.actors.models.prompt._strict import is_free, without_nulls
 from callboard.actors.models.prompt._system import examples
 
@@ -20,6 +20,7 @@ __all__ = [
     "Prompt",
     "answer_schema",
     "chosen",
+    "copied",
     "cut",
     "examples",
     "is_free",

@@ -180,7 +180,7 @@ def _seen(request: ModelRequest, *, short: bool) -> Iterator[str]:
     yield "## What you see now\n\n" + fenced("\n".join(lines))
     usable = offered_tools(request)
     later = [tool for tool in request.tools if tool not in usable]
-    if later:
+    if later and not short:  # small models call the tool that it says comes first, whatever they are asked for
         yield f"These tools can't be called yet:\n\n{not_now(later, usable)}"
 
 

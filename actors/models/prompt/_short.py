@@ -19,7 +19,7 @@ from callboard.actors.models.prompt._answer_schema import (
     own_steps,
     takes_control,
 )
-from callboard.actors.models.prompt._fence import cut
+from callboard.actors.models.prompt._fence import cut, tamed
 from callboard.actors.models.prompt._labels import labelled
 from callboard.actors.models.prompt._strict import resolved
 from callboard.actors.models.prompt._tool_docs import either, makes
@@ -44,10 +44,13 @@ _ALIKE = (
     "change correct edit enter fill put replace set update write",
     "delete drop erase remove",
     "arrange order sort",
+    "average count formula mean sum total",
+    "format show",
     "find get list look read show tell",
 )
-"""Verbs that mean the same in the names of tools and in subtasks; those of the last line change nothing."""
-_CHANGES = frozenset(_ALIKE[:-1])
+"""Words that mean the same in the names of tools and in subtasks."""
+_CHANGES = frozenset(_ALIKE[:4])
+"""Those that always ask for a change."""
 _EMPTY = re.compile(
     r"(?:a(?:ll|nd|re)|each|every|for|from|ha[sd]|have|how|into|its|now|one|th(?:at|e|em|ere|ese|is)|w(?:as|ith)|wh.+)$"
 )
@@ -84,13 +87,19 @@ def _needed(tool: ToolInfo) -> ToolInfo:
     """
     needed = [name for name, part in own_parameters(tool).items() if _is_needed(tool, name, part)]
     required = tool.schema.get("required", ())
-    kept = {name: own_parameters(tool)[name] for name in sorted(needed, key=lambda name: name in required)}
+    own = own_parameters(tool) if _is_open(tool) else needed
+    kept = {name: own_parameters(tool)[name] for name in sorted(own, key=lambda name: name in required)}
     if not kept or tool.schema.keys() & _ALTERNATIVES:
         return tool
     control = {name: part for name, part in tool.schema["properties"].items() if name in CONTROL}
     more = {"required": [*required, *(name for name in needed if name not in required)]}
     sets = more if tool.effect is Effect.IDEMPOTENT else {}  # it replaces what is there, so it has to say where
     return dataclasses.replace(tool, schema={**tool.schema, "properties": kept | control, **sets})
+
+
+def _is_open(tool: ToolInfo) -> bool:
+    """Return whether a tool changes what its optional parameters say, so that without them it does nothing."""
+    return tool.effect is not Effect.READ and not {*own_parameters(tool)} & {*tool.schema.get("required", ())}
 
 
 def _is_needed(tool: ToolInfo, name: str, part: object) -> bool:
@@ -103,9 +112,8 @@ def tool_examples(request: ModelRequest) -> Iterator[Example]:
     Their values are placeholders in angle brackets, because small models copy examples word for word.
     """
     parts = References((), request.subtasks).parts()
-    reads = [tool for tool in request.tools if tool.effect is Effect.READ]
-    writes = [tool for tool in request.tools if tool not in reads]
-    for tool in likely_tools(request) or [*reads[:1], *writes[:1]]:
+    asks = f"The subtask asks for: {tamed(cut(' '.join(request.request.split()), 150)).rstrip('.?!')}."
+    for tool in likely_tools(request) or _two_tools(request):
         call = {"Function": tool.name}
         control = _control(tool, _first(request)) if takes_control(tool) else ""
         if control:
@@ -114,21 +122,21 @@ def tool_examples(request: ModelRequest) -> Iterator[Example]:
             f"{tool.name} does what the subtask asks for, and was not called:",
             {
                 "Observation": "Nothing was done so far.",
-                "Thought": f"The subtask asks for <what>. {tool.name} does it.",
+                "Thought": f"{asks} {tool.name} does it.",
                 "Decision": {
                     "Plan": [f"Call {tool.name}"],
                     "Status": AgentStatus.CONTINUE.value,
-                    "Actions": [{**call, "Args": _arguments(tool, parts)}],
+                    "Actions": [{**call, "Args": _arguments(tool, request, parts)}],
                 },
                 "Comment": f"I call {tool.name}.",
             },
         )
     if asks_question(request):
-        yield _end("What you read in your steps answers the question", "<the answer, in words>")
+        yield _end(asks, "What you read in your steps answers the question", "<the answer, in words>")
     else:
         if not asks_change(request) and any(tool.effect is Effect.READ for tool in request.tools):
-            yield _end("Your step 1 read all that the subtask asks to read", "${steps.1.results.0.value}")
-        yield _end("Your steps did all that the subtask asks for", None)
+            yield _end(asks, "Your step 1 read all that the subtask asks to read", "${steps.1.results.0.value}")
+        yield _end(asks, "Your steps did all that the subtask asks for", None)
 
 
 def asks_question(request: ModelRequest) -> bool:
@@ -142,12 +150,12 @@ def asks_change(request: ModelRequest) -> bool:
     return not (asks_question(request) or NEGATION.search(asked)) and bool(_stems(asked) & _CHANGES)
 
 
-def _end(when: str, result: str | None) -> Example:
+def _end(asks: str, when: str, result: str | None) -> Example:
     return Example(
         f"{when}:",
         {
             "Observation": "Done so far: <which tools>.",
-            "Thought": "The subtask asks for <what>. Nothing is missing.",
+            "Thought": f"{asks} Nothing is missing.",
             "Decision": {"Plan": [], "Status": AgentStatus.FINISH.value, "Result": result},
             "Comment": "It is done.",
         },
@@ -172,17 +180,22 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
     none.
     """
     tools = offered_tools(dataclasses.replace(request, observation=_first(request)))
-    text = request.request.partition(": ")[0].casefold()  # a text to write says nothing about a tool
+    text = request.request.casefold()
+    said = text.partition(": ")[0]  # a text to write says nothing about a tool
+    text = said if _stems(said) & {*_ALIKE} else text
     asked = _stems(text)
     names = {tool.name: _stems(tool.name.replace("_", " ")) - _LITERAL for tool in tools}
-    texts = {tool.name: f"{tool.name.replace('_', ' ')} {tool.description} {_described(tool)}" for tool in tools}
-    words = {name: _stems(text) for name, text in texts.items()}
+    words = {
+        tool.name: _stems(f"{tool.name.replace('_', ' ')} {tool.description}") | (_stems(_described(tool)) - {*_ALIKE})
+        for tool in tools
+    }
+    seen = {_ENDINGS.sub("", control.kind.casefold()) for control in _first(request).controls}
+    telling = {tool.name: names[tool.name] - (seen if not makes(tool.name) else set()) for tool in tools}
     scores = dict.fromkeys(words, 0.0)
-    for stems in (words, names):
+    for stems in (words, telling):
         often = Counter(stem for each in stems.values() for stem in each)
         for name, each in stems.items():
             scores[name] += sum(math.log(1 + len(stems) / often[stem]) for stem in asked & each)
-    seen = {_ENDINGS.sub("", control.kind.casefold()) for control in _first(request).controls}
     for tool in tools:
         kinds = {_ENDINGS.sub("", kind) for kind in tool.controls}
         acts = 0 if not kinds or not asked & seen else 1 if kinds & asked else -1
@@ -205,8 +218,12 @@ def _first(request: ModelRequest) -> Observation:
 
 
 def _described(tool: ToolInfo) -> str:
-    parts = own_parameters(tool).items()
-    return " ".join(f"{name} {part.get('description', '')}" for name, part in parts if isinstance(part, dict))
+    return " ".join(_about(name, part) for name, part in own_parameters(tool).items())
+
+
+def _about(name: str, part: object) -> str:
+    about = part.get("description", "") if isinstance(part, dict) else ""
+    return f"{name.replace('_', ' ')} {about}"
 
 
 def _stems(text: str) -> set[str]:
@@ -215,11 +232,16 @@ def _stems(text: str) -> set[str]:
     return found | {verbs for verbs, stems in _VERBS if found & stems}
 
 
-def _arguments(tool: ToolInfo, parts: Mapping[str, JsonValue]) -> dict[str, Any]:
+def _arguments(tool: ToolInfo, request: ModelRequest, parts: Mapping[str, JsonValue]) -> dict[str, Any]:
+    """Make a call's arguments, those that are required and those that the subtask names."""
+    own, asked = own_parameters(tool), _stems(request.request) - _stems(tool.name.replace("_", " "))
+    named = [name for name, part in own.items() if asked & _stems(_about(name, part))]
+    open_ = [name for name in own if not _is_needed(tool, name, own[name])] if _is_open(tool) else []
+    chosen = {*([name for name in open_ if name in named] or open_[:1])}
     return {
         name: next(iter(fitting(parts, part, tool.schema)), None) or _placeholder(name, part, tool.schema)
-        for name, part in own_parameters(tool).items()
-        if _is_needed(tool, name, part)
+        for name, part in own.items()
+        if name in chosen or name in tool.schema.get("required", ()) or (_is_needed(tool, name, part) and name in named)
     }
 
 
@@ -236,5 +258,24 @@ def _placeholder(name: str, part: Any, whole: dict[str, Any], depth: int = 0) ->
         return [_placeholder(name, part.get("items"), whole, depth + 1)]
     if isinstance(part.get("properties"), dict):
         return {key: _placeholder(key, each, whole, depth + 1) for key, each in part["properties"].items()}
-    about = re.split("[.;]", str(part.get("description", "")))[0]
+    about = re.split("[.;,]| like ", str(part.get("description", "")))[0]  # a value to copy is no placeholder
     return f"<{either([*map(str, choices)]) if choices else cut(about, 60) or name}>"
+
+
+def copied(request: ModelRequest, arguments: object) -> list[str]:
+    """Return the texts in arguments that are placeholders of the examples."""
+    examples = (example.answer["Decision"].get("Actions", []) for example in tool_examples(request))
+    known = {text for actions in examples for text in _texts(actions) if text.startswith("<") and text.endswith(">")}
+    return sorted(known & {*_texts(arguments)})
+
+
+def _texts(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case list():
+            for each in value:
+                yield from _texts(each)
+        case dict():
+            for each in value.values():
+                yield from _texts(each)
