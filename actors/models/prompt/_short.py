@@ -76,18 +76,20 @@ def shortened_request(request: ModelRequest) -> ModelRequest:
         memory=tuple(
             record.model_copy(update={"decision": record.decision.model_copy(update=said)}) for record in request.memory
         ),
-        tools=tuple(map(_needed, request.tools)),
+        tools=tuple(_needed(tool, request) for tool in request.tools),
     )
 
 
-def _needed(tool: ToolInfo) -> ToolInfo:
+def _needed(tool: ToolInfo, request: ModelRequest) -> ToolInfo:
     """Keep a tool's control and necessary parameters.
 
-    Those that tell where to act come first. All are kept if the necessary ones are unknown.
+    Those that tell where to act come first. All are kept if the necessary ones are unknown, and those of a tool that
+    changes what its optional parameters say if it has a word of the subtask.
     """
     needed = [name for name, part in own_parameters(tool).items() if _is_needed(tool, name, part)]
     required = tool.schema.get("required", ())
-    own = own_parameters(tool) if _is_open(tool) else needed
+    every = _is_open(tool) and _stems(request.request) & _stems(f"{_named(tool)} {_described(tool)}")
+    own = own_parameters(tool) if every else needed
     kept = {name: own_parameters(tool)[name] for name in sorted(own, key=lambda name: name in required)}
     if not kept or tool.schema.keys() & _ALTERNATIVES:
         return tool
@@ -99,7 +101,9 @@ def _needed(tool: ToolInfo) -> ToolInfo:
 
 def _is_open(tool: ToolInfo) -> bool:
     """Return whether a tool changes what its optional parameters say, so that without them it does nothing."""
-    return tool.effect is not Effect.READ and not {*own_parameters(tool)} & {*tool.schema.get("required", ())}
+    required, own = tool.schema.get("required", ()), own_parameters(tool)
+    tells_where = (isinstance(own[name], dict) and own[name].get(ESSENTIAL) for name in required if name in own)
+    return tool.effect is not Effect.READ and all(tells_where)
 
 
 def _is_needed(tool: ToolInfo, name: str, part: object) -> bool:
@@ -111,9 +115,15 @@ def tool_examples(request: ModelRequest) -> Iterator[Example]:
 
     Their values are placeholders in angle brackets, because small models copy examples word for word.
     """
-    parts = References((), request.subtasks).parts()
     asks = f"The subtask asks for: {tamed(cut(' '.join(request.request.split()), 150)).rstrip('.?!')}."
-    for tool in likely_tools(request) or _two_tools(request):
+    if asks_question(request):
+        yield _end(asks, "What you read in your steps answers the question", "<the answer, in words>")
+    else:
+        if not asks_change(request) and any(tool.effect is Effect.READ for tool in request.tools):
+            yield _end(asks, "Your step 1 read all that the subtask asks to read", "${steps.1.results.0.value}")
+        yield _end(asks, "Your steps did all that the subtask asks for", None)
+    parts = References((), request.subtasks).parts()
+    for tool in reversed(likely_tools(request) or _two_tools(request)):  # the last one counts most
         call = {"Function": tool.name}
         control = _control(tool, _first(request)) if takes_control(tool) else ""
         if control:
@@ -131,12 +141,6 @@ def tool_examples(request: ModelRequest) -> Iterator[Example]:
                 "Comment": f"I call {tool.name}.",
             },
         )
-    if asks_question(request):
-        yield _end(asks, "What you read in your steps answers the question", "<the answer, in words>")
-    else:
-        if not asks_change(request) and any(tool.effect is Effect.READ for tool in request.tools):
-            yield _end(asks, "Your step 1 read all that the subtask asks to read", "${steps.1.results.0.value}")
-        yield _end(asks, "Your steps did all that the subtask asks for", None)
 
 
 def asks_question(request: ModelRequest) -> bool:
@@ -185,10 +189,7 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
     text = said if _stems(said) & {*_ALIKE} else text
     asked = _stems(text)
     names = {tool.name: _stems(tool.name.replace("_", " ")) - _LITERAL for tool in tools}
-    words = {
-        tool.name: _stems(f"{tool.name.replace('_', ' ')} {tool.description}") | (_stems(_described(tool)) - {*_ALIKE})
-        for tool in tools
-    }
+    words = {tool.name: _stems(_named(tool)) | (_stems(_described(tool)) - {*_ALIKE}) for tool in tools}
     seen = {_ENDINGS.sub("", control.kind.casefold()) for control in _first(request).controls}
     telling = {tool.name: names[tool.name] - (seen if not makes(tool.name) else set()) for tool in tools}
     scores = dict.fromkeys(words, 0.0)
@@ -217,6 +218,10 @@ def _first(request: ModelRequest) -> Observation:
     return next((record.observation for record in own_steps(request)), request.observation)
 
 
+def _named(tool: ToolInfo) -> str:
+    return f"{tool.name.replace('_', ' ')} {tool.description}"
+
+
 def _described(tool: ToolInfo) -> str:
     return " ".join(_about(name, part) for name, part in own_parameters(tool).items())
 
@@ -239,10 +244,31 @@ def _arguments(tool: ToolInfo, request: ModelRequest, parts: Mapping[str, JsonVa
     open_ = [name for name in own if not _is_needed(tool, name, own[name])] if _is_open(tool) else []
     chosen = {*([name for name in open_ if name in named] or open_[:1])}
     return {
-        name: next(iter(fitting(parts, part, tool.schema)), None) or _placeholder(name, part, tool.schema)
+        name: next(iter(fitting(parts, part, tool.schema)), None)
+        or _line(tool, request, part)
+        or _placeholder(name, part, tool.schema)
         for name, part in own.items()
         if name in chosen or name in tool.schema.get("required", ()) or (_is_needed(tool, name, part) and name in named)
     }
+
+
+def _line(tool: ToolInfo, request: ModelRequest, part: Any) -> list[list[str]]:
+    """Make a row for a list of rows, as the only control has them that has rows.
+
+    There is none for a tool that sets cells: it need not set a whole row.
+    """
+    lists = isinstance(part, dict) and isinstance(part.get("items"), dict) and part["items"].get("type") == "array"
+    found = [line for control in _first(request).controls if (line := _columns(control.detail))]
+    return found if lists and tool.effect is not Effect.IDEMPOTENT and len(found) == 1 else []
+
+
+def _columns(detail: Mapping[str, Any]) -> list[str]:
+    """Return a placeholder for each column of a control."""
+    header, rows = detail.get("header"), detail.get("first_rows")
+    if isinstance(header, dict) and header:
+        return [f"<{name}>" for name in header.values()]
+    first = next(iter(rows.values()), None) if isinstance(rows, dict) else None
+    return [f"<value {number}>" for number, _ in enumerate(first, 1)] if isinstance(first, list) else []
 
 
 def _placeholder(name: str, part: Any, whole: dict[str, Any], depth: int = 0) -> Any:

@@ -135,7 +135,10 @@ TestExcel = surface_suite(
         make=excel,
         once=SurfaceCall("append_rows", {"values": [[MARK, 2]]}),
         found=cells,
-        same=(SurfaceCall("append_rows", {"values": [[1]]}), SurfaceCall("write_range", {"values": [[1]]})),
+        same=(
+            SurfaceCall("write_range", {"values": [[1]], "cell": "B2"}),
+            SurfaceCall("write_range", {"values": [[1]], "cell": "Sheet!B2"}),
+        ),
     )
 )
 TestPdf = surface_suite(
