@@ -57,6 +57,8 @@ _EMPTY = re.compile(
 """Words that say nothing about a tool."""
 NEGATION = re.compile(r"\b(?:no|not|never|nothing|without)\b|n[’']t\b", re.IGNORECASE)  # noqa: RUF001 - as written
 """A negation, which may concern any word beside it."""
+_NOT_ADDED = "".join(rf"(?<!\b{verb} )" for verb in ("add", "append", "create", "draw", "insert")) + r"\b"
+_NOUN = re.compile(r"(?:An?|Its|One|The)\b")
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _ENDINGS = re.compile(r"(?:ings?|ed|es|s|e)$")
 _VERBS = [(verbs, {_ENDINGS.sub("", verb) for verb in verbs.split()}) for verbs in _ALIKE]
@@ -76,20 +78,19 @@ def shortened_request(request: ModelRequest) -> ModelRequest:
         memory=tuple(
             record.model_copy(update={"decision": record.decision.model_copy(update=said)}) for record in request.memory
         ),
-        tools=tuple(_needed(tool, request) for tool in request.tools),
+        tools=tuple(map(_needed, request.tools)),
     )
 
 
-def _needed(tool: ToolInfo, request: ModelRequest) -> ToolInfo:
+def _needed(tool: ToolInfo) -> ToolInfo:
     """Keep a tool's control and necessary parameters.
 
     Those that tell where to act come first. All are kept if the necessary ones are unknown, and those of a tool that
-    changes what its optional parameters say if it has a word of the subtask.
+    changes what its optional parameters say.
     """
     needed = [name for name, part in own_parameters(tool).items() if _is_needed(tool, name, part)]
     required = tool.schema.get("required", ())
-    every = _is_open(tool) and _stems(request.request) & _stems(f"{_named(tool)} {_described(tool)}")
-    own = own_parameters(tool) if every else needed
+    own = own_parameters(tool) if _is_open(tool) else needed
     kept = {name: own_parameters(tool)[name] for name in sorted(own, key=lambda name: name in required)}
     if not kept or tool.schema.keys() & _ALTERNATIVES:
         return tool
@@ -201,8 +202,8 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
         kinds = {_ENDINGS.sub("", kind) for kind in tool.controls}
         acts = 0 if not kinds or not asked & seen else 1 if kinds & asked else -1
         made = {_ENDINGS.sub("", thing) for thing in makes(tool.name)}
-        there = set() if request.subtasks else {thing for thing in made if re.search(rf"\bthe {thing}", text)}
-        strange = len(names[tool.name] - asked - seen) + 3 * len((made - asked) | there)
+        there = set() if request.subtasks else {thing for thing in made if re.search(rf"{_NOT_ADDED}the {thing}", text)}
+        strange = len(names[tool.name] - asked - seen) + 3 * len(made - asked) + 5 * len(there)
         scores[tool.name] += bool(asked & _stems(tool.name.partition("_")[0]) & _LITERAL)
         scores[tool.name] *= 1 + acts / 2 - min(strange, 6) / 8
     ranked = sorted(tools, key=lambda tool: (-scores[tool.name], tool.name))
@@ -239,17 +240,22 @@ def _stems(text: str) -> set[str]:
 
 def _arguments(tool: ToolInfo, request: ModelRequest, parts: Mapping[str, JsonValue]) -> dict[str, Any]:
     """Make a call's arguments, those that are required and those that the subtask names."""
-    own, asked = own_parameters(tool), _stems(request.request) - _stems(tool.name.replace("_", " "))
+    own, asked = own_parameters(tool), _stems(request.request) - _stems(tool.name.replace("_", " ")) - {*_ALIKE}
     named = [name for name, part in own.items() if asked & _stems(_about(name, part))]
-    open_ = [name for name in own if not _is_needed(tool, name, own[name])] if _is_open(tool) else []
-    chosen = {*([name for name in open_ if name in named] or open_[:1])}
-    return {
-        name: next(iter(fitting(parts, part, tool.schema)), None)
-        or _line(tool, request, part)
-        or _placeholder(name, part, tool.schema)
-        for name, part in own.items()
-        if name in chosen or name in tool.schema.get("required", ()) or (_is_needed(tool, name, part) and name in named)
-    }
+    optional = [name for name in own if _is_open(tool) and not _is_needed(tool, name, own[name])]
+    chosen = {*tool.schema.get("required", ()), *([name for name in optional if name in named] or optional[:1])}
+    chosen |= {name for name in named if _is_needed(tool, name, own[name])}
+    return {name: _argument(name, tool, request, parts) for name in own if name in chosen}
+
+
+def _argument(name: str, tool: ToolInfo, request: ModelRequest, parts: Mapping[str, JsonValue]) -> Any:
+    """Make an argument: data to pass on, a row, all that the only fitting control has, or a placeholder."""
+    part = own_parameters(tool)[name]
+    passed = next(iter(fitting(parts, part, tool.schema)), None)
+    fit = [control for control in _first(request).controls if fits(tool, control) and name in control.detail]
+    if passed is None and isinstance(part, dict) and part.get(ESSENTIAL) and len(fit) == 1:
+        return fit[0].detail[name]
+    return passed or _line(tool, request, part) or _placeholder(name, part, tool.schema)
 
 
 def _line(tool: ToolInfo, request: ModelRequest, part: Any) -> list[list[str]]:
@@ -285,7 +291,8 @@ def _placeholder(name: str, part: Any, whole: dict[str, Any], depth: int = 0) ->
     if isinstance(part.get("properties"), dict):
         return {key: _placeholder(key, each, whole, depth + 1) for key, each in part["properties"].items()}
     about = re.split("[.;,]| like ", str(part.get("description", "")))[0]  # a value to copy is no placeholder
-    return f"<{either([*map(str, choices)]) if choices else cut(about, 60) or name}>"
+    told = cut(about, 60) if _NOUN.match(about) else name
+    return f"<{either([*map(str, choices)]) if choices else told}>"
 
 
 def copied(request: ModelRequest, arguments: object) -> list[str]:

@@ -294,15 +294,14 @@ def test_what_needs_an_object_that_is_missing_is_told_to_large_models_only(asks)
     assert "These tools can't be called yet" not in told(request)[0]
 
 
-def test_a_tool_of_optional_parameters_keeps_all_that_the_subtask_may_mean(asks):
+def test_a_tool_that_does_what_optional_parameters_say_keeps_them(asks):
     schema = {
         "type": "object",
         "properties": {"bold": {"type": "boolean"}, "cells": {"type": "string", ESSENTIAL: True}},
     }
     tool = dataclasses.replace(SORT, name="format_cells", description="Change formats.", schema=schema)
-    for request, kept in (("Make it bold", {"bold", "cells"}), ("Sort it", {"cells"})):
-        (short,) = shortened_request(asks(request=request, tools=(tool,))).tools
-        assert {*short.schema["properties"]} == kept
+    (short,) = shortened_request(asks(tools=(tool,))).tools
+    assert {*short.schema["properties"]} == {"bold", "cells"}
     (*_, decision) = shown(asks(request="Make it bold", tools=(tool,), observation=RANGE, step=1)).values()
     assert decision["Actions"][0]["Args"] == {"cells": "<cells>", "bold": "<true or false>"}
 
