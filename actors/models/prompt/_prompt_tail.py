@@ -13,7 +13,7 @@ from callboard.actors.models._responses import AppResponse
 from callboard.actors.models.prompt._answer_schema import legal_statuses, offered_tools, own_steps, own_subtasks
 from callboard.actors.models.prompt._fence import cut, fenced, tamed, written
 from callboard.actors.models.prompt._labels import labelled
-from callboard.actors.models.prompt._short import NEGATION, asks_change, asks_question, likely_tools
+from callboard.actors.models.prompt._short import NEGATION, asks_change, asks_question, given, likely_tools
 from callboard.actors.models.prompt._tool_docs import MAKING, either, makes, needed, singular
 from callboard.messages import AgentStatus, Effect, ResultStatus
 
@@ -171,6 +171,7 @@ class _Meant:
         makers = [tool for tool in request.tools if tool.effect is not Effect.READ and makes(tool.name)]
         often = Counter(thing for tool in makers for thing in makes(tool.name))
         things = {singular(word) for word in words if often[singular(word)] == 1}
+        things -= given(request, things)
         applies = issubclass(request.response, AppResponse) and not NEGATION.search(asked)
         asks = self._wants or bool(request.subtasks)  # "sort the table" asks for none, but data may be waiting for one
         meant = [tool for tool in makers if applies and asks and makes(tool.name) & things]

@@ -26,7 +26,7 @@ from callboard.actors.models.prompt._tool_docs import either, makes
 from callboard.messages import ESSENTIAL, AgentStatus, Effect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from pydantic import JsonValue
 
@@ -149,6 +149,15 @@ def asks_question(request: ModelRequest) -> bool:
     return request.request.rstrip().endswith(("?", "\uff1f"))
 
 
+def given(request: ModelRequest, things: Collection[str]) -> set[str]:
+    """Return the things that a subtask calls "the", and does not add.
+
+    After earlier subtasks there are none: their data may be called so.
+    """
+    text = request.request.casefold()
+    return set() if request.subtasks else {thing for thing in things if re.search(rf"{_NOT_ADDED}the {thing}", text)}
+
+
 def asks_change(request: ModelRequest) -> bool:
     """Return whether a subtask asks for a change, without a negation."""
     asked = request.request
@@ -202,7 +211,7 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
         kinds = {_ENDINGS.sub("", kind) for kind in tool.controls}
         acts = 0 if not kinds or not asked & seen else 1 if kinds & asked else -1
         made = {_ENDINGS.sub("", thing) for thing in makes(tool.name)}
-        there = set() if request.subtasks else {thing for thing in made if re.search(rf"{_NOT_ADDED}the {thing}", text)}
+        there = given(request, made)
         strange = len(names[tool.name] - asked - seen) + 3 * len(made - asked) + 5 * len(there)
         scores[tool.name] += bool(asked & _stems(tool.name.partition("_")[0]) & _LITERAL)
         scores[tool.name] *= 1 + acts / 2 - min(strange, 6) / 8

@@ -434,6 +434,16 @@ def test_a_control_that_is_not_needed_may_be_left_out(asks):
     assert "ControlText" not in decision["Actions"][0]
 
 
+@pytest.mark.parametrize(
+    ("request_", "missed"),
+    [("Add a row at the end of the table", False), ("Add the table", True), ("Make a table of the prices", True)],
+)
+def test_a_thing_that_the_subtask_calls_the_is_not_to_be_made(asks, request_, missed):
+    memory = after(asks, "read_table")
+    request = asks(request=request_, tools=(TABLE, READ), subtasks=(), memory=memory, observation=RANGE)
+    assert ("Not called yet: insert_table" in told(request)[0]) is missed
+
+
 def test_no_tool_that_makes_a_thing_is_likely_where_the_thing_is_there(asks):
     append = dataclasses.replace(TABLE, name="append_rows", description="Add rows at the end of a table.")
     named = likely_tools(asks(request="Add it at the end of the table", tools=(TABLE, append), subtasks=()))
