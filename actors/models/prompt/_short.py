@@ -150,12 +150,15 @@ def asks_question(request: ModelRequest) -> bool:
 
 
 def given(request: ModelRequest, things: Collection[str]) -> set[str]:
-    """Return the things that a subtask calls "the", and does not add.
+    """Return the things that a subtask calls "the" and does not add, if they may be seen.
 
     After earlier subtasks there are none: their data may be called so.
     """
-    text = request.request.casefold()
-    return set() if request.subtasks else {thing for thing in things if re.search(rf"{_NOT_ADDED}the {thing}", text)}
+    text, controls = request.request.casefold(), _first(request).controls
+    kinds = {_ENDINGS.sub("", control.kind.casefold()) for control in controls}
+    filled = any(_columns(control.detail) for control in controls)
+    seen = {thing for thing in things if filled or _ENDINGS.sub("", thing) in kinds}
+    return set() if request.subtasks else {thing for thing in seen if re.search(rf"{_NOT_ADDED}the {thing}", text)}
 
 
 def asks_change(request: ModelRequest) -> bool:
