@@ -101,7 +101,7 @@ def _needed(tool: ToolInfo) -> ToolInfo:
 
 
 def _is_open(tool: ToolInfo) -> bool:
-    """Return whether a tool changes what its optional parameters say, so that without them it does nothing."""
+    """Return whether a tool does only what its optional parameters say."""
     required, own = tool.schema.get("required", ()), own_parameters(tool)
     tells_where = (isinstance(own[name], dict) and own[name].get(ESSENTIAL) for name in required if name in own)
     return tool.effect is not Effect.READ and all(tells_where)
@@ -150,9 +150,10 @@ def asks_question(request: ModelRequest) -> bool:
 
 
 def given(request: ModelRequest, things: Collection[str]) -> set[str]:
-    """Return the things that a subtask calls "the" and does not add, if they may be seen.
+    """Return the things that a subtask takes for given.
 
-    After earlier subtasks there are none: their data may be called so.
+    It calls them "the", does not add them, and something like them is seen. After earlier subtasks there are none:
+    their data may be called so.
     """
     text, controls = request.request.casefold(), _first(request).controls
     kinds = {_ENDINGS.sub("", control.kind.casefold()) for control in controls}
@@ -251,7 +252,7 @@ def _stems(text: str) -> set[str]:
 
 
 def _arguments(tool: ToolInfo, request: ModelRequest, parts: Mapping[str, JsonValue]) -> dict[str, Any]:
-    """Make a call's arguments, those that are required and those that the subtask names."""
+    """Make the arguments that are required or named by the subtask."""
     own, asked = own_parameters(tool), _stems(request.request) - _stems(tool.name.replace("_", " ")) - {*_ALIKE}
     named = [name for name, part in own.items() if asked & _stems(_about(name, part))]
     optional = [name for name in own if _is_open(tool) and not _is_needed(tool, name, own[name])]
@@ -261,7 +262,10 @@ def _arguments(tool: ToolInfo, request: ModelRequest, parts: Mapping[str, JsonVa
 
 
 def _argument(name: str, tool: ToolInfo, request: ModelRequest, parts: Mapping[str, JsonValue]) -> Any:
-    """Make an argument: data to pass on, a row, all that the only fitting control has, or a placeholder."""
+    """Make an argument: known data, a row, or a placeholder.
+
+    Data is what can be passed on, or all cells of the only fitting control.
+    """
     part = own_parameters(tool)[name]
     passed = next(iter(fitting(parts, part, tool.schema)), None)
     fit = [control for control in _first(request).controls if fits(tool, control) and name in control.detail]
@@ -271,7 +275,7 @@ def _argument(name: str, tool: ToolInfo, request: ModelRequest, parts: Mapping[s
 
 
 def _line(tool: ToolInfo, request: ModelRequest, part: Any) -> list[list[str]]:
-    """Make a row for a list of rows, as the only control has them that has rows.
+    """Make a row like those of the only control with rows.
 
     There is none for a tool that sets cells: it need not set a whole row.
     """

@@ -192,7 +192,7 @@ def _moved(formula: str, origin: str, to: str) -> str:
 
 
 def _check_circle(sheet: Sheet, row: int, column: int, formula: str) -> None:
-    """Refuse a formula that reads its own cell; suggest the numbers above it."""
+    """Refuse a formula that reads its own cell; suggest better ones."""
     title = sheet.title.casefold()
     if {*functions(formula)} & _PLACES:
         return
@@ -205,7 +205,7 @@ def _check_circle(sheet: Sheet, row: int, column: int, formula: str) -> None:
 
 
 def _above(sheet: Sheet, row: int, column: int) -> str:
-    """Name the numbers above a cell, next to each other; empty without any."""
+    """Name the adjacent numbers above a cell; empty without any."""
     used = sheet.used()
     rows = range(1, min(row, used.max_row + 1) if used else 1)
     numbers = [isinstance(sheet.value(each, column), int | float) for each in rows]
