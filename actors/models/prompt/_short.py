@@ -39,6 +39,8 @@ _ALTERNATIVES = frozenset({"allOf", "anyOf", "oneOf", "dependentRequired"})
 _MOST_EXAMPLES = 2
 """Maximum number of tools with an example."""
 _DEEPEST = 4
+_COMPOUND = 4
+"""Minimum number of letters of a noun that is found at the end of a word."""
 _ALIKE = (
     "add append create draw insert make new put",
     "change correct edit enter fill put replace set update write",
@@ -203,6 +205,8 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
     text = said if _stems(said) & {*_ALIKE} else text
     asked = _stems(text)
     names = {tool.name: _stems(tool.name.replace("_", " ")) - _LITERAL for tool in tools}
+    nouns = {noun for each in names.values() for noun in each if len(noun) >= _COMPOUND}
+    asked |= {noun for noun in nouns if any(word.endswith(noun) for word in asked)}  # sheet in worksheet
     words = {tool.name: _stems(_named(tool)) | (_stems(_described(tool)) - {*_ALIKE}) for tool in tools}
     seen = {_ENDINGS.sub("", control.kind.casefold()) for control in _first(request).controls}
     telling = {tool.name: names[tool.name] - (seen if not makes(tool.name) else set()) for tool in tools}

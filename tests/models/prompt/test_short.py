@@ -341,6 +341,7 @@ SET_CHART, SET_CELL, SET_CELL_FORMAT = (
         ("Sort it by price", ["sort_range"]),
         ("Add three new rows", ["insert_table"]),
         ("Arrange the rows", ["sort_range"]),
+        ("Make a subtable", ["insert_table"]),
         ("Change the rows of the chart", ["set_chart"]),
         ("Change the price", ["set_cell", "set_chart"]),
         ("Which row has most?", ["read_table"]),
