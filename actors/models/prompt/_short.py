@@ -80,19 +80,26 @@ def shortened_request(request: ModelRequest) -> ModelRequest:
         memory=tuple(
             record.model_copy(update={"decision": record.decision.model_copy(update=said)}) for record in request.memory
         ),
-        tools=tuple(map(_needed, request.tools)),
+        tools=tuple(_needed(tool, _errors(tool, request)) for tool in request.tools),
     )
 
 
-def _needed(tool: ToolInfo) -> ToolInfo:
-    """Keep a tool's control and necessary parameters.
+def _errors(tool: ToolInfo, request: ModelRequest) -> str:
+    """Return the errors of a tool's calls so far."""
+    results = (result for record in own_steps(request) for result in record.results)
+    return " ".join(str(result.error) for result in results if result.tool == tool.name and result.error)
+
+
+def _needed(tool: ToolInfo, errors: str) -> ToolInfo:
+    """Keep a tool's control, necessary parameters, and those named in errors.
 
     Those that tell where to act come first. All are kept if the necessary ones are unknown, and those of a tool that
     changes what its optional parameters say.
     """
     needed = [name for name, part in own_parameters(tool).items() if _is_needed(tool, name, part)]
+    asked = [name for name in own_parameters(tool) if re.search(rf"\b{re.escape(name)}\b", errors)]
     required = tool.schema.get("required", ())
-    own = own_parameters(tool) if _is_open(tool) else needed
+    own = own_parameters(tool) if _is_open(tool) else dict.fromkeys([*needed, *asked])
     kept = {name: own_parameters(tool)[name] for name in sorted(own, key=lambda name: name in required)}
     if not kept or tool.schema.keys() & _ALTERNATIVES:
         return tool

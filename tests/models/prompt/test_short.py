@@ -115,6 +115,13 @@ def test_the_documents_tools_say_what_they_need(asks, tmp_path):
     assert short["set_font"] == whole["set_font"]
 
 
+def test_a_parameter_that_an_error_names_is_told_from_then_on(asks):
+    for tool, kept in (("insert_table", {"rows", "title"}), ("read_table", {"rows"})):
+        memory = after(asks, tool, status=ResultStatus.FAILURE, error="it has none; name it in title")
+        (short,) = shortened_request(asks(memory=memory, tools=(TABLE,), step=2)).tools
+        assert {*own_parameters(short)} == kept
+
+
 def test_what_others_were_asked_is_not_told(asks):
     request = asks(task_request="read the table and make a chart", request="make a chart", plan=("read the table",))
     assert "read the table and make a chart" in prompt_of(request).user[0]
