@@ -238,6 +238,12 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
     return [tool for tool in ranked if 0 < best * 2 / 3 <= scores[tool.name]][:_MOST_EXAMPLES]
 
 
+def _two_tools(request: ModelRequest) -> list[ToolInfo]:
+    """Return a tool that reads and one that changes something."""
+    reads = [tool for tool in request.tools if tool.effect is Effect.READ]
+    return [*reads[:1], *[tool for tool in request.tools if tool not in reads][:1]]
+
+
 def _first(request: ModelRequest) -> Observation:
     """Return the subtask's first observation, so that examples stay the same."""
     return next((record.observation for record in own_steps(request)), request.observation)
