@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 _EXAMPLE = 'callboard run "Add up the prices" prices.xlsx --model openai:gpt-5'
 _LONGEST_NAME = 40
 """The most characters of the name of a run's folder, without its number."""
-_LIKE_A_PATH = re.compile(r"[!-~]*[/\\][!-~]*|[!-~]+\.\w{1,5}|[\w.-]+", re.ASCII)
-"""One word of ASCII characters: rather a mistyped path than a request. Some languages have no spaces between words."""
+_LIKE_A_PATH = re.compile(r"[!-~]*[/\\][!-~]*|[!-~]+\.\w{1,5}", re.ASCII)
+"""A word of ASCII characters with a slash or a suffix: rather a mistyped path than a request."""
+_LIKE_A_NAME = re.compile(r"[\w.-]+", re.ASCII)
+"""A word of ASCII characters: a request only beside a document. Some languages have no spaces between words."""
 _TASK_SUFFIXES = {"", *SETTINGS_SUFFIXES, ".json"}
 """The suffixes of task files; a file with another one is a document."""
 
@@ -61,7 +63,7 @@ def own_documents(arguments: Sequence[str]) -> OwnDocuments | None:
         example = shlex.join(["callboard", "run", "Add up the prices", *map(str, paths), "--model", "openai:gpt-5"])
         fail(f"{named}: {what}, and the request is missing: add in quotes what is to be done, as in {example}")
     for text in words:
-        _check_request(text)
+        _check_request(text, alone=not paths or len(words) > 1)
     if len(words) > 1:
         fail(f"{' and '.join(map(repr, words))} are no files: give one request, in quotes, as in {_EXAMPLE}")
     names: dict[str, Path] = {}
@@ -82,8 +84,13 @@ def _check_document(path: Path) -> None:
         fail(f"{path}: its name has control characters: rename it first")
 
 
-def _check_request(text: str) -> None:
-    """Refuse a mistyped path that would be taken for a request."""
+def _check_request(text: str, *, alone: bool) -> None:
+    """Refuse a mistyped path that would be taken for a request.
+
+    Args:
+        text: The request.
+        alone: Whether no document is named, or another request is.
+    """
     if not text.strip():
         fail(f"the request is empty: say what is to be done, as in {_EXAMPLE}")
     try:
@@ -91,11 +98,11 @@ def _check_request(text: str) -> None:
     except UnicodeEncodeError:
         fail(f"{text}: is not UTF-8")
     path = Path(text)
-    beside: list[str] = []
+    names: list[str] = []
     with contextlib.suppress(OSError, ValueError):  # there is no such folder, or no path can be so long
-        beside += [each.name for each in path.parent.iterdir()]
-    hint = did_you_mean(path.name, beside, show=lambda near: repr(str(path.with_name(near))), cutoff=0.8)
-    if hint or _LIKE_A_PATH.fullmatch(text.strip()):
+        names += [each.name for each in path.parent.iterdir()]
+    hint = did_you_mean(path.name, names, show=lambda near: repr(str(path.with_name(near))), cutoff=0.8)
+    if hint or _LIKE_A_PATH.fullmatch(text.strip()) or (alone and _LIKE_A_NAME.fullmatch(text.strip())):
         fail(f"{text}: there is no such file or folder{hint}")
 
 

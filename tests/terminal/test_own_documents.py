@@ -137,6 +137,14 @@ def test_json_is_the_result_alone(call: Call, documents: Path, scripted: Callabl
     assert TaskResult.model_validate_json(result.stdout).ok
 
 
+def test_a_request_beside_a_document_may_have_one_word(
+    call: Call, documents: Path, scripted: Callable[..., str]
+) -> None:
+    result = call("run", "Summarize", "prices.xlsx", "--model", scripted())
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("Summarize\n")
+
+
 def test_a_request_needs_no_documents(call: Call, here: Path, scripted: Callable[..., str]) -> None:
     model = scripted([answers.act("create_document", path="new.xlsx", status="FINISH")])
     lines = call("run", "Make an empty workbook", "--model", model).stdout.splitlines()
