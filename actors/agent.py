@@ -128,7 +128,7 @@ class Agent(ScheduledActor):
         self._run: Run | None = None
         self._under: tuple[Lease, Pipeline] | None = None
         """The latest lease, and the pipeline under it."""
-        self._results = JobResults(address, context, self.machine, self.send)
+        self._results = JobResults(address, context, self.machine)
         self._past: dict[str, Run] = {}  # ended runs by memory key: the next assignment begins with their memory
 
     def on_receive(self, message: Inbox) -> None:
@@ -229,7 +229,7 @@ class Agent(ScheduledActor):
         processing = self._pipeline(lease)
         if state.takes_steps:
             self._tell(EventName.STEP_STARTED, step=run.steps + 1)
-        done = partial(self._results.take, run, lease, processing, lease.valid)
+        done = partial(self._results.take, self.send, run, lease, processing, lease.valid)
         if state.only_decides:
             done(decided(state, processing, run))
         else:

@@ -76,13 +76,10 @@ def is_stale(returned: JobReturned, run: Run) -> bool:
 class JobResults:
     """Journal the results of an agent's jobs, then deliver them."""
 
-    def __init__(
-        self, address: str, context: AgentContext, machine: type[AgentStateManager], send: Callable[[JobReturned], None]
-    ) -> None:
+    def __init__(self, address: str, context: AgentContext, machine: type[AgentStateManager]) -> None:
         self.address = address
         self._context = context
         self._machine = machine
-        self._send = send
 
     def drop(self, returned: JobReturned) -> None:
         """Report a stale result, and the phases that ran for it."""
@@ -91,22 +88,23 @@ class JobResults:
         late = type(returned.result).__name__
         emit(EventName.MESSAGE_STALE, task_id=returned.task_id, agent=self.address, message=late)
 
-    def take(
+    def take(  # noqa: PLR0917 - bound
         self,
+        send: Callable[[JobReturned], None],
         run: Run,
         lease: Lease,
         processing: Pipeline,
         valid: bool,  # noqa: FBT001 - bound
         result: Message | BaseException,
     ) -> None:
-        """Journal the result of a job, then send it to this agent.
+        """Journal the result of a job, then `send` it to this agent.
 
         A result is late if its lease was valid when the job began (`valid`) and has been voided since. The agent gets
         it, to log it, but the journal does not: a cancel is on its way. An ending is never late, whatever stops its
         task. While the supervisor stops, failures are not journaled: the stop may have caused them, because it cancels
         jobs and closes the services that they use. The next process resumes the step from its rows in the journal.
 
-        Runs on the event loop's thread.
+        Runs on the event loop's thread. `send` is no attribute: a stopped agent is freed without the garbage collector.
         """
         assign, spent, context = run.assign, lease.spent, self._context
         if isinstance(result, BaseException):
@@ -122,27 +120,33 @@ class JobResults:
         with lease.order:
             late = valid and not lease.valid and not isinstance(result, RoundEnded | SubtaskEnded)
             if not late and not (lease.suspended and _failed(result)):
-                again = partial(self.take, run, lease, processing, valid)
+                again = partial(self.take, send, run, lease, processing, valid)
                 if then is None:
-                    self._keep(run, returned, again)
+                    self._keep(send, run, returned, again)
                 else:
                     rows = (self._row(run, returned), self._row(run, then))
                     context.journal.append(
                         rows,
-                        partial(self._send, returned),
-                        lambda _: self._keep(run, replace(returned, then=None), again),
+                        partial(send, returned),
+                        lambda _: self._keep(send, run, replace(returned, then=None), again),
                     )
                 return
-        self._send(replace(returned, job=0, then=None))  # no job has the number 0: the agent only logs it
+        send(replace(returned, job=0, then=None))  # no job has the number 0: the agent only logs it
 
-    def _keep(self, run: Run, returned: JobReturned, again: Callable[[Exception], None]) -> None:
+    def _keep(
+        self,
+        send: Callable[[JobReturned], None],
+        run: Run,
+        returned: JobReturned,
+        again: Callable[[Exception], None],
+    ) -> None:
         """Journal one result; `again` takes the error if it can't be written."""
 
         def refused(error: Exception) -> None:
             if isinstance(error, ValueError):  # only this row can't be written, not the journal
                 again(error)
 
-        self._context.journal.append((self._row(run, returned),), partial(self._send, returned), refused)
+        self._context.journal.append((self._row(run, returned),), partial(send, returned), refused)
 
     def _row(self, run: Run, returned: JobReturned) -> Row:
         kept = returned.result.lean() if isinstance(returned.result, Assign) else returned.result

@@ -20,7 +20,7 @@ import tempfile
 import threading
 import types
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le
 from pydantic import AwareDatetime, BaseModel, JsonValue, SecretStr
@@ -254,6 +254,8 @@ def type_name(annotation: Any, *, named: bool = False) -> str:  # noqa: PLR0911 
     """Describe a type in words; if `named`, enumerations and models by name."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     of = functools.partial(type_name, named=named)
+    if isinstance(annotation, TypeVar):
+        return "any JSON value, or the type that was asked for"
     if origin is Literal:
         return " or ".join(f"`{value}`" if value else "empty" for value in arguments)
     if origin in {Union, types.UnionType}:
@@ -523,16 +525,17 @@ API = {
     "callboard": tuple(callboard.__all__),
     "answers": tuple(callboard.answers.__all__),
     "errors": tuple(callboard.errors.__all__),
-    "events": tuple(name for name in vars(callboard.events) if not name.startswith("_")),
+    "events": tuple(name for name, value in vars(callboard.events).items() if isinstance(value, type)),
     "kinds": tuple(callboard.kinds.__all__),
     "observe": tuple(callboard.observe.__all__),
     "surface": tuple(callboard.surface.__all__),
     "testing": tuple(callboard.testing.__all__),
     "messages": (
         *("Action", "AppAgentStatus", "ApprovalRequest", "AskedQuestion", "AtDeadline", "BlackboardEntry"),
-        *("BlackboardView", "Budget", "Cause", "CommandResult", "HostAgentStatus", "Limit", "LinuxAgentStatus"),
-        *("MobileAgentStatus", "PolicyRule", "Question", "RunStatus", "Secret", "ServerHealth", "StepRecord"),
-        *("SubtaskResult", "SupervisorHealth", "SupervisorStatus", "TaskProgress", "TaskStatus", "Usage", "Verdict"),
+        *("BlackboardView", "Budget", "Cause", "CommandResult", "CommandType", "HostAgentStatus", "Limit"),
+        *("LinuxAgentStatus", "MobileAgentStatus", "PlannedAction", "PolicyRule", "Question", "ResultStatus"),
+        *("RunStatus", "Secret", "ServerHealth", "StepRecord", "SubtaskResult", "SupervisorHealth"),
+        *("SupervisorStatus", "TaskLimits", "TaskProgress", "TaskStatus", "Usage", "Verdict"),
     ),
 }
 """The public names of each public module."""

@@ -115,7 +115,7 @@ def test_messages_show_what_differs_from_the_defaults(held):
     assert repr(result).startswith("TaskResult(task_id='sales-1', outcome='finished', ")
     assert "schema_version" not in repr(result)
     first = next(handle.events())
-    assert repr(first).startswith(f"Event(seq={first.seq}, at={first.at!r}, name='task.submitted', task_id='sales-1'")
+    assert repr(first).startswith(f"TaskSubmitted(seq={first.seq}, at={first.at!r}, task_id='sales-1'")
 
 
 def test_long_values_are_cut():

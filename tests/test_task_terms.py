@@ -128,7 +128,7 @@ def test_a_mistyped_rule_of_a_task_is_a_warning(start, tmp_path):
     assert handle.result(PATIENCE).ok
     told = [event.data for event in handle.events() if event.name is EventName.POLICY_UNMATCHED]
     assert [each["rule"] for each in told] == [2, 3]
-    assert told[0]["reason"] == "no tool is called 'wrte'; the nearest is 'write'"
+    assert told[0]["reason"] == "no tool is called 'wrte'; did you mean 'write'?"
     assert "takes an argument 'txt'" in told[1]["reason"]
     supervisor.stop()
     lines = [json.loads(line) for line in log.read_text().splitlines()]

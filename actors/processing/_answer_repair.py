@@ -72,7 +72,18 @@ class AnswerRepair:
 
     def _add(self, reason: str, taken: Mapping[str, Any]) -> None:
         self.reasons = (*self.reasons, reason)
-        self._context.tell(EventName.MODEL_REPAIRED, self._run, reason=reason, attempt=len(self.reasons), **taken)
+        self._context.tell(
+            EventName.MODEL_REPAIRED,
+            self._run,
+            reason=reason,
+            attempt=len(self.reasons),
+            duration=taken["duration"],
+            model=taken["model"],
+            answered_by=taken["answered_by"],
+            cost=taken["cost"],
+            input_tokens=taken["input_tokens"],
+            output_tokens=taken["output_tokens"],
+        )
 
 
 def _finishes_undone(run: Run, decision: Decision) -> bool:

@@ -57,7 +57,7 @@ def subtasks(done: tuple[SubtaskResult, ...], characters: int, named: Container[
 
 
 def bounded(lines: list[str], room: int) -> Iterator[str]:
-    """Yield the first lines that fit into some characters, and the number of the others.
+    """Yield the first lines that fit, and the number of the others.
 
     The first one is always included.
     """
