@@ -79,7 +79,7 @@ from callboard.messages._errors import (
     WouldDeadlockError,
 )
 from callboard.messages._event import Event, EventName
-from callboard.messages._fact import ENCODED, Fact, phases_of, with_phases
+from callboard.messages._fact import Fact, phases_of, with_phases
 from callboard.messages._handoff import (
     Assign,
     Cancel,
@@ -133,7 +133,6 @@ from callboard.messages._terms import Budget, PolicyRule, TermSection, Verdict
 from callboard.messages._texts import SHALLOW, as_json, check_depth, each_text, encodable, reason_of, visible
 
 __all__ = [
-    "ENCODED",
     "ESSENTIAL",
     "EXPRESSION",
     "MOST_CHARACTERS",

@@ -1,6 +1,6 @@
 """A recorded fact.
 
-It is a row of the journal, a line of the log, and an event.
+It is a line of the log, an event, and a part of a row of the journal.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from callboard.messages._event import Event, EventName
 from callboard.messages._texts import encodable
 
 
-class Fact(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_field="kind", tag="event"):
+class Fact(msgspec.Struct, frozen=True, gc=False):
     """An unvalidated event; the fields are those of `Event`.
 
     A task makes dozens of facts. Most are read by the journal and the log alone, which need no `Event`.
@@ -35,20 +35,6 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_field=
     def event(self) -> Event:
         """Build the event for programs."""
         return Event(**{**msgspec.structs.asdict(self), "data": encodable(self.data)})
-
-    def json(self) -> str:
-        """Serialize it to JSON that `Event` can read.
-
-        Raises:
-            ValueError: If it holds a value that is not JSON.
-        """
-        try:
-            return ENCODED(self).decode()
-        except UnicodeEncodeError:  # half of a surrogate pair, deep in its data
-            return ENCODED(msgspec.structs.replace(self, data=encodable(self.data))).decode()
-        except TypeError as error:
-            msg = f"the event {self.name.value} holds a value that is not JSON: {error}"
-            raise ValueError(msg) from error
 
 
 def phases_of(event: Event | Fact) -> list[Fact]:
@@ -79,7 +65,3 @@ def phases_of(event: Event | Fact) -> list[Fact]:
 def with_phases(event: Event) -> list[Event]:
     """Return an event for readers: a step's phases come before its end."""
     return [*(phase.event() for phase in phases_of(event)), event]
-
-
-ENCODED = msgspec.json.Encoder().encode
-"""Writes a fact as JSON, except for the cases that `Fact.json` handles."""
