@@ -13,7 +13,6 @@ import msgspec
 from msgspec import structs
 from pydantic import TypeAdapter
 
-from callboard.actors.journal._apart import PARTS
 from callboard.actors.journal._failures import journal_errors
 from callboard.actors.journal._forwarded import AGAIN, resolved
 from callboard.actors.journal._parts import holders
@@ -25,6 +24,7 @@ from callboard.messages import (
     Event,
     JournalDamagedError,
     Message,
+    Observation,
     StepDone,
     SubtaskEnded,
     check_depth,
@@ -56,8 +56,8 @@ TURN = "turn"
 REST = "step_rest"
 """The kind of a `StepDone` in a turn that already holds its decision and results, which it omits."""
 
-_REPEATED = {"record": {"observation", "decision", "results"}}
-"""The fields that a row of the kind `step_rest` omits."""
+_REPEATED = {"observation", "decision", "results"}
+"""The fields of a step's record that a row of the kind `step_rest` omits."""
 
 _Entry = tuple[float, int, str, msgspec.Raw]
 """A message in a turn: its time, job, kind and JSON."""
@@ -189,14 +189,11 @@ def _written(row: Row, apart: Apart, *, repeats: bool) -> tuple[str, bytes, bool
     if kind.forwarded and (again := apart.forwarded.reference(row)):
         return AGAIN, again, False
     try:
-        if repeats:
-            body = kind.encode(message, exclude=_REPEATED)
+        if repeats and isinstance(message, StepDone):
+            body = apart.encoded(row, _rest(message))
         else:
-            for name in kind.holders:
-                if getattr(message, name):
-                    message = apart.put_away(row)
-                    break
-            body = kind.encode(message)
+            pictured = any(getattr(message, name) for name in kind.pictured)
+            body = apart.encoded(row, apart.without_pictures(row) if pictured else message)
         deep = len(body) > _SHORT and body.count(b"[") + body.count(b"{") > SHALLOW
         if deep:
             check_depth(body)
@@ -205,6 +202,12 @@ def _written(row: Row, apart: Apart, *, repeats: bool) -> tuple[str, bytes, bool
         problem = f"a {kind.tag} of task {row.task_id!r} can't be written down: {error}"
         raise ValueError(problem) from error
     return REST if repeats else kind.tag, body, deep
+
+
+def _rest(done: StepDone) -> dict[str, object]:
+    """Return the fields of a step's end that its row lacks."""
+    record = {name: part for name, part in done.record.__dict__.items() if name not in _REPEATED}
+    return {**done.__dict__, "record": record}
 
 
 def values_of_events(facts: Sequence[Fact], refused: Callable[[ValueError], None]) -> list[Bound]:
@@ -263,10 +266,8 @@ class _Kind(NamedTuple):
     """A class of messages, with the parts of its encoding."""
 
     tag: str
-    encode: Callable[..., bytes]
-    """The serializer that `model_dump_json` calls."""
-    holders: tuple[str, ...]
-    """The fields that can contain out-of-line parts."""
+    pictured: tuple[str, ...]
+    """The fields that can contain pictures, apart from those of observations."""
     forwarded: bool
     """Whether a message may be forwarded, and so recorded twice."""
 
@@ -281,8 +282,7 @@ def _kind_of(message: type[Message]) -> _Kind:
         raise ValueError(problem)
     kind = _Kind(
         tag=field.default,
-        encode=message.__pydantic_serializer__.to_json,
-        holders=holders(message, *PARTS),
+        pictured=holders(message, bytes, beside=Observation),
         forwarded=issubclass(message, Assign | SubtaskEnded),
     )
     return _KINDS.setdefault(message, kind)

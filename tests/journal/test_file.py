@@ -222,6 +222,14 @@ def test_an_event_that_can_not_be_written_is_refused_alone(opened, seq, data):
     assert journal.events(0, 10) == [good.event()]
 
 
+def test_a_task_is_written_without_the_values_of_its_secrets(opened, a_task):
+    journal = opened()
+    written(journal, a_task("t", secrets={"pw": {"value": "swordfish-4711"}}))
+    [(body,)] = journal._connection.execute("SELECT body FROM rows").fetchall()
+    assert '"secrets":{"pw":null}' in body
+    assert "swordfish" not in body
+
+
 def test_half_a_surrogate_pair_in_an_event_is_written_as_an_escape(opened):
     journal = opened()
     events_written(journal, Fact(seq=1, at=1.0, name=EventName.STEP_STARTED, data={"labels": {"a": ["\ud800"]}}))
