@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.metadata
 import json
+import os
 import sys
 import tempfile
 from functools import reduce
@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 import yaml
 from pydantic import Field, TypeAdapter
+from typer.completion import get_completion_inspect_parameters
 
 from callboard.actors.commands import Secrets
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import By, mermaid
 from callboard.config import Settings
-from callboard.messages import AgentKind, EventName, Message, Outcome
+from callboard.messages import AgentKind, EventName, Message, Outcome, did_you_mean
 from callboard.supervisor import Supervisor
 from callboard.terminal import (
+    COMPLETE,
     DEMO,
     EXIT_CODES,
     INTERRUPTED,
@@ -32,11 +34,13 @@ from callboard.terminal import (
     Commands,
     TaskSession,
     attendance,
+    completion_script,
     demo_folder,
     demo_names,
     examine,
     existing_path,
     fail,
+    file_schemas,
     journal_in,
     keep_inside,
     list_tasks,
@@ -57,11 +61,13 @@ from callboard.terminal import (
     show_task,
     started,
     take_over,
+    task_ids,
     terminal,
     undo_command,
     undo_task,
     warn,
     with_resume_hint,
+    write_project,
 )
 
 if TYPE_CHECKING:
@@ -76,7 +82,7 @@ app = typer.Typer(
     cls=Commands,
     help="Run agents that work in documents, windows, devices and shells.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=False,  # its scripts run the program that the line names, and evaluate its output in zsh
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its boxes break lines within sentences, and show a type for flags
 )
@@ -132,7 +138,10 @@ SettingsPath = Annotated[
 JournalFile = Annotated[
     Path | None, typer.Option("--journal", help="The journal; overrides the settings.", show_default=False)
 ]
-TaskId = Annotated[str, typer.Argument(show_default=False, help="A task's id, or its first characters.")]
+TaskId = Annotated[
+    str,
+    typer.Argument(show_default=False, help="A task's id, or its first characters.", autocompletion=task_ids),
+]
 Journal = Annotated[
     Path | None,
     typer.Argument(
@@ -148,6 +157,8 @@ def main() -> None:
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # characters that can't be encoded or decoded must not raise
+    if COMPLETE in os.environ:
+        get_completion_inspect_parameters()  # it registers the shells; `add_completion` would do so at each start
     app(prog_name="callboard")
 
 
@@ -158,6 +169,19 @@ def _version(
     if version:
         typer.echo(f"callboard {importlib.metadata.version('callboard')}")
         raise typer.Exit
+
+
+@app.command()
+def init(
+    folder: Annotated[Path, typer.Argument(help="The folder of the project.", show_default="this one")] = Path(),
+) -> None:
+    """Write a first project: settings, a task, a document, and a test.
+
+    It runs at once, since a script answers in place of a language model. Existing
+    files are never changed: if one is there, nothing is written.
+    """
+    with mistakes():
+        write_project(terminal(), folder)
 
 
 @app.command(epilog=_EXIT_HELP)
@@ -185,6 +209,14 @@ def run(
             "--in-place",
             help="Work on the documents of a request themselves. They may be changed without an approval, and "
             "`callboard undo` brings them back; changing other files, and deleting, still needs one.",
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Execute no action, except tools that only read, and list what would have been done. Agents look, "
+            "decide and ask the policy; no person is asked for an approval.",
         ),
     ] = False,
     journal: JournalFile = None,
@@ -217,6 +249,7 @@ def run(
         models = models_of(model or ())
         changes = _changes(who, log_file, journal, log=log) | {"models": models | _recording(record)}
         call = prepared(arguments, settings, output, changes, may_change or (), in_place=in_place)
+        call = call.dry() if dry_run else call
         with with_resume_hint(call.resume_command(journal, models)), started(call) as supervisor:
             print_head(console, Secrets(call.settings.secrets).as_kept(call.task), call.copy, who.remark)
             warn(supervisor.warnings)
@@ -482,24 +515,48 @@ def graph(
     typer.echo(json.dumps({"initial": machine.initial, "final": machine.final, "transitions": moves}, indent=2))
 
 
+def schema_names() -> list[str]:
+    """List the messages and files that have a schema."""
+    return [*file_schemas(), *sorted(Message.registry)]
+
+
 @app.command()
 def schema(
     message: Annotated[
-        str | None, typer.Argument(help="The tag of one message, such as task; all by default.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="[MESSAGE | FILE]",
+            autocompletion=schema_names,
+            help="The tag of one message, such as task; all by default. "
+            "Or the name of a file: callboard.yaml, task.yaml, script.yaml.",
+            show_default=False,
+        ),
     ] = None,
 ) -> None:
-    """Print the JSON Schema of the messages."""
-    known = Message.registry
+    """Print the JSON Schema of the messages, or of a file."""
+    known, files = Message.registry, file_schemas()
+    if message in files:  # for editors
+        typer.echo(files[message].read_text(encoding="utf-8"), nl=False)
+        return
     if message is not None and message not in known:
-        near = difflib.get_close_matches(message.lower().replace("-", "_"), known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(sorted(known))}"
-        fail(f"there is no message {message!r}; {hint}")
+        every = (*known, *files)
+        hint = did_you_mean(message.lower().replace("-", "_"), every, f"there are: {', '.join(schema_names())}")
+        fail(f"there is no message or file {message!r}{hint}")
     if message is not None:
         found = known[message].model_json_schema()
     else:
         union: Any = reduce(or_, (known[tag] for tag in sorted(known)))
         found = TypeAdapter(Annotated[union, Field(discriminator="kind")]).json_schema()
     typer.echo(json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **found}, indent=2))
+
+
+@app.command()
+def completion() -> None:
+    """Print a script for the completion of commands in bash.
+
+    callboard completion > ~/.local/share/bash-completion/completions/callboard
+    """
+    typer.echo(completion_script(), nl=False)
 
 
 @app.command("tools")

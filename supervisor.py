@@ -32,7 +32,7 @@ from callboard.actors.commands import (
     Toolbox,
     open_sessions,
 )
-from callboard.actors.models import Model, given_models, named_models, record, threads_here
+from callboard.actors.models import Model, NamedModels, TaskModels, given_models, recorder, threads_here
 from callboard.actors.observe import Metrics, Traces
 from callboard.actors.processing import AGENTS, AgentSpec, Services, agent_table, named_agents
 from callboard.actors.root import (
@@ -51,6 +51,7 @@ from callboard.actors.runtime import (
     Clock,
     EventLoop,
     EventStream,
+    HungJobs,
     Jobs,
     Lanes,
     LoopScheduler,
@@ -70,6 +71,7 @@ from callboard.messages import (
     Event,
     EventName,
     Note,
+    OutputT,
     ServerHealth,
     SettingsError,
     SupervisorHealth,
@@ -116,13 +118,14 @@ class Supervisor:
             self._log = EventLog(settings)
             undo.callback(self._log.close)
             self._agents = _agents(settings, agents)
-            self._models = named_models(settings, self._agents)
+            self._named_models = NamedModels(settings)
             self._secrets = Secrets(settings.secrets, keys_of(settings))
-            named = record({**self._models, **given_models(models, self._agents)}, settings, self._secrets.redact)
+            named = self._all_models(models)
             self._servers = servers = _all_servers(settings, servers, clock)
             self._metrics = Metrics() if settings.observe.metrics else None
             self._traces = Traces(settings=settings) if settings.observe.traces else None
             self._clock = clock or SystemClock("callboard-clock")
+            self._budgets = Budgets(settings.budget, self._clock.now)
             opened = self._opened()
             self._journal = opened.journal
             undo.callback(self._journal.close, STOP_SECONDS)
@@ -144,6 +147,8 @@ class Supervisor:
             theirs = [McpSurface(each) for each in self._sessions if each.on_target]
             self._open_servers([*servers, *theirs], undo)
             services = self._services(named)
+            for task in opened.today:
+                services.budgets.count(task.labels, task.used, unpriced=task.unpriced)
             self._client = RootClient(Root.start(services, self._life, self._jobs, self._schedulers, opened.token))
             self._submission = self._new_submission()
             self._watchdog.start()
@@ -156,6 +161,14 @@ class Supervisor:
         tools that no MCP server has, and policy rules that can match nothing. Each is also an event:
         `server.left_out`, `tool.unmatched` or `policy.unmatched`."""
         self._restore(opened)
+
+    def _all_models(self, given: Mapping[str, Model | Callable[..., Any]]) -> dict[str, Model]:
+        """Build the models of agents, and prepare for those of tasks."""
+        wrap = recorder(self.settings, self._secrets.redact)
+        models = {**self._named_models.of_kinds(self._agents), **given_models(given, self._agents)}
+        named = {kind: wrap(model) for kind, model in models.items()}
+        self._task_models = TaskModels(named, self._named_models, wrap)
+        return named
 
     def _open_servers(self, servers: Sequence[Server], undo: ExitStack) -> None:
         """Open the servers that have targets."""
@@ -202,6 +215,8 @@ class Supervisor:
 
         A journal that broke since it was opened is reported to the root first, which then refuses the request.
         """
+        for name in {each.record.task.model for each in opened.recovered_tasks} - {None}:
+            self._task_models.build(str(name))  # on this thread, since that may block; a task without it is paused
         self._broken.add_done_callback(lambda broken: self._client.tell(JournalBroken(broken.result())))
         try:
             self._client.ask(Restore(opened.recovered_tasks))
@@ -228,9 +243,12 @@ class Supervisor:
             client=self._client,
             stream=self._stream,
             lookup=self._lookup,
+            toolbox=self._toolbox,
+            models=self._task_models,
             journal=self._journal,
             broken=self._broken,
             secrets=self._secrets,
+            budgets=self._budgets,
             traces=self._traces,
         )
 
@@ -240,13 +258,14 @@ class Supervisor:
         return Services(
             settings=settings,
             models=models,
+            task_models=self._task_models,
             toolbox=self._toolbox,
             dispatcher=Dispatcher(self._stream, self._clock, self._secrets),
             policy=Policy(settings.policy.all_rules, explain=settings.policy.explain),
             approved=Approved(),
             may_change=MayChange(),
             secrets=self._secrets,
-            budgets=Budgets(settings.budget),
+            budgets=self._budgets,
             lanes=self._lanes,
             stream=self._stream,
             journal=self._journal,
@@ -289,6 +308,15 @@ class Supervisor:
             msg = f"settings must be a file's path, Settings or None, not a {type(settings).__name__}"
             raise TypeError(msg)
         return cls(settings, models or {}, servers, agents, clock)
+
+    def __repr__(self) -> str:
+        """Show the state, servers and journal, without waiting for a thread."""
+        if not hasattr(self, "_client"):
+            return f"<{type(self).__name__} not started>"
+        state = "stopped" if self._left is not None else "stopping" if self._client.closed else "running"
+        names = ", ".join([*(each.name for each in self._servers), *self.settings.mcp_servers])
+        journal = self.settings.journal.path or "in memory"
+        return f"<{type(self).__name__} {state}, servers: {names or 'none'}, journal: {journal}>"
 
     def __enter__(self) -> Self:
         """Return the supervisor; leaving the block stops it."""
@@ -383,8 +411,10 @@ class Supervisor:
         def blocked(thread: str, stack: str, seconds: float) -> None:
             self._stream.emit(EventName.THREAD_BLOCKED, thread=thread, stack=stack, seconds=seconds)
 
+        hung_jobs = HungJobs(self._jobs, self._clock)
+
         def look() -> None:
-            for token in self._jobs.overdue(limits.step_seconds + hung):
+            for token in hung_jobs.find(limits.step_seconds + hung):
                 self._client.tell(LeaseHung(token, self._jobs.stack(token)))
 
         return Watchdog(
@@ -419,7 +449,7 @@ class Supervisor:
     def _close_models(self, timeout: float) -> tuple[str, ...]:
         """Close the settings' models; the others belong to the host program."""
         left = []
-        for model in {id(model): model for model in self._models.values()}.values():
+        for model in self._named_models.made:
             try:
                 self._loop.submit(model.close()).result(timeout)
             except TimeoutError:
@@ -436,33 +466,42 @@ class Supervisor:
             thread.join(max(0.0, end - time.monotonic()))
         return tuple(thread.name for thread in threads if thread.is_alive())
 
-    def submit(self, task: Task) -> TaskHandle:
+    def submit(self, task: Task, *, output_type: type[OutputT] | None = None) -> TaskHandle[OutputT]:
         """Submit a task and start it.
 
         If an earlier task has the same id or idempotency key, its handle is returned, and no new task is started. The
         earlier tasks are those in the journal file, or without a file, the unfinished ones and the latest
         `limits.kept_tasks` ended ones.
 
+        Args:
+            task: The task.
+            output_type: The type of its output: a pydantic model, or another type that pydantic can validate. An
+                answer that ends the task with another output is sent back to its model. The result of the handle has
+                an instance. By default, the output is any JSON value.
+
         Raises:
-            TypeError: If it is not a `Task`.
+            TypeError: If it is not a `Task`, or its output type has no JSON Schema.
             ValueError: If a text in it is not valid Unicode and could not be journaled, or its id contains a secret.
             JournalError: If it can't be journaled; it was not started.
             UnknownTargetError: If it names a target that no server offers.
             TaskRefusedError: If its id or key was used for a different task, its conversation is no longer kept, its
-                target can't be worked on, or a file in `may_change` does not exist or could not be brought back.
+                target can't be worked on, its model can't be built, or a file in `may_change` does not exist or could
+                not be brought back.
             SupervisorStoppedError: If the supervisor is stopping or stopped.
         """
-        return self._submission.submit(task)
+        return self._submission.submit(task, output_type)
 
-    async def submit_async(self, task: Task) -> TaskHandle:
+    async def submit_async(self, task: Task, *, output_type: type[OutputT] | None = None) -> TaskHandle[OutputT]:
         """Submit a task, as `submit` does, without blocking the event loop.
 
         Cancelling the wait does not cancel the submission. A task with an ``id`` or a ``key`` can be submitted again to
         get its handle.
         """
-        return await asyncio.to_thread(self.submit, task)
+        return await asyncio.to_thread(self._submission.submit, task, output_type)
 
-    def submit_all(self, tasks: Iterable[Task]) -> tuple[TaskHandle, ...]:
+    def submit_all(
+        self, tasks: Iterable[Task], *, output_type: type[OutputT] | None = None
+    ) -> tuple[TaskHandle[OutputT], ...]:
         """Submit several tasks and start them.
 
         It does the same as `submit` for each task, but checks all tasks first, lists the targets only once, and sends
@@ -478,19 +517,24 @@ class Supervisor:
                 errors, and the handles of all other tasks.
             Exception: The first error of the checks, as `submit` raises it; no task was started then.
         """
-        return self._submission.submit_all(tasks)
+        return self._submission.submit_all(tasks, output_type)
 
-    def handle(self, task_id: str) -> TaskHandle:
+    def handle(self, task_id: str, *, output_type: type[OutputT] | None = None) -> TaskHandle[OutputT]:
         """Return the handle of a task, with its result and events.
 
         Tasks that are over are known as far back as the journal file goes; without a file, the latest
         `limits.kept_tasks` are.
 
+        Args:
+            task_id: The task.
+            output_type: The type with which it was submitted. It is not in the journal: without it, the output is JSON.
+
         Raises:
             UnknownTaskError: If there is no such task.
             JournalError: If the journal can no longer be written, and has no end of the task.
+            TypeError: If the output type has no JSON Schema.
         """
-        return self._submission.handle(task_id)
+        return self._submission.handle(task_id, output_type)
 
     def undo(self, task_id: str, *files: str) -> dict[Path, bool]:
         """Bring back files as they were before a task's first change.

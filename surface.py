@@ -3,6 +3,7 @@
 from callboard.actors.runtime import Call, committing, current_call, foresee, keep_version, post_note
 from callboard.actors.servers import UNKNOWN, InDoubtError, Need, Server, Stage, ToolError, tool
 from callboard.messages import (
+    AgentKind,
     Box,
     Control,
     Coverage,
@@ -20,6 +21,7 @@ from callboard.messages import (
 
 __all__ = [
     "UNKNOWN",
+    "AgentKind",
     "Box",
     "Call",
     "Control",

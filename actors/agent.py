@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pykka
 
 from callboard.actors.commands import Secrets
-from callboard.actors.journal import Row
-from callboard.actors.processing import AGENTS, tell_phases
+from callboard.actors.late_results import Ahead, JobResults, JobReturned, decided, is_stale
+from callboard.actors.processing import AGENTS
 from callboard.actors.runtime import ScheduledActor
 from callboard.actors.states import (
     Run,
@@ -21,7 +21,6 @@ from callboard.actors.states import (
     last_look,
     memory_key,
     moved,
-    moves,
 )
 from callboard.messages import (
     AgentCrashedError,
@@ -31,8 +30,6 @@ from callboard.messages import (
     ApprovalRequest,
     Assign,
     Cancel,
-    Captured,
-    Cause,
     EventName,
     IllegalMoveError,
     Message,
@@ -57,7 +54,7 @@ if TYPE_CHECKING:
     from callboard.actors.journal import Journal
     from callboard.actors.processing import AgentSpec, Pipeline
     from callboard.actors.runtime import EventStream, Jobs, Lease, Leases, Scheduler
-    from callboard.actors.states import AgentState, AgentStateManager, Move, RunMessage
+    from callboard.actors.states import AgentStateManager, Move, RunMessage
     from callboard.config import Limits
 
 
@@ -85,37 +82,6 @@ class AgentContext:
 
 
 _step = maker(Step)
-
-
-@dataclass(frozen=True, slots=True)
-class Ahead:
-    """The moves after a step, worked out when its result is journaled.
-
-    They hold only for the run that the job began with.
-    """
-
-    applied: Run
-    moves: Sequence[tuple[Run, Move, Run]]
-    """Each move, between the run before and the run after it."""
-    after: Run
-
-
-@dataclass(frozen=True, slots=True)
-class JobReturned:
-    """The result of one of this agent's jobs."""
-
-    task_id: str
-    token: int
-    job: int
-    result: Message
-    begun: Run
-    """The run that the job began with."""
-    phases: Sequence[dict[str, Any]] = ()
-    """The phases that ran, for the event of a step's end."""
-    ahead: Ahead | None = None
-    """The moves after it, unless the run changes before the agent handles it."""
-    then: JobReturned | None = None
-    """The result of the state that it leads to, if that state only decides: both are journaled together."""
 
 
 @dataclass(frozen=True)
@@ -162,6 +128,7 @@ class Agent(ScheduledActor):
         self._run: Run | None = None
         self._under: tuple[Lease, Pipeline] | None = None
         """The latest lease, and the pipeline under it."""
+        self._results = JobResults(address, context, self.machine, self.send)
         self._past: dict[str, Run] = {}  # ended runs by memory key: the next assignment begins with their memory
 
     def on_receive(self, message: Inbox) -> None:
@@ -262,92 +229,11 @@ class Agent(ScheduledActor):
         processing = self._pipeline(lease)
         if state.takes_steps:
             self._tell(EventName.STEP_STARTED, step=run.steps + 1)
-        done = partial(self._return, run, lease, lease.valid)
+        done = partial(self._results.take, run, lease, processing, lease.valid)
         if state.only_decides:
-            done(_decided(state, processing, run))
+            done(decided(state, processing, run))
         else:
             context.jobs.start(lease, partial(state.handle, processing, run), done)
-
-    def _return(self, run: Run, lease: Lease, valid: bool, result: Message | BaseException) -> None:  # noqa: FBT001 - bound
-        """Journal the result of a job, then send it to this agent.
-
-        A result is late if its lease was valid when the job began (`valid`) and has been voided since. The agent gets
-        it, to log it, but the journal does not: a cancel is on its way. An ending is never late, whatever stops its
-        task. While the supervisor stops, failures are not journaled: the stop may have caused them, because it cancels
-        jobs and closes the services that they use. The next process resumes the step from its rows in the journal.
-
-        Runs on the event loop's thread.
-        """
-        assign, spent, context = run.assign, lease.spent, self._context
-        if isinstance(result, BaseException):
-            result = StepFailed(phase=None, causes=Cause.chain(result, where=self.address))
-        if context.secrets.known:
-            result = context.secrets.redact(assign.task_id, result)
-        phases = spent.phases if spent is not None else ()
-        ahead = self._ahead(run, result)
-        then = self._decided_next(ahead, lease)
-        returned = JobReturned(assign.task_id, assign.token, run.job, result, run, phases, ahead, then)
-        # Fencing: `Lease.void` takes the same lock, and a cancel is journaled after the void. So these rows come before
-        # the cancel's row in the journal, or the lease is void here and they are late.
-        with lease.order:
-            late = valid and not lease.valid and not isinstance(result, RoundEnded | SubtaskEnded)
-            if not late and not (lease.suspended and _failed(result)):
-                again = partial(self._return, run, lease, valid)
-                if then is None:
-                    self._keep(run, returned, again)
-                else:
-                    rows = (self._row(run, returned), self._row(run, then))
-                    context.journal.append(
-                        rows,
-                        partial(self.send, returned),
-                        lambda _: self._keep(run, replace(returned, then=None), again),
-                    )
-                return
-        self.send(replace(returned, job=0, then=None))  # no job has the number 0: the agent only logs it
-
-    def _keep(self, run: Run, returned: JobReturned, again: Callable[[Exception], None]) -> None:
-        """Journal one result; `again` takes the error if it can't be written."""
-
-        def refused(error: Exception) -> None:
-            if isinstance(error, ValueError):  # only this row can't be written, not the journal
-                again(error)
-
-        self._context.journal.append((self._row(run, returned),), partial(self.send, returned), refused)
-
-    def _row(self, run: Run, returned: JobReturned) -> Row:
-        kept = returned.result.lean() if isinstance(returned.result, Assign) else returned.result
-        return Row(self._context.stream.steady(), returned.task_id, run.assign.run_id, kept, returned.job)
-
-    def _ahead(self, run: Run, result: Message) -> Ahead | None:
-        """Work out the moves after a step that has ended."""
-        if not isinstance(result, StepDone):
-            return None
-        try:
-            applied = run.apply(result)
-            made = tuple(moves(self.machine, applied))
-        except Exception:  # the agent works it out again when it handles the result, and fails there
-            return None
-        return Ahead(applied, made, made[-1][2] if made else applied)
-
-    def _decided_next(self, ahead: Ahead | None, lease: Lease) -> JobReturned | None:
-        """Return the result of the next state, if that only decides.
-
-        Both results are journaled together, so that an ending or an assignment waits for no commit of its own. Their
-        rows are adjacent, and the agent handles both in one turn: no message comes between them, here or in a fold.
-        """
-        if ahead is None or lease.paused or lease.suspended or not lease.valid:
-            return None
-        run = ahead.after
-        state = self.machine.get_state(run.status)
-        if not state.only_decides or run.waiting or run.over:
-            return None
-        run = evolve(run, busy=True, job=run.job + 1)
-        result = _decided(state, self._pipeline(lease), run)
-        if isinstance(result, BaseException):
-            return None
-        if self._context.secrets.known:
-            result = self._context.secrets.redact(run.assign.task_id, result)
-        return JobReturned(run.assign.task_id, run.assign.token, run.job, result, run)
 
     def _pipeline(self, lease: Lease) -> Pipeline:
         if self._under is None or self._under[0] is not lease:
@@ -356,12 +242,8 @@ class Agent(ScheduledActor):
 
     def _take_back(self, returned: JobReturned) -> None:
         run = self._run
-        if run is None or run.over or not run.busy or (returned.token, returned.job) != (run.assign.token, run.job):
-            late = type(returned.result).__name__
-            tell_phases(self._context.stream.emit, returned.begun, returned.phases)  # no event of a step's end has them
-            self._context.stream.emit(
-                EventName.MESSAGE_STALE, task_id=returned.task_id, agent=self.address, message=late
-            )
+        if run is None or is_stale(returned, run):
+            self._results.drop(returned)
             return
         result = returned.result
         if isinstance(result, RoundEnded | SubtaskEnded):
@@ -495,24 +377,6 @@ def tell_failure(emit: Callable[..., None], journal: Journal, run: Run, state: s
         controls=controls_of(seen),
         picture="" if picture is None else journal.picture_path(picture),
     )
-
-
-def _decided(state: AgentState, processing: Pipeline, run: Run) -> Message | BaseException:
-    """Run work that awaits nothing; return its message or exception."""
-    try:
-        handling = state.handle(processing, run)
-        handling.send(None)
-    except StopIteration as ended:
-        return cast("Message", ended.value)
-    except BaseException as error:  # an edge: states may be the host program's
-        return error
-    handling.close()
-    return RuntimeError("a state with `only_decides` must not await anything")
-
-
-def _failed(result: Message) -> bool:
-    """Return whether a job failed or could not observe its target."""
-    return isinstance(result, StepFailed) or (isinstance(result, Captured) and result.observation is None)
 
 
 def last_ending(history: Sequence[RunMessage]) -> ToRoot | None:

@@ -153,7 +153,12 @@ class Blackboard(ScheduledActor):
             case Filled():
                 message.then()
             case Read():
-                message.answer(self._view(message.query.task_id))
+                session = self._sessions.get(message.query.task_id, message.query.task_id)
+                page = self._pages.get(session, _Page())
+                rows = {
+                    board.value: tuple(_entry(at, row) for on, at, row in page.rows if on is board) for board in Board
+                }
+                message.answer(BlackboardView(task_id=session, dropped=page.dropped, **rows))
             case ReadShared():
                 session = self._sessions.get(message.query.task_id, message.query.task_id)
                 message.answer(tuple(self._pages[session].shared) if session in self._pages else ())
@@ -203,7 +208,7 @@ class Blackboard(ScheduledActor):
             case Question() | ApprovalRequest():
                 page.asked[message.id] = message
                 self._add(page, Board.QUESTIONS, message.address, row)
-            case Answer() | ApprovalAnswer() if not _unasked(message):
+            case Answer(nobody=False) | ApprovalAnswer(unattended=False):
                 self._add(page, Board.QUESTIONS, message.by or "supervisor", row)
                 self._share(
                     row, Board.QUESTIONS, message.by or "a person", _answer(page.asked.pop(message.id, None), message)
@@ -246,12 +251,6 @@ class Blackboard(ScheduledActor):
             page.rows.popleft()
             page.dropped += 1
 
-    def _view(self, task_id: str) -> BlackboardView:
-        session = self._sessions.get(task_id, task_id)
-        page = self._pages.get(session, _Page())
-        rows = {board.value: tuple(_entry(at, row) for on, at, row in page.rows if on is board) for board in Board}
-        return BlackboardView(task_id=session, dropped=page.dropped, **rows)
-
     def _end(self, task_id: str) -> None:
         session = self._sessions.get(task_id, task_id)
         page = self._pages[session]
@@ -266,11 +265,6 @@ class Blackboard(ScheduledActor):
             self._published.pop(key, None)
             for task in self._pages.pop(key).tasks:
                 self._sessions.pop(task, None)
-
-
-def _unasked(answer: Answer | ApprovalAnswer) -> bool:
-    """Return whether no person was asked."""
-    return answer.nobody if isinstance(answer, Answer) else answer.unattended
 
 
 def _answer(asked: Question | ApprovalRequest | None, reply: Answer | ApprovalAnswer) -> str:

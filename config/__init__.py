@@ -4,7 +4,7 @@ from callboard.config._host_log import HostLog
 from callboard.config._in_force import in_force, settings_in_force
 from callboard.config._keys import keys_of, output_redactor
 from callboard.config._kinds import check_kind, check_kinds
-from callboard.config._limits import BudgetSettings, Limits
+from callboard.config._limits import BudgetSettings, DailyBudget, Limits
 from callboard.config._logging import EventLog, LabelledEvent, log_line
 from callboard.config._observe import ObserveSettings
 from callboard.config._plugin_options import fitting_options, parameters_of
@@ -46,6 +46,7 @@ __all__ = [
     "BlackboardSettings",
     "Budget",
     "BudgetSettings",
+    "DailyBudget",
     "Desktop",
     "Documents",
     "EventLog",

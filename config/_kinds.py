@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
-from callboard.messages import SettingsError
+from callboard.messages import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -25,9 +24,8 @@ def check_kind(where: str, kind: str, kinds: Collection[str]) -> None:
         SettingsError: If the kind is unknown; the message lists the known ones, and suggests the nearest.
     """
     if kind not in kinds:
-        near = difflib.get_close_matches(kind, list(kinds), n=1, cutoff=0.5)
-        hint = f"; did you mean {str(near[0])!r}?" if near else ""
-        msg = f"{where}: there is no kind of agent {kind!r}; there are: {', '.join(kinds)}{hint}"
+        known = f"there are: {', '.join(kinds)}"
+        msg = f"{where}: there is no kind of agent {kind!r}; {known}{did_you_mean(kind, kinds)}"
         raise SettingsError(msg)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from callboard.config._section import Section, Span
-from callboard.messages import AtDeadline, Budget, Seconds
+from callboard.messages import AtDeadline, Budget, Seconds, TaskLimits
 
 
 class Limits(Section):
@@ -59,11 +59,47 @@ class Limits(Section):
     """Without a journal: the most ended tasks, the latest ones, that are kept by id and key with result and events. A
     small one takes about 75 kB of memory."""
 
+    def under(self, own: TaskLimits | None) -> Limits:
+        """Return these limits with those that a task sets in their place."""
+        return self if own is None else self.model_copy(update={name: each for name, each in own if each is not None})
+
+
+class DailyBudget(Section):
+    """A budget of all tasks with some labels, for each day.
+
+    Days are those in UTC. A step counts on the day on which it begins. At least one limit is set.
+    """
+
+    labels: dict[str, str] = Field(default_factory=dict)
+    """The labels that a task must have, with their values; empty for all tasks."""
+    steps: int | None = Field(default=None, gt=0)
+    """Steps of agents."""
+    rounds: int | None = Field(default=None, gt=0)
+    """Rounds of a HostAgent."""
+    model_calls: int | None = Field(default=None, gt=0)
+    """Calls to a model."""
+    tokens: int | None = Field(default=None, gt=0)
+    """Tokens, input and output."""
+    cost: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Money, in the currency of the models' prices."""
+
+    @model_validator(mode="after")
+    def _has_a_limit(self) -> Self:
+        if not self.limits:
+            msg = "sets no limit: give steps, rounds, model_calls, tokens or cost"
+            raise ValueError(msg)
+        return self
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The limits that it sets, by kind."""
+        return {kind: limit for kind, limit in self if kind != "labels" and limit is not None}
+
 
 class BudgetSettings(Section):
-    """Budgets of task, subtask and step.
+    """Budgets of task, subtask, step and day.
 
-    A call is made only if all three have enough left.
+    A call is made only if all of them have enough left.
     """
 
     task: Budget = Budget()
@@ -72,7 +108,18 @@ class BudgetSettings(Section):
     """The budget of one subtask, or of a HostAgent's own steps."""
     step: Budget = Budget()
     """The budget of one step."""
+    daily: tuple[DailyBudget, ...] = ()
+    """Budgets of all tasks together, or of those with some labels, for each day in UTC."""
     at_limit: Literal["stop", "ask"] = "stop"
     """At a limit: end as `out_of_budget`, or ask a person whether to continue with the same amount again."""
     unknown_price: Literal["all", "nothing"] = "all"
     """The charge to a `cost` limit for a model call of unknown price: all that is left, or nothing."""
+
+    @model_validator(mode="after")
+    def _labels_differ(self) -> Self:
+        given = [budget.labels for budget in self.daily]
+        for labels in given:
+            if given.count(labels) > 1:
+                msg = f"daily: two budgets have the labels {labels}: give all limits in one of them"
+                raise ValueError(msg)
+        return self

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, V
 from pydantic.errors import PydanticUserError
 
 from callboard.config._secrets_in_urls import like_a_key
-from callboard.messages import SettingsError
+from callboard.messages import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -56,7 +55,7 @@ def fitting_options(
     }
     takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
     unknown = [] if takes_any else [name for name in options if name not in taken]
-    lines = [f"{where}.options.{name}: unknown option; {_hint(name, taken)}" for name in unknown]
+    lines = [f"{where}.options.{name}: unknown option{_hint(name, taken)}" for name in unknown]
     given = {name: revealed(value) for name, value in options.items() if name not in unknown}
     try:
         fitting = _validated(taken, given)
@@ -105,5 +104,4 @@ def _validated(parameters: Mapping[str, inspect.Parameter], given: Mapping[str, 
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known) or 'none'}"
+    return did_you_mean(name, known, f"known: {', '.join(known) or 'none'}")

@@ -5,7 +5,6 @@ They are loaded only if the settings name them.
 
 from __future__ import annotations
 
-import difflib
 import importlib.metadata
 import re
 from enum import StrEnum
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.config._keys import output_redactor
 from callboard.config._plugin_options import fitting_options
-from callboard.messages import SettingsError, reason_of
+from callboard.messages import SettingsError, did_you_mean, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,8 +54,7 @@ def find_plugin(group: PluginGroup, wanted: str, where: str) -> EntryPoint:
         owners = [f"{_owner(entry)}:{name}" for entry in found]
         msg = f"{where}: {len(found)} distributions offer a {kind} {name!r}: name one of {', '.join(owners)}"
         raise SettingsError(msg)
-    near = difflib.get_close_matches(name, [entry.name for entry in installed], n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near and not named else ""
+    hint = "" if named else did_you_mean(name, [entry.name for entry in installed])
     names = ", ".join(f"{entry.name} ({described(entry)})" for entry in installed) or "none"
     msg = f"{where}: there is no {kind} plug-in {wanted!r}; installed are: {names}{hint}"
     raise SettingsError(msg)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, SecretStr, field_serializer, model_validator
 
@@ -41,7 +41,7 @@ class Models(Section):
     are the host program's own kinds of agents.
     """
 
-    model_config = ConfigDict(extra="allow")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, str | None] = Field(init=False)
 
     host: str | None = None
@@ -75,7 +75,7 @@ class Prompts(Section):
     Further keys are the host program's own kinds of agents.
     """
 
-    model_config = ConfigDict(extra="allow")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Path | None] = Field(init=False)
 
     host: Path | None = None

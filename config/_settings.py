@@ -5,10 +5,9 @@ Every field has a type, a default and a description.
 
 from __future__ import annotations
 
-import difflib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import pydantic_settings
 from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
@@ -37,10 +36,10 @@ from callboard.config._sections import (
 )
 from callboard.config._supervision import SupervisionSettings
 from callboard.config._yaml import YamlError, load_yaml
-from callboard.messages import AgentKind, AnySecret, SettingsError
+from callboard.messages import AgentKind, AnySecret, PolicyRule, SettingsError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from pydantic.fields import FieldInfo
     from pydantic_settings import PydanticBaseSettingsSource
@@ -71,7 +70,7 @@ class Settings(BaseSettings):
     `CALLBOARD_LIMITS__STEPS=20` sets `limits.steps` and overrides the file.
     """
 
-    model_config = SettingsConfigDict(
+    model_config: ClassVar[SettingsConfigDict] = SettingsConfigDict(
         env_prefix="CALLBOARD_",
         env_nested_delimiter="__",
         extra="forbid",
@@ -107,7 +106,9 @@ class Settings(BaseSettings):
     """Kinds of agents of plug-ins: the names of their entry points, or `DISTRIBUTION:NAME`."""
     mcp_servers: McpServers = Field(default_factory=dict)
     """Third-party MCP servers, by name; the ecosystem's spelling `mcpServers` is accepted, too."""
-    policy: Annotated[PolicySettings, BeforeValidator(as_rules)] = PolicySettings()
+    policy: Annotated[
+        PolicySettings, BeforeValidator(as_rules, json_schema_input_type=PolicySettings | tuple[PolicyRule, ...])
+    ] = PolicySettings()
     """Rules for actions; a plain list is accepted as `rules`."""
     budget: BudgetSettings = BudgetSettings()
     """Budgets of a task, a subtask and a step."""
@@ -124,6 +125,10 @@ class Settings(BaseSettings):
     supervision: SupervisionSettings = SupervisionSettings()
     """Restarts of crashed agents, and hang detection."""
     _base: Path = PrivateAttr(default_factory=Path.cwd)
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Show the sections that were set; keys and secrets are masked there."""
+        return [(name, value) for name, value in super().__repr_args__() if name in self.model_fields_set]
 
     @property
     def base(self) -> Path:
@@ -268,11 +273,9 @@ def _check_environment() -> None:
             single = (
                 [] if nested else [f"{each}__{key.upper()}" for each in known for key in _known_keys([each.lower()])]
             )
-            near = difflib.get_close_matches(section, [*known, *single], n=1, cutoff=0.5)
-            hint = (
-                f"did you mean {prefix}{near[0]}{'__...' if nested else ''}?" if near else f"known: {', '.join(known)}"
-            )
-            msg = f"the environment: {name}: unknown section {section.lower()!r}; {hint}"
+            form = f"{prefix}{{}}{'__...' if nested else ''}"
+            hint = did_you_mean(section, [*known, *single], f"known: {', '.join(known)}", show=form.format)
+            msg = f"the environment: {name}: unknown section {section.lower()!r}{hint}"
             raise SettingsError(msg)
 
 
@@ -290,9 +293,8 @@ def _explain(error: ValidationError, where: str) -> str:
 def _unknown(where: str, path: list[str], keys: Sequence[str]) -> str:
     """Describe an unknown key, with the nearest known one."""
     known = [_SHOWN.get(key, key) for key in dict.fromkeys(keys)]
-    near = difflib.get_close_matches(path[-1], keys, n=1, cutoff=0.5)
-    hint = f"did you mean {_SHOWN.get(near[0], near[0])!r}?" if near else f"known: {', '.join(known)}"
-    return f"{where}: {'.'.join(path)}: unknown key; {hint}"
+    hint = did_you_mean(path[-1], known, f"known: {', '.join(known)}")
+    return f"{where}: {'.'.join(path)}: unknown key{hint}"
 
 
 def _known_keys(path: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Update the generated parts of the documents: ``python docs/generate.py``.
+"""Update generated parts of documents, and JSON Schemas: ``python docs/generate.py``.
 
 It prints the names of the files that changed.
 A generated part is between ``<!-- generated: NAME -->`` and ``<!-- end -->``; everything else is written by hand.
@@ -10,33 +10,57 @@ from __future__ import annotations
 import ast
 import enum
 import functools
+import importlib
 import inspect
 import itertools
 import json
 import re
 import sys
 import tempfile
+import threading
 import types
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, Union, cast, get_args, get_origin
 
-from annotated_types import Ge, Gt
-from pydantic import BaseModel
+from annotated_types import Ge, Gt, Le
+from pydantic import AwareDatetime, BaseModel, JsonValue, SecretStr
 from pydantic_core import PydanticUndefined
 
-import callboard.supervisor  # noqa: F401 - the agents register themselves with their machines
+import callboard.answers
+import callboard.errors
+import callboard.events
+import callboard.kinds
+import callboard.observe
+import callboard.surface
+import callboard.testing
+from callboard import Supervisor, TaskHandle
 from callboard.actors.commands import Toolbox
 from callboard.actors.models import ModelRequest
 from callboard.actors.models.prompt._answer_schema import answer_schema
 from callboard.actors.models.prompt._prompt import prompt_of
 from callboard.actors.observe._metrics import COUNTERS, GAUGES, HISTOGRAMS
-from callboard.actors.processing import MACHINES
+from callboard.actors.processing import AGENTS, MACHINES
 from callboard.actors.runtime import Lanes
 from callboard.actors.servers import DocumentServer
 from callboard.actors.states import By, mermaid
 from callboard.config import Prompts, Settings, load_prompts
 from callboard.config._logging import LEVELS
-from callboard.messages import AgentKind, Event, EventName, Outcome, SubtaskResult
+from callboard.messages import (
+    AgentKind,
+    CallboardError,
+    Cause,
+    Event,
+    EventName,
+    Outcome,
+    PlanStep,
+    Secret,
+    SubtaskResult,
+    Task,
+    TaskResult,
+    Usage,
+    Value,
+)
+from callboard.messages.events import EVENT_CLASSES, Part
 from callboard.testing import MemoryServer
 
 if TYPE_CHECKING:
@@ -67,12 +91,12 @@ def description(text: str | None) -> str:
     return "\n\n".join(first_line(paragraph) for paragraph in inspect.cleandoc(text or "").split("\n\n"))
 
 
-def docstrings_of(members: type[enum.Enum]) -> dict[str, str]:
-    """Read the docstring below each member of an enumeration from its source."""
+def field_docstrings(model: type[BaseModel]) -> dict[str, str]:
+    """Read the docstring below each field of a class from its source."""
     found = {}
-    for member, following in itertools.pairwise(_body_of(members)):
-        match member, following:
-            case ast.Assign(targets=[ast.Name(id=name)]), ast.Expr(value=ast.Constant(value=str(text))):
+    for field, following in itertools.pairwise(_body_of(model)):
+        match field, following:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                 found[name] = first_line(text)
     return found
 
@@ -131,6 +155,10 @@ def _emissions(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tup
     for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
         named = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "name")]
         names = {name for value in named for name in _event_names(_looked_up(value, assigned))}
+        if any(keyword.arg == "seq" for keyword in call.keywords):  # the event is made by its class
+            names |= {
+                EventName(name) for name, each in EVENT_CLASSES.items() if ast.unparse(call.func) == each.__name__
+            }
         keys = {key for keyword in call.keywords for key in _keys(keyword, assigned)}
         for name in names:
             yield name, keys - set(Event.model_fields)
@@ -162,28 +190,44 @@ def _keys(keyword: ast.keyword, assigned: dict[str, ast.expr]) -> Iterator[str]:
 
 def events() -> str:
     """List all events."""
-    meanings, keys = docstrings_of(EventName), emitted()
     rows = [
         [
             f"`{name.value}`",
             LEVELS.get(name, "info"),
-            meanings.get(name.name, ""),
-            ", ".join(f"`{key}`" for key in sorted(keys.get(name, ()))),
+            f"`{event.__name__}`",
+            description(event.__doc__).replace("\n\n", " "),
+            "<br>".join(_described_fields(event)),
         ]
-        for name in EventName
+        for name, event in ((name, EVENT_CLASSES[name]) for name in EventName)
     ]
-    return table(["event", "level", "meaning", "keys of its data"], rows)
+    return table(["event", "level", "class", "meaning", "fields of its own"], rows)
+
+
+def event_parts() -> str:
+    """List the classes of the parts of events."""
+    parts = {part for part in vars(callboard.events).values() if isinstance(part, type) and issubclass(part, Part)}
+    rows = [
+        [f"`{part.__name__}`", first_line(part.__doc__), "<br>".join(_described_fields(part))]
+        for part in sorted(parts - {Part}, key=lambda part: part.__name__)
+    ]
+    return table(["class", "meaning", "fields"], rows)
+
+
+def _described_fields(model: type[BaseModel]) -> Iterator[str]:
+    meanings: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        if each not in Event.__mro__ and each not in Part.__mro__:
+            meanings.update(field_docstrings(each))
+    for name, field in model.model_fields.items():
+        if name in meanings:
+            yield f"`{name}`, {type_name(field.annotation, named=True)}: {meanings[name]}"
 
 
 def event_fields() -> str:
     """List the fields of all events."""
-    meanings = {}
-    for field, following in itertools.pairwise(_body_of(Event)):
-        match field, following:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                meanings[name] = first_line(text)
+    meanings = field_docstrings(Event)
     rows = [
-        [f"`{name}`", field_type(name, field), meanings.get(name, "")]
+        [f"`{name}`", "`EventName`" if name == "name" else field_type(name, field), meanings.get(name, "")]
         for name, field in Event.model_fields.items()
         if name not in {"kind", "schema_version"}
     ]
@@ -199,27 +243,31 @@ _WORDS: dict[Any, str] = {
     bool: "true or false",
     Path: "path",
     types.NoneType: "nothing",
+    SecretStr: "text",
+    AwareDatetime: "date and time",
+    JsonValue: "any JSON value",
 }
 _TIMES = {"at", "duration"}
 
 
-def type_name(annotation: Any) -> str:  # noqa: PLR0911 - any annotation, a line a form
-    """Describe a type in words."""
+def type_name(annotation: Any, *, named: bool = False) -> str:  # noqa: PLR0911 - any annotation, a line a form
+    """Describe a type in words; if `named`, enumerations and models by name."""
     origin, arguments = get_origin(annotation), get_args(annotation)
+    of = functools.partial(type_name, named=named)
     if origin is Literal:
         return " or ".join(f"`{value}`" if value else "empty" for value in arguments)
     if origin in {Union, types.UnionType}:
-        return " or ".join(type_name(argument) for argument in arguments)
+        return " or ".join(of(argument) for argument in arguments)
     if origin is tuple:
-        return f"list of {type_name(arguments[0])}"
+        return f"list of {of(arguments[0])}"
     if origin is dict:
-        return f"{type_name(arguments[0])} → {type_name(arguments[1])}"
+        return f"{of(arguments[0])} → {of(arguments[1])}"
     if hasattr(annotation, "__metadata__"):
-        return type_name(arguments[0])
-    if isinstance(annotation, type) and issubclass(annotation, enum.Enum) and annotation is not EventName:
+        return of(arguments[0])
+    if isinstance(annotation, type) and issubclass(annotation, enum.Enum) and not named:
         return " or ".join(f"`{member.value}`" for member in annotation)
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return "section"
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel) and not named:
+        return f"`{annotation.__name__}`" if issubclass(annotation, Value) else "section"
     return _WORDS.get(annotation, f"`{getattr(annotation, '__name__', annotation)}`")
 
 
@@ -232,6 +280,7 @@ def field_type(name: str, field: FieldInfo) -> str:
 def _bounds(field: FieldInfo) -> str:
     found = [f"> {m.gt:g}" for m in field.metadata if isinstance(m, Gt)]
     found += [f"≥ {m.ge:g}" for m in field.metadata if isinstance(m, Ge)]
+    found += [f"≤ {m.le:g}" for m in field.metadata if isinstance(m, Le) and m.le != threading.TIMEOUT_MAX]
     return f", {', '.join(found)}" if found else ""
 
 
@@ -240,7 +289,7 @@ def _default(field: FieldInfo) -> str:  # noqa: PLR0911 - a line a form
         return "**required**"
     if field.default is PydanticUndefined:
         made = field.get_default(call_default_factory=True)
-        return "none" if made == {} else "the current folder"
+        return "none" if made == {} else "a new one" if isinstance(made, str) else "its defaults"
     value = field.default
     match value:
         case None | () | "":
@@ -382,16 +431,235 @@ def document_tools(root: str) -> str:
     return table(["tool", "purpose", "arguments", "hazards of each call"], rows)
 
 
+def example(path: Path) -> str:
+    """Quote a program."""
+    return f"```python\n{path.read_text(encoding='utf-8')}```\n"
+
+
+# Tasks
+
+
+def fields(model: type[BaseModel]) -> str:
+    """List the fields of a message, except its tag and version."""
+    rows = [
+        [f"`{name}`", f"{field_type(name, field)}{_bounds(field)}", _default(field), first_line(field.description)]
+        for name, field in model.model_fields.items()
+        if name not in {"kind", "schema_version"}
+    ]
+    return table(["field", "type", "default", "meaning"], rows)
+
+
+# JSON Schemas of files
+
+
+def settings_schema() -> dict[str, Any]:
+    """Describe a settings file; an empty section is allowed, too."""
+    schema = Settings.model_json_schema()
+    sections = schema["properties"]
+    sections["mcpServers"] = sections["mcp_servers"]
+    for key, section in sections.items():
+        about = {name: section.pop(name) for name in ("description", "default") if name in section}
+        sections[key] = {"anyOf": [*section.get("anyOf", [section]), {"type": "null"}], **about}
+    return schema
+
+
+def task_schema() -> dict[str, Any]:
+    """Describe a task file, which has a request or a plan."""
+    return Task.model_json_schema() | {"anyOf": [{"required": ["request"]}, {"required": ["plan"]}]}
+
+
+def script_schema() -> dict[str, Any]:
+    """Describe a script: a list of answers for each agent.
+
+    Models' own spellings of keys are accepted in answers, so unknown keys are not refused here.
+    """
+    responses = {spec.response for spec in AGENTS.values()}
+    keys = [key for response in responses for key in response.model_json_schema()["properties"]]
+    answer = {"type": "object", "properties": {key: {} for key in sorted(set(keys))}}
+    return {
+        "description": "The answers of each agent, in order, by its address; `host` stands for every HostAgent.",
+        "type": "object",
+        "additionalProperties": {"type": "array", "items": answer},
+    }
+
+
+FILES: dict[str, Callable[[], dict[str, Any]]] = {
+    "callboard.yaml": settings_schema,
+    "task.yaml": task_schema,
+    "script.yaml": script_schema,
+}
+"""The files that people write, with the functions that describe them."""
+SCHEMAS = PACKAGE / "config" / "schemas"
+
+
+def schema_of_file(name: str) -> str:
+    """Write the JSON Schema of a file, for editors.
+
+    Editors know draft 7 without a network, and show a section's whole default as a text to insert.
+    """
+    described = {"$schema": "http://json-schema.org/draft-07/schema#", **_for_editors(FILES[name]())}
+    return json.dumps(described, indent=1, ensure_ascii=False) + "\n"
+
+
+def _for_editors(part: Any) -> Any:
+    """Remove titles and defaults of sections, and join lines of descriptions."""
+    if isinstance(part, list):
+        return [_for_editors(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    kept = {
+        key: _for_editors(item)
+        for key, item in part.items()
+        if not (key == "title" and isinstance(item, str)) and not (key == "default" and isinstance(item, dict))
+    }
+    if isinstance(kept.get("description"), str):
+        kept["description"] = description(kept["description"])
+    return kept
+
+
+# The public API
+
+API = {
+    "callboard": tuple(callboard.__all__),
+    "answers": tuple(callboard.answers.__all__),
+    "errors": tuple(callboard.errors.__all__),
+    "events": tuple(name for name in vars(callboard.events) if not name.startswith("_")),
+    "kinds": tuple(callboard.kinds.__all__),
+    "observe": tuple(callboard.observe.__all__),
+    "surface": tuple(callboard.surface.__all__),
+    "testing": tuple(callboard.testing.__all__),
+    "messages": (
+        *("Action", "AppAgentStatus", "ApprovalRequest", "AskedQuestion", "AtDeadline", "BlackboardEntry"),
+        *("BlackboardView", "Budget", "Cause", "CommandResult", "HostAgentStatus", "Limit", "LinuxAgentStatus"),
+        *("MobileAgentStatus", "PolicyRule", "Question", "RunStatus", "Secret", "ServerHealth", "StepRecord"),
+        *("SubtaskResult", "SupervisorHealth", "SupervisorStatus", "TaskProgress", "TaskStatus", "Usage", "Verdict"),
+    ),
+}
+"""The public names of each public module."""
+
+_WITH_METHODS = (Supervisor, TaskHandle)
+_LONGEST_SIGNATURE = 100
+
+
+def public_module(part: str) -> types.ModuleType:
+    """Import a public module by its last name."""
+    return importlib.import_module("callboard" if part == "callboard" else f"callboard.{part}")
+
+
+def api(part: str) -> str:
+    """List the public names of one module.
+
+    The classes that programs call most are listed with their methods.
+    """
+    module = public_module(part)
+    rows = []
+    for name in API[part]:
+        value = getattr(module, name)
+        rows.append([f"`{name}{_parameters(value)}`", meaning(module.__name__, name)])
+        for method, function in methods_of(value) if part == "callboard" and value in _WITH_METHODS else ():
+            rows.append([f"`{name}.{method}{_parameters(function)}`", first_line(function.__doc__)])
+    return table(["name", "meaning"], rows)
+
+
+def meaning(module: str, name: str) -> str:
+    """Give the first paragraph of a name's docstring.
+
+    That of a constant is read from the source, also if another module defines it.
+    """
+    value = getattr(importlib.import_module(module), name)
+    if inspect.isclass(value) or inspect.isfunction(value):
+        return first_line(value.__doc__)
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == name:  # a fixture of pytest
+            return first_line(ast.get_docstring(node))
+        if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
+            return meaning(str(node.module), name)
+    for statement, following in itertools.pairwise(tree.body):
+        match statement, following:
+            case (
+                ast.Assign(targets=[ast.Name(id=found)]),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ) if found == name:
+                return first_line(text)
+    return ""
+
+
+def methods_of(value: type) -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Give the public methods of a class in order."""
+    for name, member in vars(value).items():
+        function = getattr(member, "__func__", member)
+        if inspect.isfunction(function) and not name.startswith("_"):
+            yield name, function
+
+
+def _parameters(value: object) -> str:
+    """Give the parameters of a function, without types.
+
+    Those of a class are given if they are few. Empty for other values.
+    """
+    plain = inspect.isclass(value) and not issubclass(value, (BaseModel, BaseException, enum.Enum))
+    if not (inspect.isfunction(value) or (plain and not inspect.isabstract(value))) or value in _WITH_METHODS:
+        return ""
+    signature = inspect.signature(cast("Callable[..., Any]", value))
+    shown = [
+        each.replace(
+            annotation=each.empty, default=each.default if each.default is each.empty else _Shown(each.default)
+        )
+        for each in signature.parameters.values()
+        if each.name not in {"self", "cls"}
+    ]
+    text = str(signature.replace(parameters=shown, return_annotation=signature.empty))
+    unfit = text == "()" or "<" in text or "(_" in text or " _" in text or len(text) > _LONGEST_SIGNATURE
+    return "" if unfit and not inspect.isfunction(value) else text
+
+
+class _Shown:
+    """A default that is displayed as programs write it."""
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        if isinstance(self.value, enum.Enum):
+            return f"{type(self.value).__name__}.{self.value.name}"
+        if isinstance(self.value, tuple):
+            return repr(tuple(map(_Shown, self.value)))
+        return repr(self.value)
+
+
+def errors() -> str:
+    """Draw the tree of all public errors, from their classes."""
+    return f"```text\n{chr(10).join(_branch(CallboardError, '', ''))}\n```\n"
+
+
+def _branch(error: type[Exception], head: str, below: str) -> Iterator[str]:
+    yield f"{head}{error.__name__}: {first_line(error.__doc__)}"
+    public = [getattr(callboard.errors, name) for name in API["errors"]]
+    children = [each for each in public if error in each.__bases__]
+    for child in children:
+        last = child is children[-1]
+        yield from _branch(child, f"{below}{'└── ' if last else '├── '}", f"{below}{'    ' if last else '│   '}")
+
+
 PARTS: dict[str, Callable[[], str]] = {
+    **{f"api.{part}": functools.partial(api, part) for part in API if part != "errors"},
+    "errors": errors,
     **{f"machine.{kind.value}": functools.partial(machine, kind) for kind in AgentKind},
     "events": events,
     "event_fields": event_fields,
+    "event_parts": event_parts,
     "settings": settings,
     "metrics": metrics,
     "prompt": prompt,
     "answer_schema": schema_of_an_answer,
     "tools.excel": functools.partial(document_tools, "excel"),
+    **{f"recipe.{path.stem}": functools.partial(example, path) for path in (PACKAGE / "examples/recipes").glob("*.py")},
     "tools.word": functools.partial(document_tools, "word"),
+    **{
+        f"fields.{model.__name__}": functools.partial(fields, model)
+        for model in (Task, PlanStep, Secret, TaskResult, SubtaskResult, Cause, Usage)
+    },
 }
 """Functions that write the parts, by the name in the marker."""
 
@@ -406,12 +674,18 @@ def regenerated(text: str) -> str:
 
 
 def main() -> int:
-    """Update the documents, and print the names of those that changed."""
+    """Update documents and schemas, and print the names of changed ones."""
     changed = []
     for path in sorted(DOCS.glob("*.md")):
         before = path.read_text(encoding="utf-8")
         after = regenerated(before)
         if after != before:
+            path.write_text(after, encoding="utf-8")
+            changed.append(path.name)
+    for name in FILES:
+        path = SCHEMAS / f"{name.removesuffix('.yaml')}.json"
+        after = schema_of_file(name)
+        if not path.exists() or path.read_text(encoding="utf-8") != after:
             path.write_text(after, encoding="utf-8")
             changed.append(path.name)
     print(f"changed: {', '.join(changed)}" if changed else "nothing changed")

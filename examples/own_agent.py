@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from callboard import FunctionModel, ModelRequest, Supervisor, Task, tool
-from callboard.actors.processing import ON_TARGET, AgentSpec
-from callboard.actors.states import AppAgentStateManager, By, Table, WorkingState
-from callboard.messages import Effect
+from callboard.kinds import ON_TARGET, AgentSpec, AppAgentStateManager, By, Table, WorkingState
+from callboard.surface import Effect
 from callboard.testing import MemoryServer
 
 
@@ -44,11 +43,11 @@ def model(request: ModelRequest) -> dict[str, Any]:
     if request.status == "REVIEW":
         print(f"REVIEW: the memo says {text!r}")
         if text == "Helo":
-            return {"Status": "CONTINUE", "Function": "rewrite", "Args": {"control_id": "field-1", "text": "Hello"}}
+            return {"Status": "CONTINUE", "Function": "rewrite", "ControlLabel": "field-1", "Args": {"text": "Hello"}}
         return {"Status": "FINISH", "Result": text}
     print(f"CONTINUE: the memo says {text!r}")
     if not text:
-        return {"Status": "REVIEW", "Function": "rewrite", "Args": {"control_id": "field-1", "text": "Helo"}}
+        return {"Status": "REVIEW", "Function": "rewrite", "ControlLabel": "field-1", "Args": {"text": "Helo"}}
     return {"Status": "REVIEW"}
 
 

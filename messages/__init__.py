@@ -11,6 +11,7 @@ from callboard.messages._agent_status import (
     MobileAgentStatus,
 )
 from callboard.messages._base import (
+    STORED,
     Address,
     AgentKind,
     KindName,
@@ -44,6 +45,7 @@ from callboard.messages._command import (
     Coverage,
     Effect,
     Hazard,
+    PlannedAction,
     ResultStatus,
 )
 from callboard.messages._errors import (
@@ -66,6 +68,7 @@ from callboard.messages._errors import (
     NotAllTakenError,
     NotWaitingError,
     OutOfBudgetError,
+    OutputTypeError,
     PhaseError,
     ScriptError,
     SettingsError,
@@ -79,7 +82,7 @@ from callboard.messages._errors import (
     WouldDeadlockError,
 )
 from callboard.messages._event import Event, EventName
-from callboard.messages._fact import Fact, phases_of, with_phases
+from callboard.messages._fact import Fact, phases_of, read_events, with_phases
 from callboard.messages._handoff import (
     Assign,
     Cancel,
@@ -128,9 +131,18 @@ from callboard.messages._step import (
 )
 from callboard.messages._step_records import Answered, Decided, Foreseen, InForce, Intent, Noted, Probe, Recovered
 from callboard.messages._target import Box, Control, ControlRef, Look, LookBudget, Observation, Target, TargetKind
-from callboard.messages._task import AnySecret, PlanStep, Secret, SubtaskResult, Task, TaskResult, new_task_id
-from callboard.messages._terms import Budget, PolicyRule, TermSection, Verdict
-from callboard.messages._texts import SHALLOW, as_json, check_depth, each_text, encodable, reason_of, visible
+from callboard.messages._task import AnySecret, OutputT, PlanStep, Secret, SubtaskResult, Task, TaskResult, new_task_id
+from callboard.messages._terms import Budget, PolicyRule, Span, TaskLimits, TermSection, Verdict
+from callboard.messages._texts import (
+    SHALLOW,
+    as_json,
+    check_depth,
+    did_you_mean,
+    each_text,
+    encodable,
+    reason_of,
+    visible,
+)
 
 __all__ = [
     "ESSENTIAL",
@@ -138,6 +150,7 @@ __all__ = [
     "MOST_CHARACTERS",
     "POINTING",
     "SHALLOW",
+    "STORED",
     "Action",
     "Address",
     "AgentCrashedError",
@@ -208,10 +221,13 @@ __all__ = [
     "Observation",
     "OutOfBudgetError",
     "Outcome",
+    "OutputT",
+    "OutputTypeError",
     "Pause",
     "Phase",
     "PhaseError",
     "PlanStep",
+    "PlannedAction",
     "PolicyRule",
     "Probe",
     "Question",
@@ -230,6 +246,7 @@ __all__ = [
     "SettingsError",
     "Shared",
     "SharedQuery",
+    "Span",
     "Step",
     "StepDone",
     "StepFailed",
@@ -248,6 +265,7 @@ __all__ = [
     "Task",
     "TaskForgotten",
     "TaskId",
+    "TaskLimits",
     "TaskProgress",
     "TaskRefusedError",
     "TaskResult",
@@ -266,6 +284,7 @@ __all__ = [
     "agent_kind",
     "as_json",
     "check_depth",
+    "did_you_mean",
     "each_text",
     "encodable",
     "fits",
@@ -273,6 +292,7 @@ __all__ = [
     "new_task_id",
     "paired",
     "phases_of",
+    "read_events",
     "reason_of",
     "shown",
     "subtask_ended",

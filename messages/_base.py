@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, GetCoreSchemaHandler, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, StringConstraints
 from pydantic_core import CoreSchema, core_schema
 
 _KIND = r"[a-z][a-z0-9_-]{0,39}"
@@ -22,8 +23,11 @@ _CONFIG = ConfigDict(
     val_json_bytes="base64",
 )
 
+STORED = {"stored": True}
+"""The context in which a journal's messages are validated: earlier versions allowed other ids."""
+
 TaskId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$")]
-"""A task's name, unique within one supervisor: letters, digits and ``_ . : -``, at most 100."""
+"""A task's name, unique within one supervisor. `Task.id` has the rules for new ones; earlier versions allowed ``:``."""
 
 RunId = Annotated[str, StringConstraints(min_length=1, max_length=120)]
 """One piece of work of one agent: ``<task>/0`` is a HostAgent's, ``<task>/1`` the first subtask."""
@@ -119,8 +123,9 @@ class Message(Value):
     Subclasses set ``kind`` to a literal of their own.
     """
 
-    schema_version: Literal[1] = 1
-    """The version of the message's shape; a reader refuses one that it does not know."""
+    schema_version: Literal[1] = Field(
+        default=1, description="The version of the message's shape; a reader refuses one that it does not know."
+    )
 
     registry: ClassVar[dict[str, type[Message]]] = {}
     """Every message class by its tag. Readers of a journal and ``callboard schema`` use it."""
@@ -129,16 +134,50 @@ class Message(Value):
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         """Register a class that has a tag.
 
-        Two classes with one tag are refused.
+        Two classes with one tag are refused, except for a class and its subclasses: a tag leads to the first.
         """
         super().__pydantic_init_subclass__(**kwargs)
         field = cls.model_fields.get("kind")
-        if field is None:
+        if field is None or cls.__pydantic_generic_metadata__["origin"] is not None:  # a `TaskResult[...]` has no tag
             return
         other = Message.registry.setdefault(field.default, cls)
-        if other is not cls and other.__qualname__ != cls.__qualname__:
+        if not issubclass(cls, other) and other.__qualname__ != cls.__qualname__:
             msg = f"two messages share the tag {field.default!r}: {other.__qualname__} and {cls.__qualname__}"
             raise TypeError(msg)
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Show the fields that differ from their defaults."""
+        fields = type(self).model_fields
+        for name, value in super().__repr_args__():
+            known = fields.get(name or "")
+            default = known.get_default(call_default_factory=True) if known is not None else None
+            if name not in {"kind", "schema_version"} and value != default:
+                yield name, Shown(value)
+
+
+class Shown:
+    """A field's value in the representation of a message.
+
+    Long values are cut, and enumerations are plain values.
+    """
+
+    def __init__(self, value: object) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        match self._value:
+            case Enum(value=plain):
+                return repr(plain)
+            case bytes() as data:
+                return f"<{len(data)} bytes>"
+            case value:
+                return _SHORT.repr(value)
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = 80
+_SHORT.maxtuple = _SHORT.maxlist = _SHORT.maxdict = 4
+_SHORT.maxlevel = 3
 
 
 def _as_tuple(value: object) -> object:
@@ -153,5 +192,18 @@ def _as_texts(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-OneText = BeforeValidator(_as_texts)
+class _OneText:
+    """A validator before a tuple's.
+
+    A `BeforeValidator` would not have the single text in its JSON Schema.
+    """
+
+    @staticmethod
+    def __get_pydantic_core_schema__(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        texts = handler(source)
+        either = core_schema.union_schema([core_schema.str_schema(), texts])
+        return core_schema.no_info_before_validator_function(_as_texts, texts, json_schema_input_schema=either)
+
+
+OneText = _OneText()
 """Accept a single text where a tuple of texts is stored."""

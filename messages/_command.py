@@ -82,6 +82,8 @@ class ResultStatus(Term):
     """Not run, because an earlier command of the same list failed."""
     NONE = "none"
     """There was nothing to do."""
+    DRY_RUN = "dry_run"
+    """Not executed, because its task is a dry run; ``error`` has what the policy would have done. It counts as done."""
 
 
 POINTING = frozenset({"click_at", "move_to", "drag_at", "scroll_at"})
@@ -116,6 +118,19 @@ class Action(Value):
         given = self.arguments
         pairs = ((given.get("x"), given.get("y")), (given.get("to_x"), given.get("to_y")))
         return tuple((x, y) for x, y in pairs if isinstance(x, int) and isinstance(y, int))
+
+
+class PlannedAction(Value):
+    """An action that a dry run decided on, and did not execute."""
+
+    tool: str
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    control: ControlRef | None = None
+    """The control that the tool would have acted on, if it acts on one."""
+    target: str = ""
+    """The id of the target; empty for a HostAgent's own action."""
+    note: str
+    """The policy's verdict in words: it would have allowed it, or asked a person, and why."""
 
 
 class Command(Message):

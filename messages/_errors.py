@@ -13,15 +13,19 @@
     ├── UndoRefusedError         the caller's: a task's files can't be brought back to what they were
     ├── NotWaitingError          the caller's: an answer to a question or approval that is not open
     ├── AnswerRefusedError       the caller's: an answer that does not fit its question
+    ├── OutputTypeError          the caller's: the output of a task is not of the type that the caller gave
     ├── ScriptError              the script's author's: it ran dry, or refers to something that does not exist
     ├── ModelError               the model's: no answer
     │   ├── InvalidAnswerError   its answers were invalid, after all repairs
+    │   │   └── FailedSubtaskError  it insists on a subtask that failed
     │   └── ModelTimeoutError    it took too long
     ├── OutOfBudgetError         the task's: its budget is used up
     ├── JournalError             the machine's or the operator's: the journal can't be read or written; work stops
     │   ├── JournalInUseError    another process has it open
     │   ├── JournalDamagedError  it is no journal, or an incomplete one; the file was not changed
     │   └── JournalNewerError    a newer version of this library wrote it; the file was not changed
+    ├── ToolError                the tool's: the reason is for the model; also an error of MCP's library
+    │   └── InDoubtError         it can't tell whether its action was done
     ├── ToolTimeoutError         the tool's: it took too long
     ├── StepTimeoutError         the step's: it took too long
     ├── DoubtError               a crash's: it is unknown whether an action was done, and no person may be asked
@@ -141,6 +145,13 @@ class ScriptError(CallboardError):
     """A scripted model's script is invalid, or has no further answer.
 
     Invalid is a malformed script, or one with an invalid reference.
+    """
+
+
+class OutputTypeError(CallboardError):
+    """The output of a task is not of the caller's type.
+
+    The task was submitted with another type, or with none.
     """
 
 

@@ -7,9 +7,11 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, JsonValue, model_validator
 
 from callboard.messages._base import Address, Message, RunId, TaskId, Token
+from callboard.messages._command import PlannedAction
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Target
 from callboard.messages._task import PlanStep, SubtaskResult
+from callboard.messages._terms import TaskLimits
 
 
 class Assign(Message):
@@ -42,6 +44,12 @@ class Assign(Message):
     """The results of the task's earlier subtasks."""
     made: tuple[str, ...] = ()
     """Files that the task has made so far."""
+    dry_run: bool = False
+    """Whether its actions are not executed."""
+    limits: TaskLimits | None = None
+    """The limits of its task, if they are not those of the settings."""
+    output_schema: dict[str, JsonValue] | None = None
+    """The JSON Schema of its output, if that is the task's."""
 
     def lean(self) -> Assign:
         """Leave out fields that other rows of the conversation have.
@@ -117,10 +125,14 @@ class RoundEnded(Message):
     comment: str = ""
     artifacts: tuple[str, ...] = ()
     """Files that the HostAgent's own actions wrote."""
+    made: tuple[str, ...] = ()
+    """Files that did not exist before the task, and that its actions, in rounds and subtasks so far, created."""
     changed: tuple[str, ...] = ()
     """Files and targets that these actions changed, or may have changed."""
     actions: int = Field(default=0, ge=0)
     """The number of these actions that changed something, or may have."""
+    would_do: tuple[PlannedAction, ...] = ()
+    """The actions of its own that a dry run did not execute."""
     usage: Usage = Field(default_factory=Usage)
 
 

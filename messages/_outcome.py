@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from callboard.messages._base import Seconds, Term, Value
 from callboard.messages._maker import maker
@@ -39,6 +39,8 @@ class Cause(Value):
     The nearest cause comes first.
     """
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     reason: str
     """One sentence about the event."""
     where: str = ""
@@ -61,10 +63,16 @@ class Cause(Value):
 class Usage(Value):
     """The resources that a step, subtask or task used."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     steps: int = Field(default=0, ge=0)
+    """Steps of agents."""
     model_calls: int = Field(default=0, ge=0)
+    """Calls to a model, repairs included."""
     input_tokens: int = Field(default=0, ge=0)
+    """Tokens of prompts."""
     output_tokens: int = Field(default=0, ge=0)
+    """Tokens of answers."""
     commands: int = Field(default=0, ge=0)
     """Commands that were really sent to a tool; skipped ones do not count."""
     repairs: int = Field(default=0, ge=0)

@@ -13,7 +13,8 @@ from callboard.messages._step import AskedQuestion
 from callboard.messages._target import Observation, Target
 
 RequestId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
-"""Names one question or approval: ``<run>/ask-<job>``."""
+"""Names one question or approval: ``<task>~<number>~ask-<job>``, which is safe in URLs. Journals of earlier versions
+have slashes in them."""
 
 
 class AtDeadline(Term):

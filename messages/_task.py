@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import uuid
 from datetime import datetime
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Self, TypeVar, cast
 
+import jsonschema
 from pydantic import (
     AwareDatetime,
     BeforeValidator,
@@ -15,15 +17,39 @@ from pydantic import (
     JsonValue,
     SecretStr,
     StringConstraints,
+    ValidationInfo,
     field_serializer,
     field_validator,
     model_validator,
 )
 
-from callboard.messages._base import Address, AnySequence, Message, OneText, RunId, Seconds, TaskId, Value
+from callboard.messages._base import (
+    STORED,
+    Address,
+    AnySequence,
+    Message,
+    OneText,
+    RunId,
+    Seconds,
+    Shown,
+    TaskId,
+    Value,
+)
+from callboard.messages._command import PlannedAction
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Observation
-from callboard.messages._terms import Budget, PolicyRule
+from callboard.messages._terms import Budget, PolicyRule, TaskLimits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from typing_extensions import TypeVar as _TypeVar
+
+    OutputT = _TypeVar("OutputT", default=JsonValue)
+else:  # `typing` has no defaults before Python 3.13; with a bound, pydantic validates a plain `TaskResult` as JSON
+    OutputT = TypeVar("OutputT", bound=JsonValue)
+
+_IS_SAFE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,98}[A-Za-z0-9_-])?").fullmatch
 
 
 def new_task_id() -> str:
@@ -42,7 +68,7 @@ class Secret(Value):
     anywhere.
     """
 
-    model_config = ConfigDict(use_attribute_docstrings=True)
+    model_config = ConfigDict(use_attribute_docstrings=True, hide_input_in_errors=True)
 
     value: SecretStr
     """The value that tools receive."""
@@ -61,7 +87,7 @@ def _as_secret(value: object) -> object:
     return Secret(value=text) if isinstance(text, SecretStr) else value
 
 
-AnySecret = Annotated[Secret, BeforeValidator(_as_secret)]
+AnySecret = Annotated[Secret, BeforeValidator(_as_secret, json_schema_input_type=SecretStr | Secret)]
 """A secret; the bare value is accepted too."""
 
 
@@ -71,7 +97,10 @@ class PlanStep(Value):
     It is a round of its own in follower mode.
     """
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     request: str
+    """The work, in words."""
     target: str | None = None
     """A target's id, name or address; without one the HostAgent's model chooses."""
 
@@ -92,6 +121,10 @@ def _as_plan_step(value: object) -> object:
     return PlanStep(request=value) if isinstance(value, str) else value
 
 
+AnyPlanStep = Annotated[PlanStep, BeforeValidator(_as_plan_step, json_schema_input_type=str | PlanStep)]
+"""A step of a plan; its request alone is accepted too."""
+
+
 def _as_moment(value: object) -> object:
     with contextlib.suppress(ValueError):
         return datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -105,17 +138,19 @@ class Task(Message):
     the steps are followed one by one (follower mode), each a round.
     """
 
-    model_config = ConfigDict(hide_input_in_errors=True)
+    model_config = ConfigDict(hide_input_in_errors=True, use_attribute_docstrings=True)
 
     kind: Literal["task"] = "task"
+    """The tag of the message."""
     id: TaskId = Field(default_factory=new_task_id)
-    """Its name in the journal, log and events. It is never redacted: `submit` refuses one that holds a secret of six
-    characters or more."""
+    """Its name in the journal, log and events: letters, digits and ``_ . -``, at most 100. It begins with a letter or
+    digit and does not end with a dot, so that it is safe in URLs and as the name of a file. It is never redacted:
+    `submit` refuses one that holds a secret of six characters or more."""
     request: str = ""
     """The work, in words. It may be omitted when there is a plan."""
     target: str | None = None
     """The id, name or address of one target whose agent does the task alone."""
-    plan: Annotated[tuple[Annotated[PlanStep, BeforeValidator(_as_plan_step)], ...], AnySequence] = ()
+    plan: Annotated[tuple[AnyPlanStep, ...], AnySequence] = ()
     """Steps to follow; plain strings are accepted as requests."""
     session: TaskId | None = None
     """The first task of the conversation that this one continues: the same HostAgent, its memory, the blackboard."""
@@ -145,12 +180,61 @@ class Task(Message):
     """Rules for the actions of this task, besides the settings'. Both are asked, and the stricter verdict holds: a rule
     of a task can deny an action or ask for an approval, and can't allow what the settings' rules do not. They may not
     quote a secret. A follow-up has its own."""
+    dry_run: bool = False
+    """Whether no action is executed, except tools that only read. Agents look, decide and ask the policy; no person is
+    asked for an approval. The result lists the actions. A follow-up has its own."""
+    limits: TaskLimits | None = None
+    """Limits of this task, in place of those in the settings: larger or smaller ones. A follow-up has its own."""
+    model: Annotated[str, StringConstraints(min_length=1, max_length=400)] | None = None
+    """The model of all agents of this task: a kind of agent, whose model in the settings or of the program it is, or a
+    name as in the settings, such as `openai:gpt-5`. A model that can't be built is refused. A follow-up has its own."""
+    output_schema: dict[str, JsonValue] | None = None
+    """The JSON Schema of the output; `submit(task, output_type=...)` sets it. The last answer of the agent that ends
+    the task must fit it, else it is sent back. A `$ref` may refer only to a part of it. A follow-up has its own."""
     labels: dict[str, str] = Field(default_factory=dict)
-    """The host program's own keys; carried into the events and the log, never interpreted."""
+    """The host program's own keys; carried into the events and the log. Only `budget.daily` reads them."""
+
+    @field_validator("output_schema")
+    @classmethod
+    def _is_schema(cls, value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
+        if value is not None:
+            try:
+                jsonschema.Draft202012Validator.check_schema(value)
+            except jsonschema.SchemaError as error:
+                msg = f"is not a JSON Schema: {error.json_path}: {error.message}"
+                raise ValueError(msg) from None
+            _check_references(value, value)
+        return value
 
     @field_serializer("secrets", when_used="json")
     def _names_alone(self, secrets: dict[str, Secret | None]) -> dict[str, None]:
         return dict.fromkeys(secrets)
+
+    @field_validator("id", mode="before")
+    @classmethod
+    def _safe(cls, value: object, info: ValidationInfo) -> object:
+        if isinstance(value, str) and info.context is not STORED and not _IS_SAFE(value):
+            msg = (
+                "an id is 1 to 100 letters (A to Z), digits and _ . -, begins with a letter or digit, and does not end "
+                "with a dot: it has to be safe in URLs and file names"
+            )
+            raise ValueError(msg)
+        return value
+
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Show the fields that identify the task, without values of secrets."""
+        held = {name: secret.value.get_secret_value() for name, secret in self.secrets.items() if secret is not None}
+        for name in ("id", "request", "target", "session", "deadline", "priority"):
+            value = getattr(self, name)
+            if isinstance(value, str):
+                for secret, text in held.items():
+                    value = value.replace(text, f"${{secret:{secret}}}") if text else value
+            if value or name == "id":
+                yield name, Shown(value)
+        if self.plan:
+            yield "plan", [f"{len(self.plan)} steps"]
+        if self.secrets:
+            yield "secrets", sorted(self.secrets)
 
     @model_validator(mode="after")
     def _has_work(self) -> Self:
@@ -166,20 +250,47 @@ class Task(Message):
         return self
 
 
+def _check_references(part: JsonValue, whole: dict[str, JsonValue]) -> None:
+    """Refuse a reference that leads nowhere, or out of a schema.
+
+    Raises:
+        ValueError: If there is one.
+    """
+    for each in part if isinstance(part, list) else part.values() if isinstance(part, dict) else ():
+        _check_references(each, whole)
+    reference = part.get("$ref") if isinstance(part, dict) else None
+    if not isinstance(reference, str):
+        return
+    current: JsonValue = whole if reference.partition("/")[0] == "#" else None
+    for name in reference.split("/")[1:]:
+        step = name.replace("~1", "/").replace("~0", "~")
+        current = current.get(step) if isinstance(current, dict) else None
+    if current is None:
+        msg = f"has a $ref {reference!r}, which is no part of it: put what it refers to into its $defs"
+        raise ValueError(msg)
+
+
 class SubtaskResult(Message):
     """The outcome and the results of one subtask."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     kind: Literal["subtask_result"] = "subtask_result"
+    """The tag of the message."""
     run_id: RunId
+    """The piece of work, such as `report/1`."""
     number: int = Field(ge=1)
     """Its place within the task, from 1."""
     request: str
+    """The work, in the words of the HostAgent's model or of the plan."""
     address: Address
     """The agent that worked on it."""
     outcome: Outcome
+    """The way in which it ended."""
     causes: tuple[Cause, ...] = ()
-    """Why it did not finish; empty when it did."""
+    """The reasons why it did not finish, the nearest first; empty when it did."""
     output: JsonValue = None
+    """The agent's result: data that a tool returned, or an answer in words."""
     comment: str = ""
     """The last comment of the agent's model."""
     artifacts: tuple[str, ...] = ()
@@ -190,35 +301,53 @@ class SubtaskResult(Message):
     """Files, as absolute paths, and targets, by their id, that its actions changed or may have changed."""
     actions: int = Field(default=0, ge=0)
     """The number of its actions that changed something, or may have."""
+    would_do: tuple[PlannedAction, ...] = ()
+    """The actions that a dry run did not execute, in order."""
     last_seen: Observation | None = None
     """The observation after a failure, for diagnosis."""
     usage: Usage = Field(default_factory=Usage)
+    """The steps, calls, tokens and costs."""
 
 
-class TaskResult(Message):
+class TaskResult(Message, Generic[OutputT]):
     """The outcome and the results of a task."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     kind: Literal["task_result"] = "task_result"
+    """The tag of the message."""
     task_id: TaskId
+    """The task's id."""
     outcome: Outcome
+    """The way in which the task ended."""
     causes: tuple[Cause, ...] = ()
     """The chain of causes, the nearest first; empty when the task finished."""
-    output: JsonValue = None
-    """The output of the last round."""
+    output: OutputT = cast("OutputT", None)
+    """The output of the last round: JSON, or an instance of the handle's `output_type`. With an `output_type` or an
+    `output_schema`, it is None unless the task finished."""
     comment: str = ""
+    """The last comment of the last round's model."""
     artifacts: tuple[str, ...] = ()
     """Files that were made or changed, as absolute paths, in order."""
+    made: tuple[str, ...] = ()
+    """Those of `artifacts` that did not exist before the task, as the tools that wrote them recorded."""
     changed: tuple[str, ...] = ()
     """Files, as absolute paths, and targets, by their id, that actions changed or may have changed. They come from the
     tools' results, not from a model's report. Empty if nothing was changed."""
     actions: int = Field(default=0, ge=0)
     """The number of actions that changed something, or may have; `usage.commands` counts all tool calls."""
+    dry_run: bool = False
+    """Whether the task was a dry run, so that nothing was changed."""
+    would_do: tuple[PlannedAction, ...] = ()
+    """The actions that a dry run did not execute: those of subtasks in order, then the HostAgent's own."""
     subtasks: tuple[SubtaskResult, ...] = ()
     """All that ended, including completed work of a cancelled task."""
     rounds: int = Field(default=1, ge=0)
+    """The number of rounds in which an agent took a step."""
     usage: Usage = Field(default_factory=Usage)
+    """The steps, calls, tokens and costs, of all agents together."""
     seconds: Seconds = Field(default=0.0, ge=0)
-    """From submission to end."""
+    """The time from submission to end."""
 
     @property
     def ok(self) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from callboard.messages._base import OneText
+from callboard.messages._base import OneText, Seconds
 from callboard.messages._command import Effect, Hazard
 from callboard.messages._patterns import Pattern
 
@@ -15,7 +16,13 @@ from callboard.messages._patterns import Pattern
 class TermSection(BaseModel):
     """A frozen section of settings or tasks; unknown keys are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, hide_input_in_errors=True
+    )
+
+
+Span = Annotated[Seconds, Field(gt=0, le=threading.TIMEOUT_MAX, allow_inf_nan=False)]
+"""A positive time that a clock can wait, in seconds."""
 
 
 class Verdict(StrEnum):
@@ -71,3 +78,40 @@ class Budget(TermSection):
     """Tokens, input and output."""
     cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Money, in the currency of the models' prices."""
+
+
+class TaskLimits(TermSection):
+    """The limits of one task; None means that of the settings."""
+
+    steps: int | None = Field(default=None, ge=1)
+    """The most steps of a subtask, or of one round of a HostAgent."""
+    repairs: int | None = Field(default=None, ge=0)
+    """The most times that an invalid answer is sent back to its model."""
+    subtask_retries: int | None = Field(default=None, ge=0)
+    """The most times that a HostAgent may reassign a failed subtask."""
+    action_failures: int | None = Field(default=None, ge=1)
+    """Failed actions in a row that end a subtask."""
+    reannotations: int | None = Field(default=None, ge=1)
+    """Steps in a row that an AppAgent may spend in SCREENSHOT."""
+    phase_retries: int | None = Field(default=None, ge=0)
+    """The most retries of DATA_COLLECTION after an error."""
+    repeats: int | None = Field(default=None, ge=1)
+    """The most repetitions of the same actions on an unchanged surface."""
+    history_tokens: int | None = Field(default=None, ge=200)
+    """The approximate size of a prompt's history, in tokens."""
+    observation_tokens: int | None = Field(default=None, ge=200)
+    """The approximate size of a prompt's observation, in tokens."""
+    command_seconds: Span | None = None
+    """The longest that one action's tool call may take; a look at a surface has the settings' limit."""
+    question_seconds: Span | None = None
+    """The longest that an agent waits for the answer to a question."""
+    approval_seconds: Span | None = None
+    """The longest that an agent waits for an approval."""
+    task_seconds: Span | None = None
+    """The longest that the task may run; clocks stop while a person is asked."""
+    subtask_seconds: Span | None = None
+    """The longest that one subtask may run."""
+    step_seconds: Span | None = None
+    """The longest that one step may take."""
+    settle_seconds: Seconds | None = Field(default=None, ge=0, le=3600)
+    """The longest that an observation waits after actions for the surface to settle."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import re
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -51,6 +52,26 @@ def _members(
 ) -> dict[str, Any]:
     parts = ((name, getattr(value, name)) for name in names if name not in leave)
     return {name: new for name, part in parts if (new := each_text(part, change, leave)) != part}
+
+
+def did_you_mean(
+    name: str, known: Iterable[str], otherwise: str = "", *, show: Callable[[str], str] = repr, cutoff: float = 0.5
+) -> str:
+    """Suggest a known name similar to a wrong one, ending an error.
+
+    Args:
+        name: The wrong name.
+        known: The known names.
+        otherwise: The end if none of them is similar.
+        show: Formats the suggested name.
+        cutoff: The least similarity, from 0 (any name) to 1.
+
+    Returns:
+        An end such as ``; did you mean 'steps'?``; empty if no name is similar and there is no other end.
+    """
+    near = difflib.get_close_matches(name, list(map(str, known)), n=1, cutoff=cutoff)
+    end = f"did you mean {show(near[0])}?" if near else otherwise
+    return f"; {end}" if end else ""
 
 
 def visible(text: str) -> str:

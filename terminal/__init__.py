@@ -14,12 +14,14 @@ from callboard.terminal._commands import (
     models_of,
     warn,
 )
+from callboard.terminal._completion import COMPLETE, completion_script, task_ids
 from callboard.terminal._demos import DEMO, demo_folder, demo_names
 from callboard.terminal._doctor import examine
 from callboard.terminal._journals import SETTINGS_FILE, journal_in, list_tasks, print_log, resume_command, settings_at
 from callboard.terminal._people import Attendance, attendance
 from callboard.terminal._place import keep_inside, prepare
 from callboard.terminal._prepared_run import prepared, started
+from callboard.terminal._project import file_schemas, write_project
 from callboard.terminal._results import print_head, print_result, print_verdicts, replay_task
 from callboard.terminal._show import show_task
 from callboard.terminal._takeover import take_over, with_resume_hint
@@ -29,6 +31,7 @@ from callboard.terminal._tool_list import list_tools
 from callboard.terminal._undo_command import undo_command, undo_task
 
 __all__ = [
+    "COMPLETE",
     "DEMO",
     "EXIT_CODES",
     "INTERRUPTED",
@@ -39,11 +42,13 @@ __all__ = [
     "TaskDisplay",
     "TaskSession",
     "attendance",
+    "completion_script",
     "demo_folder",
     "demo_names",
     "examine",
     "existing_path",
     "fail",
+    "file_schemas",
     "journal_in",
     "keep_inside",
     "list_tasks",
@@ -64,9 +69,11 @@ __all__ = [
     "show_task",
     "started",
     "take_over",
+    "task_ids",
     "terminal",
     "undo_command",
     "undo_task",
     "warn",
     "with_resume_hint",
+    "write_project",
 ]

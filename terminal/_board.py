@@ -79,8 +79,13 @@ class TaskDisplay:
         Returns its line for the terminal, if it has one.
         """
         self.started = event.at if self.started is None else self.started
-        if event.name is EventName.TASK_RECOVERED:
-            self._leave_out(event.at - self.last)
+        if event.name is EventName.TASK_RECOVERED:  # no process worked on the task in between
+            pause = event.at - self.last
+            self.started += pause
+            self.rows = {
+                run_id: row if row.ended is not None else replace(row, started=row.started + pause)
+                for run_id, row in self.rows.items()
+            }
         self.last = event.at
         if event.agent:
             run_id = event.run_id or f"{self.task_id}/0"
@@ -93,14 +98,6 @@ class TaskDisplay:
         line.append(f"{event.agent or 'supervisor'}  ", style="cyan").append(cut(plain(description)))
         self.lines = [*self.lines, line][-_SHOWN_LINES:]
         return line
-
-    def _leave_out(self, seconds: float) -> None:
-        """Exclude the time in which no process worked on the task."""
-        self.started = None if self.started is None else self.started + seconds
-        self.rows = {
-            run_id: row if row.ended is not None else replace(row, started=row.started + seconds)
-            for run_id, row in self.rows.items()
-        }
 
     def drawn(self, now: float, width: int) -> RenderableType:
         """Draw the rows for a terminal of a width in columns."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import os
 import re
 import shutil
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from callboard.messages import AgentKind, CallboardError, Outcome, SupervisorStoppedError, reason_of
+from callboard.messages import AgentKind, CallboardError, Outcome, SupervisorStoppedError, did_you_mean, reason_of
 from callboard.terminal._text import plain
 
 if TYPE_CHECKING:
@@ -144,9 +143,8 @@ def _read(part: str) -> tuple[str, str]:
     found = _KIND.fullmatch(part)
     kind, name = found.groups() if found else ("", part)
     if found and kind not in set(AgentKind):
-        near = difflib.get_close_matches(kind.lower(), list(AgentKind), n=1, cutoff=0.5)
-        hint = f"did you mean {str(near[0])!r}?" if near else f"there are: {', '.join(AgentKind)}"
-        fail(f"--model {part.strip()}: there is no kind of agent {kind!r}; {hint}")
+        hint = did_you_mean(kind.lower(), AgentKind, f"there are: {', '.join(AgentKind)}")
+        fail(f"--model {part.strip()}: there is no kind of agent {kind!r}{hint}")
     form, _, rest = name.strip().partition(":")
     if not form or not rest:
         fail(

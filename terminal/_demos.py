@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
 import callboard
+from callboard.messages import did_you_mean
 from callboard.terminal._commands import fail
 from callboard.terminal._place import TASK_FILE
 
@@ -23,7 +23,6 @@ def demo_folder(name: str) -> Path:
     """Find the folder of an example; only listed names are accepted."""
     known = demo_names()
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(known) or 'none'}"
-        fail(f"there is no example {name!r}; {hint}")
+        hint = did_you_mean(name, known, f"there are: {', '.join(known) or 'none'}")
+        fail(f"there is no example {name!r}{hint}")
     return _FOLDER / name

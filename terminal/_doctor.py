@@ -111,7 +111,10 @@ def findings(file: Path | None, *, online: bool) -> Iterator[Finding]:
         yield Finding(part="settings", name=name, works=False, told=tuple(str(error).splitlines()))
     if settings is not None:
         yield Finding(part="settings", name=name, works=True)
-        yield from _prompts(settings)
+        empty = dict.fromkeys(_kinds(settings), "")
+        prompts = _tried("prompts", "of the settings", lambda: load_prompts(settings, empty))
+        if not prompts.works:
+            yield prompts
         yield from _journal(settings)
     yield from _surfaces(settings)
     if settings is not None:
@@ -119,13 +122,6 @@ def findings(file: Path | None, *, online: bool) -> Iterator[Finding]:
         yield from _models(settings)
         yield from _agents(settings)
     yield from _extras(settings)
-
-
-def _prompts(settings: Settings) -> Iterator[Finding]:
-    """Check for prompts that can't be read."""
-    found = _tried("prompts", "of the settings", lambda: load_prompts(settings, dict.fromkeys(_kinds(settings), "")))
-    if not found.works:
-        yield found
 
 
 def _kinds(settings: Settings) -> tuple[str, ...]:
@@ -157,22 +153,11 @@ def _journal(settings: Settings) -> Iterator[Finding]:
     except (JournalError, OSError) as error:
         details.append(str(error))
         works = False
-    for place in _not_writable(path):
-        details.append(f"{place} can't be written by this user")
-        works = False
-    yield Finding(part="journal", name=str(path), works=works, told=tuple(details))
-
-
-def _not_writable(path: Path) -> Iterator[Path]:
-    """Return the parts of a path that this user can't write.
-
-    Missing folders would be created.
-    """
-    folder = next(each for each in path.absolute().parents if each.exists())
-    if not os.access(folder, os.W_OK | os.X_OK):
-        yield folder
-    if path.exists() and not os.access(path, os.W_OK):
-        yield path
+    folder = next(each for each in path.absolute().parents if each.exists())  # missing folders are created
+    places = [] if os.access(folder, os.W_OK | os.X_OK) else [folder]
+    places += [path] if path.exists() and not os.access(path, os.W_OK) else []
+    details += [f"{place} can't be written by this user" for place in places]
+    yield Finding(part="journal", name=str(path), works=works and not places, told=tuple(details))
 
 
 def _surfaces(settings: Settings | None) -> Iterator[Finding]:

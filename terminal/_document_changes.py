@@ -185,9 +185,9 @@ class Before:
 
     def lines(self, result: TaskResult) -> list[tuple[str, str]]:
         """List made and changed files, with counts of the differences."""
-        old = {name for subtask in result.subtasks for name in subtask.artifacts if name not in subtask.made}
-        made = set(result.artifacts) - old
-        return [self._line(name, made=name in made) for name in dict.fromkeys((*result.artifacts, *result.changed))]
+        return [
+            self._line(name, made=name in result.made) for name in dict.fromkeys((*result.artifacts, *result.changed))
+        ]
 
     def _line(self, name: str, *, made: bool) -> tuple[str, str]:
         path = Path(name)

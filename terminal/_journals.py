@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-import difflib
 import json
 import shlex
 import sys
@@ -19,7 +18,7 @@ from rich.text import Text
 
 from callboard.actors.journal import JournalReader
 from callboard.config import LabelledEvent, Settings, log_line
-from callboard.messages import EventName, JournalError, Outcome, Task
+from callboard.messages import EventName, JournalError, Outcome, Task, did_you_mean
 from callboard.terminal._commands import fail, model_options, warn
 from callboard.terminal._text import BAD, GOOD, plain, short
 
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
-
-    from callboard.actors.journal import TaskLine
 
 
 SETTINGS_FILE = "callboard.yaml"
@@ -92,14 +89,10 @@ def resume_command(settings: Settings, path: Path | None, journal: Path | None, 
 def list_tasks(console: Console, path: Path | None, *, as_json: bool) -> None:
     """Print the tasks of a journal, a line each."""
     with JournalReader.open(journal_at(path)) as reader:
-        tasks, held = reader.tasks(), holder_text(reader)
+        tasks, held = reader.tasks(), holder_text(reader) or "no process has the journal open"
     if as_json:
         print_json([dataclasses.asdict(task) for task in tasks])
-    else:
-        _print_tasks(console, tasks, held or "no process has the journal open")
-
-
-def _print_tasks(console: Console, tasks: Sequence[TaskLine], held: str) -> None:
+        return
     table = Table(box=box.SIMPLE, pad_edge=False)
     table.add_column("task", style="cyan", overflow="fold", no_wrap=True)
     table.add_column("outcome", no_wrap=True)
@@ -147,14 +140,12 @@ def find_task(reader: JournalReader, task_id: str) -> str:
 
 
 def _unknown(journal: Path, task_id: str, known: Sequence[str], *, ambiguous: bool) -> str:
-    near = known if ambiguous else difflib.get_close_matches(task_id, known, n=1)
-    if near:
-        hint = f"did you mean {' or '.join(near[:_NAMED])}?"
-    elif known:
-        hint = f"there are: {', '.join(known[-_NAMED:])}{' …' if len(known) > _NAMED else ''}"
+    if ambiguous:
+        hint = did_you_mean(task_id, [" or ".join(known[:_NAMED])], show=str, cutoff=0)
     else:
-        hint = "it is empty"
-    return plain(f"the journal {journal} has no task {task_id!r}; {hint}")
+        listed = f"there are: {', '.join(known[-_NAMED:])}{' …' if len(known) > _NAMED else ''}"
+        hint = did_you_mean(task_id, known, listed if known else "it is empty", show=str)
+    return plain(f"the journal {journal} has no task {task_id!r}{hint}")
 
 
 def ending(outcome: Outcome | None) -> Text:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
+import contextlib
 import os
 import re
+import shlex
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,9 @@ import yaml
 
 from callboard.actors.models import named_models
 from callboard.config import Settings
-from callboard.messages import AgentKind, Task
+from callboard.messages import AgentKind, Task, did_you_mean
 from callboard.terminal._commands import existing_path, fail
-from callboard.terminal._journals import SETTINGS_FILE
+from callboard.terminal._journals import SETTINGS_FILE, SETTINGS_SUFFIXES
 from callboard.terminal._place import TASK_FILE, check_files, named, new_place
 from callboard.terminal._takeover import known_ids
 
@@ -26,9 +27,12 @@ if TYPE_CHECKING:
 _EXAMPLE = 'callboard run "Add up the prices" prices.xlsx --model openai:gpt-5'
 _LONGEST_NAME = 40
 """The most characters of the name of a run's folder, without its number."""
-_LIKE_A_PATH = re.compile(r"[!-~]*[/\\][!-~]*|[!-~]+\.\w{1,5}|[\w.-]+", re.ASCII)
-"""One word of ASCII characters: rather a mistyped path than a request. Some languages have no spaces between words."""
-_DOCUMENTS = {".docx", ".xlsx"}
+_LIKE_A_PATH = re.compile(r"[!-~]*[/\\][!-~]*|[!-~]+\.\w{1,5}", re.ASCII)
+"""A word of ASCII characters with a slash or a suffix: rather a mistyped path than a request."""
+_LIKE_A_NAME = re.compile(r"[\w.-]+", re.ASCII)
+"""A word of ASCII characters: a request only beside a document. Some languages have no spaces between words."""
+_TASK_SUFFIXES = {"", *SETTINGS_SUFFIXES, ".json"}
+"""The suffixes of task files; a file with another one is a document."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +53,17 @@ def own_documents(arguments: Sequence[str]) -> OwnDocuments | None:
     """
     paths = [Path(each) for each in arguments if os.path.lexists(each)]
     words = [each for each in arguments if not os.path.lexists(each)]
-    if len(arguments) == 1 and paths and paths[0].suffix.lower() not in _DOCUMENTS:
+    if len(arguments) == 1 and paths and (paths[0].is_dir() or paths[0].suffix.lower() in _TASK_SUFFIXES):
         return None
     for path in paths:
         _check_document(path)
     if not words:
-        fail(f"the request is missing: say in quotes what is to be done, as in {_EXAMPLE}")
+        named = " and ".join(map(str, paths))
+        what = "is a document, not a task" if len(paths) == 1 else "are documents"
+        example = shlex.join(["callboard", "run", "Add up the prices", *map(str, paths), "--model", "openai:gpt-5"])
+        fail(f"{named}: {what}, and the request is missing: add in quotes what is to be done, as in {example}")
     for text in words:
-        _check_request(text)
+        _check_request(text, alone=not paths or len(words) > 1)
     if len(words) > 1:
         fail(f"{' and '.join(map(repr, words))} are no files: give one request, in quotes, as in {_EXAMPLE}")
     names: dict[str, Path] = {}
@@ -77,8 +84,13 @@ def _check_document(path: Path) -> None:
         fail(f"{path}: its name has control characters: rename it first")
 
 
-def _check_request(text: str) -> None:
-    """Refuse a mistyped path that would be taken for a request."""
+def _check_request(text: str, *, alone: bool) -> None:
+    """Refuse a mistyped path that would be taken for a request.
+
+    Args:
+        text: The request.
+        alone: Whether no document is named, or another request is.
+    """
     if not text.strip():
         fail(f"the request is empty: say what is to be done, as in {_EXAMPLE}")
     try:
@@ -86,17 +98,12 @@ def _check_request(text: str) -> None:
     except UnicodeEncodeError:
         fail(f"{text}: is not UTF-8")
     path = Path(text)
-    near = difflib.get_close_matches(path.name, _names_beside(path), n=1, cutoff=0.8)
-    if near or _LIKE_A_PATH.fullmatch(text.strip()):
-        hint = f"; did you mean {str(path.with_name(near[0]))!r}?" if near else ""
+    names: list[str] = []
+    with contextlib.suppress(OSError, ValueError):  # there is no such folder, or no path can be so long
+        names += [each.name for each in path.parent.iterdir()]
+    hint = did_you_mean(path.name, names, show=lambda near: repr(str(path.with_name(near))), cutoff=0.8)
+    if hint or _LIKE_A_PATH.fullmatch(text.strip()) or (alone and _LIKE_A_NAME.fullmatch(text.strip())):
         fail(f"{text}: there is no such file or folder{hint}")
-
-
-def _names_beside(path: Path) -> list[str]:
-    try:
-        return [each.name for each in path.parent.iterdir()]
-    except (OSError, ValueError):  # there is no such folder, or no path can be so long
-        return []
 
 
 def prepare_documents(

@@ -6,7 +6,6 @@ Task and settings are in a fresh copy of their folder.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import itertools
 import os
 import re
@@ -20,7 +19,7 @@ from callboard.actors.commands import program_needed
 from callboard.actors.models import named_models
 from callboard.actors.servers import check_needs, surface_needs
 from callboard.config import Settings, YamlError, load_prompts, load_yaml, make_private
-from callboard.messages import Budget, PlanStep, PolicyRule, Secret, Task
+from callboard.messages import Budget, PlanStep, PolicyRule, Secret, Task, did_you_mean
 from callboard.terminal._commands import existing_path, fail
 from callboard.terminal._journals import SETTINGS_FILE
 from callboard.terminal._takeover import known_ids
@@ -180,8 +179,6 @@ def _problem(problem: Any) -> str:
     what = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":
         part = _PARTS.get(problem["loc"][0], Task) if len(problem["loc"]) > 1 else Task
-        near = difflib.get_close_matches(str(problem["loc"][-1]), part.model_fields, n=1, cutoff=0.5)
-        what = (
-            f"unknown key; did you mean {near[0]!r}?" if near else f"unknown key; known: {', '.join(part.model_fields)}"
-        )
+        known = part.model_fields
+        what = "unknown key" + did_you_mean(str(problem["loc"][-1]), known, f"known: {', '.join(known)}")
     return f"{where}: {what}" if where else what

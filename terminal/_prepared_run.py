@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +37,10 @@ class PreparedRun:
     documents: tuple[Path, ...] = ()
     """The documents that the command line names."""
     before: Before = field(default_factory=Before)
+
+    def dry(self) -> PreparedRun:
+        """Return the same run, as a dry run."""
+        return replace(self, task=self.task.model_copy(update={"dry_run": True}))
 
     def resume_command(self, journal: Path | None, models: dict[str, str]) -> str:
         """Format the command that resumes this run; empty if there is none."""
@@ -99,7 +103,11 @@ def started(run: PreparedRun) -> Supervisor:
     try:
         supervisor = Supervisor.start(run.settings)
         try:
-            _check_offered(supervisor, run.documents)
+            offered = {os.path.normcase(target.name) for target in supervisor.targets()} if run.documents else set()
+            for file in run.documents:
+                if os.path.normcase(file.name) not in offered:
+                    why = "it is no document of a known kind, or its name begins with a dot"
+                    fail(f"{file}: agents can't work on it: {why}")
         except BaseException:
             supervisor.stop()
             raise
@@ -108,10 +116,3 @@ def started(run: PreparedRun) -> Supervisor:
             shutil.rmtree(run.settings.base, ignore_errors=True)  # the folder that was made for this run
         raise
     return supervisor
-
-
-def _check_offered(supervisor: Supervisor, files: Sequence[Path]) -> None:
-    offered = {os.path.normcase(target.name) for target in supervisor.targets()} if files else set()
-    for file in files:
-        if os.path.normcase(file.name) not in offered:
-            fail(f"{file}: agents can't work on it: it is no document of a known kind, or its name begins with a dot")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from callboard.actors.replay import Replay
-    from callboard.messages import Event, Task, TaskResult, Usage
+    from callboard.messages import Event, PlannedAction, Task, TaskResult, Usage
 
 
 _SHOWN_ARGUMENT = 60
@@ -44,6 +44,8 @@ def print_head(console: Console, task: Task, copy: Path | None, remark: str) -> 
     console.print(Text(cut(plain(task.request)) or f"a plan of {len(task.plan)} steps", style="bold"))
     if task.may_change:
         console.print(Text(f"may change {plain(', '.join(task.may_change))}", style="dim"), soft_wrap=True)
+    if task.dry_run:
+        console.print(Text("a dry run: no action is executed, except tools that only read", style="dim"))
     if copy is not None:
         console.print(Text(f"on a copy in {plain(short(copy))}", style="dim"), soft_wrap=True)
     if remark:
@@ -73,22 +75,21 @@ def print_result(
         output = result.output if isinstance(result.output, str) else json.dumps(result.output, ensure_ascii=False)
         facts.append(("output", cut(output)))
     facts.append(("used", used(result.usage)))
+    facts += [("planned", _planned(each)) for each in result.would_do]
     facts += (before or Before()).lines(result)
     if not result.actions:
         facts.append(("changed", "nothing was changed"))
     facts += [("undo", undo)] if undo else []
     facts += [("history", history)] if history else []
-    for name, text in facts:
-        _print_fact(console, name, plain(text))
+    for name, text in facts:  # paths and commands are not wrapped, so that people can copy them
+        label = Text(f"{name:<{_LABEL}}", style="dim")
+        console.print(label.append(plain(text), style="default"), soft_wrap=name in _WHOLE)
 
 
-def _print_fact(console: Console, name: str, text: str) -> None:
-    """Print a labelled text.
-
-    Paths and commands are not wrapped, so that people can copy them.
-    """
-    label = Text(f"{name:<{_LABEL}}", style="dim")
-    console.print(label.append(text, style="default"), soft_wrap=name in _WHOLE)
+def _planned(action: PlannedAction) -> str:
+    """Describe an action that a dry run did not execute."""
+    given = json.dumps(action.arguments, ensure_ascii=False)
+    return f"{action.tool} {cut(given)}{f' on {action.target}' if action.target else ''}: {action.note}"
 
 
 def used(usage: Usage) -> str:
@@ -149,22 +150,19 @@ def replay_task(console: Console, task_id: str, path: Path | None, settings: Pat
         loaded = Settings.load(settings_at(None if path == journal else path))
         done = replay(recording, otherwise=loaded, agents=named_agents(loaded))
     if as_json:
-        print_json(_as_json(done))
+        facts = {
+            "task": done.task.id,
+            "same": done.same,
+            "outcome": done.outcome.value if done.outcome is not None else None,
+            "jobs": done.jobs,
+            "taken": done.taken,
+            "transitions": [dataclasses.asdict(made) for made in done.transitions],
+            "difference": dataclasses.asdict(done.difference) if done.difference is not None else None,
+        }
+        print_json(facts)
     else:
         _print(console, done)
     return done.same
-
-
-def _as_json(done: Replay) -> dict[str, object]:
-    return {
-        "task": done.task.id,
-        "same": done.same,
-        "outcome": done.outcome.value if done.outcome is not None else None,
-        "jobs": done.jobs,
-        "taken": done.taken,
-        "transitions": [dataclasses.asdict(made) for made in done.transitions],
-        "difference": dataclasses.asdict(done.difference) if done.difference is not None else None,
-    }
 
 
 def _print(console: Console, done: Replay) -> None:

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.states import Unfinished
     from callboard.messages import Action, Cause, CommandResult, Message, StepRecord
-    from callboard.terminal._task_history import Entry, Reply, TaskHistory
+    from callboard.terminal._task_history import Reply, TaskHistory
 
 
 _SHOWN = 300
@@ -59,6 +59,7 @@ _STYLES = {
     ResultStatus.FAILURE: BAD,
     ResultStatus.SKIPPED: "yellow",
     ResultStatus.NONE: "dim",
+    ResultStatus.DRY_RUN: "yellow",
 }
 
 _PHASES = {
@@ -103,7 +104,12 @@ def _print_history(console: Console, history: TaskHistory, held: str, journal: P
         if at.date() != day:
             day = at.date()
             console.print(Text(f"{day:%Y-%m-%d}", style="dim"))
-        _print_entry(console, entry, f"{at:%H:%M:%S}.{at.microsecond // 100_000}")
+        head, *lines = _lines(entry.message)
+        title = Text(plain(entry.agent or "the task"), style="cyan")
+        title.append(f"  {plain(head[0])}", style=head[1] or "default")
+        _print_beside(console, f"{at:%H:%M:%S}.{at.microsecond // 100_000}  ", title)
+        for line in (*lines, *_replied(entry.message, entry.reply)):
+            _print_below(console, line)
     for run_id, unfinished in history.broken_off.items():
         _print_broken_off(console, history.agents.get(run_id, run_id), unfinished)
     console.print()
@@ -114,14 +120,6 @@ def _print_history(console: Console, history: TaskHistory, held: str, journal: P
         console.print(Text(plain(f"{ask.address} waits for a person"), style="yellow"))
     state = held or "no process works on it; resume it with callboard resume"
     console.print(ending(None).append(f": {state}", style="default"))
-
-
-def _print_entry(console: Console, entry: Entry, at: str) -> None:
-    head, *lines = _lines(entry.message)
-    title = Text(plain(entry.agent or "the task"), style="cyan")
-    _print_beside(console, f"{at}  ", title.append(f"  {plain(head[0])}", style=head[1] or "default"))
-    for line in (*lines, *_replied(entry.message, entry.reply)):
-        _print_below(console, line)
 
 
 def _print_below(console: Console, line: Line) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import difflib
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from rich.text import Text
 from callboard.actors.commands import McpSession, Secrets, opening_tools
 from callboard.actors.servers import SHIPPED, Server, check_needs, named_surfaces
 from callboard.config import keys_of
-from callboard.messages import CommandType, SettingsError, each_text
+from callboard.messages import CommandType, SettingsError, did_you_mean, each_text
 from callboard.terminal._commands import fail, warn
 from callboard.terminal._journals import print_json
 from callboard.terminal._text import plain, print_hanging
@@ -255,10 +254,9 @@ def _chosen(listed: Sequence[ServerListing], name: str) -> list[ServerListing]:
             found.append(dataclasses.replace(server, tools=tools))
     if not found:
         known = [*(server.name for server in listed), *(tool.name for server in listed for tool in server.tools)]
-        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"servers are: {', '.join(s.name for s in listed) or 'none'}"
+        hint = did_you_mean(name, known, f"servers are: {', '.join(s.name for s in listed) or 'none'}")
         failed = "".join(f"\n{server.failed}" for server in listed if server.failed)
-        fail(f"there is no server or tool {name!r}; {hint}{failed}")
+        fail(f"there is no server or tool {name!r}{hint}{failed}")
     return found
 
 

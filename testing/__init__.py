@@ -3,7 +3,7 @@
 import contextlib
 
 from callboard.actors.models import FunctionModel, ScriptedModel
-from callboard.actors.replay import Replay
+from callboard.actors.replay import Difference, Replay, replay_journal
 from callboard.actors.runtime import VirtualClock
 from callboard.testing._adb_device import AdbDevice
 from callboard.testing._faults import Faults, disk_full, kill_process
@@ -19,6 +19,7 @@ with contextlib.suppress(ImportError):  # everything else here works without pyt
 __all__ = [
     "AdbDevice",
     "Contact",
+    "Difference",
     "Faults",
     "FunctionModel",
     "MemoryServer",
@@ -33,6 +34,7 @@ __all__ = [
     "disk_full",
     "kill_process",
     "plugged_in",
+    "replay_journal",
     "replayed",
     "surface_suite",
 ]

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from callboard import EventName, Settings, tool
-from callboard.messages import Effect, Outcome, Probe, ResultStatus
+from callboard import EventName, Settings, Task, tool
+from callboard.messages import AgentKind, Effect, Outcome, Probe, ResultStatus
 from callboard.surface import committing, current_call
 from callboard.testing import MemoryServer, assert_replays
 from support import FINISH, HELD, PATIENCE, PNG, action, actions, call, lone
@@ -86,6 +86,22 @@ def test_a_file_that_the_tool_wrote_can_be_named_if_it_is_there(start, tmp_path)
     assert result.artifacts == (str(file),)
     result, _, _ = run(start, lambda known: known.artifact(tmp_path / "nothing"))
     assert not result.artifacts
+
+
+def test_a_file_that_a_hostagent_replaces_is_changed_and_a_new_one_made(start, tmp_path):
+    (tmp_path / "old").write_text("1")
+
+    class Writer(MemoryServer):
+        @tool(effect=Effect.ONCE, agents=(AgentKind.HOST,))
+        def save(self, name: str) -> None:
+            """Write a file."""
+            with committing(tmp_path / name):
+                (tmp_path / name).write_text("2")
+
+    script = [actions(action("save", name="old"), action("save", name="new")), FINISH]
+    result = start(host=script, servers=[Writer(MemoryServer.window())]).submit(Task(request="x")).result(PATIENCE)
+    old, new = str(tmp_path / "old"), str(tmp_path / "new")
+    assert (result.outcome, result.artifacts, result.made) == (Outcome.FINISHED, (old, new), (new,))
 
 
 def test_without_a_journal_artifacts_are_gone_with_the_supervisor(start):

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from callboard import Outcome, PlanStep, Task, tool
-from callboard.actors.agent import Agent, JobReturned
+from callboard.actors.agent import Agent
 from callboard.actors.journal import JournalReader
+from callboard.actors.late_results import JobReturned
 from callboard.actors.replay import replay_journal
 from callboard.actors.runtime import committing
 from callboard.messages import Assign, Effect, TaskForgotten, TaskRefusedError

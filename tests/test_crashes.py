@@ -11,9 +11,10 @@ import pykka
 import pytest
 
 from callboard import EventName, FunctionModel, Outcome, Server, Task, tool
-from callboard.actors.agent import Agent, JobReturned, renewed
+from callboard.actors.agent import Agent, renewed
 from callboard.actors.app import AppAgent
 from callboard.actors.host import HostAgent
+from callboard.actors.late_results import JobReturned
 from callboard.actors.states import Run
 from callboard.config import Limits
 from callboard.messages import (

@@ -48,7 +48,7 @@ def test_the_page_shows_every_example_as_it_is(path):
 def test_the_callback_answers_and_approves():
     assert run("callback.py") == [
         "app/memo/one asks: Which greeting? hello or goodbye? I say hello.",
-        "app/memo/one wants to append {'control_id': 'field-1', 'text': 'hello'}: appended text stays. I agree.",
+        "app/memo/one wants to append {'text': 'hello', 'control_id': 'field-1'}: appended text stays. I agree.",
         "The task finished.",
     ]
 

@@ -499,7 +499,7 @@ def test_a_person_is_not_asked_about_what_is_denied(start):
     assert handle.result(PATIENCE).ok
     assert asked_for(handle) == []
     with pytest.raises(NotWaitingError):
-        handle.approve(f"{handle.task_id}/1/ask-1")
+        handle.approve(f"{handle.task_id}~1~ask-1")
 
 
 # The log
@@ -572,7 +572,7 @@ def test_a_mistyped_rule_is_a_warning_at_the_start(start, tmp_path):
     policy = [{"verdict": "deny", "tool": "wrte"}, {"verdict": "deny", "application": "memo"}]
     log = tmp_path / "events.log"
     supervisor = start(app=[FINISH], policy=policy, log={"file": str(log)})
-    assert supervisor.warnings == ("rule 1 of the policy: no tool is called 'wrte'; the nearest is 'write'",)
+    assert supervisor.warnings == ("rule 1 of the policy: no tool is called 'wrte'; did you mean 'write'?",)
     supervisor.stop()
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     assert [(line["level"], line["rule"]) for line in lines if line["event"] == "policy.unmatched"] == [("warning", 1)]

@@ -31,7 +31,7 @@ SHORT = (
     "config/*.py",
     "docs/*.py",
     "examples/**/*.py",
-    "messages/*.py",
+    "messages/**/*.py",
     "terminal/*.py",
     "testing/**/*.py",
     "tests/*/conftest.py",

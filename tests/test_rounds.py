@@ -9,7 +9,8 @@ import threading
 import pytest
 
 from callboard import EventName, FunctionModel, Outcome, PlanStep, Task
-from callboard.actors.agent import Agent, JobReturned
+from callboard.actors.agent import Agent
+from callboard.actors.late_results import JobReturned
 from callboard.messages import Assign, TaskRefusedError
 from callboard.testing import MemoryServer, VirtualClock
 from support import ASSIGN, FINISH, HELD, PATIENCE

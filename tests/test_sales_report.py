@@ -99,6 +99,7 @@ def test_the_task_finishes_and_names_the_new_workbook(example: Path) -> None:
     result = play(example)
     assert result.outcome is Outcome.FINISHED, result.causes
     assert result.artifacts == (str(example.resolve() / "workspace" / "report.xlsx"),)
+    assert result.made == result.artifacts
     assert [done.address for done in result.subtasks] == ["app/word/sales.docx", "app/excel/report.xlsx"]
     assert result.comment
 

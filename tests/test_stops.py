@@ -11,8 +11,8 @@ import time
 import pytest
 
 from callboard import EventName, Model, Task
-from callboard.actors.agent import JobReturned
 from callboard.actors.journal import JournalFile
+from callboard.actors.late_results import JobReturned
 from callboard.actors.root import StopAgents
 from callboard.actors.runtime import EventLoop, Lanes, ScheduledActor, Scheduler
 from callboard.messages import ModelError

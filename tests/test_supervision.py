@@ -13,9 +13,10 @@ import pykka
 import pytest
 
 from callboard import EventName, FunctionModel, Outcome, Task, tool
-from callboard.actors.agent import Agent, Continue, JobReturned
+from callboard.actors.agent import Agent, Continue
 from callboard.actors.blackboard import Blackboard, RowsKept
 from callboard.actors.journal import JournalFile
+from callboard.actors.late_results import JobReturned
 from callboard.actors.runtime import committing
 from callboard.actors.states import Run
 from callboard.messages import Effect, JournalError, LeaseVoidError, Pause, StepDone, SubtaskEnded

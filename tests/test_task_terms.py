@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from callboard import EventName, Outcome, Task
@@ -116,3 +118,19 @@ def test_a_follow_up_has_terms_of_its_own(start):
     second = first.follow_up("second")
     assert (second.task.budget, second.task.policy) == (None, ())
     assert second.result(PATIENCE).ok
+
+
+def test_a_mistyped_rule_of_a_task_is_a_warning(start, tmp_path):
+    log = tmp_path / "events.log"
+    supervisor = start(app=[append("y", "FINISH")], log={"file": str(log)})
+    rules = [DENY, {"verdict": "deny", "tool": "wrte"}, {"verdict": "deny", "arguments": {"txt": "x"}}]
+    handle = supervisor.submit(lone(policy=rules))
+    assert handle.result(PATIENCE).ok
+    told = [event.data for event in handle.events() if event.name is EventName.POLICY_UNMATCHED]
+    assert [each["rule"] for each in told] == [2, 3]
+    assert told[0]["reason"] == "no tool is called 'wrte'; the nearest is 'write'"
+    assert "takes an argument 'txt'" in told[1]["reason"]
+    supervisor.stop()
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    warned = [(line["level"], line["task"]) for line in lines if line["event"] == "policy.unmatched"]
+    assert warned == [("warning", handle.task_id)] * 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from callboard.actors.root import GetProgress, GetStatus, ended_progress
 from callboard.actors.runtime import refuse_own_thread
@@ -15,6 +15,7 @@ from callboard.messages import (
     Cancel,
     Event,
     EventName,
+    OutputT,
     Pause,
     Question,
     Resume,
@@ -27,15 +28,26 @@ if TYPE_CHECKING:
     import concurrent.futures
     from collections.abc import AsyncIterator, Generator, Iterator
 
+    from pydantic import JsonValue
+    from typing_extensions import TypeVar
+
     from callboard.actors.client._submission import Submission
+    from callboard.actors.commands import OutputType
     from callboard.actors.runtime import EventFeed
 
+    NextT = TypeVar("NextT", default=JsonValue)
 
-class TaskHandle:
+
+class TaskHandle(Generic[OutputT]):
     """A submitted task. All methods may be called from any thread."""
 
     def __init__(
-        self, task: Task, done: concurrent.futures.Future[TaskResult], submission: Submission, before: int
+        self,
+        task: Task,
+        done: concurrent.futures.Future[TaskResult],
+        submission: Submission,
+        before: int,
+        output_type: OutputType[OutputT] | None = None,
     ) -> None:
         """Create it; `before` numbers the last event before the task."""
         self.task = task
@@ -47,27 +59,50 @@ class TaskHandle:
         self._client = submission.client
         self._stream = submission.stream
         self._before = before
+        self._output_type = output_type
+
+    def __repr__(self) -> str:
+        """Show the task's id, state and steps.
+
+        It waits for no thread, so a debugger may call it anywhere.
+        """
+        if not self._done.done():
+            state, steps = "running", self._submission.budgets.steps(self.task_id)
+        elif self._done.exception(0) is None:
+            result = self._done.result(0)
+            state, steps = result.outcome.value, result.usage.steps
+        else:
+            return f"<{type(self).__name__} {self.task_id} without a result: the supervisor stopped>"
+        return f"<{type(self).__name__} {self.task_id} {state}, {steps} step{'' if steps == 1 else 's'}>"
 
     def done(self) -> bool:
         """Return whether the task is over."""
         return self._done.done()
 
-    def result(self, timeout: float | None = None) -> TaskResult:
+    def result(self, timeout: float | None = None) -> TaskResult[OutputT]:
         """Wait for the task's result.
 
         An unsuccessful task raises nothing: its outcome and causes are in the result.
 
         Raises:
+            OutputTypeError: If the output is not of this handle's `output_type`, since the task was submitted with
+                another one, or with none.
             TimeoutError: If the task is not over in time; it keeps running.
             SupervisorStoppedError: If the supervisor stopped before.
         """
         if not self._done.done():
             refuse_own_thread("result")
-        return self._done.result(timeout)
+        return self._typed(self._done.result(timeout))
 
-    def __await__(self) -> Generator[Any, None, TaskResult]:
+    def __await__(self) -> Generator[Any, None, TaskResult[OutputT]]:
         """Wait in a coroutine; cancelling the wait does not cancel the task."""
-        return asyncio.shield(asyncio.wrap_future(self._done)).__await__()
+        return self._typed((yield from asyncio.shield(asyncio.wrap_future(self._done)).__await__()))
+
+    def _typed(self, result: TaskResult[Any]) -> TaskResult[OutputT]:
+        """Turn the output of a finished task into the program's type."""
+        if self._output_type is None or not result.ok:
+            return result
+        return result.model_copy(update={"output": self._output_type.output_of(self.task_id, result.output)})
 
     def events(self) -> Iterator[Event]:
         """Iterate over the task's events, from its submission to its end.
@@ -134,7 +169,7 @@ class TaskHandle:
             progress: TaskProgress | None = self._client.ask(GetProgress(self.task_id))
             if progress is not None:
                 return progress
-        return ended_progress(self.task, self.result(self._client.seconds))
+        return ended_progress(self.task, self._done.result(self._client.seconds))
 
     def cancel(self, reason: str = "cancelled by the host program") -> bool:
         """Stop the task, in any state. Idempotent.
@@ -165,7 +200,7 @@ class TaskHandle:
         """
         return not self._done.done() and bool(self._client.settle(Resume(task_id=self.task_id)))
 
-    def follow_up(self, request: str, **fields: Any) -> TaskHandle:
+    def follow_up(self, request: str, *, output_type: type[NextT] | None = None, **fields: Any) -> TaskHandle[NextT]:
         """Submit another request in this task's conversation.
 
         It waits for its turn with the same HostAgent, which has its memory and the blackboard.
@@ -173,7 +208,7 @@ class TaskHandle:
         Raises:
             TaskRefusedError: If the conversation is no longer kept (``limits.sessions``), or has no HostAgent.
         """
-        return self._submission.submit(Task(request=request, session=self.session, **fields))
+        return self._submission.submit(Task(request=request, session=self.session, **fields), output_type)
 
     def approvals(self) -> tuple[ApprovalRequest, ...]:
         """List the task's open approvals."""

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.client._client import check_writable
 from callboard.actors.client._handle import TaskHandle
 from callboard.actors.client._undo import undo
-from callboard.actors.root import GetTasks, GiveSecrets, Submit
+from callboard.actors.commands import OutputType
+from callboard.actors.root import GetTasks, GiveOutputType, GiveSecrets, Submit
 from callboard.messages import (
     NotAllTakenError,
+    OutputT,
+    SettingsError,
     SupervisorStoppedError,
     Task,
     TaskRefusedError,
@@ -26,10 +29,11 @@ if TYPE_CHECKING:
     import pykka
 
     from callboard.actors.client._client import RootClient
-    from callboard.actors.commands import Secrets, TargetLookup
+    from callboard.actors.commands import Secrets, TargetLookup, Toolbox
     from callboard.actors.journal import Journal, Row
+    from callboard.actors.models import TaskModels
     from callboard.actors.observe import Traces
-    from callboard.actors.runtime import EventStream
+    from callboard.actors.runtime import Budgets, EventStream
     from callboard.messages import Seconds, TaskResult
 
 
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
 class _Sent:
     """A task that was sent to the root."""
 
-    task: Task
+    submit: Submit
     before: int
     """The number of the last event before it."""
     answer: pykka.Future[Any]
@@ -55,38 +59,48 @@ class Submission:
         client: RootClient,
         stream: EventStream,
         lookup: TargetLookup,
+        toolbox: Toolbox,
+        models: TaskModels,
         journal: Journal,
         broken: concurrent.futures.Future[Exception],
         secrets: Secrets,
+        budgets: Budgets,
         traces: Traces | None = None,
     ) -> None:
         """Create it; `broken` holds the error that broke the journal, if any."""
         self.client = client
         self.stream = stream
+        self.budgets = budgets
         self._lookup = lookup
+        self._toolbox = toolbox
+        self._models = models
         self._journal = journal
         self._broken = broken
         self._secrets = secrets
         self._traces = traces
 
-    def submit(self, task: Task) -> TaskHandle:
+    def submit(self, task: Task, output_type: type[OutputT] | None = None) -> TaskHandle[OutputT]:
         """Submit a task; see `Supervisor.submit`."""
-        (taken,) = self._take((task,))
+        (taken,) = self._take((task,), _prepared(output_type))
         if isinstance(taken, Exception):
             raise taken
         return taken
 
-    def submit_all(self, tasks: Iterable[Task]) -> tuple[TaskHandle, ...]:
+    def submit_all(
+        self, tasks: Iterable[Task], output_type: type[OutputT] | None = None
+    ) -> tuple[TaskHandle[OutputT], ...]:
         """Submit tasks; see `Supervisor.submit_all`."""
         asked = tuple(tasks)
-        taken = self._take(asked)
+        taken = self._take(asked, _prepared(output_type))
         handles = tuple(each for each in taken if isinstance(each, TaskHandle))
         errors = [(task, each) for task, each in zip(asked, taken, strict=True) if isinstance(each, Exception)]
         if errors:
             raise NotAllTakenError(errors, handles)
         return handles
 
-    def _take(self, tasks: Sequence[Task]) -> list[TaskHandle | Exception]:
+    def _take(
+        self, tasks: Sequence[Task], output_type: OutputType[OutputT] | None
+    ) -> list[TaskHandle[OutputT] | Exception]:
         """Check all tasks, then submit them.
 
         Returns:
@@ -97,32 +111,34 @@ class Submission:
         """
         for task in tasks:
             self._check(task)
+        tasks = [task if output_type is None else _with_schema(task, output_type) for task in tasks]
         self.client.check_open()
-        known = [(task, self._known(task)) for task in tasks]
-        submits = self._submits([task for task, handle in known if handle is None])
+        known = [(task, self._known(task, output_type)) for task in tasks]
+        submits = self._submits([task for task, handle in known if handle is None], output_type)
         for task, handle in known:
             if handle is not None:
-                self._give_secrets(task, handle)
+                self._give(task, handle, output_type)
         taken = self._all_taken([self._send(submit) for submit in submits])
         return [handle or next(taken) for _, handle in known]
 
-    def handle(self, task_id: str) -> TaskHandle:
-        """Return the handle of an unfinished task, or of a journaled one.
+    def handle(self, task_id: str, output_type: type[OutputT] | None = None) -> TaskHandle[OutputT]:
+        """Return the handle of a task; see `Supervisor.handle`."""
+        prepared = _prepared(output_type)
+        handle = self._handle(task_id, prepared)
+        self._give(None, handle, prepared)
+        return handle
 
-        Raises:
-            UnknownTaskError: If there is no such task.
-            JournalError: If the journal can no longer be written, and has no end of the task.
-        """
+    def _handle(self, task_id: str, output_type: OutputType[OutputT] | None) -> TaskHandle[OutputT]:
         running = self.client.ask(GetTasks())
         if task_id in running:
             task, done = running[task_id]
-            return TaskHandle(task, done, self, 0)
+            return TaskHandle(task, done, self, 0, output_type)
         ended = self._journal.ended(task_id)
         if ended is None:
             raise self._broken.result() if self._broken.done() else UnknownTaskError(task_id)
         over: concurrent.futures.Future[TaskResult] = concurrent.futures.Future()
         over.set_result(ended[1])
-        return TaskHandle(ended[0], over, self, 0)
+        return TaskHandle(ended[0], over, self, 0, output_type)
 
     def undo(self, task_id: str, files: Sequence[str]) -> dict[Path, bool]:
         """Bring back an ended task's files; see `Supervisor.undo`."""
@@ -157,7 +173,7 @@ class Submission:
         check_writable(task)
         self._secrets.check_names(task)
 
-    def _submits(self, tasks: Sequence[Task]) -> list[Submit]:
+    def _submits(self, tasks: Sequence[Task], output_type: OutputType[Any] | None) -> list[Submit]:
         """Look up the targets and conversations that tasks name."""
         if not self._journal.survives and any(task.may_change for task in tasks):
             msg = (
@@ -165,6 +181,10 @@ class Submission:
                 "`journal.path`, or leave out may_change, so that each overwriting is approved"
             )
             raise TaskRefusedError(msg)
+        for name in {task.model for task in tasks if task.model is not None}:
+            built = self._models.build(name)
+            if isinstance(built, SettingsError):
+                raise TaskRefusedError(str(built)) from built
         sessions = {task.session for task in tasks if task.session is not None}
         with self.client.while_open():
             found = self._lookup.targets(tasks)
@@ -172,16 +192,20 @@ class Submission:
             self._secrets.check_names(task, target)
         talks = {session: self._journal.conversation(session) for session in sessions}
         return [
-            Submit(task, target, talks.get(task.session or "", ())) for task, target in zip(tasks, found, strict=True)
+            Submit(task, target, talks.get(task.session or "", ()), output_type, self._unmatched(task))
+            for task, target in zip(tasks, found, strict=True)
         ]
+
+    def _unmatched(self, task: Task) -> tuple[tuple[int, str], ...]:
+        return tuple(self._toolbox.unmatched(task.policy, self._lookup.listed)) if task.policy else ()
 
     def _send(self, submit: Submit) -> _Sent:
         before = self.stream.seq
         if self._traces is not None:
             self._traces.submitting(submit.task.id)
-        return _Sent(submit.task, before, self.client.send(submit))
+        return _Sent(submit, before, self.client.send(submit))
 
-    def _all_taken(self, sent: Sequence[_Sent]) -> Iterator[TaskHandle | Exception]:
+    def _all_taken(self, sent: Sequence[_Sent]) -> Iterator[TaskHandle[Any] | Exception]:
         """Wait for the tasks one by one.
 
         Once the root has not answered in time, or has stopped, the other tasks are not waited for.
@@ -195,25 +219,26 @@ class Submission:
                     seconds = 0.0
                 yield error
 
-    def _taken(self, sent: _Sent, seconds: Seconds) -> TaskHandle:
+    def _taken(self, sent: _Sent, seconds: Seconds) -> TaskHandle[Any]:
         """Wait until a task is taken, and safe in the journal."""
+        asked, output_type = sent.submit.task, sent.submit.output_type
         try:
             task, done, safe = self.client.answer(sent.answer, seconds)
             safe.result(seconds)
         except (ValueError, TaskRefusedError):  # the same task was taken, and ended, in between
-            known = self._known(sent.task)
+            known = self._known(asked, output_type)
             if known is None:
                 raise
-            self._give_secrets(sent.task, known)
+            self._give(asked, known, output_type)
             return known
-        if task is sent.task:
-            return TaskHandle(task, done, self, sent.before)
-        self._refuse_other(sent.task, task)
-        same = TaskHandle(task, done, self, 0)  # an earlier task has its id or key
-        self._give_secrets(sent.task, same)
+        if task is asked:
+            return TaskHandle(task, done, self, sent.before, output_type)
+        self._refuse_other(asked, task)
+        same = TaskHandle(task, done, self, 0, output_type)  # an earlier task has its id or key
+        self._give(asked, same, output_type)
         return same
 
-    def _known(self, task: Task) -> TaskHandle | None:
+    def _known(self, task: Task, output_type: OutputType[OutputT] | None) -> TaskHandle[OutputT] | None:
         """Find a journaled task with the same id or key.
 
         An id that the caller did not set is unique, and not looked up.
@@ -226,7 +251,7 @@ class Submission:
             found = self._journal.find(task)
         if found is None:
             return None
-        handle = self.handle(found)
+        handle = self._handle(found, output_type)
         self._refuse_other(task, handle.task)
         return handle
 
@@ -250,10 +275,29 @@ class Submission:
             )
             raise TaskRefusedError(msg)
 
-    def _give_secrets(self, task: Task, handle: TaskHandle) -> None:
-        if task.secrets and self._journal.survives and not handle.done():
+    def _give(self, task: Task | None, handle: TaskHandle[Any], output_type: OutputType[Any] | None) -> None:
+        """Give an unfinished task what no journal keeps: secrets, output type."""
+        if output_type is not None and not handle.done():
+            self.client.ask(GiveOutputType(handle.task_id, output_type))
+        if task is not None and task.secrets and self._journal.survives and not handle.done():
             given = GiveSecrets(task.model_copy(update={"id": handle.task_id}))
             self.client.ask(given).result(self.client.seconds)
+
+
+def _prepared(output_type: type[OutputT] | None) -> OutputType[OutputT] | None:
+    return None if output_type is None else OutputType(output_type)
+
+
+def _with_schema(task: Task, output_type: OutputType[Any]) -> Task:
+    """Put the schema of an output type into a task.
+
+    Raises:
+        ValueError: If the task has another schema.
+    """
+    if task.output_schema not in (None, output_type.schema):
+        msg = f"the task has an output_schema, which is not that of {output_type.name}: leave it out"
+        raise ValueError(msg)
+    return task.model_copy(update={"output_schema": output_type.schema})
 
 
 def _asked_for(task: Task) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callboard.actors.runtime import lock_file, read_file, spare_file, sync_folder
+from callboard.actors.runtime import lock_file, read_file, replace_file, spare_file
 from callboard.messages import Foreseen, UndoRefusedError
 
 if TYPE_CHECKING:
@@ -144,6 +144,5 @@ def _bring_back(file: _Changed, data: bytes) -> bool:
         if again != file.found:
             msg = f"{file.path} was changed just now by another program or task: look at it, and call undo again"
             raise UndoRefusedError(msg)
-        spare.replace(file.path)
-        sync_folder(file.path.parent)
+        replace_file(spare, file.path)
     return True

@@ -10,7 +10,17 @@ from callboard.actors.commands._mcp_program import program_needed
 from callboard.actors.commands._mcp_session import McpSession, RemoteTool, open_sessions
 from callboard.actors.commands._mcp_surface import McpSurface
 from callboard.actors.commands._opening_tools import opening_tools
-from callboard.actors.commands._rulings import OF_TASK, Asked, Facts, Policy, Ruling, TaskPolicies, matches, stricter
+from callboard.actors.commands._output_types import OutputType, OutputTypes
+from callboard.actors.commands._policy_rules import (
+    OF_TASK,
+    Asked,
+    Facts,
+    Policy,
+    Ruling,
+    TaskPolicies,
+    matches,
+    stricter,
+)
 from callboard.actors.commands._secrets import (
     SecretPlace,
     SecretRefusedError,
@@ -32,6 +42,8 @@ __all__ = [
     "MayChange",
     "McpSession",
     "McpSurface",
+    "OutputType",
+    "OutputTypes",
     "Policy",
     "RemoteTool",
     "Ruling",

@@ -17,7 +17,7 @@ from pydantic_core import to_jsonable_python
 from referencing import Registry
 
 from callboard.actors.commands._canonical import canonical, settled
-from callboard.actors.commands._rulings import Facts
+from callboard.actors.commands._policy_rules import Facts
 from callboard.actors.commands._secrets import SecretPlace
 from callboard.actors.models import ToolInfo
 from callboard.actors.servers import UNKNOWN, Server, ToolError
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
     from mcp_types import CallToolResult
 
-    from callboard.actors.commands._rulings import Asked
+    from callboard.actors.commands._policy_rules import Asked
     from callboard.actors.runtime import EffectGuard, Lanes
     from callboard.actors.servers import ServerTool
     from callboard.messages import Coverage, Foreseen, Intent, Seconds, Target

@@ -6,13 +6,14 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
+from mcp.server.mcpserver.exceptions import ToolError as McpToolError
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from callboard.actors.commands._bound_tools import ToolFailure
 from callboard.actors.commands._mcp_connection import ConnectionLostError
 from callboard.actors.commands._secrets import Secrets, UnknownSecretError
 from callboard.actors.runtime import EffectGuard
-from callboard.actors.servers import InDoubtError, ToolError
+from callboard.actors.servers import InDoubtError
 from callboard.messages import (
     Command,
     CommandResult,
@@ -90,7 +91,7 @@ class Dispatcher:
             guard.void()
             self.report(command, lease, stopped(command, guard))
             raise
-        except (ToolFailure, ToolError, LeaseVoidError, UnknownSecretError) as failure:
+        except (ToolFailure, McpToolError, LeaseVoidError, UnknownSecretError) as failure:
             error = str(failure) or "it failed without saying why"
             in_doubt = isinstance(failure, ConnectionLostError | InDoubtError)
         except BaseException as failure:  # tool boundary: any exception becomes an error for the model

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from callboard.messages import (
     TargetKind,
     TaskRefusedError,
     UnknownTargetError,
+    did_you_mean,
     reason_of,
 )
 
@@ -133,10 +133,9 @@ def _check_files(task: Task, files: Sequence[str], down: BaseException | None) -
             msg = f"may_change: {name!r} is the name of {files.count(name)} files, of several surfaces"
             raise TaskRefusedError(msg)
         same = [each for each in files if PurePath(each).name.casefold() == PurePath(name).name.casefold()]
-        near = same or difflib.get_close_matches(name, files, n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        hint = did_you_mean(name, same or files, cutoff=0 if same else 0.6)
         listed = ", ".join(files[:_LISTED]) + (" …" if len(files) > _LISTED else "") or "none"
-        msg = f"may_change: there is no file {name!r} that a task may change; {hint}there are: {listed}"
+        msg = f"may_change: there is no file {name!r} that a task may change{hint or ';'} there are: {listed}"
         raise TaskRefusedError(msg)
 
 

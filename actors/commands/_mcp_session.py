@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
-import time
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.commands._bound_tools import (
@@ -21,7 +19,8 @@ from callboard.actors.commands._mcp_calls import RunningCalls
 from callboard.actors.commands._mcp_connection import About, ConnectionLostError, McpConnection, Tell
 from callboard.actors.commands._mcp_content import answer_of
 from callboard.actors.commands._mcp_program import program_needed
-from callboard.actors.commands._rulings import Facts
+from callboard.actors.commands._mcp_restarts import McpRestarts
+from callboard.actors.commands._policy_rules import Facts
 from callboard.actors.commands._secrets import SecretPlace
 from callboard.actors.commands._unmatched import nearest
 from callboard.actors.models import ToolInfo
@@ -38,13 +37,11 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.commands._mcp_content import ToolAnswer
-    from callboard.actors.commands._rulings import Asked
+    from callboard.actors.commands._policy_rules import Asked
     from callboard.actors.runtime import EffectGuard
     from callboard.config import McpServer, Settings
 
 
-LISTED_SECONDS = 10.0
-"""Seconds that a list of targets waits for a lost server that is being restarted."""
 COMPARED = 1000
 """The most calls whose latest answer is remembered."""
 _PLAIN = McpTool()
@@ -59,8 +56,7 @@ class McpSession:
 
     Runs on the event loop; any task there may call its tools.
 
-    When the server's program ended or the connection was closed, the next use restarts or reconnects it, at most
-    `supervision.intensity` times within `supervision.period`. Its tools stay those of the first connection.
+    A lost server is restarted by the next use (`McpRestarts`). Its tools stay those of the first connection.
     """
 
     def __init__(self, name: str, server: McpServer, settings: Settings, tell: Tell = _ignore) -> None:
@@ -79,17 +75,8 @@ class McpSession:
         self._settings = settings
         self._tell = tell
         self._calls = RunningCalls(name, tell, asks=settings.system.ask_question)
-        self._connection: McpConnection | None = None
         self._tools: tuple[Tool, ...] = ()
-        self._closed = False
-        self._turn = asyncio.Lock()
-        self._checking: asyncio.Future[None] | None = None
-        """Checks the connection after a call that was cancelled."""
-        self._starting: asyncio.Future[McpConnection] | None = None
-        """Restarts the server for callers that list its target."""
-        self._starting_since = 0.0
-        self._restarts: deque[float] = deque()
-        """Times of its restarts within the period."""
+        self.restarts = McpRestarts(name, self._new_connection, settings.supervision)
         self._answers: dict[bytes, bytes] = {}
         """The digest of the latest answer, by the digest of the call."""
         self.changes = 0
@@ -102,35 +89,28 @@ class McpSession:
             SettingsError: If the server can't be started or reached in time.
         """
         check_needs((f"mcpServers.{self.name}", need) for need in program_needed(self._server))
-        self._connection = self._new_connection()
         try:
-            await self._connection.open()
+            connection = await self.restarts.open()
         except Exception as error:
             url = self._server.url
             where = "" if url is None else f" to {masked(url, in_url(url))}"
             msg = f"mcpServers.{self.name}: no connection{where}: {reason_of(error)}"
             raise SettingsError(msg) from error
-        self._tools = self._connection.tools
-        self.about = self._connection.about
+        self._tools = connection.tools
+        self.about = connection.about
 
     def _new_connection(self) -> McpConnection:
         return McpConnection(self.name, self._server, self._settings, self._tell, self._calls.elicit)
 
     async def close(self) -> None:
         """Disconnect for good, and end the server's program if there is one."""
-        self._closed = True
-        if self._checking is not None:
-            self._checking.cancel()
-        if self._starting is not None:
-            self._starting.cancel()
-            await asyncio.wait([self._starting])
-        if self._connection is not None:
-            await self._connection.close()
+        await self.restarts.close()
 
     @property
     def ready(self) -> bool:
         """True while its tools can be called without another connection."""
-        return self._connection is not None and self._connection.connected
+        connection = self.restarts.connection
+        return connection is not None and connection.connected
 
     def tools(self) -> tuple[RemoteTool, ...]:
         """Return its tools, named ``<server>.<tool>``."""
@@ -160,12 +140,12 @@ class McpSession:
             ConnectionLostError: If the server went away during the call.
             ConnectionError: If the server is not connected, and can't be reconnected: nothing was sent.
         """
-        connection = await self.connected()
+        connection = await self.restarts.connected()
         try:
             with self._calls.run(tool, guard):
                 answer = answer_of(await connection.call(tool, arguments, _progress_of(guard)))
         except asyncio.CancelledError:  # the call timed out, or its task was stopped: the server may hang
-            self._checking = asyncio.ensure_future(connection.check())
+            self.restarts.check_later(connection)
             raise
         self._compare((tool, arguments), answer)
         if guard is not None:
@@ -185,65 +165,6 @@ class McpSession:
         self._answers[key.digest()] = answered.digest()
         if len(self._answers) > COMPARED:
             del self._answers[next(iter(self._answers))]
-
-    async def check(self) -> None:
-        """Check the connection.
-
-        A lost server is restarted, even if the caller stops waiting. A caller that lists targets may not need this
-        server, so it must not wait for it as long as a call may.
-
-        Raises:
-            ConnectionError: If the server is not connected, or still restarting.
-        """
-        now = asyncio.get_running_loop().time()
-        if self._starting is None or self._starting.done():
-            self._starting, self._starting_since = asyncio.ensure_future(self.connected()), now
-            self._starting.add_done_callback(lambda done: done.cancelled() or done.exception())  # marks it as retrieved
-        left = max(0.0, self._starting_since + LISTED_SECONDS - now)
-        done, _ = await asyncio.wait([self._starting], timeout=left)
-        if not done:
-            msg = f"the MCP server {self.name} went away, and is still being restarted"
-            raise ConnectionError(msg)
-        self._starting.result()
-
-    async def connected(self) -> McpConnection:
-        """Return the connection; a lost one is replaced by a new one.
-
-        Raises:
-            ConnectionError: If the session is closed, or a new connection fails or would exceed the restart limit.
-        """
-        async with self._turn:
-            if self._checking is not None:
-                await asyncio.wait([self._checking])
-                self._checking = None
-            if self._closed or self._connection is None:
-                msg = f"the MCP server {self.name} is not connected"
-                raise ConnectionError(msg)
-            if not self._connection.connected:
-                self._count()
-                await self._connection.close()
-                self._connection = self._new_connection()
-                try:
-                    await self._connection.open()
-                except Exception as error:
-                    msg = f"the MCP server {self.name} went away, and reconnecting failed: {reason_of(error)}"
-                    raise ConnectionError(msg) from error
-            return self._connection
-
-    def _count(self) -> None:
-        """Record a restart.
-
-        Raises:
-            ConnectionError: If there were too many within the period.
-        """
-        supervision, now = self._settings.supervision, time.monotonic()
-        while self._restarts and self._restarts[0] <= now - supervision.period:
-            self._restarts.popleft()
-        if len(self._restarts) >= supervision.intensity:
-            tried = f"{len(self._restarts)} times within {supervision.period:g} s" if self._restarts else "never"
-            msg = f"the MCP server {self.name} went away; it was restarted {tried}, and is not restarted again for now"
-            raise ConnectionError(msg)
-        self._restarts.append(now)
 
 
 def _progress_of(guard: EffectGuard | None) -> ProgressFnT | None:

@@ -59,7 +59,7 @@ class McpSurface(Server):
         return self._targets()
 
     async def _targets(self) -> tuple[Target, ...]:
-        await self._session.check()
+        await self._session.restarts.check()
         return (self._target,)
 
     def observe(self, target: Target) -> Observation:  # type: ignore[override]  # each look is the same

@@ -237,7 +237,8 @@ class Secrets:
         """Refuse a task whose names contain a secret; records hold them unredacted.
 
         Raises:
-            ValueError: If its id, session, target, policy or `may_change` does; the message names the secret.
+            ValueError: If its id, session, target, policy, model, `output_schema` or `may_change` does; the message
+                names the secret.
         """
         if not (self._operators or task.secrets):
             return
@@ -246,6 +247,7 @@ class Secrets:
             name: [getattr(task, name) or ""] for name in ("id", "session") if name in task.model_fields_set
         }
         given["target"] = [task.target or ""] if target is None else _names_of(target)
+        given["model"] = [task.model or ""]
         given["may_change"] = list(task.may_change)
         for what, names in given.items():
             held = _holder(secrets, names)
@@ -257,6 +259,9 @@ class Secrets:
                 raise ValueError(msg)
         if task.policy and self.as_kept(task).policy != task.policy:
             msg = "this task is refused: a rule of its policy quotes a secret, and would not be kept: use a pattern"
+            raise ValueError(msg)
+        if task.output_schema is not None and self.as_kept(task).output_schema != task.output_schema:
+            msg = "this task is refused: the schema of its output quotes a secret, and would not be kept: leave it out"
             raise ValueError(msg)
 
     def as_kept(self, task: Task, of: Task | None = None) -> Task:

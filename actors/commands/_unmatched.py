@@ -5,12 +5,12 @@ A mistyped name would allow an action meant to be denied.
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callboard.actors.servers import UNKNOWN
 from callboard.config import EXPRESSION, fits
+from callboard.messages import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -73,5 +73,4 @@ def nearest(name: str, known: Collection[str]) -> str:
 
     Empty if none is near.
     """
-    found = difflib.get_close_matches(name.removeprefix(EXPRESSION).strip("*"), sorted(known), n=1)
-    return f"; the nearest is {found[0]!r}" if found else ""
+    return did_you_mean(name.removeprefix(EXPRESSION).strip("*"), sorted(known))

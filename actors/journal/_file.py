@@ -47,11 +47,13 @@ _TASK = "INSERT INTO tasks (id, key, session, request, submitted) VALUES (?, ?, 
 _ENDED = "UPDATE tasks SET ended = ?, outcome = ? WHERE id = ? AND ended IS NULL"
 _FIND = "SELECT id FROM tasks WHERE id = ?1 OR key = ?2 ORDER BY id = ?1 DESC LIMIT 1"
 _UNFINISHED = "SELECT id FROM tasks WHERE ended IS NULL ORDER BY number"
+_SINCE = "SELECT id, submitted FROM tasks WHERE ended IS NULL OR ended >= ? ORDER BY number"
 _SESSION = "SELECT id FROM tasks WHERE id = ? OR session = ? ORDER BY number"
 _EVENTS = "SELECT id, at, task, run, job, kind, body FROM rows WHERE seq > ? ORDER BY seq"
 _RESULT = (
     "SELECT id, at, task, run, job, kind, body FROM rows WHERE task = ? AND kind = 'task_result' ORDER BY id LIMIT 1"
 )
+_FIRST = "SELECT id, at, task, run, job, kind, body FROM rows WHERE task = ? AND kind = 'task' ORDER BY id LIMIT 1"
 _LAST_SEQ = (
     "SELECT max((SELECT coalesce(max(seq), 0) FROM rows), coalesce((SELECT value FROM marks WHERE name = ?), 0))"
 )
@@ -264,6 +266,21 @@ class JournalFile:
         """
         messages = self._messages(_RESULT, task_id)
         return next((message for message in messages if isinstance(message, TaskResult)), None)
+
+    def tasks_since(self, at: float) -> Iterator[tuple[Task, TaskResult | None]]:
+        """Read the tasks that were not over at a time, in order.
+
+        A task has its result with it if it was also submitted after that time.
+
+        Raises:
+            JournalDamagedError: If a row can't be read; the message names it.
+        """
+        with journal_errors(self.path, "read"):
+            found = self._connection.execute(_SINCE, (at,)).fetchall()
+        for task_id, submitted in found:
+            for task in self._messages(_FIRST, task_id):
+                if isinstance(task, Task):
+                    yield task, self.result(task_id) if submitted >= at else None
 
     def prune(self, *, days: float | None, max_bytes: int | None) -> int:
         """Delete ended tasks with all their data, the earliest end first.

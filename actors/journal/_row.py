@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from msgspec import structs
-from pydantic import TypeAdapter
 
 from callboard.actors.journal._failures import journal_errors
 from callboard.actors.journal._forwarded import AGAIN, resolved
 from callboard.actors.journal._parts import holders
 from callboard.messages import (
     SHALLOW,
+    STORED,
     Assign,
     CommandResult,
     Decided,
-    Event,
     JournalDamagedError,
     Message,
     Observation,
@@ -29,6 +28,7 @@ from callboard.messages import (
     SubtaskEnded,
     check_depth,
     encodable,
+    read_events,
 )
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from callboard.actors.journal._apart import Apart
-    from callboard.messages import Fact, Timestamp
+    from callboard.messages import Event, Fact, Timestamp
 
 _HIGHEST = 2**63 - 1
 
@@ -104,7 +104,6 @@ _Stretch = tuple[str, str, list[_Event]]
 _NAMES = ("seq", "at", "name", "state", "step", "phase", "duration", "data")
 """The fields of an `_Event`."""
 
-_EVENTS = TypeAdapter(list[Event])
 _ENTRIES = msgspec.json.Decoder(list[_Entry])
 _TOGETHER = msgspec.json.Encoder().encode
 _DECIDED = msgspec.json.Decoder(_Decided)
@@ -296,13 +295,13 @@ def events_in(path: Path, stored: Stored, after: int = 0) -> list[Event]:
     """
     _, _, task_id, _, _, kind, body = stored
     try:
-        events = _EVENTS.validate_json(_with_shared(task_id, body if kind == EVENTS else f"[{body}]"))
+        events = read_events(_with_shared(task_id, body if kind == EVENTS else f"[{body}]"))
     except (ValueError, msgspec.DecodeError) as error:
         raise _unreadable(path, stored, str(error)) from error
     return [event for event in events if event.seq > after]
 
 
-def _with_shared(task_id: str, body: str) -> bytes:
+def _with_shared(task_id: str, body: str) -> str:
     """Complete the events of a row.
 
     Up to version 6 of the journal, they were stored complete.
@@ -319,7 +318,7 @@ def _with_shared(task_id: str, body: str) -> bytes:
             run_id, agent, stretch = part
             shared = {"task_id": task_id, "run_id": run_id, "agent": agent}
             events += ({**shared, **dict(zip(_NAMES, fields, strict=True))} for fields in stretch)
-    return _TOGETHER(events)
+    return _TOGETHER(events).decode()
 
 
 def rows_in(path: Path, stored: Stored, apart: Apart, sent: dict[tuple[str, int], Message]) -> Iterator[Row]:
@@ -384,7 +383,7 @@ def row_of(path: Path, stored: Stored, apart: Apart) -> Row:
     if found is None:
         raise _unreadable(path, stored, f"no message is called {kind!r}")
     try:
-        message = apart.bring_back(found.model_validate_json(body))
+        message = apart.bring_back(found.model_validate_json(body, context=STORED))
     except (ValueError, LookupError, TypeError) as error:
         raise _unreadable(path, stored, str(error)) from error
     return Row(at, task_id, run_id, message, job)

@@ -1,6 +1,6 @@
 """Language models: the interface, scripted and function models, and response schemas."""
 
-from callboard.actors.models._build import given_models, named_models
+from callboard.actors.models._build import NamedModels, TaskModels, given_models, named_models
 from callboard.actors.models._model import (
     Expected,
     FunctionModel,
@@ -25,8 +25,8 @@ from callboard.actors.models._responses import (
     read_response,
 )
 from callboard.actors.models._scripted import ScriptedModel
-from callboard.actors.models.prompt import chosen, labelled
-from callboard.actors.models.recording import RecordedModel, record
+from callboard.actors.models.prompt import chosen, labelled, without_nulls
+from callboard.actors.models.recording import RecordedModel, recorder
 
 __all__ = [
     "ActionResponse",
@@ -40,11 +40,13 @@ __all__ = [
     "Model",
     "ModelAnswer",
     "ModelRequest",
+    "NamedModels",
     "OperatorResponse",
     "QuestionResponse",
     "RecordedModel",
     "References",
     "ScriptedModel",
+    "TaskModels",
     "ToolInfo",
     "Words",
     "by_picture",
@@ -53,6 +55,7 @@ __all__ = [
     "labelled",
     "named_models",
     "read_response",
-    "record",
+    "recorder",
     "threads_here",
+    "without_nulls",
 ]

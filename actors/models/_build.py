@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.models._model import FunctionModel, Model
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from callboard.config import Settings
+    from callboard.messages import Task
 
 
 def named_models(settings: Settings, kinds: Collection[str] = tuple(AgentKind)) -> Mapping[str, Model]:
@@ -23,31 +25,120 @@ def named_models(settings: Settings, kinds: Collection[str] = tuple(AgentKind)) 
     Raises:
         SettingsError: If a name has an unknown form, or its file can't be read.
     """
-    made: dict[str, Model] = {}
-    models: dict[str, Model] = {}
-    providers = Providers(settings)
-    for kind in kinds:
-        name = settings.models.of(kind)
-        if name is not None:
-            if name not in made:
-                made[name] = _make(settings, providers, kind, name)
-                made[name].name = name
-            models[kind] = made[name]
-    return models
+    return NamedModels(settings).of_kinds(kinds)
 
 
-def _make(settings: Settings, providers: Providers, kind: str, name: str) -> Model:
+class NamedModels:
+    """Models by their names, each built once. Thread-safe."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._providers = Providers(settings)
+        self._lock = threading.Lock()
+        self._made: dict[str, Model] = {}
+
+    def of_kinds(self, kinds: Collection[str]) -> dict[str, Model]:
+        """Build the models that the settings name for kinds of agents.
+
+        Raises:
+            SettingsError: If a name has an unknown form, or its file can't be read.
+        """
+        named = {kind: self._settings.models.of(kind) for kind in kinds}
+        return {kind: self.model(name, f"models.{kind}") for kind, name in named.items() if name is not None}
+
+    def model(self, name: str, where: str) -> Model:
+        """Return the model of a name. May block.
+
+        `where` is the place of the name, for errors.
+
+        Raises:
+            SettingsError: If the name has an unknown form, or its file can't be read.
+        """
+        with self._lock:
+            if name not in self._made:
+                made = _make(self._settings, self._providers, where, name)
+                made.name = name
+                self._made[name] = made
+            return self._made[name]
+
+    @property
+    def made(self) -> tuple[Model, ...]:
+        """All models that were built."""
+        with self._lock:
+            return tuple(self._made.values())
+
+
+class TaskModels:
+    """The models that tasks name for themselves. Thread-safe.
+
+    A model is built before the root takes the task, since that may block.
+    """
+
+    def __init__(
+        self, of_kinds: Mapping[str, Model], named: NamedModels, wrap: Callable[[Model], Model] = lambda model: model
+    ) -> None:
+        """Create it.
+
+        Args:
+            of_kinds: The models of the kinds of agents.
+            named: The models by name.
+            wrap: Makes a named model record its calls, if so configured.
+        """
+        self._of_kinds = of_kinds
+        self._named = named
+        self._wrap = wrap
+        self._built: dict[str, Model | SettingsError] = {}
+        self._tasks: dict[str, Model] = {}
+
+    def build(self, name: str) -> Model | SettingsError:
+        """Return the model of a kind or a name, or the error.
+
+        May block.
+        """
+        known = self._of_kinds.get(name) or self._built.get(name)
+        if known is None or isinstance(known, SettingsError):  # a file may be there by now
+            try:
+                known = self._wrap(self._named.model(name, "the task's model"))
+            except SettingsError as error:
+                kinds = ", ".join(self._of_kinds)
+                hint = "" if ":" in name else f"; the models of the kinds of agents, by kind, are: {kinds or 'none'}"
+                known = SettingsError(f"{error}{hint}", error.commands)
+            self._built[name] = known
+        return known
+
+    def take(self, task: Task) -> None:
+        """Use the model that a task names, if that was built."""
+        if task.model is not None:
+            known = self._of_kinds.get(task.model) or self._built.get(task.model)
+            if isinstance(known, Model):
+                self._tasks[task.id] = known
+
+    def of(self, task_id: str) -> Model | None:
+        """Return the model that a task names; None if it names none."""
+        return self._tasks.get(task_id)
+
+    def lacking(self, name: str) -> str:
+        """Return why a model can't be used; empty if it can."""
+        known = self._of_kinds.get(name) or self._built.get(name)
+        return "" if isinstance(known, Model) else str(known or f"the model {name!r} was not built")
+
+    def drop(self, task_id: str) -> None:
+        """Forget a task."""
+        self._tasks.pop(task_id, None)
+
+
+def _make(settings: Settings, providers: Providers, where: str, name: str) -> Model:
     form, _, rest = name.partition(":")
     if not form or not rest:
         known = "scripted:FILE, recorded:FILE, PROVIDER:MODEL"
-        msg = f"models.{kind}: {name!r} is not a known model; known forms are: {known}"
+        msg = f"{where}: {name!r} is not a known model; known forms are: {known}"
         raise SettingsError(msg)
     try:
         if form == "recorded":
             return recorded_model(settings, rest)
         return ScriptedModel.load(settings.path(rest)) if form == "scripted" else providers.model(name)
     except (ScriptError, SettingsError) as error:
-        msg = f"models.{kind}: {error}"
+        msg = f"{where}: {error}"
         raise SettingsError(msg, error.commands if isinstance(error, SettingsError) else ()) from error
 
 

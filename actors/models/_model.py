@@ -52,7 +52,7 @@ class ToolInfo:
     """Whether prompts list the tool; a model may call it even if they do not."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class ModelRequest:
     """The complete input of one decision of a model."""
 
@@ -98,6 +98,12 @@ class ModelRequest:
     """The class that the answer is parsed into."""
     picture_kinds: frozenset[str] = frozenset({AgentKind.OPERATOR})
     """The kinds of agents that see only their target's picture."""
+    output_schema: dict[str, Any] | None = None
+    """The JSON Schema of the result, if it is the output of a task that has one."""
+
+    def __repr__(self) -> str:
+        """Show the agent, its step and its state."""
+        return f"<{type(self).__name__} {self.address}, step {self.step}, {self.status}>"
 
     @property
     def is_host(self) -> bool:
@@ -175,6 +181,10 @@ class Model(ABC):
     name: str = ""
     """The name in events, spans and counters: ``<provider>:<model>``; by default the class."""
 
+    def __repr__(self) -> str:
+        """Show the class and the name."""
+        return f"<{type(self).__name__}{f' {self.name}' if self.name else ''}>"
+
     @abstractmethod
     async def answer(self, request: ModelRequest) -> ModelAnswer:
         """Answer a request.
@@ -203,7 +213,7 @@ class Model(ABC):
         """
 
 
-@dataclass
+@dataclass(repr=False)
 class FunctionModel(Model):
     """A model backed by a Python function, for tests and custom models.
 
@@ -220,6 +230,11 @@ class FunctionModel(Model):
     """Function for the upper bound of a call's usage; without it only the call itself is reserved."""
     calls: int = field(default=0, init=False)
     """The number of calls so far."""
+
+    def __repr__(self) -> str:
+        """Show the function's name and the calls, but no bound arguments."""
+        name = getattr(self.function, "__qualname__", type(self.function).__name__)
+        return f"<{type(self).__name__} {name}, {self.calls} call{'' if self.calls == 1 else 's'}>"
 
     @functools.cached_property
     def _awaits(self) -> bool:

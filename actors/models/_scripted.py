@@ -48,6 +48,10 @@ class ScriptedModel(Model):
         self._source = source
         self._answers = _checked(answers, source)
 
+    def __repr__(self) -> str:
+        """Show the script and the addresses that it has answers for."""
+        return f"<{type(self).__name__} {self._source}: {', '.join(self._answers) or 'no answers'}>"
+
     @classmethod
     def load(cls, path: Path) -> ScriptedModel:
         """Read a script from a YAML file.

@@ -32,7 +32,10 @@ async def act(context: Context, run: Run, observation: Observation, decision: De
     if not decision.actions and decision.status != AgentStatus.CONFIRM:
         return Acted(decision)
     decision = decision.model_copy(update={"actions": _named(run, decision.actions)})
-    actions = ActionList(context, run, observation, decision, decision.actions)
+    confirms = run.assign.dry_run and decision.status == AgentStatus.CONFIRM
+    if confirms:  # no person is asked: the agent goes on as after an approval
+        decision = decision.model_copy(update={"status": AgentStatus.CONTINUE.value})
+    actions = ActionList(context, run, observation, decision, decision.actions, confirms=confirms)
     if decision.status != AgentStatus.CONFIRM:
         why = "" if run.unfinished is None else _given_before(context, run, observation, decision)
         return actions.cut(why) if why else await actions.play()
@@ -88,12 +91,12 @@ def in_window(context: Context, acted: Acted) -> Acted:
     if target is None or target.kind is not TargetKind.APPLICATION or acted.held or not acted.results:
         return acted
     started, start = acted.results[-1], context.services.toolbox.start_of(target)
+    if start is not None and started.tool == start.tool and started.status is ResultStatus.DRY_RUN:
+        return replace(acted, decision=_again(acted.decision))  # there is no window to work in
     if start is None or started.tool != start.tool or started.status is not ResultStatus.SUCCESS:
         return acted
     if isinstance(started.value, str):  # it ran before a crash, and its answer is lost: the model will see the window
-        return replace(
-            acted, decision=acted.decision.model_copy(update={"status": AgentStatus.CONTINUE.value, "target": None})
-        )
+        return replace(acted, decision=_again(acted.decision))
     try:
         window = Target.model_validate(started.value, strict=False)
         kind = agent_kind(target.address)
@@ -102,6 +105,11 @@ def in_window(context: Context, acted: Acted) -> Acted:
         msg = f"{start.tool} answered with no target: {error}"
         raise TypeError(msg) from error
     return replace(acted, decision=acted.decision.model_copy(update={"target": window}))
+
+
+def _again(decision: Decision) -> Decision:
+    """Make a HostAgent look and decide again, instead of assigning its subtask."""
+    return decision.model_copy(update={"status": AgentStatus.CONTINUE.value, "target": None})
 
 
 async def act_held(context: Context, run: Run, observation: Observation) -> Acted:

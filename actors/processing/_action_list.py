@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.processing._call_record import CallRecord
 from callboard.actors.processing._check import Recheck
-from callboard.actors.processing._collect import COMPARED, in_time, look, mark
+from callboard.actors.processing._collect import COMPARED, look, mark
+from callboard.actors.processing._intents import intent_of, needs_intent, write_intent
 from callboard.actors.processing._permit import explained, ruling
 from callboard.actors.processing._phases import Acted
 from callboard.actors.processing._picture import puts_secret, secret_controls
@@ -78,6 +79,8 @@ class ActionList:
     """Whether the actions were held and belong to the decision of an earlier step."""
     seen: str = ""
     """The fingerprint of the latest look before the actions; empty if that is `observation`."""
+    confirms: bool = False
+    """Whether the model wants an approval, in a dry run."""
     results: list[CommandResult] = field(default_factory=list)
     _effect: Effect | None = None
     """The effect of the call that the policy ruled on last, if its server reports an effect per call."""
@@ -110,15 +113,20 @@ class ActionList:
             if self.context.lease.paused:
                 return await self._paused()
             try:
-                stopped = await self._stopped(action)
+                ruled, facts = await self._ruling(action)
+                stopped = await self._stopped(action, ruled, facts)
                 if stopped is not None:
                     return stopped
                 tool = self._tools[action.tool]  # it exists: the policy has ruled on it
+                if self.run.assign.dry_run and not self._only_reads(tool, ruled):
+                    self._pass_over(action, ruled)
+                    continue
                 if puts_secret(action, tool):
                     await self._cover(action)
                 command = self._command(action)
-                once = (command.effect or tool.info.effect) is Effect.ONCE
-                intent = await self._intent(action, tool) if once else None
+                intent = None
+                if needs_intent(command, tool):
+                    intent = await intent_of(self.context, self.run, action, tool, await self._latest_fingerprint())
             except UNSEEN as error:
                 return self.give_up(f"nothing was done: {error}", ResultStatus.FAILURE)
             if self.context.lease.paused:  # a pause may have begun during the checks above
@@ -178,12 +186,36 @@ class ActionList:
         self.context.tell(EventName.LIST_CUT, self.run, ran=len(self.results), reason=why)
         return self.give_up(why, ResultStatus.SKIPPED, later=AFTER_CUT)
 
-    async def _stopped(self, action: Action) -> Acted | None:
-        """Stop the list unless the action is allowed and its control unchanged."""
-        ruled, facts = await self._ruling(action)
+    def _only_reads(self, tool: BoundTool, ruled: Ruling) -> bool:
+        """Return whether a call only looks, and needs no approval."""
+        looks = (self._effect or tool.info.effect) is Effect.READ
+        return looks and ruled.verdict is Verdict.ALLOW and not self.confirms
+
+    def _pass_over(self, action: Action, ruled: Ruling) -> None:
+        """Record an action that a dry run does not execute."""
+        asks = ruled.verdict is Verdict.APPROVE or self.confirms
+        why = ruled.reason if ruled.verdict is Verdict.APPROVE else "the agent's model asks for approval"
+        would = f"a person would have been asked: {why}" if asks else "the policy would have allowed it"
+        command = self._command(action)
+        result = CommandResult(
+            call_id=command.call_id,
+            tool=action.tool,
+            status=ResultStatus.DRY_RUN,
+            error=f"dry run: not executed; {would}. Go on as if it was done",
+        )
+        self.context.services.dispatcher.report(command, self.context.lease, result)
+        self.context.note(self.run, result, lazy=True)
+        self.context.meter.ran.append((result, command.parameters))
+        self.results.append(result)
+
+    async def _stopped(self, action: Action, ruled: Ruling, facts: Facts) -> Acted | None:
+        """Stop the list unless the action is allowed and its control unchanged.
+
+        A dry run asks for no approval.
+        """
         if ruled.verdict is Verdict.DENY:
             return self.give_up(f"denied: {ruled.reason}", ResultStatus.FAILURE)
-        if ruled.verdict is Verdict.APPROVE:
+        if ruled.verdict is Verdict.APPROVE and not self.run.assign.dry_run:
             denied = await self.denied(known=1)
             if denied is not None:
                 return denied
@@ -221,7 +253,7 @@ class ActionList:
         context = self.context
         context.meter.running = command
         if intent is not None:
-            await context.keep(self.run, intent)
+            await write_intent(context, self.run, intent)
         context.meter.amounts["commands"] += 1
         keeper = CallRecord(context, self.run, command)  # even a repeatable call may change its own control
         result = await context.services.dispatcher.run(command, self._tools, context.lease, keeper)
@@ -245,26 +277,16 @@ class ActionList:
         for control in covered:
             context.services.secrets.cover(run.assign.task_id, target.native.id, control)
 
-    async def _intent(self, action: Action, tool: BoundTool) -> Intent:
-        """Return the write-ahead record of an action that must not run twice.
+    async def _latest_fingerprint(self) -> str:
+        """Return the surface's latest known fingerprint.
 
-        It holds the latest known fingerprint; the surface is observed only if earlier actions may have changed it.
+        The surface is observed only if earlier actions may have changed it.
         """
-        context, run = self.context, self.run
-        seen = self.seen or self.observation.fingerprint
         if self._recheck.latest is not None:
-            seen = self._recheck.latest.fingerprint
-        elif self.results and run.assign.target is not None:
-            seen = await mark(context, run)
-        return Intent(  # the server predicts the fingerprint after the action
-            call_id=action.call_id,
-            tool=action.tool,
-            arguments=action.arguments,
-            control=action.control,
-            target=run.assign.target,
-            fingerprint=seen,
-            expected=await in_time(context, tool.expected(action.arguments), f"asking what {action.tool} will do"),
-        )
+            return self._recheck.latest.fingerprint
+        if self.results and self.run.assign.target is not None:
+            return await mark(self.context, self.run)
+        return self.seen or self.observation.fingerprint
 
     def _acted(self, held_by: Held = Held.NOT, why: str = "") -> Acted:
         held = self.actions[len(self.results) :] if held_by is not Held.NOT else ()
@@ -277,7 +299,7 @@ class ActionList:
     def _command(self, action: Action) -> Command:
         """Build the command of an action."""
         assign, step, tool = self.run.assign, self.run.steps + 1, self._tools.get(action.tool)
-        seconds = (tool and tool.seconds) or self.context.services.settings.limits.command_seconds
+        seconds = (tool and tool.seconds) or self.run.limits.command_seconds
         return _command(
             task_id=assign.task_id,
             run_id=assign.run_id,

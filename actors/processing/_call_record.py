@@ -105,13 +105,13 @@ class CallRecord:
         redactor = services.secrets.redactor(assign.task_id)
         self._asked += 1
         question = Question(
-            id=f"{self._command.call_id}/ask-{self._asked}",
+            id=f"{self._command.call_id}/ask-{self._asked}".replace("/", "~"),
             task_id=assign.task_id,
             run_id=assign.run_id,
             token=assign.token,
             address=assign.address,
             questions=tuple(redactor.redact(question) for question in questions),
-            deadline=services.clock.now() + services.settings.limits.question_seconds,
+            deadline=services.clock.now() + self._run.limits.question_seconds,
         )
         with self.waiting():
             answer = await services.people.ask(question)

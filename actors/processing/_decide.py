@@ -1,4 +1,4 @@
-"""LLM_INTERACTION: ask the model and retry an invalid answer with the reason."""
+"""LLM_INTERACTION: ask the model, or follow the plan."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.models import ModelAnswer, ModelRequest
+from callboard.actors.models import ModelAnswer, ModelRequest, without_nulls
+from callboard.actors.processing._answer_repair import AnswerRepair
 from callboard.actors.processing._answers import decision_of
 from callboard.actors.processing._model_call import call_model
 from callboard.messages import (
     AgentStatus,
     Answered,
     EventName,
-    FailedSubtaskError,
     InvalidAnswerError,
     ModelError,
     Usage,
@@ -30,12 +30,6 @@ if TYPE_CHECKING:
     from callboard.messages import Decision, Observation
 
 
-UNDONE = (
-    "it says FINISH, and nothing was done yet: no action was run. Do what the request asks for; if looking was enough "
-    "for that, say FINISH again, with the answer in Result"
-)
-
-
 async def ask_model(context: Context, run: Run, observation: Observation) -> Decision:
     """Ask the agent's model until its answer is valid.
 
@@ -48,22 +42,24 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         OutOfBudgetError: If a budget is too small for the call, which is not made then.
         ModelError: If this kind of agent has no model, or the call fails.
     """
-    model = context.services.models.get(context.kind)
+    services = context.services
+    model = services.task_models.of(run.assign.task_id) or services.models.get(context.kind)
     if model is None:
         msg = f"no model is set for {context.kind} agents: set models.{context.kind}, or pass one"
         raise ModelError(msg)
-    reasons: tuple[str, ...] = ()
-    meter, name, repaired, insisted = context.meter, model.name or type(model).__name__, False, False
+    repair, name = AnswerRepair(context, run), model.name or type(model).__name__
     known = run.unfinished.answers if run.unfinished is not None else ()
     tools, secrets = context.services.toolbox.actions(context.kind, run.assign.target), context.services.secrets
     while True:
-        request = _request(context, run, observation, tools, reasons)
-        start, is_known = time.perf_counter(), len(reasons) < len(known)
+        request = _request(context, run, observation, tools, repair.reasons)
+        start, is_known = time.perf_counter(), len(repair.reasons) < len(known)
         if is_known:
-            answer = ModelAnswer.model_validate(known[len(reasons)].model_dump(include=set(ModelAnswer.model_fields)))
+            kept = known[len(repair.reasons)].model_dump(include=set(ModelAnswer.model_fields))
+            answer = ModelAnswer.model_validate(kept)
             usage = answer.usage
         else:
             answer, usage, start = await call_model(context, run, model, request)
+            answer = _checked(context, run, observation, answer, tools)
             context.note(run, _answered(request, answer, usage), lazy=True)
             if answer.summarised or answer.dropped:
                 context.tell(EventName.MODEL_TRIMMED, run, summarised=answer.summarised, dropped=answer.dropped)
@@ -75,39 +71,47 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,
         }
-        if repaired:
-            meter.amounts["repairs"] += 1
-            repaired = False
+        repair.count()
         try:
             if answer.cut:
                 raise InvalidAnswerError(answer.cut)  # noqa: TRY301 - handled like an invalid answer
             decision = decision_of(context, run, observation, answer, tools)
-            task_id = run.assign.task_id
+            decision, task_id = _typed(run, decision), run.assign.task_id
             decision = secrets.decided(task_id, decision, program=answer.program) if secrets.known else decision
         except InvalidAnswerError as error:
-            reasons, repaired = (*reasons, str(error)), True
-            insisted = insisted or isinstance(error, FailedSubtaskError)
-            context.tell(EventName.MODEL_REPAIRED, run, reason=str(error), attempt=len(reasons), **taken)
-            if len(reasons) - meter.sent_back > run.limits.repairs:
-                msg = f"the model's answer is invalid: {error} (after {run.limits.repairs} repairs)"
-                raise (FailedSubtaskError if insisted else InvalidAnswerError)(msg, reasons) from error
+            repair.send_back(error, taken)
             continue
-        if answer.offered and not meter.sent_back and _finishes_undone(run, decision):
-            meter.sent_back, reasons = True, (*reasons, UNDONE)
-            context.tell(EventName.MODEL_REPAIRED, run, reason=UNDONE, attempt=len(reasons), **taken)
+        if repair.sends_back_undone(answer, decision, taken):
             continue
         context.tell(EventName.MODEL_ANSWERED, run, status=decision.status, **taken)
-        return decision.model_copy(update={"sent_back": True}) if meter.sent_back else decision
+        return decision.model_copy(update={"sent_back": True}) if context.meter.sent_back else decision
 
 
-def _finishes_undone(run: Run, decision: Decision) -> bool:
-    """Return whether a FINISH comes before any action.
+def _checked(context: Context, run: Run, observation: Observation, answer: ModelAnswer, tools: Tools) -> ModelAnswer:
+    """Mark an answer whose result does not fit the task's output.
 
-    False if one was sent back before.
+    It is sent back. The mark is journaled with the answer: after a crash, and in a replay, the program's class may be
+    missing.
     """
-    if decision.status != AgentStatus.FINISH or decision.actions or run.sent_back:
-        return False
-    return not any(record.acted or record.decision.sent_back for record in run.records)
+    schema = run.assign.output_schema
+    if schema is None or answer.cut:
+        return answer
+    try:
+        decision = _typed(run, decision_of(context, run, observation, answer, tools))
+    except InvalidAnswerError:
+        return answer  # it is sent back for that
+    if decision.status != AgentStatus.FINISH:
+        return answer
+    problem = context.services.output_types.problem(run.assign.task_id, schema, decision.result)
+    return answer.model_copy(update={"cut": f"Result does not fit its schema: {problem}"}) if problem else answer
+
+
+def _typed(run: Run, decision: Decision) -> Decision:
+    """Leave out the members of a task's output that strict modes required."""
+    schema = run.assign.output_schema
+    if schema is None or decision.result is None:
+        return decision
+    return decision.model_copy(update={"result": without_nulls(decision.result, schema, schema)})
 
 
 def _answered(request: ModelRequest, answer: ModelAnswer, usage: Usage) -> Answered:
@@ -161,6 +165,7 @@ def _request(
         observation_tokens=run.limits.observation_tokens,
         response=context.spec.response,
         picture_kinds=context.services.picture_kinds,
+        output_schema=assign.output_schema,
     )
     return _with_names(context, request, tools) if context.services.secrets.known else request
 

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.models import Model, ModelAnswer, ModelRequest
+from callboard.actors.runtime import UNPRICED
 from callboard.messages import Answered, EventName, ModelError, ModelTimeoutError, Usage, encodable
 
 if TYPE_CHECKING:
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
 
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
-
-UNPRICED = "a call of unknown price counts as all that was left: see budget.unknown_price"
 
 
 async def call_model(

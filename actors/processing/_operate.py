@@ -62,7 +62,12 @@ async def ask_by_picture(context: Context, run: Run, observation: Observation) -
     shown = None if size is None else fitting_size(size)
     if size is None or shown is None or shown == size:
         return await ask_model(context, _by_picture(run, None), seen)
-    seen = seen.model_copy(update={"picture": await _scaled(context, run, observation, shown)})
+    try:
+        scaling = functools.partial(scaled, observation.picture or b"", shown)
+        picture = await context.services.lanes.run(f"pictures/{run.assign.address}", scaling)
+    except PictureError:
+        picture = None
+    seen = seen.model_copy(update={"picture": picture})
     scale = _Scale((size[0], shown[0]), (size[1], shown[1]))
     decision = await ask_model(context, _by_picture(run, scale), seen)
     return scale.back.decision(decision)
@@ -83,15 +88,3 @@ def _record(record: StepRecord, scale: _Scale | None) -> StepRecord:
 
 def _picture_alone(seen: Observation) -> Observation:
     return seen.model_copy(update={"controls": (), "text": "", "annotated": None})
-
-
-async def _scaled(context: Context, run: Run, observation: Observation, size: Size) -> bytes | None:
-    """Scale a picture on the run's own thread.
-
-    None if the picture can't be read.
-    """
-    scaling = functools.partial(scaled, observation.picture or b"", size)
-    try:
-        return await context.services.lanes.run(f"pictures/{run.assign.address}", scaling)
-    except PictureError:
-        return None

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from callboard.actors.commands import TaskPolicies, stopped
+from callboard.actors.commands import OutputTypes, TaskPolicies, stopped
 from callboard.actors.journal import Row
 from callboard.actors.models import by_picture
 from callboard.actors.processing._asking import PeopleLine
 from callboard.actors.processing._shared import SharedNotes
 from callboard.actors.processing._targets import ListedTargets
-from callboard.messages import AgentKind, EventName, Held, LeaseVoidError, Usage, maker
+from callboard.messages import AgentKind, EventName, Held, Usage, maker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
     from callboard.actors.journal import Journal
-    from callboard.actors.models import Model
+    from callboard.actors.models import Model, TaskModels
     from callboard.actors.processing._spec import AgentSpec
     from callboard.actors.runtime import BudgetNode, Budgets, Clock, EffectGuard, EventStream, Lanes, Lease, TimeLimit
     from callboard.actors.states import AgentStateManager, OnTheWay, Run, Unfinished
@@ -59,21 +59,24 @@ class Services:
     stream: EventStream
     journal: Journal
     clock: Clock
+    task_models: TaskModels
     prompts: Mapping[str, str]
     agents: Mapping[str, AgentSpec]
     """The kinds of agents, by name."""
     shared: SharedNotes = field(default_factory=SharedNotes)
     people: PeopleLine = field(default_factory=PeopleLine)
     task_policies: TaskPolicies = field(default_factory=TaskPolicies)
+    output_types: OutputTypes = field(default_factory=OutputTypes)
     listed: ListedTargets = field(default_factory=ListedTargets)
 
     def take(self, task: Task) -> None:
-        """Take a task's own budget, rules and files to change.
+        """Take a task's own budget, rules, model and files to change.
 
         Its secrets are taken apart: a recovered task has none until its caller gives them again.
         """
         self.budgets.take(task)
         self.task_policies.take(task)
+        self.task_models.take(task)
         self.may_change.take(task)
 
     def drop(self, task_id: str) -> None:
@@ -81,6 +84,8 @@ class Services:
         self.secrets.drop(task_id)
         self.budgets.drop(task_id)
         self.task_policies.drop(task_id)
+        self.task_models.drop(task_id)
+        self.output_types.drop(task_id)
         self.may_change.drop(task_id)
         self.approved.drop(task_id)
 
@@ -206,19 +211,7 @@ class Context:
         A `lazy` note may be written with the next note that is not lazy.
         """
         if self.lease.valid:  # a note made after the cancellation is dropped
-            self.services.journal.append([self._row(run, note)], lazy=lazy)
-
-    async def keep(self, run: Run, note: OnTheWay) -> None:
-        """Append a note to the journal and wait until it is durable.
-
-        Raises:
-            LeaseVoidError: If the lease is void: the announced action must not run.
-            JournalError: If the note can't be written: the announced action must not run.
-        """
-        if not self.lease.valid:
-            msg = f"{run.assign.run_id} was ended, or given to another agent, before this step acted"
-            raise LeaseVoidError(msg)
-        await self.services.journal.keep(self._row(run, note))
+            self.services.journal.append([self.row(run, note)], lazy=lazy)
 
     def keep_now(self, run: Run, note: OnTheWay) -> None:
         """Append a note and block until it is durable.
@@ -228,9 +221,10 @@ class Context:
         Raises:
             JournalError: If the note can't be written.
         """
-        self.services.journal.keep_now(self._row(run, note))
+        self.services.journal.keep_now(self.row(run, note))
 
-    def _row(self, run: Run, note: OnTheWay) -> Row:
+    def row(self, run: Run, note: OnTheWay) -> Row:
+        """Build the journal's row of a note; secrets are redacted."""
         services, assign = self.services, run.assign
         seen = services.secrets.redact(assign.task_id, note) if services.secrets.known else note
         return Row(services.clock.steady(), assign.task_id, assign.run_id, seen, run.job)

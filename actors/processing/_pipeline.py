@@ -11,10 +11,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.processing._act import act_held
+from callboard.actors.processing._approval_requests import (
+    approval_request,
+    illustrated,
+    question,
+    request_id,
+    unattended_approval,
+)
 from callboard.actors.processing._middleware import ALL_PHASES, PhaseCall
 from callboard.actors.processing._model_call import book
 from callboard.actors.processing._phases import Meter
-from callboard.actors.processing._picture import picture_before
 from callboard.actors.processing._recover import Doubt, acted_on, resume_step
 from callboard.actors.processing._shared import with_shared
 from callboard.actors.servers import ToolError
@@ -22,15 +28,11 @@ from callboard.actors.states import GO_ON, STOP, evolve
 from callboard.messages import (
     AgentStatus,
     Answer,
-    ApprovalAnswer,
-    ApprovalRequest,
     AskedQuestion,
-    AtDeadline,
     CallboardError,
     Captured,
     Cause,
     DoubtError,
-    Effect,
     FailedSubtaskError,
     Limit,
     Message,
@@ -112,6 +114,7 @@ class Pipeline:
         meter.start = time.perf_counter()
         assign, seconds = run.assign, run.limits.step_seconds
         self.context.lease.spent = meter
+        self.context.lease.longer = seconds - self.context.services.settings.limits.step_seconds
         budgets = self.context.services.budgets
         budget = budgets.step(assign.task_id, assign.run_id)
         if run.grants:
@@ -180,7 +183,7 @@ class Pipeline:
     def _ask_to_go_on(self, run: Run, spent: OutOfBudgetError, usage: Usage) -> Question:
         asked = AskedQuestion(text=f"{spent}. Go on with as much again?", choices=(GO_ON, STOP))
         limit = Limit(node=spent.node, kind=spent.kind)
-        return self._question(run, (asked,)).model_copy(update={"limit": limit, "usage": usage})
+        return question(self.context, run, (asked,)).model_copy(update={"limit": limit, "usage": usage})
 
     async def _four_phases(self, context: Context, run: Run) -> StepDone:
         how = self.strategies
@@ -204,8 +207,8 @@ class Pipeline:
         seen = context.meter.seen = await self._collect(context, run)
         acted = await self._phase(Phase.ACTION_EXECUTION, context, run, resume_step, seen)
         if isinstance(acted, Doubt):
-            shown = await self._shown(run, seen)
-            return self._question(run, (acted.question,)).model_copy(update={"in_doubt": acted.call_id, **shown})
+            asked = question(context, run, (acted.question,)).model_copy(update={"in_doubt": acted.call_id})
+            return await illustrated(context, run, asked, seen)
         decided = acted_on(run)
         done = await self._remembered(context, run, decided.observation, acted)
         return _resumed(done) if decided.resumed else done
@@ -215,44 +218,14 @@ class Pipeline:
 
         If no approval is needed, approve at once.
         """
-        assign = run.assign
-        request_id = _request_id(run)
-        services = self.context.services
-        seen = run.memory[-1].observation if run.memory else None
-        known = (services.approved.has(assign.task_id, assign.address, assign.target, a, seen) for a in run.held)
-        remembered = run.held and all(known)
-        if not services.settings.system.safe_guard or remembered:
-            reason = "approved for the rest of the task" if remembered else "safe_guard is off"
-            return ApprovalAnswer(id=request_id, task_id=assign.task_id, approved=True, unattended=True, reason=reason)
+        approved = unattended_approval(self.context, run)
+        if approved is not None:
+            return approved
         try:
             observation = await self._look(run)
         except PhaseError as error:
             return self._failed(error, run, Meter())
-        return ApprovalRequest(
-            id=request_id,
-            task_id=assign.task_id,
-            run_id=assign.run_id,
-            token=assign.token,
-            address=assign.address,
-            target=assign.target,
-            actions=run.held,
-            reason=run.held_why or run.decision_comment or "the agent's model asks for approval",
-            before=await picture_before(self.context, run, observation),
-            observation=observation,
-            deadline=self.context.services.clock.now() + run.limits.approval_seconds,
-            at_deadline=self._at_deadline(run),
-        )
-
-    def _at_deadline(self, run: Run) -> AtDeadline:
-        """Return the outcome that the settings set for a deadline.
-
-        A deadline never allows an action that must not run twice.
-        """
-        configured = run.limits.at_approval_deadline
-        tools = self.context.services.toolbox.actions(self.context.kind, run.assign.target)
-        known = [tools[action.tool].info.effect for action in run.held if action.tool in tools]
-        once = Effect.ONCE in known or len(known) < len(run.held)  # a missing tool counts as such an action
-        return AtDeadline.DENY if configured is AtDeadline.ALLOW and once else configured
+        return await approval_request(self.context, run, observation)
 
     async def process_asker(self, run: Run) -> Message:
         """Ask the model's questions.
@@ -260,33 +233,16 @@ class Pipeline:
         If no person is there, they are answered at once.
         """
         assign = run.assign
-        request_id = _request_id(run)
         if not self.context.services.settings.system.ask_question:
-            return Answer(id=request_id, task_id=assign.task_id, nobody=True)
-        question = self._question(run, run.records[-1].decision.questions)
+            return Answer(id=request_id(run), task_id=assign.task_id, nobody=True)
+        asked = question(self.context, run, run.records[-1].decision.questions)
         if assign.target is None or not self.context.services.toolbox.server(assign.target).pictures:
-            return question
+            return asked
         try:
             seen = await self._look(run)
         except PhaseError:  # a person can answer without a picture
-            return question
-        return question.model_copy(update=await self._shown(run, seen))
-
-    async def _shown(self, run: Run, seen: Observation) -> dict[str, bytes | None]:
-        """Return the pictures of a question."""
-        return {"before": await picture_before(self.context, run, seen), "picture": seen.annotated or seen.picture}
-
-    def _question(self, run: Run, questions: tuple[AskedQuestion, ...]) -> Question:
-        assign = run.assign
-        return Question(
-            id=_request_id(run),
-            task_id=assign.task_id,
-            run_id=assign.run_id,
-            token=assign.token,
-            address=assign.address,
-            questions=questions,
-            deadline=self.context.services.clock.now() + run.limits.question_seconds,
-        )
+            return asked
+        return await illustrated(self.context, run, asked, seen)
 
     async def capture(self, run: Run) -> Message:
         """Take a last observation for the record.
@@ -353,7 +309,3 @@ def _resumed(done: StepDone) -> StepDone:
     status = done.record.decision.status
     follows = "" if status in {AgentStatus.CONFIRM, AgentStatus.CONTINUE} else status
     return done.model_copy(update={"record": done.record.model_copy(update={"resumed": True}), "follows": follows})
-
-
-def _request_id(run: Run) -> str:
-    return f"{run.assign.run_id}/ask-{run.assign.round}.{run.job}"

@@ -77,7 +77,7 @@ async def resume_step(context: Context, run: Run, seen: Observation) -> Acted | 
         seen=seen.fingerprint,
         results=list(unfinished.results),
     )
-    if unfinished.results and unfinished.results[-1].status is not ResultStatus.SUCCESS:
+    if unfinished.results and unfinished.results[-1].status not in {ResultStatus.SUCCESS, ResultStatus.DRY_RUN}:
         return actions.after_failure()
     gone = not seen.fingerprint and decided.after(unfinished.results)
     if gone or (not unchanged and await _is_other(context, run, seen, unfinished)):

@@ -25,7 +25,7 @@ _TAKEN = {"record", "any", "all"}
 """Names with another meaning where kinds are named."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class AgentSpec:
     """A kind of agent.
 
@@ -44,6 +44,10 @@ class AgentSpec:
     """The type that its model's answers are parsed into."""
     prompt: str = ""
     """The text of its prompt; by default the shipped one of its name, or the AppAgent's. Settings override it."""
+
+    def __repr__(self) -> str:
+        """Show the name and the machine."""
+        return f"<{type(self).__name__} {self.name}, {self.machine.__name__}>"
 
 
 def agent_table(shipped: Mapping[str, AgentSpec], given: Iterable[AgentSpec]) -> dict[str, AgentSpec]:

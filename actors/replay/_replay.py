@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
 from callboard.actors.journal import MemoryJournal, Row
+from callboard.actors.models import NamedModels, TaskModels
 from callboard.actors.processing import AGENTS, Services, agent_table
 from callboard.actors.replay._compare import Difference, Differs, Replay
 from callboard.actors.replay._doubles import NoLanes
 from callboard.actors.replay._recorded_task import KnownTools, RecordedTask, recorded_moves
 from callboard.actors.replay._scene import ReplayContext, Scene
-from callboard.actors.root import book_usage, recover_task
+from callboard.actors.root import book_usage, recover_task, task_result
 from callboard.actors.runtime import Budgets, EventLoop, EventStream, VirtualClock
 from callboard.actors.states import OnTheWay
 from callboard.config import Settings, settings_in_force
@@ -50,7 +51,7 @@ STOP_SECONDS = 10.0
 def replay_journal(
     journal: Path, task_id: str, settings: Settings | None = None, *, agents: Sequence[AgentSpec] = ()
 ) -> Replay:
-    """Replay a task of a journal, like `replay`.
+    """Replay a task of a journal on its recorded data.
 
     The journal may be in use.
 
@@ -238,6 +239,7 @@ def _services(settings: Settings, agents: Mapping[str, AgentSpec]) -> Services:
     return Services(
         settings=settings,
         models={},
+        task_models=TaskModels({}, NamedModels(settings)),
         toolbox=Toolbox((), (), lanes),
         dispatcher=Dispatcher(stream, clock, secrets),
         policy=Policy(settings.policy.all_rules, explain=settings.policy.explain),
@@ -278,7 +280,7 @@ def compare_outcome(recorded: TaskResult | None, rows: Sequence[Row]) -> Outcome
                 record.end_round(ended)
             case SubtaskEnded():
                 record.end_subtask(ended.result)
-    result = record.result(0.0)
+    result = task_result(record, 0.0)
     stopped = record.stopping is not None  # the results of an interrupted step are only in the record
     for what in ("outcome",) if stopped else ("outcome", "output", "artifacts"):
         expected, got = getattr(recorded, what), getattr(result, what)

@@ -14,6 +14,7 @@ from callboard.actors.replay._compare import Transition, compare, decided_on, di
 from callboard.actors.replay._doubles import (
     RecordedDispatcher,
     RecordedLook,
+    RecordedOutputTypes,
     RecordedPolicy,
     RecordedToolbox,
     ReplayModel,
@@ -64,12 +65,16 @@ class ReplayContext:
         """Rerun a job on its tape."""
         run, services = tape.run, self.services
         kind = agent_kind(run.assign.address)
+        policies, task_policy = TaskPolicies(), services.task_policies.of(run.assign.task_id)
+        if task_policy is not None:
+            policies.put(run.assign.task_id, RecordedPolicy(task_policy.rules, tape, name=OF_TASK))
         own = replace(
             services,
             models={kind: ReplayModel(tape)},
             toolbox=RecordedToolbox(self.known, tape, services.lanes),
             policy=RecordedPolicy(services.policy.rules, tape),
-            task_policies=_recorded_policies(services.task_policies, run.assign.task_id, tape),
+            output_types=RecordedOutputTypes(),
+            task_policies=policies,
             dispatcher=RecordedDispatcher(services.stream, services.clock, services.secrets, tape),
         )
         made = pipeline(kind, own)
@@ -84,13 +89,6 @@ class ReplayContext:
             return StepFailed(phase=None, causes=Cause.chain(error, where=run.assign.address))
         finally:
             self.tape = None
-
-
-def _recorded_policies(known: TaskPolicies, task_id: str, tape: Tape) -> TaskPolicies:
-    policies, own = TaskPolicies(), known.of(task_id)
-    if own is not None:
-        policies.put(task_id, RecordedPolicy(own.rules, tape, name=OF_TASK))
-    return policies
 
 
 class Scene:

@@ -8,6 +8,7 @@ from callboard.actors.root._requests import (
     GetProgress,
     GetStatus,
     GetTasks,
+    GiveOutputType,
     GiveSecrets,
     JournalBroken,
     LeaseHung,
@@ -15,6 +16,7 @@ from callboard.actors.root._requests import (
     StopAgents,
     Submit,
 )
+from callboard.actors.root._task_outcome import task_result
 from callboard.actors.root._tasks import ended_progress
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "GetProgress",
     "GetStatus",
     "GetTasks",
+    "GiveOutputType",
     "GiveSecrets",
     "JournalBroken",
     "LeaseHung",
@@ -34,4 +37,5 @@ __all__ = [
     "ended_progress",
     "open_journal",
     "recover_task",
+    "task_result",
 ]

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.agent import AgentContext
 from callboard.actors.processing import CallAsks, CallAsksNoMore, pipeline
+from callboard.actors.root._agent_restarts import AgentRestarts
 from callboard.actors.root._agents import Children, Closing, Idle, Sessions
-from callboard.actors.root._approvals import OpenRequests, PeopleClocks
 from callboard.actors.root._clocks import Deadlines, Stopwatches
 from callboard.actors.root._context import RootContext
-from callboard.actors.root._crash_recovery import CrashRecovery
 from callboard.actors.root._handover import HandOver
 from callboard.actors.root._lifecycle import RunEndings, Stops
+from callboard.actors.root._open_requests import OpenRequests, PeopleClocks
 from callboard.actors.root._outbox import Outbox
 from callboard.actors.root._recorder import Recorder
 from callboard.actors.root._recovery import lacks, place, restore
@@ -28,6 +28,7 @@ from callboard.actors.root._requests import (
     GetProgress,
     GetStatus,
     GetTasks,
+    GiveOutputType,
     GiveSecrets,
     JournalBroken,
     LeaseHung,
@@ -41,6 +42,7 @@ from callboard.actors.root._requests import (
     Submit,
 )
 from callboard.actors.root._target_queues import LeaseBook
+from callboard.actors.root._task_outcome import task_result
 from callboard.actors.root._tasks import TaskBook, TaskRecord
 from callboard.actors.runtime import Leases, ScheduledActor
 from callboard.actors.states import unique
@@ -63,7 +65,6 @@ from callboard.messages import (
     SubtaskEnded,
     SupervisorStatus,
     SupervisorStoppedError,
-    Target,
     Task,
     TaskProgress,
     TaskRefusedError,
@@ -146,7 +147,7 @@ class Root(ScheduledActor):
         self._closing = Closing(life, tasks, clock, self._post)
         self._endings = RunEndings(context, self._receive)
         self._stops = Stops(context, self._endings, self._end_if_over)
-        self._crashes = CrashRecovery(context, self._hands, services.settings.supervision, self._endings)
+        self._crashes = AgentRestarts(context, self._hands, services.settings.supervision, self._endings)
         self._accepting = True
         self._broken: Exception | None = None
         self._orderly = False
@@ -169,7 +170,9 @@ class Root(ScheduledActor):
     def _receive(self, message: object) -> Any:  # noqa: C901, PLR0911, PLR0912 - one match, a case a message
         match message:
             case Submit():
-                return self._submit(message.task, message.target, message.earlier)
+                return self._submit(message)
+            case GiveOutputType():
+                return self._give_output_type(message)
             case GiveSecrets():
                 return self._give_secrets(message.task)
             case NotKept():
@@ -252,7 +255,7 @@ class Root(ScheduledActor):
     # Tasks and rounds
 
     def _submit(
-        self, task: Task, target: Target | None, earlier: tuple[str, ...]
+        self, submit: Submit
     ) -> tuple[Task, concurrent.futures.Future[TaskResult], concurrent.futures.Future[None]]:
         """Take a task, unless its id or idempotency key is known.
 
@@ -260,7 +263,7 @@ class Root(ScheduledActor):
             The task (the earlier one, if there is one), the future of its result, and a future that is done once the
             task is safe in the journal.
         """
-        tasks = self._context.tasks
+        task, tasks, earlier = submit.task, self._context.tasks, submit.earlier
         same = tasks.find(task)
         if same is not None and (same.task == task or same.task.id != task.id):
             return same.task, same.done, same.safe or self._context.outbox.answer(None)
@@ -279,9 +282,10 @@ class Root(ScheduledActor):
                 "limits.sessions sets how many are, and a journal keeps the others"
             )
             raise TaskRefusedError(msg)
-        record = tasks.open(task, target, self._context.clock.elapsed())
+        record = tasks.open(task, submit.target, self._context.clock.elapsed())
         self._services.secrets.keep(task)
         self._services.take(task)
+        self._services.output_types.keep(task.id, task.output_schema, submit.output_type)
         if from_journal:
             tasks.learn(record.session, earlier)
             self._context.recorder.fill(earlier)
@@ -293,7 +297,9 @@ class Root(ScheduledActor):
             target=task.target or "",
             labels=dict(task.labels),
         )
-        self._context.clocks.start(task.id, self._context.limits.task_seconds, task.id)
+        for number, reason in submit.unmatched:
+            self._context.recorder.emit(EventName.POLICY_UNMATCHED, task_id=task.id, rule=number, reason=reason)
+        self._context.clocks.start(task.id, self._context.limits.under(task.limits).task_seconds, task.id)
         self._next_round(record)
         self._watch_deadline(record)
         record.safe = self._context.outbox.answer(None)
@@ -313,6 +319,11 @@ class Root(ScheduledActor):
                 if not record.lacks:
                     self._stops.pause(Resume(task_id=task.id))
         return self._answer(None)
+
+    def _give_output_type(self, given: GiveOutputType) -> None:
+        record = self._context.tasks.get(given.task_id)
+        if record is not None:
+            self._services.output_types.keep(given.task_id, record.task.output_schema, given.output_type)
 
     def _keep_note(self, note: Note) -> concurrent.futures.Future[Any]:
         if self._context.tasks.get(note.task_id) is None:
@@ -379,7 +390,7 @@ class Root(ScheduledActor):
         self._services.drop(task_id)
         for address in record.agents - {record.host}:
             context.idle.rest(address)
-        result = record.result(context.clock.elapsed())
+        result = task_result(record, context.clock.elapsed())
         context.outbox.keep(task_id, "", result, lambda: self._tell_ended(record, result), failed=record.tell)
         context.sessions.keep(record)
         self._closing.rest(record.session)

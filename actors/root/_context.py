@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from callboard.actors.journal import Journal
     from callboard.actors.processing import AgentSpec
     from callboard.actors.root._agents import Children, Idle, Sessions
-    from callboard.actors.root._approvals import PeopleClocks
     from callboard.actors.root._clocks import Deadlines, Stopwatches
+    from callboard.actors.root._open_requests import PeopleClocks
     from callboard.actors.root._outbox import Outbox
     from callboard.actors.root._recorder import Recorder
     from callboard.actors.root._target_queues import LeaseBook

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from callboard.actors.agent import last_ending, tell_failure
 from callboard.actors.root._handover import received_at
 from callboard.actors.root._requests import AgentlessRun
-from callboard.actors.root._tasks import never_ran
+from callboard.actors.root._task_outcome import never_ran
 from callboard.actors.states import archive, evolve, fold
 from callboard.config import HostLog
 from callboard.messages import (

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callboard.actors.journal import FileJournal, Journal, JournalFile, MemoryJournal, Row
+from callboard.actors.root._day_usage import DayUsage, usage_since
 from callboard.actors.root._handover import received_at
 from callboard.actors.root._recovery import RecoveredTask, recover_task
+from callboard.actors.runtime import day_began
 from callboard.actors.states import fold
 from callboard.config import in_force
 from callboard.messages import IllegalMoveError, InForce
@@ -39,6 +41,8 @@ class Opened:
     """Takes events, if the journal keeps them: the arguments of `EventStream.add_queue`."""
     events: Callable[[int, int], list[Event]] | None = None
     """Reads older events, if the journal keeps them."""
+    today: tuple[DayUsage, ...] = ()
+    """The usage of the current day, by task, if there are daily budgets."""
 
 
 def open_journal(
@@ -62,6 +66,7 @@ def open_journal(
         return Opened(MemoryJournal(settings.limits.kept_tasks))
     file = JournalFile.open(settings.path(where.path), durability=where.durability)
     try:
+        today = tuple(usage_since(file, day_began(clock.now()))) if settings.budget.daily else ()
         file.prune(days=where.days, max_bytes=where.max_bytes)
         recovered_tasks = tuple(_recovered_tasks(file, settings.limits, clock, hosts))
         token, seq = max((recovered.token for recovered in recovered_tasks), default=0), file.last_seq
@@ -72,7 +77,7 @@ def open_journal(
     journal.retain(where.days, where.max_bytes)
     in_use = InForce(sections=in_force(settings))
     journal.append((Row(time.time(), "", "", in_use),), lazy=True)  # the start does not wait for its commit
-    return Opened(journal, recovered_tasks, token, seq, (journal.facts, journal.keep_soon), journal.events)
+    return Opened(journal, recovered_tasks, token, seq, (journal.facts, journal.keep_soon), journal.events, today)
 
 
 def _recovered_tasks(

@@ -121,7 +121,9 @@ def _after(recovered: RecoveredTask, row: Row) -> None:  # noqa: C901 - one matc
             recovered.begun = [run for run in recovered.begun if run != message.run_id]
         case SubtaskEnded(result=result):
             recovered.endings.pop(message.run_id, None)
-            _drop_run(recovered, message.run_id)
+            record.runs.pop(message.run_id, None)
+            recovered.begun = [run for run in recovered.begun if run != message.run_id]
+            recovered.asks = {key: ask for key, ask in recovered.asks.items() if ask.run_id != message.run_id}
             record.end_subtask(result)
         case Cancel(run_id="*"):
             record.stopping, record.paused, record.lacks = message, False, ""
@@ -174,12 +176,6 @@ def _assigned(recovered: RecoveredTask, assign: Assign) -> None:
             recovered.begun.append(assign.run_id)
 
 
-def _drop_run(recovered: RecoveredTask, run_id: str) -> None:
-    recovered.record.runs.pop(run_id, None)
-    recovered.begun = [run for run in recovered.begun if run != run_id]
-    recovered.asks = {key: ask for key, ask in recovered.asks.items() if ask.run_id != run_id}
-
-
 def used_by(recovered: RecoveredTask) -> Iterable[tuple[str, dict[str, float]]]:
     """Yield each run's usage by kind of budget, HostAgents' rounds included."""
     host = f"{recovered.record.task.id}/0"
@@ -227,7 +223,11 @@ def restore(recovered: RecoveredTask, context: RootContext, services: Services) 
     )
     if record.stopping is None and (record.lacks or not record.paused):
         _pause(record, lacks(record, services, recovered.endings), context)
-    _start_clocks(recovered, context)
+    record.worked = recovered.worked
+    limits = context.limits.under(record.task.limits)
+    context.clocks.start(task_id, limits.task_seconds, task_id, spent=recovered.worked.get(task_id, 0.0))
+    if record.paused:
+        context.clocks.stop(task_id, "pause")
     services.take(record.task)
     book_usage(recovered, services.budgets)
     for approved in recovered.approved:
@@ -298,28 +298,19 @@ def lacks(record: TaskRecord, services: Services, endings: Collection[str] = ())
     known = services.secrets.names(record.task.id)
     found = [LOST_SECRETS] if any(name not in known for name in record.task.secrets) else []
     servers = {server.name for server in services.toolbox.servers}
+    left = record.task.plan[max(0, record.round - 1) :]
+    follows = bool(left) and all(step.target is not None for step in left)  # then a HostAgent needs no model
     for run in record.runs.values():
         if run.run_id in endings and not record.has_next_round:
             continue
         kind = agent_kind(run.address)
         if kind not in services.agents:
             found.append(f"there is no kind of agent {kind!r}; there are: {', '.join(services.agents)}")
-        elif kind not in services.models and not (kind == AgentKind.HOST and _follows(record)):
+        elif record.task.model is not None:
+            lacking = services.task_models.lacking(record.task.model)
+            found += [lacking] if lacking else []
+        elif kind not in services.models and not (kind == AgentKind.HOST and follows):
             found.append(f"no model is set for {kind} agents")
         if run.target is not None and run.target.server not in servers:
             found.append(f"no server is called {run.target.server!r}")
     return "; ".join(dict.fromkeys(found))
-
-
-def _follows(record: TaskRecord) -> bool:
-    """Return whether a HostAgent needs no model: all remaining steps name targets."""
-    left = record.task.plan[max(0, record.round - 1) :]
-    return bool(left) and all(step.target is not None for step in left)
-
-
-def _start_clocks(recovered: RecoveredTask, context: RootContext) -> None:
-    record, task_id = recovered.record, recovered.record.task.id
-    record.worked = recovered.worked
-    context.clocks.start(task_id, context.limits.task_seconds, task_id, spent=recovered.worked.get(task_id, 0.0))
-    if record.paused:
-        context.clocks.stop(task_id, "pause")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from callboard.actors.agent import Inbox
+    from callboard.actors.commands import OutputType
     from callboard.actors.journal import Row
     from callboard.actors.root._recovery import RecoveredTask
     from callboard.actors.servers import Server
@@ -26,6 +27,10 @@ class Submit:
     target: Target | None
     earlier: tuple[str, ...] = ()
     """The tasks of a follow-up's conversation that the journal has."""
+    output_type: OutputType[Any] | None = None
+    """The type of its output, if the program gave one."""
+    unmatched: tuple[tuple[int, str], ...] = ()
+    """The rules of its policy that can match nothing: the number of each, and the reason."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,14 @@ class GiveSecrets:
     """
 
     task: Task
+
+
+@dataclass(frozen=True)
+class GiveOutputType:
+    """A request to take the output type of an unfinished task."""
+
+    task_id: str
+    output_type: OutputType[Any]
 
 
 @dataclass(frozen=True)

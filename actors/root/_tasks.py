@@ -8,12 +8,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from callboard.actors.states import unique
 from callboard.messages import (
     Assign,
     Cancel,
-    Cause,
-    Outcome,
     RoundEnded,
     RunStatus,
     SubtaskResult,
@@ -23,7 +20,6 @@ from callboard.messages import (
     TaskRefusedError,
     TaskResult,
     TaskStatus,
-    Usage,
 )
 
 if TYPE_CHECKING:
@@ -120,6 +116,9 @@ class TaskRecord:
             plan_step=step,
             session=self.session,
             subtasks=tuple(self.subtasks),
+            dry_run=task.dry_run,
+            limits=task.limits,
+            output_schema=None if self.has_next_round else task.output_schema,
         )
         self.runs[assign.run_id] = assign
         return assign
@@ -136,30 +135,6 @@ class TaskRecord:
         if self.target is not None:
             self.rounds += result.usage.steps > 0
             self.ended = result
-
-    def result(self, now: float) -> TaskResult:
-        """Build the result; a cancel's outcome replaces the last round's."""
-        ended = self.ended
-        parts: tuple[SubtaskResult | RoundEnded, ...] = (*self.subtasks, *self.ended_rounds)
-        outcome = ended.outcome if ended is not None else Outcome.ERROR
-        causes = ended.causes if ended is not None else ()
-        if self.stopping is not None:
-            outcome = self.stopping.outcome
-            causes = (Cause(reason=self.stopping.reason, where="supervisor"),)
-        return TaskResult(
-            task_id=self.task.id,
-            outcome=outcome,
-            causes=causes,
-            output=ended.output if ended is not None else None,
-            comment=ended.comment if ended is not None else "",
-            artifacts=unique(path for done in parts for path in done.artifacts),
-            changed=unique(each for done in parts for each in done.changed),
-            actions=sum(done.actions for done in parts),
-            subtasks=tuple(self.subtasks),
-            rounds=self.rounds,
-            usage=sum((done.usage for done in parts), Usage()),
-            seconds=max(0.0, now - self.started),
-        )
 
     def progress(self, steps: int, planned: int) -> TaskProgress:
         """Return the progress, with the steps that were begun and planned."""
@@ -311,15 +286,3 @@ class TaskBook:
     def ended(self) -> int:
         """The number of ended tasks since the start."""
         return self._count
-
-
-def never_ran(assign: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> SubtaskResult:
-    """Build the result of a subtask without any known results."""
-    return SubtaskResult(
-        run_id=assign.run_id,
-        number=assign.number,
-        request=assign.request,
-        address=assign.address,
-        outcome=outcome,
-        causes=causes,
-    )

@@ -3,10 +3,18 @@
 Schedulers, event loop, jobs, clock, lanes, leases, budgets, event stream and watchdog.
 """
 
-from callboard.actors.runtime._budget import BudgetNode, Budgets
+from callboard.actors.runtime._atomic_replace import (
+    delete_stale_spares,
+    publish_file,
+    replace_file,
+    spare_file,
+    sync_folder,
+)
+from callboard.actors.runtime._budget import UNPRICED, BudgetNode, Budgets, day_began
 from callboard.actors.runtime._call import MOST_PICTURE_BYTES, MOST_PICTURES, PNG, Call, CallKeeper, current_call
 from callboard.actors.runtime._clock import Alarm, Clock, SystemClock, TimeLimit, VirtualClock
 from callboard.actors.runtime._event_loop import Awaited, EventLoop
+from callboard.actors.runtime._hung_jobs import HungJobs
 from callboard.actors.runtime._jobs import Jobs
 from callboard.actors.runtime._lanes import Lane, Lanes
 from callboard.actors.runtime._lease import EffectGuard, Lease, Leases, committing, foresee, keep_version, post_note
@@ -16,22 +24,14 @@ from callboard.actors.runtime._scheduler import LoopScheduler, ScheduledActor, S
 from callboard.actors.runtime._stream import EventFeed, EventStream
 from callboard.actors.runtime._subscriber import Subscriber
 from callboard.actors.runtime._threads import mark_own_thread, refuse_own_thread
-from callboard.actors.runtime._user_files import (
-    SPARES,
-    is_link,
-    lock_file,
-    open_file,
-    read_file,
-    spare_file,
-    sync_folder,
-)
+from callboard.actors.runtime._user_files import is_link, lock_file, open_file, read_file
 from callboard.actors.runtime._watchdog import Watchdog, stack_of
 
 __all__ = [
     "MOST_PICTURES",
     "MOST_PICTURE_BYTES",
     "PNG",
-    "SPARES",
+    "UNPRICED",
     "Alarm",
     "Awaited",
     "BudgetNode",
@@ -44,6 +44,7 @@ __all__ = [
     "EventLoop",
     "EventStream",
     "Finished",
+    "HungJobs",
     "Jobs",
     "Lane",
     "Lanes",
@@ -62,6 +63,8 @@ __all__ = [
     "Watchdog",
     "committing",
     "current_call",
+    "day_began",
+    "delete_stale_spares",
     "foresee",
     "is_link",
     "keep_version",
@@ -69,8 +72,10 @@ __all__ = [
     "mark_own_thread",
     "open_file",
     "post_note",
+    "publish_file",
     "read_file",
     "refuse_own_thread",
+    "replace_file",
     "run_process",
     "spare_file",
     "stack_of",

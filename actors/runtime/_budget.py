@@ -1,46 +1,61 @@
-"""Budgets: a tree of task, subtask and step.
+"""Budgets: a tree of task, subtask and step, under nodes for days.
 
 A call's maximum usage is reserved before the call is made, and settled afterwards.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
+import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from callboard.messages import OutOfBudgetError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from callboard.config import Budget, BudgetSettings
-    from callboard.messages import Limit, Task
+    from callboard.config import Budget, BudgetSettings, DailyBudget
+    from callboard.messages import Limit, Task, Timestamp
 
 ROUNDING = 1e-9
 """The tolerance for sums of money, because 0.1 has no exact binary form."""
+UNPRICED = "a call of unknown price counts as all that was left: see budget.unknown_price"
+DAY = 86_400
+"""The seconds of a day in UTC, which has no change to summer time."""
 
 
 class BudgetNode:
     """One node of a task's budget tree. Thread-safe.
 
     All nodes of a tree share one lock. Agents that work on one task in parallel reserve from the same task node, so
-    that together they can't exceed its limits.
+    that together they can't exceed its limits. Trees below nodes of the day share one lock, too.
     """
 
     __slots__ = ("above", "calls", "exhausted", "grants", "limits", "lock", "name", "parent", "used")
 
-    def __init__(self, name: str, limits: Mapping[str, float], parent: BudgetNode | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        limits: Mapping[str, float],
+        parent: BudgetNode | None = None,
+        *,
+        days: tuple[BudgetNode, ...] = (),
+        lock: threading.Lock | None = None,
+    ) -> None:
         """Create a node.
 
         Args:
             name: Its name in errors.
             limits: The limit of each kind; a kind without one is unlimited.
             parent: The node above it.
+            days: Nodes of the day, above all others.
+            lock: The lock of a node without a parent; by default its own.
         """
         self.name = name
         self.limits = limits
-        self.lock: threading.Lock = threading.Lock() if parent is None else parent.lock
+        self.lock: threading.Lock = (lock or threading.Lock()) if parent is None else parent.lock
         self.parent = parent
         self.used: dict[str, float] = {}
         """The amounts spent or reserved, by kind."""
@@ -50,7 +65,7 @@ class BudgetNode:
         """The reason why the rest of a kind counts as used, by kind."""
         self.calls: frozenset[int] = frozenset()
         """The model calls that steps below this node booked, by their number at their address."""
-        self.above: tuple[BudgetNode, ...] = () if parent is None else (parent, *parent.above)
+        self.above: tuple[BudgetNode, ...] = days if parent is None else (parent, *parent.above, *days)
         """All nodes above this one, the nearest first."""
 
     def reserve(self, **amounts: float) -> None:
@@ -163,29 +178,75 @@ def limited(budget: Budget) -> dict[str, float]:
 
 
 class Budgets:
-    """The budget trees of active tasks. Thread-safe.
+    """The budget trees of active tasks, under nodes for days. Thread-safe.
 
-    It needs no lock: `dict.setdefault` is atomic.
+    It needs no lock of its own: `dict.setdefault` is atomic.
     """
 
-    def __init__(self, settings: BudgetSettings) -> None:
+    def __init__(self, settings: BudgetSettings, now: Callable[[], Timestamp] = time.time) -> None:
+        """Create it; `now` returns the wall time, which determines the day."""
         self._task, self._subtask, self._step = map(limited, (settings.task, settings.subtask, settings.step))
+        self._daily, self._now = settings.daily, now
+        self._charges_all = settings.unknown_price == "all"
+        self._shared = threading.Lock() if settings.daily else None
+        self._labels: dict[str, Mapping[str, str]] = {}
+        """The labels of active tasks."""
+        self._days: dict[tuple[int, int], BudgetNode] = {}
+        """The nodes of the last days, by the number of the daily budget and of the day."""
         self._tasks: dict[str, BudgetNode] = {}
         self._runs: dict[str, dict[str, BudgetNode]] = {}
         """The nodes of the runs, by task and by run."""
 
     def take(self, task: Task) -> None:
-        """Apply a task's own budget, before its node is used."""
+        """Apply a task's labels and own budget, before its node is used."""
+        if self._daily:
+            self._labels[task.id] = task.labels
         if task.budget is not None:
             own = limited(task.budget)
             limits = {kind: min(limit, self._task.get(kind, limit)) for kind, limit in own.items()}
-            self._tasks[task.id] = BudgetNode(f"the task {task.id}", {**self._task, **limits})
+            self._tasks[task.id] = self._top(task.id, {**self._task, **limits})
+
+    def count(self, labels: Mapping[str, str], used: Mapping[str, float], *, unpriced: bool) -> None:
+        """Charge a task's usage of today to the nodes of the day.
+
+        The usage is that of an earlier process.
+
+        Args:
+            labels: The task's labels.
+            used: The amounts, by kind.
+            unpriced: Whether it includes a call of unknown price.
+        """
+        for node in self._today(labels):
+            node.settle(**used)
+            if unpriced and self._charges_all:
+                node.exhaust("cost", UNPRICED)
+
+    def _today(self, labels: Mapping[str, str]) -> tuple[BudgetNode, ...]:
+        """Return today's nodes of the daily budgets for some labels."""
+        day = int(self._now() // DAY)
+        numbered = enumerate(self._daily)
+        return tuple(self._day(number, day) for number, each in numbered if each.labels.items() <= labels.items())
+
+    def _day(self, number: int, day: int) -> BudgetNode:
+        known = self._days.get((number, day))
+        if known is None:
+            for old in [
+                key for key in tuple(self._days) if key[1] < day - 1
+            ]:  # the clock may be set back over midnight
+                self._days.pop(old, None)
+            budget = self._daily[number]
+            node = BudgetNode(_name_of(budget, day), budget.limits, lock=self._shared)
+            known = self._days.setdefault((number, day), node)
+        return known
+
+    def _top(self, task_id: str, limits: Mapping[str, float]) -> BudgetNode:
+        return BudgetNode(f"the task {task_id}", limits, lock=self._shared)
 
     def task(self, task_id: str) -> BudgetNode:
         """Return a task's node, created on first use."""
         known = self._tasks.get(task_id)
         if known is None:
-            known = self._tasks.setdefault(task_id, BudgetNode(f"the task {task_id}", self._task))
+            known = self._tasks.setdefault(task_id, self._top(task_id, self._task))
         return known
 
     def run(self, task_id: str, run_id: str) -> BudgetNode:
@@ -200,10 +261,29 @@ class Budgets:
         return known
 
     def step(self, task_id: str, run_id: str) -> BudgetNode:
-        """Create a node for one step."""
-        return BudgetNode(f"a step of {run_id}", self._step, self.run(task_id, run_id))
+        """Create a node for one step, which counts today."""
+        days = self._today(self._labels.get(task_id, {})) if self._daily else ()
+        return BudgetNode(f"a step of {run_id}", self._step, self.run(task_id, run_id), days=days)
+
+    def steps(self, task_id: str) -> int:
+        """Return the number of steps that an active task has begun."""
+        node = self._tasks.get(task_id)
+        return 0 if node is None else int(node.used.get("steps", 0))
 
     def drop(self, task_id: str) -> None:
         """Forget a task."""
+        self._labels.pop(task_id, None)
         self._tasks.pop(task_id, None)
         self._runs.pop(task_id, None)
+
+
+def day_began(at: Timestamp) -> Timestamp:
+    """Return the beginning of the day in UTC."""
+    return at // DAY * DAY
+
+
+def _name_of(budget: DailyBudget, day: int) -> str:
+    """Name a budget and its day, and tell when it is renewed."""
+    whose = ", ".join(f"{key}={value}" for key, value in sorted(budget.labels.items())) or "all tasks"
+    today, next_day = (dt.datetime.fromtimestamp(each * DAY, dt.UTC) for each in (day, day + 1))
+    return f"the daily budget of {whose} on {today:%Y-%m-%d} (renewed at {next_day:%Y-%m-%d %H:%M} UTC)"

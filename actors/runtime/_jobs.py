@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(eq=False, slots=True)
-class _Job:
+class Job:
+    """A running job."""
+
     lease: Lease
     token: int
     """The lease's token."""
@@ -37,12 +39,13 @@ class _Job:
     returned: bool = False
     """Whether the coroutine has ended; blocking calls that it started may still run."""
     started: float = 0.0
+    """The time from which its duration counts, on the clock's `elapsed`."""
     hung: bool = False
-    """Whether the job was reported as hung."""
+    """Whether `HungJobs` has found it."""
     calls: dict[concurrent.futures.Future[Any], Lane] = field(default_factory=dict)
 
 
-_NO_JOBS: set[_Job] = set()
+_NO_JOBS: set[Job] = set()
 
 GRACE_SECONDS = 0.5
 """The time that a coroutine may take to end after its cancellation; after that it counts as stuck."""
@@ -68,7 +71,7 @@ class Jobs:
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
         self._draining = 0
-        self._running: dict[int, set[_Job]] = {}
+        self._running: dict[int, set[Job]] = {}
         self._watches: dict[int, _JobWatch] = {}
 
     def start(
@@ -80,7 +83,7 @@ class Jobs:
         It is not called if the job ends by its cancellation. If the coroutine returns in spite of its cancellation,
         `done` is called, and the agent recognises by the job's number that the result is stale.
         """
-        job = _Job(lease, lease.token, started=self._clock.elapsed())
+        job = Job(lease, lease.token, started=self._clock.elapsed())
         with self._lock:
             self._running.setdefault(job.token, set()).add(job)
         if self._loop.is_here:
@@ -89,14 +92,14 @@ class Jobs:
             self._loop.call(lambda: self._begin(job, work, done))
 
     def _begin(
-        self, job: _Job, work: Callable[[], Awaitable[Message]], done: Callable[[Message | BaseException], None]
+        self, job: Job, work: Callable[[], Awaitable[Message]], done: Callable[[Message | BaseException], None]
     ) -> None:
         if job.cancelled:
             self._coroutine_ended(job)
             return
         job.task = asyncio.get_running_loop().create_task(self._run(job, work, done))
 
-    def _stop(self, job: _Job) -> None:
+    def _stop(self, job: Job) -> None:
         """Cancel the coroutine of a job; on the loop's thread."""
         if job.task is None:  # `_begin` will see that the job was cancelled
             return
@@ -106,7 +109,7 @@ class Jobs:
             self._coroutine_ended(job)
 
     async def _run(
-        self, job: _Job, work: Callable[[], Awaitable[Message]], done: Callable[[Message | BaseException], None]
+        self, job: Job, work: Callable[[], Awaitable[Message]], done: Callable[[Message | BaseException], None]
     ) -> None:
         job.begun = True
         calls_of_job.set(job.calls)
@@ -123,7 +126,7 @@ class Jobs:
         finally:
             self._coroutine_ended(job)
 
-    def _coroutine_ended(self, job: _Job) -> None:
+    def _coroutine_ended(self, job: Job) -> None:
         pending = [call for call in job.calls if not call.done()] if job.calls else []
         if not pending:
             self._ended(job)
@@ -143,7 +146,7 @@ class Jobs:
         for call in pending:
             call.add_done_callback(returned)
 
-    def _ended(self, job: _Job) -> None:
+    def _ended(self, job: Job) -> None:
         with self._lock:
             running = self._running[job.token]
             running.discard(job)
@@ -191,22 +194,6 @@ class Jobs:
             watch.stuck = True
         watch.on_stuck()
 
-    def overdue(self, seconds: float) -> list[int]:
-        """Return the tokens of leases with a job older than `seconds`.
-
-        Each job is reported once. The time of a job that waits for a person starts again after the answer.
-        """
-        now = self._clock.elapsed()
-        with self._lock:
-            running = [job for jobs in self._running.values() for job in jobs]
-            for job in running:
-                if job.lease.asking:
-                    job.started = now
-            late = [job for job in running if not job.hung and now - job.started > seconds]
-            for job in late:
-                job.hung = True
-        return [job.token for job in late]
-
     def stack(self, token: int) -> str:
         """Return the stack of the work under a lease.
 
@@ -219,7 +206,13 @@ class Jobs:
                     return stack_of(lane.thread)
         return "".join(_stack_of_task(job.task) for job in jobs if job.task is not None)
 
-    def _under(self, token: int) -> set[_Job]:
+    @property
+    def running(self) -> tuple[Job, ...]:
+        """The jobs that have not ended."""
+        with self._lock:
+            return tuple(job for jobs in self._running.values() for job in jobs)
+
+    def _under(self, token: int) -> set[Job]:
         """Copy the jobs of a lease.
 
         It needs no lock, since `dict.get` and `set.copy` are atomic.

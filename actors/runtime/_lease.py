@@ -63,6 +63,7 @@ class Lease:
         "guard",
         "key",
         "lock",
+        "longer",
         "order",
         "paused",
         "spent",
@@ -88,6 +89,8 @@ class Lease:
         """Whether the task is paused; checked before each action."""
         self.suspended = False
         """Whether the supervisor is stopping. No step begins, and none fails, because the stop may be the cause."""
+        self.longer = 0.0
+        """The seconds by which the time limit of its step exceeds the settings'."""
         self.asking = False
         """Whether a running call waits for a person; its job then never counts as hung."""
         self.valid = True

@@ -81,7 +81,8 @@ class Restarts:
             `intensity` crashes within `period`, without the time that the child waited for restarts.
         """
         now = self._clock.elapsed()
-        self._forget_sound(now)
+        for sound in [each for each, record in self._children.items() if now - record.back > self._settings.period]:
+            del self._children[sound]
         record = self._children.setdefault(child, _Child())
         if not record.crashed(now, self._settings, error):
             return None
@@ -100,7 +101,3 @@ class Restarts:
     def forget(self, child: str) -> None:
         """Forget a removed child; without effect if it never crashed."""
         self._children.pop(child, None)
-
-    def _forget_sound(self, now: Seconds) -> None:
-        for child in [child for child, record in self._children.items() if now - record.back > self._settings.period]:
-            del self._children[child]

@@ -7,6 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from callboard.messages import Event, EventName, Fact, encodable, with_phases
+from callboard.messages.events import EventsMissed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -90,13 +91,7 @@ class EventFeed:
         return self._read.popleft() if self._read else None
 
     def _missed_event(self, count: int, last: int) -> Event:
-        return Event(
-            seq=last,
-            at=self._clock.now(),
-            name=EventName.EVENTS_MISSED,
-            task_id=self.task_id or "",
-            data={"count": count},
-        )
+        return EventsMissed(seq=last, at=self._clock.now(), task_id=self.task_id or "", count=count)
 
     def get(self, timeout: float | None = None) -> Event | None:
         """Wait for the next event; None at the end of the stream.

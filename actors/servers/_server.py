@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ToolError as McpToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import ToolAnnotations
 
 from callboard.config import fits
 from callboard.messages import (
     AgentKind,
+    CallboardError,
     CommandType,
     Control,
     Coverage,
@@ -123,6 +124,13 @@ def tool(
     return decorate
 
 
+class ToolError(CallboardError, McpToolError):
+    """A tool's failure, with the reason as a text for the model.
+
+    It is also an error of the MCP library, so that a stand-alone server sends the text to its client.
+    """
+
+
 class InDoubtError(ToolError):
     """A tool can't tell whether its action was done.
 
@@ -160,6 +168,10 @@ class Server(ABC):
     replaces such a file it calls `keep_version`, and `overwritten` tells which calls need no approval then."""
     resource_kinds: tuple[str, ...] = ()
     """The kinds of resource that `resources` names, so that a mistyped kind in a rule is detected."""
+
+    def __repr__(self) -> str:
+        """Show the class and the name."""
+        return f"<{type(self).__name__} {getattr(self, 'name', '')!r}>"
 
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:

@@ -339,8 +339,10 @@ def archive(run: Run) -> Message:
             output=_round_output(run),
             comment=run.decision_comment,
             artifacts=run.artifacts,
+            made=run.made,
             changed=run.changed,
             actions=len(run.effects),
+            would_do=run.would_do,
             usage=run.usage,
         )
     result = SubtaskResult(
@@ -356,6 +358,7 @@ def archive(run: Run) -> Message:
         made=run.made,
         changed=run.changed,
         actions=len(run.effects),
+        would_do=run.would_do,
         last_seen=run.last_seen,
         usage=run.usage,
     )
@@ -363,8 +366,11 @@ def archive(run: Run) -> Message:
 
 
 def _round_output(run: Run) -> object:
+    typed = run.assign.output_schema is not None
+    if typed and (run.outcome is not Outcome.FINISHED or run.records[-1].decision.status == AgentStatus.FINISH):
+        return run.output
     own = next((r.decision.result for r in reversed(run.records) if r.decision.result is not None), None)
-    if own is not None:
+    if own is not None and not typed:
         return own
     finished = [result.output for result in run.own_subtasks if result.outcome is Outcome.FINISHED]
     return finished[-1] if finished else run.output

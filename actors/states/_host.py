@@ -100,6 +100,9 @@ class AssignHostAgentState(HostAgentState):
             session=assign.session,
             subtasks=context.subtasks,
             made=context.made,
+            dry_run=assign.dry_run,
+            limits=assign.limits,
+            output_schema=assign.output_schema if assign.plan_step is not None else None,
         )
 
     def decide(self, run: Run) -> Move | None:

@@ -29,9 +29,16 @@ def step_notes(record: StepRecord, count: int, allowed: int, *, followed: bool) 
         allowed: The limit for `count`.
         followed: Whether the status of its answer is going to be followed.
     """
+    tried = tuple(f"{each.tool}: {each.error}" for each in record.results if each.status is ResultStatus.DRY_RUN)
     if not record.incomplete and record.status != AgentStatus.SCREENSHOT and count < allowed:
-        return ()
-    return (*_failures(record, followed=followed), *_not_followed(record), *_loops(count, allowed))
+        return tried
+    notes, status = [*tried, *_failures(record, followed=followed)], record.decision.status
+    may_follow = {AgentStatus.SCREENSHOT, AgentStatus.CONTINUE, AgentStatus.CONFIRM}
+    if record.status == AgentStatus.SCREENSHOT and status not in may_follow:
+        notes.append(f"{status} was not followed: SCREENSHOT is for one more look; say {status} now if it still holds")
+    if count >= allowed:
+        notes.append(f"you did the same {count} times, and nothing changed: do something else, or say FAIL")
+    return tuple(notes)
 
 
 def _failures(record: StepRecord, *, followed: bool) -> Iterable[str]:
@@ -47,23 +54,6 @@ def _failures(record: StepRecord, *, followed: bool) -> Iterable[str]:
     if record.incomplete and record.decision.status in CLAIMS and followed:
         how = "failed" if record.failures else "was not run"
         yield f"{record.decision.status} does not hold, because an action of the same answer {how}"
-
-
-def _not_followed(record: StepRecord) -> Iterable[str]:
-    """Yield a note if SCREENSHOT has no move to the answer's status."""
-    status = record.decision.status
-    if record.status == AgentStatus.SCREENSHOT and status not in {
-        AgentStatus.SCREENSHOT,
-        AgentStatus.CONTINUE,
-        AgentStatus.CONFIRM,
-    }:
-        yield f"{status} was not followed: SCREENSHOT is for one more look; say {status} now if it still holds"
-
-
-def _loops(count: int, allowed: int) -> Iterable[str]:
-    """Yield a note if the step was repeated too often."""
-    if count >= allowed:
-        yield f"you did the same {count} times, and nothing changed: do something else, or say FAIL"
 
 
 def answer_notes(asked: tuple[AskedQuestion, ...], answer: Answer) -> Iterable[str]:

@@ -27,6 +27,7 @@ from callboard.messages import (
     Observation,
     Outcome,
     Pause,
+    PlannedAction,
     Probe,
     Question,
     RequestExpired,
@@ -159,7 +160,7 @@ class Run:
         counted = known is not None and (not assign.number or known.assign.task_id == assign.task_id)
         return cls(
             assign=assign,
-            limits=limits,
+            limits=limits.under(assign.limits),
             status=initial,
             subtasks=known.subtasks if known and not assign.number else assign.subtasks,
             memory=known.memory if known else (),
@@ -170,7 +171,12 @@ class Run:
 
     @property
     def output(self) -> JsonValue:
-        """The result: the model's own, or the last successful action's value."""
+        """The result: the model's own, or the last successful action's value.
+
+        The output of a task with a schema is the result of the answer that ended it.
+        """
+        if self.assign.output_schema is not None:
+            return self.records[-1].decision.result if self.outcome is Outcome.FINISHED else None
         for record in reversed(self.records):
             if record.decision.result is not None:
                 return record.decision.result
@@ -213,6 +219,25 @@ class Run:
     def effects(self) -> tuple[CommandResult, ...]:
         """The results of actions with a certain or possible side effect."""
         return tuple([result for result in self._done if result.changed])
+
+    @property
+    def would_do(self) -> tuple[PlannedAction, ...]:
+        """The actions that a dry run did not execute."""
+        target = "" if self.assign.target is None else self.assign.target.id
+        return tuple(
+            [
+                PlannedAction(
+                    tool=result.tool,
+                    arguments=action.arguments,
+                    control=action.control,
+                    target=target,
+                    note=result.error,
+                )
+                for record in self.records
+                for action, result in record.calls
+                if result.status is ResultStatus.DRY_RUN and action is not None
+            ]
+        )
 
     @property
     def changed(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from callboard.testing import MemoryServer
 SCRIPT = {
     "app/memo/one": [
         {"Status": "PENDING", "Questions": [{"Question": "Which greeting?", "choices": ["hello", "goodbye"]}]},
-        {"Status": "CONTINUE", "Function": "append", "Args": {"control_id": "field-1", "text": "hello"}},
+        {"Status": "CONTINUE", "Function": "append", "ControlLabel": "field-1", "Args": {"text": "hello"}},
         {"Status": "FINISH"},
     ]
 }

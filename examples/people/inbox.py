@@ -15,7 +15,7 @@ def work(request: ModelRequest) -> dict[str, object]:
     """Append once, then finish."""
     if request.memory:
         return {"Status": "FINISH"}
-    return {"Status": "CONTINUE", "Function": "append", "Args": {"control_id": "field-1", "text": request.request}}
+    return {"Status": "CONTINUE", "Function": "append", "ControlLabel": "field-1", "Args": {"text": request.request}}
 
 
 def main() -> None:

@@ -16,7 +16,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from callboard import FunctionModel, ModelRequest, Settings, Supervisor, Task, TaskHandle
-from callboard.messages import AnswerRefusedError, NotWaitingError
+from callboard.errors import AnswerRefusedError, NotWaitingError
 from callboard.testing import MemoryServer
 
 POLICY = [{"verdict": "approve", "tool": "append", "reason": "appended text stays"}]
@@ -28,7 +28,7 @@ def work(request: ModelRequest) -> dict[str, object]:
         return {"Status": "PENDING", "Questions": ["Which greeting?"]}
     if any(result.tool == "append" for record in request.memory for result in record.results):
         return {"Status": "FINISH"}
-    return {"Status": "CONTINUE", "Function": "append", "Args": {"control_id": "field-1", "text": request.request}}
+    return {"Status": "CONTINUE", "Function": "append", "ControlLabel": "field-1", "Args": {"text": request.request}}
 
 
 class Counter:

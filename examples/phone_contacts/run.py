@@ -13,14 +13,14 @@ import socket
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import docx
 
 from callboard import FunctionModel, ModelRequest, Outcome, Settings, Supervisor, Task, TaskResult
 from callboard.testing import Phone, plugged_in
 
-PEOPLE = [
+PEOPLE: list[tuple[str, ...]] = [
     ("First name", "Last name", "Phone"),
     ("Ada", "Lovelace", "+44 20 7946 0001"),
     ("Søren", "O'Hara", "+45 33 12 34 56"),
@@ -64,7 +64,7 @@ def app(request: ModelRequest) -> dict[str, Any]:
 
 def mobile(request: ModelRequest) -> dict[str, Any]:
     """Choose the next action from the screen and the typed fields."""
-    people: Any = request.subtasks[0].output["rows"]  # type: ignore[call-overload,index]
+    people: list[list[str]] = cast("dict[str, Any]", request.subtasks[0].output)["rows"]
     called = [action.tool for record in request.memory for action in record.decision.actions]
     seen = {(each.name, each.kind): each.id for each in request.observation.controls}
     at, field = divmod(called.count("type_text"), len(FIELDS))

@@ -16,7 +16,7 @@ import httpx2
 import pytest
 
 from callboard import Outcome, Task
-from callboard.actors.commands import McpSession, _mcp_connection, _mcp_session, _mcp_transport
+from callboard.actors.commands import McpSession, _mcp_connection, _mcp_restarts, _mcp_transport
 from callboard.config import McpServer, Settings
 from callboard.messages import ResultStatus
 from support import PATIENCE
@@ -39,7 +39,7 @@ async def process_of(session):
 async def end(session):
     """Kill the server between two calls, and wait until that is noticed."""
     os.kill(await process_of(session), signal.SIGKILL)
-    await session._connection._over.wait()
+    await session.restarts.connection._over.wait()
 
 
 async def test_a_call_in_which_the_server_dies_is_in_doubt(over_stdio, dispatch, command):
@@ -90,7 +90,7 @@ async def test_all_calls_that_were_under_way_are_in_doubt_and_each_is_told(over_
 
 async def test_it_is_started_anew_only_so_often(over_stdio, monkeypatch):
     now = [100.0]
-    monkeypatch.setattr(_mcp_session, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(_mcp_restarts, "time", SimpleNamespace(monotonic=lambda: now[0]))
     async with opened(over_stdio, supervision={"intensity": 2, "period": 60}) as session:
         for _ in range(2):
             await end(session)

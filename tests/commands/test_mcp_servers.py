@@ -197,7 +197,7 @@ def test_hazards_that_the_operator_names_hold_instead(over_http, hazards):
 
 def test_a_setting_of_a_tool_that_is_not_there_names_the_nearest(start, over_http):
     supervisor = start(mcpServers={"notes": {**over_http, "tools": {"wrds": {"offered": False}}}})
-    warning = "mcpServers.notes.tools: the server has no tool 'wrds'; the nearest is 'words'"
+    warning = "mcpServers.notes.tools: the server has no tool 'wrds'; did you mean 'words'?"
     assert supervisor.warnings == (warning,)
     assert told_of(supervisor, EventName.TOOL_UNMATCHED).data == {"server": "notes", "reason": warning}
 

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from callboard import Outcome, Task
-from callboard.actors.commands import McpSession, McpSurface, _mcp_session
+from callboard.actors.commands import McpSession, McpSurface, _mcp_restarts, _mcp_session
 from callboard.actors.commands._mcp_connection import About
 from callboard.actors.commands._mcp_surface import LONGEST_INSTRUCTIONS
 from callboard.config import McpServer, Settings
@@ -174,16 +174,16 @@ def test_a_server_that_was_left_out_is_no_target(start):
 
 
 def test_a_server_that_was_killed_is_a_target_as_long_as_it_can_be_started(start, over_stdio, tmp_path, monkeypatch):
-    monkeypatch.setattr(_mcp_session, "LISTED_SECONDS", PATIENCE)
+    monkeypatch.setattr(_mcp_restarts, "LISTED_SECONDS", PATIENCE)
     pid = tmp_path / "pid"
     notes = {**over_stdio, "surface": True, "env": {"NOTES_PID": str(pid)}}
     supervisor = start(mcpServers={"notes": notes}, app=[call("notes.pid", "FINISH")], policy=ALLOWED, supervision=ONCE)
     first = supervisor.submit(lone("notes")).result(PATIENCE).output["result"]
-    (connection,) = [session._connection for session in supervisor._sessions]
+    (connection,) = [session.restarts.connection for session in supervisor._sessions]
     os.kill(first, signal.SIGKILL)
     supervisor._loop.submit(connection._over.wait()).result(PATIENCE)
     assert supervisor.submit(lone("notes")).result(PATIENCE).output["result"] != first
-    (connection,) = [session._connection for session in supervisor._sessions]
+    (connection,) = [session.restarts.connection for session in supervisor._sessions]
     os.kill(int(pid.read_text(encoding="utf-8")), signal.SIGKILL)
     supervisor._loop.submit(connection._over.wait()).result(PATIENCE)
     assert [target.id for target in supervisor.targets()] == ["memo:one"]
@@ -202,7 +202,7 @@ else:
 
 
 def test_work_elsewhere_does_not_wait_for_a_server_that_hangs(start, notes, tmp_path, monkeypatch):
-    monkeypatch.setattr(_mcp_session, "LISTED_SECONDS", 0.0)
+    monkeypatch.setattr(_mcp_restarts, "LISTED_SECONDS", 0.0)
     again, pid = tmp_path / "again", tmp_path / "pid"
     shelf = {"command": sys.executable, "args": ["-c", HANGS, str(again), str(notes)], "env": {"NOTES_PID": str(pid)}}
     told = []
@@ -215,11 +215,11 @@ def test_work_elsewhere_does_not_wait_for_a_server_that_hangs(start, notes, tmp_
     (session,) = supervisor._sessions
     again.touch()
     os.kill(int(pid.read_text(encoding="utf-8")), signal.SIGKILL)
-    supervisor._loop.submit(session._connection._over.wait()).result(PATIENCE)
+    supervisor._loop.submit(session.restarts.connection._over.wait()).result(PATIENCE)
     for _ in range(2):
         assert supervisor.submit(Task(request="write a letter")).result(PATIENCE).ok
     assert [target.id for target in supervisor.targets()] == ["memo:one"]
-    assert not session._starting.done()
+    assert not session.restarts._starting.done()
     assert all("notes went away, and is still being restarted" in str(each) for each in told)
 
 

@@ -26,7 +26,8 @@ import script
 import world
 
 from callboard import Event, EventName, ModelRequest, Settings, Supervisor, Task, TaskHandle
-from callboard.actors.processing import CallRecord, Context
+from callboard.actors.journal import FileJournal, Row
+from callboard.actors.processing import CallRecord
 from callboard.actors.runtime import EffectGuard
 from callboard.actors.servers import DocumentServer
 from callboard.actors.states import WAS_DONE, WAS_NOT_DONE
@@ -198,19 +199,16 @@ def watched(folder: Path) -> Iterator[None]:
 @contextlib.contextmanager
 def forgetful() -> Iterator[None]:
     """Be the mutant: steps are written down after they ran, as usual elsewhere, and nobody looks what was begun."""
-    keep = Context.keep
+    keep = FileJournal.keep
 
-    async def keep_but_intents(self: Context, run: Any, note: Any) -> None:
-        if isinstance(note, Intent):
-            await self.services.journal.keep()  # what was noted before it is kept all the same
-        else:
-            await keep(self, run, note)
+    async def keep_but_intents(self: FileJournal, *rows: Row) -> None:
+        await keep(self, *(row for row in rows if not isinstance(row.message, Intent)))  # earlier rows are kept
 
     def foresee(*_: Any) -> None:
         """Keep nothing."""
 
     with (
-        mock.patch.object(Context, "keep", keep_but_intents),
+        mock.patch.object(FileJournal, "keep", keep_but_intents),
         mock.patch.object(CallRecord, "foresee", foresee),
         mock.patch.object(DocumentServer, "settles", new=True),  # so no one compares what is there with what was left
     ):

@@ -7,7 +7,8 @@ import functools
 import pytest
 
 from callboard import EventName, Outcome, Task
-from callboard.actors.agent import Agent, JobReturned
+from callboard.actors.agent import Agent
+from callboard.actors.late_results import JobReturned
 from callboard.testing import MemoryServer
 from support import ASSIGN, FINISH, PATIENCE, append
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from callboard import EventName, Outcome
+from callboard import EventName, Outcome, Task
 from callboard.actors.journal import JournalReader
 from callboard.messages import StepDone
 from callboard.testing import MemoryServer, VirtualClock, assert_replays
@@ -140,3 +140,23 @@ def test_the_phases_of_an_older_journal_are_read_as_they_were_kept(started, jour
     assert len(told) == steps
     numbered = len(told) if version < 5 else 3  # from version 5 on, those of a step have the number of its end
     assert len({event.seq for event in told}) == numbered
+
+
+def test_a_journal_without_the_newest_fields_of_tasks_goes_on(begin, until, tmp_path):
+    before = begin(host=lambda _: {"Status": "PENDING", "Comment": "which one?"})
+    handle = before.submit(Task(request="x"))
+    until(handle, EventName.QUESTION_ASKED)
+    before.stop()
+    path = tmp_path / "journal.db"
+    newest = ('"dry_run":false,', '"limits":null,', '"model":null,', '"output_schema":null,')
+    with closing(sqlite3.connect(path)) as written:
+        for field in newest:
+            without = "UPDATE rows SET body = replace(body, ?, '') WHERE instr(body, ?)"
+            changed = written.execute(without, (field, field))
+            assert changed.rowcount > 0, field
+        written.commit()
+    after = begin(host=lambda _: FINISH).handle(handle.task_id)
+    assert (after.task.dry_run, after.task.limits, after.task.output_schema) == (False, None, None)
+    after.answer(after.questions()[0].id, "this one")
+    assert after.result(PATIENCE).ok
+    assert_replays(path, handle.task_id)

@@ -12,7 +12,8 @@ import pytest
 from callboard.actors.journal import FileJournal, JournalFile, _file_journal
 from callboard.actors.journal._file_journal import LAZY_SECONDS
 from callboard.actors.journal._writer_thread import ReadRequest
-from callboard.messages import Answer, Event, JournalError, SupervisorStoppedError, Task
+from callboard.messages import Answer, JournalError, SupervisorStoppedError, Task
+from callboard.messages.events import StepStarted
 from support import HELD, PATIENCE
 
 
@@ -469,7 +470,7 @@ def test_events_are_kept_and_read_by_number(journal, an_event):
     for number in (1, 2, 3):
         journal.facts.append(an_event(number))
     found = journal.events(1, 10)
-    assert [(type(event), event.seq) for event in found] == [(Event, 2), (Event, 3)]
+    assert [(type(event), event.seq) for event in found] == [(StepStarted, 2), (StepStarted, 3)]
 
 
 def test_a_reader_is_fed_what_there_is_and_then_what_comes_each_row_once(journal, a_task, say):

@@ -18,12 +18,14 @@ import callboard.messages
 from callboard.messages import (
     Message,
     Outcome,
+    OutputT,
     PlanStep,
     SubtaskEnded,
     SubtaskResult,
     Target,
     TargetKind,
     Task,
+    TaskLimits,
     Value,
 )
 
@@ -52,7 +54,7 @@ def values(annotation: Any, metadata: tuple[Any, ...] = ()) -> st.SearchStrategy
     """Make values of a field's type that its constraints allow."""
     lowest = next((m.ge if isinstance(m, Ge) else m.gt for m in metadata if isinstance(m, Ge | Gt)), None)
     origin, arguments = get_origin(annotation), get_args(annotation)
-    if annotation is JsonValue:
+    if annotation is JsonValue or annotation is OutputT:
         return JSON
     if origin is Annotated:
         return values(arguments[0], (*metadata, *arguments[1:]))
@@ -105,8 +107,12 @@ def instances(model: type[BaseModel]) -> st.SearchStrategy[Any]:
         fields["result"] = st.builds(
             lambda result, outcome: result.model_copy(update={"outcome": outcome}), instances(SubtaskResult), outcomes
         )
+    if model is TaskLimits:
+        counts, spans = st.integers(min_value=200, max_value=9999), st.floats(min_value=0.5, max_value=3600.0)
+        fields = {name: st.none() | (spans if name.endswith("_seconds") else counts) for name in model.model_fields}
     if model is Task:
-        shared = {"id": fields["id"], "labels": fields["labels"]}
+        new = fields["id"].map(lambda name: name.replace(":", "-").rstrip("."))
+        shared = {"id": new, "labels": fields["labels"]}
         plans, session = st.lists(instances(PlanStep), min_size=1, max_size=3), fields["session"]
         planned = st.builds(Task, request=WORDS, plan=plans, session=session, **shared)
         followed = st.builds(Task, request=work, session=session, **shared)

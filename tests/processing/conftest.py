@@ -14,6 +14,7 @@ import pytest
 from callboard import FunctionModel, Settings, ToolError, tool
 from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
 from callboard.actors.journal import MemoryJournal
+from callboard.actors.models import NamedModels, TaskModels
 from callboard.actors.processing import AGENTS, Pipeline, Services, pipeline
 from callboard.actors.runtime import Budgets, EventFeed, EventStream, Lanes, Lease, VirtualClock
 from callboard.actors.states import Run
@@ -99,6 +100,7 @@ def stage() -> Iterator[Callable[..., Stage]]:
         services = Services(
             settings=settings,
             models={} if model is None else {kind: answers},
+            task_models=TaskModels({}, NamedModels(settings)),
             toolbox=Toolbox([shown], (), lanes),
             dispatcher=Dispatcher(stream, clock, Secrets({})),
             secrets=Secrets({}),

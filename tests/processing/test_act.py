@@ -158,14 +158,6 @@ async def test_a_control_that_is_named_beside_the_arguments_is_filled_in(stage):
     assert here.surface.effects == [("memo:one", "field-1", "a")]
 
 
-async def test_under_a_void_lease_no_intent_is_kept(stage):
-    here = stage(answer(APPEND))
-    here.lease.void()
-    done = await here.pipeline.process(here.run())
-    assert "before this step acted" in done.causes[-1].reason
-    assert (here.surface.effects, here.events(EventName.COMMAND_ENDED)) == ([], [])
-
-
 async def test_under_a_void_lease_nothing_is_changed_and_the_command_failed(stage):
     here = stage(answer(write("a")))
     here.lease.void()

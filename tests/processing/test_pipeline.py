@@ -11,10 +11,7 @@ from callboard.actors.processing import Acted, Strategies, pipeline
 from callboard.messages import (
     Action,
     Answer,
-    ApprovalAnswer,
-    ApprovalRequest,
     AskedQuestion,
-    AtDeadline,
     Captured,
     Cause,
     CommandResult,
@@ -234,7 +231,7 @@ async def test_at_a_budget_limit_a_person_is_asked_if_the_settings_say_so(stage)
     assert isinstance(asked, Question)
     [question] = asked.questions
     assert "has used its 0 model calls" in question.text
-    assert (asked.id, asked.deadline, question.choices) == ("t/1/ask-1.3", 1060.0, ("go on", "stop"))
+    assert (asked.id, asked.deadline, question.choices) == ("t~1~ask-1.3", 1060.0, ("go on", "stop"))
 
 
 async def test_where_nobody_is_asked_the_limit_of_a_budget_is_the_end(stage):
@@ -277,61 +274,6 @@ async def test_a_step_that_takes_too_long_is_timed_out_and_keeps_what_was_done(s
     assert failed.usage.commands == 1
 
 
-# What the other states ask
-
-
-async def test_an_approval_is_asked_for_with_what_the_agent_sees_and_holds(stage):
-    here = stage(limits={"approval_seconds": 60})
-    held = (Action(tool="write", arguments={"text": "a"}),)
-    run = here.run("CONFIRM", held=held, held_by=Held.POLICY, held_why="rule 1", job=4)
-    asked = await here.pipeline.process_confirmation(run)
-    assert isinstance(asked, ApprovalRequest)
-    assert (asked.id, asked.task_id, asked.run_id, asked.token) == ("t/1/ask-1.4", "t", "t/1", 7)
-    assert (asked.address, asked.target, asked.actions) == ("app/memo/one", here.target, held)
-    assert (asked.reason, asked.deadline) == ("rule 1", 1060.0)
-    assert [control.id for control in asked.observation.controls] == ["field-1"]
-
-
-@pytest.mark.parametrize(
-    ("said", "tools", "then"),
-    [
-        ("deny", ("write",), AtDeadline.DENY),
-        ("fail", ("write", "append"), AtDeadline.FAIL),
-        ("allow", ("write", "read"), AtDeadline.ALLOW),
-        ("allow", ("write", "append"), AtDeadline.DENY),
-    ],
-)
-async def test_an_approvals_deadline_allows_only_what_may_be_repeated(stage, said, tools, then):
-    here = stage(limits={"at_approval_deadline": said})
-    held = tuple(Action(tool=name) for name in tools)
-    asked = await here.pipeline.process_confirmation(here.run("CONFIRM", held=held, held_by=Held.POLICY))
-    assert asked.at_deadline is then
-
-
-async def test_what_was_approved_for_the_rest_of_the_task_is_not_asked_for_again(stage):
-    here = stage()
-    once, again = (Action(tool="write", arguments={"text": text}) for text in "ab")
-    here.services.approved.remember("t", "app/memo/one", here.target, once)
-    said = await here.pipeline.process_confirmation(here.run("CONFIRM", held=(once,)))
-    assert isinstance(said, ApprovalAnswer)
-    assert (said.approved, said.unattended, said.reason) == (True, True, "approved for the rest of the task")
-    asked = await here.pipeline.process_confirmation(here.run("CONFIRM", held=(once, again)))
-    assert isinstance(asked, ApprovalRequest)
-
-
-async def test_an_approval_that_the_model_wants_gives_its_comment_as_the_reason(stage):
-    here = stage()
-    asked = await here.pipeline.process_confirmation(here.run("CONFIRM", memory=(RECORD,), steps=1))
-    assert asked.reason == "so it goes"
-
-
-async def test_where_approvals_are_switched_off_the_approval_is_unattended(stage):
-    here = stage(system={"safe_guard": False})
-    said = await here.pipeline.process_confirmation(here.run("CONFIRM"))
-    assert isinstance(said, ApprovalAnswer)
-    assert (said.approved, said.unattended, said.by) == (True, True, "")
-
-
 async def test_an_approval_of_what_can_not_be_seen_fails_the_step(stage):
     here, phases = stage(), Phases(Phase.DATA_COLLECTION, OSError("dark"))
     failed = await with_phases(here, phases).process_confirmation(here.run("CONFIRM"))
@@ -344,14 +286,14 @@ async def test_a_question_is_asked_with_its_deadline_and_no_phase_runs(stage):
     record = RECORD.model_copy(update={"decision": Decision(status="PENDING", questions=questions)})
     asked = await with_phases(here, phases).process_asker(here.run("PENDING", memory=(record,), steps=1, job=2))
     assert isinstance(asked, Question)
-    assert (asked.id, asked.questions, asked.deadline) == ("t/1/ask-1.2", questions, 1060.0)
+    assert (asked.id, asked.questions, asked.deadline) == ("t~1~ask-1.2", questions, 1060.0)
     assert phases.ran == []
 
 
 async def test_where_questions_are_switched_off_the_answer_is_nobody(stage):
     here = stage(system={"ask_question": False})
     said = await here.pipeline.process_asker(here.run("PENDING", job=2))
-    assert said == Answer(id="t/1/ask-1.2", task_id="t", nobody=True)
+    assert said == Answer(id="t~1~ask-1.2", task_id="t", nobody=True)
 
 
 async def test_a_capture_only_looks(stage):

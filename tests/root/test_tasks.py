@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from callboard.actors.root import _tasks
-from callboard.actors.root._tasks import TaskBook, TaskRecord, never_ran
+from callboard.actors.root._tasks import TaskBook, TaskRecord
 from callboard.messages import (
-    Cancel,
-    Cause,
     JournalError,
     Outcome,
     PlanStep,
@@ -20,7 +18,6 @@ from callboard.messages import (
     Task,
     TaskRefusedError,
     TaskResult,
-    Usage,
 )
 from callboard.testing import MemoryServer
 
@@ -144,73 +141,6 @@ def test_a_task_without_a_plan_has_one_round():
     assert not one.has_next_round
 
 
-def test_a_result_is_that_of_the_last_round():
-    ended = record()
-    ended.next_assign()
-    ended.end_round(round_ended(output={"rows": 3}, comment="done", usage=Usage(steps=1)))
-    result = ended.result(103.5)
-    assert (result.outcome, result.output, result.comment, result.rounds) == (
-        Outcome.FINISHED,
-        {"rows": 3},
-        "done",
-        1,
-    )
-    assert result.seconds == 3.5
-    assert result.ok
-
-
-def test_a_lone_subtasks_result_is_the_tasks():
-    ended = record(ALONE, WINDOW)
-    ended.next_assign()
-    causes = (Cause(reason="the drawer is stuck"),)
-    ended.end_subtask(subtask(outcome=Outcome.FAILED, causes=causes))
-    assert (ended.result(100.0).outcome, ended.result(100.0).causes) == (Outcome.FAILED, causes)
-
-
-def test_under_a_hostagent_a_subtasks_end_is_not_the_tasks():
-    ended = record()
-    ended.next_assign()
-    ended.end_subtask(subtask())
-    assert ended.ended is None
-    assert ended.result(100.0).outcome is Outcome.ERROR
-
-
-@pytest.mark.parametrize("outcome", [Outcome.CANCELLED, Outcome.TIMED_OUT, Outcome.OUT_OF_BUDGET])
-def test_what_stopped_a_task_is_its_outcome_however_its_agents_ended(outcome):
-    stopped = record()
-    stopped.next_assign()
-    stopped.stopping = Cancel(task_id="task-1", outcome=outcome, reason="enough")
-    stopped.end_round(round_ended(Outcome.FINISHED, output="late"))
-    result = stopped.result(100.0)
-    assert result.outcome is outcome
-    assert [cause.reason for cause in result.causes] == ["enough"]
-
-
-def test_usage_is_that_of_all_rounds_and_subtasks():
-    used = record(PLANNED)
-    used.next_assign()
-    used.end_subtask(subtask(1, usage=Usage(steps=1, commands=2)))
-    used.end_round(round_ended(usage=Usage(steps=3)))
-    used.end_subtask(subtask(2, usage=Usage(steps=5, input_tokens=7)))
-    used.end_round(round_ended(usage=Usage(steps=9)))
-    assert used.result(100.0).usage == Usage(steps=18, commands=2, input_tokens=7)
-
-
-def test_each_artifact_is_named_once_in_the_order_in_which_it_was_made():
-    made = record()
-    made.next_assign()
-    made.end_subtask(subtask(1, artifacts=("/w/a", "/w/b")))
-    made.end_subtask(subtask(2, artifacts=("/w/b", "/w/c")))
-    made.end_round(round_ended(artifacts=("/w/a", "/w/d")))
-    assert made.result(100.0).artifacts == ("/w/a", "/w/b", "/w/c", "/w/d")
-
-
-def test_a_clock_that_goes_back_makes_no_negative_time():
-    ended = record()
-    ended.end_round(round_ended())
-    assert ended.result(99.0).seconds == 0.0
-
-
 def test_a_status_tells_what_runs_and_what_waits():
     going = record()
     assign = going.next_assign()
@@ -221,14 +151,6 @@ def test_a_status_tells_what_runs_and_what_waits():
     assert [run.leased for run in status.runs] == [True]
     assert (status.task_id, status.request, status.round, status.ended_subtasks) == ("task-1", "the whole", 1, 1)
     assert not status.cancelling
-
-
-def test_work_that_never_ran_has_an_ending_of_its_own():
-    assign = record(ALONE, WINDOW).next_assign()
-    causes = (Cause(reason="enough"),)
-    result = never_ran(assign, Outcome.CANCELLED, causes)
-    assert (result.run_id, result.number, result.address) == (assign.run_id, 1, WINDOW.address)
-    assert (result.outcome, result.causes, result.usage) == (Outcome.CANCELLED, causes, Usage())
 
 
 def test_of_a_task_that_ends_while_it_is_suspended_the_first_word_holds():

@@ -326,33 +326,6 @@ def test_a_word_that_can_not_be_delivered_still_ends_the_job(loop, jobs, lease):
     assert Idle(jobs, lease.token).is_idle.wait(PATIENCE)
 
 
-def test_a_job_that_runs_for_too_long_is_told_of_once(jobs, lease, word, clock):
-    work = Waiting()
-    jobs.start(lease, work, word)
-    clock.advance(10)
-    assert jobs.overdue(10) == []
-    clock.advance(1)
-    assert jobs.overdue(10) == [lease.token]
-    assert jobs.overdue(10) == []
-    jobs.cancel(lease.token)
-    assert Idle(jobs, lease.token).is_idle.wait(PATIENCE)
-    assert jobs.overdue(0) == []
-
-
-def test_a_job_that_waits_for_a_person_is_overdue_only_later(jobs, lease, word, clock):
-    jobs.start(lease, Waiting(), word)
-    lease.asking = True
-    clock.advance(100)
-    assert jobs.overdue(10) == []
-    lease.asking = False
-    clock.advance(10)
-    assert jobs.overdue(10) == []
-    clock.advance(1)
-    assert jobs.overdue(10) == [lease.token]
-    jobs.cancel(lease.token)
-    assert Idle(jobs, lease.token).is_idle.wait(PATIENCE)
-
-
 def suspended(jobs):
     """Wait until the coroutines that run have come to where they wait."""
     turn = threading.Event()
@@ -480,23 +453,6 @@ def test_calls_that_return_at_once_end_their_job_once(loop, clock, lease, caplog
         yield (lambda: calls[0].set_result(None)), (lambda: calls[1].set_result(None))
         assert idle.is_idle.wait(PATIENCE)
         assert caplog.records == []
-
-    in_every_order(scenario)
-
-
-def test_jobs_may_start_while_the_late_ones_are_looked_for(loop, clock):
-    def scenario():
-        jobs, leases = Jobs(loop, clock), Leases()
-        late = leases.grant("app/memo/one")
-        jobs.start(late, Waiting(), lambda _word: None)
-        clock.advance(11)
-        found = []
-        other = leases.grant("app/memo/two")
-        yield (lambda: found.extend(jobs.overdue(10))), (lambda: jobs.start(other, Waiting(), lambda _word: None))
-        assert found == [late.token]
-        for lease in (late, other):
-            jobs.cancel(lease.token)
-        assert jobs.drain(PATIENCE)
 
     in_every_order(scenario)
 

@@ -13,7 +13,6 @@ import pytest
 from openpyxl.chart import BarChart, Reference
 
 from callboard import Outcome, TaskResult
-from callboard.messages import SubtaskResult
 from callboard.terminal._document_changes import Before, contents_of, described_changes
 
 
@@ -46,22 +45,13 @@ def text(path: Path, *paragraphs: str, cells: tuple[str, ...] = ()) -> Path:
 
 
 def ended(artifacts: Sequence[str], changed: Sequence[str], made: Sequence[str]) -> TaskResult:
-    """Build the result of a task with one subtask."""
-    subtask = SubtaskResult(
-        run_id="t/1",
-        number=1,
-        request="Work",
-        address="app/a",
-        outcome=Outcome.FINISHED,
-        artifacts=tuple(artifacts),
-        made=tuple(made),
-    )
+    """Build the result of a task."""
     return TaskResult(
         task_id="t",
         outcome=Outcome.FINISHED,
         artifacts=tuple(artifacts),
+        made=tuple(made),
         changed=tuple(changed),
-        subtasks=(subtask,),
     )
 
 

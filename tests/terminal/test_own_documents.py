@@ -78,6 +78,25 @@ def test_the_end_says_what_was_changed_by_counts_of_the_files(
     assert lines[-1] == "history callboard show offer-1 runs/offer-1"
 
 
+@pytest.mark.parametrize("place", [(), ("--in-place",)], ids=["copies", "in place"])
+def test_a_dry_run_changes_nothing_and_lists_the_actions(
+    call: Call, documents: Path, scripted: Callable[..., str], place: tuple[str, ...]
+) -> None:
+    before = (documents / "prices.xlsx").read_bytes()
+    result = call("run", REQUEST, "prices.xlsx", "--dry-run", *place, "--model", scripted())
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert "a dry run: no action is executed, except tools that only read" in lines
+    assert "changed nothing was changed" in lines
+    planned = [" ".join(line.split()) for line in lines if line.startswith("planned")]
+    assert [line.split()[1] for line in planned] == ["write_range", "insert_chart"]
+    assert "dry run: not executed" in result.stdout
+    assert (documents / "prices.xlsx").read_bytes() == before
+    copies = list(documents.glob("runs/*/workspace/prices.xlsx"))
+    assert all(copy.read_bytes() == before for copy in copies)
+    assert bool(copies) is not bool(place)
+
+
 def test_a_models_claim_counts_for_nothing(call: Call, documents: Path, scripted: Callable[..., str]) -> None:
     model = scripted([answers.finish("I changed 500 cells in prices.xlsx.")])
     lines = call("run", REQUEST, "prices.xlsx", "--model", model).stdout.splitlines()
@@ -118,6 +137,14 @@ def test_json_is_the_result_alone(call: Call, documents: Path, scripted: Callabl
     assert TaskResult.model_validate_json(result.stdout).ok
 
 
+def test_a_request_beside_a_document_may_have_one_word(
+    call: Call, documents: Path, scripted: Callable[..., str]
+) -> None:
+    result = call("run", "Summarize", "prices.xlsx", "--model", scripted())
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("Summarize\n")
+
+
 def test_a_request_needs_no_documents(call: Call, here: Path, scripted: Callable[..., str]) -> None:
     model = scripted([answers.act("create_document", path="new.xlsx", status="FINISH")])
     lines = call("run", "Make an empty workbook", "--model", model).stdout.splitlines()
@@ -130,8 +157,10 @@ def test_a_request_needs_no_documents(call: Call, here: Path, scripted: Callable
         ((REQUEST, "offer.docx"), "no model is named: add --model"),
         ((REQUEST,), "so it is a request, and no model is named: add --model"),
         ((REQUEST, "offer.docx", "--model", "host=openai:x"), "for agents of the kind app: add --model app=NAME"),
-        (("offer.docx",), "the request is missing"),
-        (("offer.docx", "prices.xlsx"), "the request is missing"),
+        (("offer.docx",), "offer.docx: is a document, not a task, and the request is missing: add in quotes"),
+        (("offer.docx", "prices.xlsx"), "offer.docx and prices.xlsx: are documents, and the request is missing"),
+        (("Scan 1.pdf",), "as in callboard run 'Add up the prices' 'Scan 1.pdf' --model openai:gpt-5"),
+        (("notes.txt",), "notes.txt: is a document, not a task, and the request is missing"),
         (("offr.docx", "prices.xlsx"), "offr.docx: there is no such file or folder; did you mean 'offer.docx'?"),
         (("the offer.docx", "prices.xlsx"), "did you mean 'offer.docx'?"),
         ((REQUEST, "lists/prices.xlsx", "offer.docx"), "lists/prices.xlsx: there is no such file or folder"),
@@ -156,6 +185,8 @@ def test_a_mistake_is_told_before_anything_is_made(
     (documents / "copy").mkdir()
     for name in ("offer.docx", "OFFER.docx"):
         shutil.copy(documents / "offer.docx", documents / "copy" / name)
+    (documents / "Scan 1.pdf").write_bytes(b"%PDF-1.7")
+    (documents / "notes.txt").write_text("Screws", encoding="utf-8")
     (documents / "loose.docx").symlink_to("nowhere.docx")
     os.mkfifo(documents / "pipe.docx")
     result = call("run", *arguments)

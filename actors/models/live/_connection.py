@@ -6,19 +6,17 @@ A provider's models share its client, rate limit and prices.
 from __future__ import annotations
 
 import contextlib
-import difflib
-import functools
 import importlib.metadata
 import inspect
 import os
 import re
 from typing import Any
 
+from callboard.actors.models.live._cost import Prices
 from callboard.actors.models.live._rate_limit import RateLimit
 from callboard.config import COMPATIBLE, MASK, Provider, Redactor, in_url, masked
-from callboard.messages import SettingsError
+from callboard.messages import SettingsError, did_you_mean
 
-MILLION = 1_000_000
 _KEY = re.compile(r"(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET)(?:_|$)")
 """Pattern of environment variables with keys; a list would not be complete for all kinds."""
 _VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]*_(?:API_)?(?:KEY|TOKEN))`")
@@ -52,6 +50,7 @@ class Connection:
         self.rate = RateLimit(per_minute=settings.requests_per_minute, concurrent=settings.concurrent)
         self._where = f"providers.{name}"
         self.kind, self.provider = self._made(name)
+        self.prices = Prices(settings, self.kind, str(self.provider.base_url))
         self._redactor = Redactor(dict.fromkeys(self._all_secrets(), MASK))
         self._entered = False
 
@@ -66,44 +65,6 @@ class Connection:
         if self._entered:
             self._entered = False
             await self.provider.__aexit__(None, None, None)
-
-    def price(self, model: str, given: int, answered: int, usage: Any = None) -> float | None:
-        """Return the cost of a call; None if the price is unknown.
-
-        Args:
-            model: The provider's name of the model.
-            given: The number of tokens of the prompt.
-            answered: The number of tokens of the answer.
-            usage: The usage reported by the provider; cached parts of a prompt cost less.
-        """
-        settings = self.settings
-        if settings.input_price is not None and settings.output_price is not None:
-            return (given * settings.input_price + answered * settings.output_price) / MILLION
-        if not self.at_home:
-            return None  # another server may have any price for a model of that name
-        from genai_prices import Usage, calc_price
-
-        try:
-            usage = usage or Usage(input_tokens=given, output_tokens=answered)
-            found = calc_price(usage, model_ref=model, provider_id=self.kind)
-        except LookupError:
-            return None
-        listed = found.model_price
-        by_token = listed.input_mtok is not None or listed.output_mtok is not None
-        return float(found.total_price) if by_token or model.endswith(":free") else None
-
-    @functools.cached_property
-    def at_home(self) -> bool:
-        """True if calls go to the provider of the price list."""
-        from genai_prices.data_snapshot import get_snapshot
-
-        if self.kind == COMPATIBLE:
-            return False
-        try:
-            listed = get_snapshot().find_provider(None, self.kind, None)
-        except LookupError:
-            return False
-        return re.match(rf"(?:{listed.api_pattern})(?:$|[:/]|(?<=[./]))", str(self.provider.base_url)) is not None
 
     def hidden(self, text: str) -> str:
         """Redact keys, values of headers, and secrets in addresses in a text."""
@@ -163,14 +124,13 @@ class Connection:
 
 def mistyped(where: str, kind: str) -> SettingsError:
     """Build the error for an unknown kind of provider."""
-    near = difflib.get_close_matches(kind, _KINDS, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ", and there is no `url`"
+    hint = did_you_mean(kind, _KINDS, cutoff=0.6) or ", and there is no `url`"
     return SettingsError(f"{where}: {kind!r} is no known kind of provider{hint}")
 
 
 def missing(where: str, kind: str) -> SettingsError:
     """Build the error for a missing package or a mistyped kind."""
-    near = difflib.get_close_matches(kind, _KINDS, n=1)
+    near = did_you_mean(kind, _KINDS, cutoff=0.6)
     if near and kind not in _KINDS and not any(kind.startswith(f"{each}-") for each in _KINDS):
         return mistyped(where, kind)
     package = f"callboard[{_PACKAGES.get(kind, 'models')}]"

@@ -13,6 +13,7 @@ from callboard.actors.models.prompt import (
     CHARACTERS,
     MOST_ACTIONS,
     answer_schema,
+    copied,
     cut,
     is_free,
     legal_statuses,
@@ -93,7 +94,7 @@ class LiveModel(Model):
         more = {} if own is None else own.settings(request, _ANSWER, schema)
         response = await self._asked(self._messages(prompt, schema, own), schema, more)
         content = _content(response) if own is None else own.content(response, _ANSWER) or _content(response)
-        given, answered, cost = self._took(response, prompt, content)
+        given, answered, cost = self._connection.prices.of(response, self._model.model_name, prompt.tokens, content)
         usage = Usage(input_tokens=given, output_tokens=answered, cost=cost or 0.0, unpriced_calls=int(cost is None))
         self._check_refusal(response, usage)
         cut = self._cut(response, content, usage)
@@ -110,27 +111,14 @@ class LiveModel(Model):
             dropped=prompt.dropped,
         )
 
-    def _took(self, response: ModelResponse, prompt: Prompt, content: object) -> tuple[int, int, float | None]:
-        """Return tokens of prompt and answer and the cost.
-
-        Counts that a server omits are estimated.
-        """
-        usage = response.usage
-        nothing = bool(usage.input_tokens) and content in ("", {})  # a refusal may have no tokens
-        given = usage.input_tokens or prompt.tokens
-        answered = usage.output_tokens if usage.output_tokens or nothing else len(str(content)) // CHARACTERS + 1
-        if not self._settings.priced and (given, answered) != (usage.input_tokens, usage.output_tokens):
-            return given, answered, None
-        named = response.model_name or self._model.model_name
-        return given, answered, self._connection.price(named, given, answered, usage)
-
     def estimate(self, request: ModelRequest) -> Expected:
         """Return the usage of the prompt and the longest answer."""
         shown = self._shown(request)
         schema = self._schema(shown)
         prompt = self._prompt(shown, schema)
         given, answered = prompt.tokens + len(str(schema)) // CHARACTERS, self._settings.max_tokens
-        return Expected(tokens=given + answered, cost=self._connection.price(self._model.model_name, given, answered))
+        cost = self._connection.prices.cost(self._model.model_name, given, answered)
+        return Expected(tokens=given + answered, cost=cost)
 
     def _shown(self, request: ModelRequest) -> ModelRequest:
         own = self._own(request)
@@ -259,7 +247,11 @@ class LiveModel(Model):
         It may support only the older protocol.
         """
         unknown = getattr(error, "status_code", 0) in {404, 405} or not _is_own_error(error)
-        if not unknown or self._connection.kind not in {"openai", "openai-responses"} or self._connection.at_home:
+        if (
+            not unknown
+            or self._connection.kind not in {"openai", "openai-responses"}
+            or self._connection.prices.at_home
+        ):
             return ""
         where = f"providers.{self.name.partition(':')[0]}.kind"
         return f"; it was asked by /responses: set {where} to openai-chat for a server that only has /chat/completions"
@@ -289,12 +281,16 @@ class LiveModel(Model):
         """Return the problem of an answer that its schema allows."""
         try:
             response = read_response(request.response, content)
-            found, most = len(response.decided_actions()), self._settings.actions
+            actions, most = response.decided_actions(), self._settings.actions
         except InvalidAnswerError:
             return ""
+        found = len(actions)
         if found > most:
             what = "action is" if most == 1 else "actions are"
             return f"the answer has {found} actions, and at most {most} {what} taken at a time"
+        left = copied(self._shown(request), [action.arguments for action in actions]) if self._settings.short else []
+        if left:
+            return f"Args has {', '.join(left)} of the example: put in what your subtask says in place of it"
         plan = "; ".join(line for line in response.plan if line.strip())
         acted = found or any(record.acted for record in own_steps(request))  # else it is sent back in any case
         if (

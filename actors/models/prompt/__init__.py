@@ -10,8 +10,8 @@ from callboard.actors.models.prompt._answer_schema import (
 from callboard.actors.models.prompt._fence import cut, tamed, written
 from callboard.actors.models.prompt._labels import chosen, labelled
 from callboard.actors.models.prompt._prompt import CHARACTERS, Prompt, prompt_of
-from callboard.actors.models.prompt._short import shortened_request
-from callboard.actors.models.prompt._strict import is_free
+from callboard.actors.models.prompt._short import copied, shortened_request
+from callboard.actors.models.prompt._strict import is_free, without_nulls
 from callboard.actors.models.prompt._system import examples
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Prompt",
     "answer_schema",
     "chosen",
+    "copied",
     "cut",
     "examples",
     "is_free",
@@ -30,5 +31,6 @@ __all__ = [
     "prompt_of",
     "shortened_request",
     "tamed",
+    "without_nulls",
     "written",
 ]

@@ -15,6 +15,7 @@ from callboard.actors.models._references import References, fitting
 from callboard.actors.models._responses import AppResponse
 from callboard.actors.models.prompt._labels import labelled
 from callboard.actors.models.prompt._strict import (
+    ANY,
     FREE,
     LooseError,
     few,
@@ -263,6 +264,9 @@ class _Forms:
     def _result(self) -> Schema:
         """Build the schema of a result: text, reference, or null (last result)."""
         whole = list(References(self._request.memory, ()).results())[:MOST_RESULTS]
+        schema = self._request.output_schema
+        if schema is not None:
+            return or_one_of(_typed(schema), whole)
         named = [{"type": "string", "enum": whole}] if whole else []
         return {"anyOf": [*named, self.text(), _NULL]}
 
@@ -348,6 +352,15 @@ class _Forms:
         if self._all_required:
             return object_of({name: part if name in required else or_null(part) for name, part in given.items()})
         return {**object_of(given), "required": [name for name in given if name in required]}
+
+
+def _typed(schema: Schema) -> Schema:
+    """Build the strict form of a task's output, else a free form."""
+    try:
+        form = strict(schema, schema)
+    except (LooseError, AttributeError, TypeError):
+        return ANY
+    return form if values(form) <= MOST_VALUES else plain(form)
 
 
 def fits(tool: ToolInfo, control: Control) -> bool:

@@ -9,7 +9,7 @@ from callboard.actors.models._references import References
 from callboard.actors.models.prompt._answer_schema import offered_tools, own_steps
 from callboard.actors.models.prompt._fence import cut, fenced, tamed, written
 from callboard.actors.models.prompt._labels import labelled
-from callboard.actors.models.prompt._prompt_history import steps, subtasks
+from callboard.actors.models.prompt._prompt_budget import bounded, steps, subtasks
 from callboard.actors.models.prompt._prompt_tail import prompt_tail
 from callboard.actors.models.prompt._system import system_of
 from callboard.actors.models.prompt._tool_docs import not_now
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.models._model import ModelRequest
-    from callboard.actors.models.prompt._prompt_history import PromptHistory
+    from callboard.actors.models.prompt._prompt_budget import PromptHistory
     from callboard.messages import Control, Target
 
 
@@ -114,6 +114,9 @@ def _asked(request: ModelRequest) -> Iterator[str]:
         if request.task_request not in {"", request.request}:
             yield f"## The user's request, of which others do other parts\n\n{tamed(request.task_request)}"
         yield f"## Your subtask, and no more than that\n\n{tamed(request.request)}"
+    if request.output_schema is not None:
+        schema = tamed(written(request.output_schema))
+        yield f"## The result\n\nWith FINISH, Result is a JSON value that fits this JSON Schema:\n\n{schema}"
     if request.plan and not request.memory:  # else the history shows it with its step and the results
         lines = "\n".join(f"- {' '.join(line.split())}" for line in request.plan)
         yield f"## Your plan so far\n\n{fenced(lines)}"
@@ -126,7 +129,7 @@ def _shared(request: ModelRequest) -> Iterator[str]:
         for each in reversed(request.observation.shared)
     ]
     if newest:
-        shown = list(_bounded(newest, request.history_tokens * CHARACTERS // 4))
+        shown = list(bounded(newest, request.history_tokens * CHARACTERS // 4))
         yield "## What all agents of this task know\n\n" + fenced("\n".join(reversed(shown)))
 
 
@@ -152,7 +155,7 @@ def _seen(request: ModelRequest, *, short: bool) -> Iterator[str]:
         targets = [
             _target(label, target, started, request.picture_kinds) for label, target in labelled(seen.targets).items()
         ]
-        yield "## The targets that there are\n\n" + fenced("\n".join(_bounded(targets, room)) or "none")
+        yield "## The targets that there are\n\n" + fenced("\n".join(bounded(targets, room)) or "none")
         desktop = [cut(written(seen.window), room // 4)] if seen.window else []
         desktop += [cut(seen.text, room // 4)] if seen.text else []
         if desktop:
@@ -169,7 +172,7 @@ def _seen(request: ModelRequest, *, short: bool) -> Iterator[str]:
         return
     controls = [_control(label, control, short=short) for label, control in labelled(seen.controls).items()]
     if controls:
-        lines += ["controls:", *_bounded(controls, room if not seen.text else room // 2)]
+        lines += ["controls:", *bounded(controls, room if not seen.text else room // 2)]
     if seen.text:
         lines += ["text:", cut(seen.text, room // 2)]
     if not controls and not seen.text:
@@ -177,7 +180,7 @@ def _seen(request: ModelRequest, *, short: bool) -> Iterator[str]:
     yield "## What you see now\n\n" + fenced("\n".join(lines))
     usable = offered_tools(request)
     later = [tool for tool in request.tools if tool not in usable]
-    if later:
+    if later and not short:  # small models call the tool that it says comes first, whatever they are asked for
         yield f"These tools can't be called yet:\n\n{not_now(later, usable)}"
 
 
@@ -185,7 +188,7 @@ def _references(request: ModelRequest, named: Mapping[str, JsonValue]) -> Iterat
     """List the data that can be passed on by reference."""
     lines = [f"- {written(name)}: {_amount(value)}" for name, value in named.items()]
     if lines:
-        told = "\n".join(_bounded(lines, request.history_tokens * CHARACTERS // 4))
+        told = "\n".join(bounded(lines, request.history_tokens * CHARACTERS // 4))
         yield (
             "## Data that you can pass on\n\nWhere an argument needs all of one of these, its name is the whole value "
             f"of the argument; the tool gets the data. Don't copy them.\n\n{fenced(told)}"
@@ -237,12 +240,3 @@ def _control(label: str, control: Control, *, short: bool) -> str:
     more += [f"{key} {cut(written(value), 300)}" for key, value in detail.items()]
     told = f" ({', '.join(more)})" if more else ""
     return f"- {written(label)}: {control.kind}{told}"
-
-
-def _bounded(lines: list[str], room: int) -> Iterator[str]:
-    for place, line in enumerate(lines):
-        room -= len(line) + 1
-        if room < 0 and place:
-            yield f"({len(lines) - place} more are not shown)"
-            return
-        yield line

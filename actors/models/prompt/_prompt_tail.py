@@ -13,7 +13,7 @@ from callboard.actors.models._responses import AppResponse
 from callboard.actors.models.prompt._answer_schema import legal_statuses, offered_tools, own_steps, own_subtasks
 from callboard.actors.models.prompt._fence import cut, fenced, tamed, written
 from callboard.actors.models.prompt._labels import labelled
-from callboard.actors.models.prompt._short import NEGATION, asks_change, asks_question, likely_tools
+from callboard.actors.models.prompt._short import NEGATION, asks_change, asks_question, given, likely_tools
 from callboard.actors.models.prompt._tool_docs import MAKING, either, makes, needed, singular
 from callboard.messages import AgentStatus, Effect, ResultStatus
 
@@ -32,6 +32,7 @@ _OUTCOMES = {
     ResultStatus.FAILURE: "it FAILED",
     ResultStatus.SKIPPED: "it was not run",
     ResultStatus.NONE: "there was nothing to do",
+    ResultStatus.DRY_RUN: "it was not executed, since this is a dry run: it counts as done",
 }
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
@@ -69,6 +70,7 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
     """
     results = [result for record in own_steps(request) for result in record.results]
     meant = _Meant(request, results) if short else None
+    reads = {tool.name for tool in request.tools if tool.effect is Effect.READ}
     if request.is_host and not own_subtasks(request):
         yield "What is open has something in it. A new one is empty: there is nothing to read in it."
     if meant is not None and meant.named and not done:
@@ -84,7 +86,7 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
     elif done and AgentStatus.FINISH in legal_statuses(request) and not (meant is not None and meant.failed):
         if meant is None or request.is_host:
             yield f"If nothing of {what} is missing any more: FINISH."
-        elif meant.writes and _only_read(request):
+        elif meant.writes and asks_change(request) and all(result.tool in reads for result in results):
             yield f"So far you only read, and changed nothing. Next is {either(meant.writes)}."
         else:  # worded for copying, because small models repeat it
             were = "were" if meant.made[1:] else "was"
@@ -92,13 +94,6 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
             yield f"{called}If {what} asks for nothing else, it is done, and nothing is missing: FINISH."
             yield from _handed_over(request)
     yield from meant.later() if meant is not None else ()
-
-
-def _only_read(request: ModelRequest) -> bool:
-    """Return whether only tools that read were called for a change."""
-    reads = {tool.name for tool in request.tools if tool.effect is Effect.READ}
-    called = {result.tool for record in own_steps(request) for result in record.results}
-    return asks_change(request) and called <= reads
 
 
 def _handed_over(request: ModelRequest) -> Iterator[str]:
@@ -176,6 +171,7 @@ class _Meant:
         makers = [tool for tool in request.tools if tool.effect is not Effect.READ and makes(tool.name)]
         often = Counter(thing for tool in makers for thing in makes(tool.name))
         things = {singular(word) for word in words if often[singular(word)] == 1}
+        things -= given(request, things)
         applies = issubclass(request.response, AppResponse) and not NEGATION.search(asked)
         asks = self._wants or bool(request.subtasks)  # "sort the table" asks for none, but data may be waiting for one
         meant = [tool for tool in makers if applies and asks and makes(tool.name) & things]

@@ -20,6 +20,9 @@ _DEEPEST = 8
 FREE: Schema = {"type": "object", "additionalProperties": True}
 """Arguments of any form."""
 _NULL: Schema = {"type": "null"}
+_SINGLE: list[Schema] = [{"type": "string"}, {"type": "number"}, {"type": "boolean"}, _NULL]
+ANY: Schema = {"anyOf": [FREE, {"type": "array", "items": {"anyOf": [FREE, *_SINGLE]}}, *_SINGLE]}
+"""A result of any form."""
 _SCALARS = ("string", "boolean", "integer", "number", "null")
 
 
@@ -170,6 +173,41 @@ def or_null(schema: Schema) -> Schema:
     """Extend a schema to allow null."""
     options = schema.get("anyOf", [schema])
     return schema if _NULL in options else {"anyOf": [*options, _NULL]}
+
+
+def without_nulls(value: Any, part: object, whole: Schema, depth: int = 0) -> Any:
+    """Leave out members that `or_null` made a model give as null.
+
+    They are those that may be missing, and not be null.
+    """
+    if not isinstance(part, dict) or depth > 2 * _DEEPEST:
+        return value
+    if "$ref" in part:
+        value = without_nulls(value, resolved(part, whole), whole, depth + 1)
+    for option in (*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())):
+        value = without_nulls(value, option, whole, depth + 1)
+    if isinstance(value, list):
+        return [without_nulls(each, part.get("items"), whole, depth + 1) for each in value]
+    if not isinstance(value, dict):
+        return value
+    members, required = part.get("properties", {}), part.get("required", ())
+    return {
+        name: without_nulls(each, members.get(name), whole, depth + 1)
+        for name, each in value.items()
+        if each is not None or name in required or name not in members or _may_be_null(members[name], whole)
+    }
+
+
+def _may_be_null(part: object, whole: Schema, depth: int = 0) -> bool:
+    if not isinstance(part, dict) or depth > _DEEPEST:
+        return part is True
+    options = (*part.get("anyOf", ()), *part.get("oneOf", ()), *([resolved(part, whole)] if "$ref" in part else ()))
+    if options:
+        return any(_may_be_null(option, whole, depth + 1) for option in options)
+    if "enum" in part or "const" in part:
+        return None in part.get("enum", [part.get("const", "")])
+    kinds = part.get("type", "null")
+    return "null" in kinds if isinstance(kinds, list) else bool(kinds == "null")
 
 
 def or_one_of(schema: Schema, references: list[str]) -> Schema:

@@ -64,6 +64,8 @@ _PARTS = {
     "Questions": "what you must know, each with the possible answers, if those are few.",
 }
 
+_TYPED_RESULT = "what the request asked for, as a JSON value that fits the schema given with the request."
+
 _COMPUTER_USE = (
     "what you do, in order. Each has an action (the tool), and beside it the tool's arguments, only those that you "
     "need; null is the same as left out."
@@ -101,7 +103,8 @@ def _status(request: ModelRequest, status: str) -> str:
 
 
 def _answer(request: ModelRequest, *, short: bool) -> Iterator[str]:
-    meanings = {**_PARTS, "Result": request.response.result_meaning}
+    typed = request.output_schema is not None
+    meanings = {**_PARTS, "Result": _TYPED_RESULT if typed else request.response.result_meaning}
     meanings |= {"Actions": _COMPUTER_USE} if request.is_operator else {}
     parts = parts_of(request)
     used = dict.fromkeys(key for keys in parts.values() for key in keys)

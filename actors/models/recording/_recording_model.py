@@ -17,7 +17,6 @@ from callboard.config import make_private, open_private
 from callboard.messages import ModelError, ModelTimeoutError, SettingsError, Usage, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
@@ -172,13 +171,15 @@ def _written(answer: ModelAnswer, place: RunFolder) -> ModelAnswer:
     return answer.model_copy(update={"content": place.hide(content)})
 
 
-def record(models: Mapping[str, Model], settings: Settings, redact: Redact = as_it_is) -> Mapping[str, Model]:
-    """Wrap models to record their redacted calls, if so configured.
+def recorder(settings: Settings, redact: Redact = as_it_is) -> Callable[[Model], Model]:
+    """Return a function that makes models record their calls, if so configured.
+
+    Secrets are redacted.
 
     Raises:
         SettingsError: If the file can't be written.
     """
     if settings.models.record is None:
-        return models
+        return lambda model: model
     recording = Recording(settings.path(settings.models.record), settings.base)
-    return {kind: RecordingModel(model, recording, redact) for kind, model in models.items()}
+    return lambda model: RecordingModel(model, recording, redact)

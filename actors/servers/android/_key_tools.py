@@ -18,7 +18,6 @@ from callboard.messages import Effect
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from callboard.actors.servers.android._device import Device
     from callboard.actors.servers.android._device_actions import DeviceActions
     from callboard.actors.servers.android._keyboards import Keyboards
 
@@ -143,24 +142,16 @@ class KeyTools:
         await self._keyboards.note(device)
         try:
             await device.text(f"ime enable {KEYBOARD} && ime set {KEYBOARD}")
-            await _until_set(device)
+            for _ in range(round(_KEYBOARD_SECONDS / _POLL_SECONDS)):
+                if f"mCurMethodId={KEYBOARD}" in await device.text("dumpsys input_method"):
+                    break
+                await asyncio.sleep(_POLL_SECONDS)
+            else:
+                msg = "nothing was typed: the device does not switch its keyboard to ADBKeyBoard"
+                raise ToolError(msg)
             yield
         finally:
             await self._keyboards.restore(device)
-
-
-async def _until_set(device: Device) -> None:
-    """Wait until the keyboard that can type any text is set.
-
-    Raises:
-        ToolError: If that takes longer than 5 s.
-    """
-    for _ in range(round(_KEYBOARD_SECONDS / _POLL_SECONDS)):
-        if f"mCurMethodId={KEYBOARD}" in await device.text("dumpsys input_method"):
-            return
-        await asyncio.sleep(_POLL_SECONDS)
-    msg = "nothing was typed: the device does not switch its keyboard to ADBKeyBoard"
-    raise ToolError(msg)
 
 
 def keycode(key: str) -> str:

@@ -44,7 +44,14 @@ class BusConnection:
         self._lock = threading.Lock()
         self._socket = socket.socket(socket.AF_UNIX)
         try:
-            self._authenticate(address, timeout)
+            self._socket.settimeout(timeout)
+            self._socket.connect(next(iter(get_connectable_addresses(address))))
+            self._socket.sendall(b"\0")
+            steps = Authenticator(enable_fds=False, inc_null_byte=False)
+            for step in steps:
+                self._socket.sendall(step)
+                steps.feed(self._socket.recv(1024))
+            self._socket.sendall(BEGIN)
             if hello:
                 self.call(BUS, Ask("/org/freedesktop/DBus", BUS, "Hello"), timeout=timeout)
         except (AuthenticationError, OSError, RuntimeError, StopIteration) as error:
@@ -122,7 +129,14 @@ class BusConnection:
 
     def _sent(self, destination: str | None, asks: Sequence[Ask], end: float) -> list[int]:
         serials = [next(self._serials) for _ in asks]
-        self._send(b"".join(map(self._serialised, itertools.repeat(destination), asks, serials)), end)
+        data = b""
+        for ask, serial in zip(asks, serials, strict=True):
+            address = DBusAddress(ask.path, destination or _PLACEHOLDER, ask.interface)
+            message = new_method_call(address, ask.method, ask.signature, ask.body)
+            if destination is None:
+                del message.header.fields[HeaderFields.destination]
+            data += message.serialise(serial=serial)
+        self._send(data, end)
         return serials
 
     def _received(self, serials: Sequence[int], end: float) -> list[Answer | BusError]:
@@ -134,14 +148,6 @@ class BusConnection:
                 awaited.remove(serial)
                 answers[serial] = _answer(message)
         return [answers[serial] for serial in serials]
-
-    def _serialised(self, destination: str | None, ask: Ask, serial: int) -> bytes:
-        address = DBusAddress(ask.path, destination or _PLACEHOLDER, ask.interface)
-        message = new_method_call(address, ask.method, ask.signature, ask.body)
-        if destination is None:
-            del message.header.fields[HeaderFields.destination]
-        data: bytes = message.serialise(serial=serial)
-        return data
 
     def _send(self, data: bytes, end: float) -> None:
         try:
@@ -167,16 +173,6 @@ class BusConnection:
                 raise BusClosedError(msg)
             self._parser.add_data(data)
         return message
-
-    def _authenticate(self, address: str, timeout: float) -> None:
-        self._socket.settimeout(timeout)
-        self._socket.connect(next(iter(get_connectable_addresses(address))))
-        self._socket.sendall(b"\0")
-        steps = Authenticator(enable_fds=False, inc_null_byte=False)
-        for step in steps:
-            self._socket.sendall(step)
-            steps.feed(self._socket.recv(1024))
-        self._socket.sendall(BEGIN)
 
 
 def _answer(message: Message) -> Answer | BusError:

@@ -175,7 +175,8 @@ class DesktopHolder:
             stderr=subprocess.DEVNULL,
             pass_fds=fds,
             start_new_session=True,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 - this process has one thread
+            # the program ends with this process
+            preexec_fn=lambda: _LIBC.prctl(_DEATH_SIGNAL, signal.SIGKILL),  # noqa: PLW1509 - it has one thread
         )
 
     def _start_display(self) -> str:
@@ -338,10 +339,6 @@ def _parents() -> list[tuple[int, int]]:
                 fields = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
                 found.append((int(entry.name), int(fields[1])))
     return found
-
-
-def _die_with_parent() -> None:
-    _LIBC.prctl(_DEATH_SIGNAL, signal.SIGKILL)
 
 
 def _until(done: Callable[[], object], seconds: float) -> bool:

@@ -158,7 +158,11 @@ class Tree:
                 continue  # it has been removed meanwhile
             node.role, node.states = str(role[0]), states(found)
             seen = node.has(ObjectState.SHOWING) or (self._program.relative and node.has(ObjectState.VISIBLE))
-            if seen and not node.has(ObjectState.DEFUNCT) and not self._is_second_menu_bar(node):
+            second = (
+                self._program.draws_itself and node.role == "menu bar"
+            )  # LibreOffice's own is never shown beside GTK's
+            second = second and any(each.role == "root pane" for each in node.above())
+            if seen and not node.has(ObjectState.DEFUNCT) and not second:
                 kept.append(node)
         room = MOST_NODES - len(self.nodes)
         self.complete = self.complete and len(kept) <= room
@@ -198,14 +202,6 @@ class Tree:
                 node.shift = (0, 0)
         if extents.width and extents.height and min(x, y) > -(1 << 30):  # an item of a closed menu is at INT_MIN
             node.box = extents.model_copy(update={"x": x + node.shift[0], "y": y + node.shift[1]})
-
-    def _is_second_menu_bar(self, node: AccessibleNode) -> bool:
-        """Return whether it is LibreOffice's own menu bar, never shown beside GTK's."""
-        return (
-            self._program.draws_itself
-            and node.role == "menu bar"
-            and any(each.role == "root pane" for each in node.above())
-        )
 
     def _below(self, level: list[AccessibleNode]) -> list[AccessibleNode]:
         """List the children of a level that may be visible."""

@@ -185,6 +185,15 @@ def _control(node: AccessibleNode, ids: Ids, area: Box | None) -> Control:
     states = [name for state, name in _STATES.items() if node.has(state)]
     if node.role == "password text":
         states.append(PASSWORD)
+    detail: dict[str, JsonValue] = {}
+    if node.text is not None and node.role != "password text":
+        detail["text"] = node.text
+    if node.value is not None:
+        detail["value"] = node.value
+    if node.size is not None:
+        detail["rows"], detail["columns"] = node.size
+    if node.role == "menu item" and node.parent is not None and node.parent.role == "menu":
+        detail["menu"] = ids.of(node.parent.path)
     return Control(
         id=ids.of(node.path),
         name=node.name or _label(node),
@@ -192,7 +201,7 @@ def _control(node: AccessibleNode, ids: Ids, area: Box | None) -> Control:
         enabled=node.enabled,
         box=within(node.box, area),
         states=tuple(states),
-        detail=_detail(node, ids),
+        detail=detail,
     )
 
 
@@ -204,19 +213,6 @@ def _label(node: AccessibleNode) -> str:
     while below and not any(child.name for child in below):
         below = [grandchild for child in below for grandchild in child.children]
     return next((child.name for child in below if child.name), "")
-
-
-def _detail(node: AccessibleNode, ids: Ids) -> dict[str, JsonValue]:
-    detail: dict[str, JsonValue] = {}
-    if node.text is not None and node.role != "password text":
-        detail["text"] = node.text
-    if node.value is not None:
-        detail["value"] = node.value
-    if node.size is not None:
-        detail["rows"], detail["columns"] = node.size
-    if node.role == "menu item" and node.parent is not None and node.parent.role == "menu":
-        detail["menu"] = ids.of(node.parent.path)
-    return detail
 
 
 def _mark(control: Control) -> tuple[object, ...]:

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_controls import SheetRange, column_of
-from callboard.actors.servers.documents._excel_move import as_number
 from callboard.actors.servers.documents._excel_results import fill_results, need_result
+from callboard.actors.servers.documents._excel_sort_reorder import as_number
 from callboard.actors.servers.documents._excel_tables import totals_of
 from callboard.actors.servers.documents._excel_values import Date
 

@@ -14,7 +14,7 @@ from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_cells import check_empty, held, spread, write_cells
 from callboard.actors.servers.documents._excel_controls import SheetRange, destination, parse_cells
 from callboard.actors.servers.documents._excel_format import set_width, width_at
-from callboard.actors.servers.documents._excel_lines import shift
+from callboard.actors.servers.documents._excel_insert_delete import shift
 from callboard.actors.servers.documents._excel_references import rewritten
 from callboard.actors.servers.documents._excel_results import fill_results, need_result
 from callboard.actors.servers.documents._excel_sheet import LAST_ROW, area_of

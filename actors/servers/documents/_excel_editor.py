@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_answers import Condition
 from callboard.actors.servers.documents._excel_calculate import settle
 from callboard.actors.servers.documents._excel_file import ExcelFile
 from callboard.actors.servers.documents._excel_tables import follow_headers
 from callboard.actors.servers.documents._excel_values import Value
+from callboard.actors.servers.documents._office import replacing
 from callboard.messages import ESSENTIAL
 
 if TYPE_CHECKING:
@@ -61,13 +61,8 @@ class ExcelEditor:
     @contextlib.contextmanager
     def _editing(self, document: str) -> Iterator[ExcelFile]:
         """Open a workbook for one edit; replace it unless the body raises."""
-        snapshot = self._workspace.read_to_write(document)
-        file = self._load(snapshot)
-        if reason := file.not_writable():
-            msg = f"{document!r} is not written: {reason}"
-            raise ToolError(msg)
-        yield file
-        for sheet in file.worksheets:
-            follow_headers(sheet)
-        settle(file)
-        self._workspace.replace(snapshot, file.to_bytes(), file.answer)
+        with replacing(self._workspace, document, self._load) as file:
+            yield file
+            for sheet in file.worksheets:
+                follow_headers(sheet)
+            settle(file)

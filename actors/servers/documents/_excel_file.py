@@ -44,12 +44,18 @@ class ExcelFile(Edited):
         self.package = package
         self.part = next(iter(package.related("", "officeDocument")), "xl/workbook.xml")
         self.styles = Styles(package, self.part)
-        self.sheets = self._find_sheets()
+        self.sheets: list[Sheet] = []
         """All sheets in their order, chart sheets too."""
         self.formulas_moved = False
         """Whether the set of cells with formulas changed: the calculation chain is then out of date."""
         self.outdated: list[Element] = []
         """The cells whose formulas an edit changed, so that their results are no longer theirs."""
+        package.tree(CONTENT_TYPES)
+        links = {link.id: link for link in package.relationships(self.part)}
+        for entry in package.tree(self.part).iterfind(f"{q('sheets')}/{q('sheet')}"):
+            link = links.get(entry.get(R_ID, ""))
+            if link is not None and link.target in package:
+                self.sheets.append(Sheet(self, entry, link.target, _KINDS.get(link.type, "other_sheet")))
 
     @classmethod
     def load(cls, snapshot: Snapshot, max_bytes: int) -> ExcelFile:
@@ -167,14 +173,3 @@ class ExcelFile(Edited):
             msg = f"{self.package.document!r} has no sheet with cells, only charts"
             raise ToolError(msg)
         return found[0]
-
-    def _find_sheets(self) -> list[Sheet]:
-        package = self.package
-        package.tree(CONTENT_TYPES)
-        links = {link.id: link for link in package.relationships(self.part)}
-        found = []
-        for entry in package.tree(self.part).iterfind(f"{q('sheets')}/{q('sheet')}"):
-            link = links.get(entry.get(R_ID, ""))
-            if link is not None and link.target in package:
-                found.append(Sheet(self, entry, link.target, _KINDS.get(link.type, "other_sheet")))
-        return found

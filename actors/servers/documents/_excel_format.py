@@ -100,7 +100,22 @@ def width_at(sheet: Sheet, column: int) -> float:
 
 def set_width(sheet: Sheet, column: int, width: float) -> None:
     """Set the width of a column, in characters; its neighbours keep theirs."""
-    own = _own_column(sheet, column)
+    columns = sheet.element("cols")
+    own = _column(sheet, column)
+    if own is None:
+        own = etree.Element(q("col"))
+        before = sum(1 for each in columns if int(each.get("max", "0")) < column)
+        columns.insert(before, own)
+    # the column gets an element of its own, split from its neighbours
+    first, last = int(own.get("min", column)), int(own.get("max", column))
+    for start, end, place in ((first, column - 1, 0), (column + 1, last, 1)):
+        if start <= end:
+            rest = etree.Element(q("col"), dict(own.attrib))
+            rest.set("min", str(start))
+            rest.set("max", str(end))
+            columns.insert(columns.index(own) + place, rest)
+    own.set("min", str(column))
+    own.set("max", str(column))
     own.set("width", f"{width:g}")
     own.set("customWidth", "1")
 
@@ -220,23 +235,3 @@ def _column(sheet: Sheet, column: int) -> Element | None:
         if int(found.get("min", "1")) <= column <= int(found.get("max", "0")):
             return found
     return None
-
-
-def _own_column(sheet: Sheet, column: int) -> Element:
-    """Return the element of one column, split from its neighbours."""
-    columns = sheet.element("cols")
-    found = _column(sheet, column)
-    if found is None:
-        found = etree.Element(q("col"))
-        before = sum(1 for each in columns if int(each.get("max", "0")) < column)
-        columns.insert(before, found)
-    first, last = int(found.get("min", column)), int(found.get("max", column))
-    for start, end, place in ((first, column - 1, 0), (column + 1, last, 1)):
-        if start <= end:
-            rest = etree.Element(q("col"), dict(found.attrib))
-            rest.set("min", str(start))
-            rest.set("max", str(end))
-            columns.insert(columns.index(found) + place, rest)
-    found.set("min", str(column))
-    found.set("max", str(column))
-    return found

@@ -11,7 +11,7 @@ from openpyxl.formula.translate import Translator, TranslatorError
 from openpyxl.utils import FORMULAE, column_index_from_string, get_column_letter
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_references import ranges
+from callboard.actors.servers.documents._excel_references import areas, bounds_of, functions, ranges
 from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._tables import short
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._excel_tables import Table
 
 _MAX_LENGTH = 8192
+_PLACES = frozenset(
+    ["AREAS", "CELL", "COLUMN", "COLUMNS", "FORMULATEXT", "ISFORMULA", "OFFSET", "ROW", "ROWS", "SHEET", "SHEETS"]
+)
+"""Functions that may get a formula's own cell: they read where it is, and not its value."""
 _NEWER = frozenset(
     [
         "ACOT",
@@ -152,7 +156,7 @@ def fill(sheet: Sheet, cells: CellRange, formula: str) -> None:
     The formula is written for the top left cell.
 
     Raises:
-        ToolError: If a cell lies within a merged one, or a reference would leave the sheet.
+        ToolError: If a cell lies within a merged one, or a reference would leave the sheet or is to the cell itself.
     """
     origin = f"{get_column_letter(cells.min_col)}{cells.min_row}"
     furthest = filled(formula, cells)
@@ -164,7 +168,9 @@ def fill(sheet: Sheet, cells: CellRange, formula: str) -> None:
             if sheet.is_within_merged(row, column):
                 msg = f"{where} lies within a merged cell; write to that cell's top left corner"
                 raise ToolError(msg)
-            sheet.write_formula(row, column, _moved(formula, origin, where))
+            moved = _moved(formula, origin, where)
+            _check_circle(sheet, row, column, moved)
+            sheet.write_formula(row, column, moved)
 
 
 def filled(formula: str, cells: CellRange) -> str:
@@ -183,6 +189,30 @@ def _moved(formula: str, origin: str, to: str) -> str:
     except (TranslatorError, ValueError) as error:
         msg = f"{formula!r} can't be filled to {to}: {error}"
         raise ToolError(msg) from error
+
+
+def _check_circle(sheet: Sheet, row: int, column: int, formula: str) -> None:
+    """Refuse a formula that reads its own cell; suggest better ones."""
+    title = sheet.title.casefold()
+    if {*functions(formula)} & _PLACES:
+        return
+    for other, cells in areas(formula):
+        top, left, bottom, right = bounds_of(cells)
+        if other.casefold() in {"", title} and top <= row <= bottom and left <= column <= right:
+            letter = get_column_letter(column)
+            msg = f"{formula!r} in {letter}{row} refers to its own cell{_above(sheet, row, column)}"
+            raise ToolError(msg)
+
+
+def _above(sheet: Sheet, row: int, column: int) -> str:
+    """Name the adjacent numbers above a cell; empty without any."""
+    used = sheet.used()
+    rows = range(1, min(row, used.max_row + 1) if used else 1)
+    numbers = [isinstance(sheet.value(each, column), int | float) for each in rows]
+    last = max((number for number, found in enumerate(numbers, 1) if found), default=0)
+    first = next((number for number in range(last, 0, -1) if not numbers[number - 1]), 0) + 1
+    letter = get_column_letter(column)
+    return f"; the numbers above it are {letter}{first}:{letter}{last}" if last else ""
 
 
 def _function(opening: str, formula: str) -> str:

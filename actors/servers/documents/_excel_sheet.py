@@ -381,7 +381,7 @@ class Sheet:
         """Put a cell's element into its row."""
         line = self.make_row(row)
         place = len(line)
-        while place and _column_of(line[place - 1]) > column:
+        while place and line[place - 1].tag == _C and place_of(line[place - 1].get("r"))[1] > column:
             place -= 1
         line.insert(place, cell)
         line.attrib.pop("spans", None)
@@ -543,10 +543,6 @@ def area_of(text: str) -> CellRange:
     left, top, right, bottom = range_boundaries(text.replace("$", "").upper())
     columns, rows = sorted((left or 1, right or LAST_COLUMN)), sorted((top or 1, bottom or LAST_ROW))
     return CellRange(min_col=columns[0], min_row=rows[0], max_col=columns[1], max_row=rows[1])
-
-
-def _column_of(cell: Element) -> int:
-    return place_of(cell.get("r"))[1] if cell.tag == _C else 0
 
 
 def _holds(cell: Element) -> bool:

@@ -24,7 +24,7 @@ from callboard.actors.servers.documents._excel_editor import (
     Lines,
     SheetTitle,
 )
-from callboard.actors.servers.documents._excel_lines import shift
+from callboard.actors.servers.documents._excel_insert_delete import shift
 from callboard.actors.servers.documents._excel_sheets import (
     add_sheet,
     check_structure,

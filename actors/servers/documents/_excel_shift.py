@@ -60,6 +60,11 @@ class Shift:
         columns = self.span(cells.min_col, cells.max_col)
         return CellRange(None, columns[0], cells.min_row, columns[1], cells.max_row) if columns else None
 
+    def resizes(self, cells: CellRange) -> bool:
+        """Return whether a range grows, shrinks or is deleted."""
+        new = self.area(cells)
+        return new is None or new.size != cells.size
+
     def place(self, row: int, column: int) -> tuple[int, int] | None:
         """Return the new place of a cell; None if it is deleted."""
         if self.axis == "row":

@@ -37,7 +37,7 @@ from callboard.actors.servers.documents._excel_editor import (
 from callboard.actors.servers.documents._excel_format import (
     make_bold,
 )
-from callboard.actors.servers.documents._excel_move import SortKey, reorder, sort_rows
+from callboard.actors.servers.documents._excel_sort_reorder import SortKey, reorder, sort_rows
 from callboard.actors.servers.documents._excel_tables import make_table
 from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, width_of
 from callboard.messages import Effect

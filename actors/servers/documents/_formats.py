@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
@@ -15,11 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._office import Edited
+from callboard.actors.servers.documents._office import Edited, replacing
 from callboard.actors.servers.documents._tables import short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
 
     from pydantic import JsonValue
 
@@ -92,25 +92,26 @@ class FormatTools:
         msg = "an empty file of this kind can't be made"
         raise ToolError(msg)
 
-    @contextlib.contextmanager
-    def _replacing(self, document: str) -> Iterator[Replaced]:
-        """Read a file for one edit; replace it unless the body raises."""
-        snapshot = self._workspace.read_to_write(document)
-        if reason := self.not_writable(snapshot):
-            msg = f"{document!r} is not written: {reason}"
-            raise ToolError(msg)
-        edited = Replaced(snapshot)
-        yield edited
-        self._workspace.replace(snapshot, edited.data, edited.answer)
+    def _replacing(self, document: str) -> AbstractContextManager[Replaced]:
+        return replacing(self._workspace, document, lambda snapshot: Replaced(snapshot, self.not_writable(snapshot)))
 
 
 class Replaced(Edited):
     """A file that an edit replaces; its body sets `data`."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, protection: str) -> None:
         super().__init__()
         self.snapshot = snapshot
         self.data = snapshot.data
+        self._protection = protection
+
+    def not_writable(self) -> str:
+        """Explain why the file must not be written; empty if it may."""
+        return self._protection
+
+    def to_bytes(self) -> bytes:
+        """Return `data`."""
+        return self.data
 
 
 def read_apart(request: dict[str, JsonValue], snapshot: Snapshot, extra: str) -> tuple[dict[str, Any], bytes]:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
 import zipfile
 import zlib
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from callboard.actors.servers._server import ToolError
 from callboard.messages import reason_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from pydantic import JsonValue
 
-    from callboard.actors.servers.documents._workspace import Snapshot
+    from callboard.actors.servers.documents._workspace import Snapshot, Workspace
+
+_E = TypeVar("_E", bound="Edited")
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 """The namespace of a workbook's sheets, styles and tables."""
@@ -46,7 +52,7 @@ def q(name: str) -> str:
 
 
 @dataclass
-class Edited:
+class Edited(ABC):
     """An opened document that an edit changes."""
 
     answer: dict[str, JsonValue] | None = field(default=None, init=False)
@@ -56,6 +62,26 @@ class Edited:
         """Set the answer and return it: the last line of an edit."""
         self.answer = answer
         return answer
+
+    @abstractmethod
+    def not_writable(self) -> str:
+        """Explain why the document must not be written; empty if it may."""
+
+    @abstractmethod
+    def to_bytes(self) -> bytes:
+        """Return the bytes of the edited document."""
+
+
+@contextlib.contextmanager
+def replacing(workspace: Workspace, document: str, load: Callable[[Snapshot], _E]) -> Iterator[_E]:
+    """Open a document for one edit; replace it unless the body raises."""
+    snapshot = workspace.read_to_write(document)
+    file = load(snapshot)
+    if reason := file.not_writable():
+        msg = f"{document!r} is not written: {reason}"
+        raise ToolError(msg)
+    yield file
+    workspace.replace(snapshot, file.to_bytes(), file.answer)
 
 
 def parts(snapshot: Snapshot, max_bytes: int) -> dict[str, bytes]:

@@ -197,7 +197,9 @@ class Package:
         self._drop(name)
         self._drop(rels_of(name))
         for other in owned:
-            if other in self._parts and not self._is_linked(other):
+            sources = [_part_of(rels) for rels in self._parts if rels.endswith(".rels")]
+            linked = (link.target for source in sources for link in self.relationships(source))
+            if other in self._parts and other not in linked:
                 self.remove(other)
 
     def to_bytes(self) -> bytes:
@@ -214,10 +216,6 @@ class Package:
     def _named(self, folder: str, target: str) -> str:
         path = target[1:] if target.startswith("/") else posixpath.normpath(posixpath.join(folder, target))
         return path if path in self._parts else self._by_small_letters.get(path.casefold(), path)
-
-    def _is_linked(self, name: str) -> bool:
-        rels = [other for other in self._parts if other.endswith(".rels")]
-        return any(each.target == name for part in map(_part_of, rels) for each in self.relationships(part))
 
     def _drop(self, name: str) -> None:
         if self._parts.pop(name, None) is None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from pydantic import Field, JsonValue
 
 from callboard.actors.servers._server import ToolError
+from callboard.messages import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,8 +47,7 @@ def short(text: str, limit: int = _NAME) -> str:
 def nearest(name: str, known: Iterable[str]) -> str:
     """Format the most similar name as an error's end, else nothing."""
     spellings = {each.casefold(): each for each in known}
-    found = difflib.get_close_matches(name.casefold(), spellings, n=1)
-    return f"; is {spellings[found[0]]!r} meant?" if found else ""
+    return did_you_mean(name.casefold(), spellings, show=lambda near: repr(spellings[near]), cutoff=0.6)
 
 
 def width_of(rows: list[list[Cell]], header: list[str] | None = None) -> int:

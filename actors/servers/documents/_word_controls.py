@@ -78,7 +78,10 @@ def find_all(file: WordFile) -> list[WordControl]:
             detail: dict[str, JsonValue] = {
                 "rows": len(rows_of(block)),
                 "columns": len(list(block._tbl.iterfind(f"{qn('w:tblGrid')}/{qn('w:gridCol')}"))),
-                "first_rows": _first_rows(block),
+                "first_rows": {
+                    str(number): [short(text, _LONGEST_CELL) for text in row[:_FIRST_COLUMNS]]
+                    for number, row in enumerate(_texts_of(block, 1, 1 + _FIRST_ROWS), start=2)
+                },
             }
             detail |= {"below": heading} if heading else {}
         else:
@@ -158,9 +161,3 @@ def _texts_of(table: Table, start: int, end: int) -> Iterator[list[str]]:
     """Read the texts of some rows, without laying out the table."""
     for row in rows_of(table)[start:end]:
         yield [visible_text(cell) for cell in row.iterchildren(qn("w:tc"))]
-
-
-def _first_rows(table: Table) -> dict[str, JsonValue]:
-    """Read some rows after the first one by their numbers."""
-    rows = enumerate(_texts_of(table, 1, 1 + _FIRST_ROWS), start=2)
-    return {str(number): [short(text, _LONGEST_CELL) for text in row[:_FIRST_COLUMNS]] for number, row in rows}

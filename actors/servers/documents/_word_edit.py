@@ -66,7 +66,10 @@ def set_text(paragraph: Paragraph, text: str) -> None:
     Raises:
         ToolError: If the paragraph holds more than text (a link, picture, field, note …), which would be lost.
     """
-    lost = sorted({_WORDS.get(name, name) for name in _more_than_text(paragraph._p)})
+    more = {child.tag for child in paragraph._p.iterchildren()} - _PLAIN
+    more |= {child.tag for run in paragraph._p.iter(qn("w:r")) for child in run.iterchildren()} - _PLAIN_RUN
+    names = [tag.rpartition("}")[2] for tag in more]
+    lost = sorted({_WORDS.get(name, name) for name in names})
     if lost:
         msg = (
             f"the paragraph holds {', '.join(lost)}, which a new text would remove; replace_text can change words in it"
@@ -92,8 +95,17 @@ def replace_in(paragraph: BaseOxmlElement, pattern: re.Pattern[str], new: str) -
     pieces = list(texts_of(paragraph))
     whole = "".join(text for _, text in pieces)
     matches = [match.span() for match in pattern.finditer(whole) if match.group()]
-    for start, end in reversed(matches):
-        _splice(pieces, start, end, new)
+    for start, end in reversed(matches):  # the last one first, so that earlier positions stay valid
+        position, written = 0, False
+        for piece, before in pieces:
+            text = piece.text or "" if piece.tag == qn("w:t") else before
+            first, last = max(start - position, 0), min(end - position, len(before))
+            position += len(before)
+            if first >= last:
+                continue
+            piece.text = text[:first] + ("" if written else new) + text[last:]
+            piece.set("{http://www.w3.org/XML/1998/namespace}space", "preserve")
+            written = True
     return len(matches)
 
 
@@ -185,30 +197,3 @@ def separate(element: BaseOxmlElement) -> None:
 def element_of(block: Block) -> BaseOxmlElement:
     """Return the element of a paragraph or a table."""
     return block._p if isinstance(block, Paragraph) else block._tbl
-
-
-def _more_than_text(paragraph: BaseOxmlElement) -> Iterator[str]:
-    for child in paragraph.iterchildren():
-        if child.tag not in _PLAIN:
-            yield child.tag.rpartition("}")[2]
-    for run in paragraph.iter(qn("w:r")):
-        for child in run.iterchildren():
-            if child.tag not in _PLAIN_RUN:
-                yield child.tag.rpartition("}")[2]
-
-
-def _splice(pieces: list[tuple[BaseOxmlElement, str]], start: int, end: int, new: str) -> None:
-    """Replace the characters from start to end of consecutive texts.
-
-    The caller splices the last match first, so that earlier positions stay valid.
-    """
-    position, written = 0, False
-    for piece, before in pieces:
-        text = piece.text or "" if piece.tag == qn("w:t") else before
-        first, last = max(start - position, 0), min(end - position, len(before))
-        position += len(before)
-        if first >= last:
-            continue
-        piece.text = text[:first] + ("" if written else new) + text[last:]
-        piece.set("{http://www.w3.org/XML/1998/namespace}space", "preserve")
-        written = True

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._office import replacing
 from callboard.actors.servers.documents._word_controls import find, find_all
 from callboard.actors.servers.documents._word_file import WordFile
 from callboard.messages import ESSENTIAL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from contextlib import AbstractContextManager
 
     from docx.oxml.xmlchemy import BaseOxmlElement
 
@@ -42,16 +41,8 @@ class WordEditor:
     def _load(self, snapshot: Snapshot) -> WordFile:
         return WordFile.load(snapshot, self._workspace.max_bytes)
 
-    @contextlib.contextmanager
-    def _editing(self, document: str) -> Iterator[WordFile]:
-        """Open a document for one edit; replace it unless the body raises."""
-        snapshot = self._workspace.read_to_write(document)
-        file = self._load(snapshot)
-        if reason := file.not_writable():
-            msg = f"{document!r} is not written: {reason}"
-            raise ToolError(msg)
-        yield file
-        self._workspace.replace(snapshot, file.package.to_bytes(), file.answer)
+    def _editing(self, document: str) -> AbstractContextManager[WordFile]:
+        return replacing(self._workspace, document, self._load)
 
 
 def place_of(file: WordFile, control_id: str, control_name: str) -> Block | None:

@@ -71,6 +71,10 @@ class WordFile(_office.Edited):
                 return "it is protected against editing; stop the protection in Word first"
         return ""
 
+    def to_bytes(self) -> bytes:
+        """Return the file's bytes; parts without edits stay the same."""
+        return self.package.to_bytes()
+
     def blocks(self) -> Iterator[Block]:
         """Yield paragraphs and tables in order, also those in content controls."""
         yield from self._blocks(self.body)

@@ -63,7 +63,14 @@ class WordPackage(Package):
             zipfile.ZipFile(io.BytesIO(self._snapshot.data)) as old,
             zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new,
         ):
-            entries = {entry.filename: _same_entry(entry) for entry in old.infolist()}
+            entries: dict[str, zipfile.ZipInfo] = {}
+            for entry in old.infolist():  # the same, without the description of its compressed bytes
+                entries[entry.filename] = same = zipfile.ZipInfo(entry.filename, entry.date_time)
+                same.external_attr, same.comment, same.create_system = (
+                    entry.external_attr,
+                    entry.comment,
+                    entry.create_system,
+                )
             for name in self:
                 entries.setdefault(name, zipfile.ZipInfo(name)).compress_type = zipfile.ZIP_DEFLATED
             for name, entry in entries.items():
@@ -77,10 +84,3 @@ class WordPackage(Package):
             if before.bytes_of(name) == self.bytes_of(name):
                 return self._originals[name]
         return self.bytes_of(name)
-
-
-def _same_entry(entry: zipfile.ZipInfo) -> zipfile.ZipInfo:
-    """Copy an entry's description, without that of its compressed bytes."""
-    same = zipfile.ZipInfo(entry.filename, entry.date_time)
-    same.external_attr, same.comment, same.create_system = entry.external_attr, entry.comment, entry.create_system
-    return same

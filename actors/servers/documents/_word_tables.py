@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from docx.oxml.xmlchemy import BaseOxmlElement
     from docx.table import Table
-    from pydantic import JsonValue
 
     from callboard.actors.servers.documents._tables import Answer, Cell
     from callboard.actors.servers.documents._word_file import WordFile
@@ -114,7 +113,12 @@ def answer_of(
         ]
         units = [{number.unit for row in read if (number := row[column])} for column in range(len(columns))]
         answer["units"] = [each.pop() if len(each) == 1 else "" for each in units]
-        answer["kept_as_text"] = _kept_as_text(shown, marks, start)
+        answer["kept_as_text"] = [
+            {"row": start + number + 1, "column": column + 1, "text": text}
+            for number, texts in enumerate(shown)
+            for column, text in enumerate(texts)
+            if parse_number(text, marks[column]) is None and is_ambiguous(text)
+        ]
     return answer
 
 
@@ -301,15 +305,6 @@ def _unwrapped(parent: BaseOxmlElement, tag: str) -> Iterator[BaseOxmlElement]:
 def _number(element: BaseOxmlElement | None, default: int) -> int:
     value = element.get(qn("w:val")) if element is not None else None
     return min(int(value), 1000) if value is not None and value.isdigit() else default
-
-
-def _kept_as_text(rows: list[list[str]], marks: list[Separator | None], start: int) -> list[JsonValue]:
-    return [
-        {"row": start + row + 1, "column": column + 1, "text": text}
-        for row, texts in enumerate(rows)
-        for column, text in enumerate(texts)
-        if parse_number(text, marks[column]) is None and is_ambiguous(text)
-    ]
 
 
 def _draw_borders(table: CT_Tbl) -> None:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import os
 import stat
 import threading
-import time
 import unicodedata
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from callboard.actors.runtime import (
-    SPARES,
     committing,
+    delete_stale_spares,
     foresee,
     is_link,
     keep_version,
     lock_file,
     open_file,
+    publish_file,
     read_file,
+    replace_file,
     spare_file,
     sync_folder,
 )
@@ -69,8 +69,6 @@ _RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("
 _MAX_PATH = 400
 FOLDER = "folder"
 """The mark of a folder; a file's is its fingerprint."""
-STALE_SECONDS = 3600.0
-"""Age of a temporary file from which it counts as left behind by a killed process."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +143,8 @@ class Workspace:
         """
         found: list[str] = []
         for folder, folders, files in os.walk(self.folder, followlinks=False, onerror=self._unreadable):
-            folders[:] = [name for name in folders if not name.startswith(".") and not _is_apart(Path(folder, name))]
+            below = [Path(folder, name) for name in folders if not name.startswith(".")]
+            folders[:] = [each.name for each in below if not (is_link(each) or (each / "callboard.yaml").is_file())]
             for name in files:
                 path = Path(folder, name)
                 document = path.relative_to(self.folder).as_posix()
@@ -349,7 +348,7 @@ class Workspace:
                 source.rename(goal)
             else:
                 if not has_both_names(source, goal):
-                    _publish(source, goal)
+                    publish_file(source, goal)
                 source.unlink(missing_ok=True)
             for place in {source.parent, goal.parent}:
                 sync_folder(place)
@@ -363,7 +362,9 @@ class Workspace:
         if len(data) > self.max_bytes:
             msg = f"{document!r} is not written: it would have {len(data)} bytes; {self.max_bytes} are allowed"
             raise ToolError(msg)
-        self._delete_stale(path.parent)
+        if path.parent not in self._swept:
+            self._swept.add(path.parent)
+            delete_stale_spares(path.parent)
         try:
             if old is not None:
                 _keep(old)
@@ -372,31 +373,16 @@ class Workspace:
                 with committing(path), self._lock:
                     self.place(document)
                     if old is None:
-                        _publish(spare, path)
+                        publish_file(spare, path)
                     else:
                         _check_unchanged(old)
-                        spare.replace(path)
+                        replace_file(spare, path)
                     self._seen[document] = fingerprint(data)
-                    sync_folder(path.parent)
         except FileExistsError:
             raise _exists(document) from None
         except OSError as error:
             msg = f"{document!r} can't be written: {error.strerror}"
             raise ToolError(msg) from error
-
-    def _delete_stale(self, folder: Path) -> None:
-        """Delete the old temporary files of killed processes from a folder, once.
-
-        A young one may belong to another process that is writing.
-        """
-        if folder in self._swept:
-            return
-        self._swept.add(folder)
-        oldest = time.time() - STALE_SECONDS
-        for spare in folder.glob(SPARES):
-            with contextlib.suppress(OSError):  # another process deleted it first, or this one may not
-                if spare.stat().st_mtime < oldest:
-                    spare.unlink()
 
 
 def open_elsewhere(path: Path) -> str:
@@ -446,11 +432,6 @@ def _refusal(document: str) -> str:
     return next((reason for refused, reason in reasons if refused), "")
 
 
-def _is_apart(folder: Path) -> bool:
-    """Return whether a subfolder is a link, or a run's folder."""
-    return is_link(folder) or Path(folder, "callboard.yaml").is_file()
-
-
 def _is_file(path: Path) -> bool:
     try:
         return stat.S_ISREG(path.lstat().st_mode)
@@ -477,21 +458,3 @@ def _check_unchanged(old: Snapshot) -> None:
         same = False
     if not same:
         raise _changed(old.document)
-
-
-def _publish(spare: Path, path: Path) -> None:
-    """Rename a new file without overwriting another one.
-
-    Neither a hard link nor a rename on Windows overwrites.
-    """
-    if os.name == "nt":
-        spare.rename(path)
-        return
-    try:
-        os.link(spare, path)
-    except FileExistsError:
-        raise
-    except OSError:  # the file system has no hard links
-        if os.path.lexists(path):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path)) from None
-        spare.rename(path)

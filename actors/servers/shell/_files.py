@@ -9,12 +9,11 @@ import itertools
 import os
 import re
 import stat
-import tempfile
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from callboard.actors.runtime import committing, foresee
+from callboard.actors.runtime import committing, foresee, replace_file, spare_file
 from callboard.actors.servers._server import ToolError
 
 if TYPE_CHECKING:
@@ -132,26 +131,16 @@ class LocalFiles(ShellFiles):
 
     def replace(self, path: Path, data: bytes, before: bytes | None, answer: dict[str, JsonValue]) -> None:
         try:
-            descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".callboard.")
+            mode = stat.S_IMODE(path.stat().st_mode) if before is not None else 0o644
+            with spare_file(path, data, mode) as spare:
+                foresee(path, mark(before), mark(data), answer)
+                with committing(path):
+                    if (path.read_bytes() if path.is_file() else None) != before:
+                        msg = f"{path} was changed by another program meanwhile; nothing was written"
+                        raise ToolError(msg)
+                    replace_file(spare, path)
         except OSError as error:
             raise ToolError(_why(error, str(path))) from error
-        new = Path(name)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            new.chmod(stat.S_IMODE(path.stat().st_mode) if before is not None else 0o644)
-            foresee(path, mark(before), mark(data), answer)
-            with committing(path):
-                if (path.read_bytes() if path.is_file() else None) != before:
-                    msg = f"{path} was changed by another program meanwhile; nothing was written"
-                    raise ToolError(msg)
-                new.replace(path)
-        except OSError as error:
-            raise ToolError(_why(error, str(path))) from error
-        finally:
-            new.unlink(missing_ok=True)
 
     def entries(self, path: Path, most: int) -> tuple[list[str], int]:
         try:

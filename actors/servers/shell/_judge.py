@@ -134,11 +134,11 @@ class _Walk:
             "for_statement": self._for,
             "if_statement": self._branches,
             "list": self._list,
-            "negated_command": self._negated,
+            "negated_command": lambda negated: self.statement(negated.children[-1]),
             "pipeline": self._pipeline,
             "program": self._each,
             "redirected_statement": self._redirected,
-            "subshell": self._subshell,
+            "subshell": lambda shell: self._touched.apart(lambda: self._each(shell)),
             "test_command": self._test,
             "variable_assignment": self._assign,
             "variable_assignments": self._each,
@@ -159,12 +159,6 @@ class _Walk:
         for child in node.children:
             if child.is_named:
                 self._touched.sometimes(functools.partial(self.statement, child))
-
-    def _negated(self, node: Node) -> None:
-        self.statement(node.children[-1])
-
-    def _subshell(self, node: Node) -> None:
-        self._touched.apart(lambda: self._each(node))
 
     def _list(self, node: Node) -> None:
         left, operator, right = (child for child in node.children if child.type != "comment")

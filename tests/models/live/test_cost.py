@@ -145,26 +145,26 @@ def openai(monkeypatch):
 
 
 def test_at_the_providers_own_address_the_list_price_holds(openai):
-    assert openai().price("gpt-5", 1_000_000, 0) == pytest.approx(1.25)
-    assert openai(url="https://api.openai.com/v1").price("gpt-5", 1_000_000, 0) == pytest.approx(1.25)
+    assert openai().prices.cost("gpt-5", 1_000_000, 0) == pytest.approx(1.25)
+    assert openai(url="https://api.openai.com/v1").prices.cost("gpt-5", 1_000_000, 0) == pytest.approx(1.25)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1", "https://api.openai.com.example.org/v1"])
 def test_at_an_address_from_the_environment_no_list_price_holds(openai, monkeypatch, url):
     monkeypatch.setenv("OPENAI_BASE_URL", url)
-    assert openai().price("gpt-5", 1_000_000, 0) is None
+    assert openai().prices.cost("gpt-5", 1_000_000, 0) is None
 
 
 def test_where_a_provider_has_several_addresses_its_list_price_holds(monkeypatch):
     monkeypatch.setenv("MOONSHOTAI_API_KEY", "k-very-secret")
-    assert Connection("moonshotai", Provider()).price("kimi-k2-0905-preview", 1000, 1000) > 0
+    assert Connection("moonshotai", Provider()).prices.cost("kimi-k2-0905-preview", 1000, 1000) > 0
 
 
 def test_a_list_without_a_price_for_tokens_is_no_price(monkeypatch):
     monkeypatch.setenv("CEREBRAS_API_KEY", "k-very-secret")
-    assert Connection("cerebras", Provider()).price("qwen-3-coder-480b", 1000, 1000) is None
+    assert Connection("cerebras", Provider()).prices.cost("qwen-3-coder-480b", 1000, 1000) is None
 
 
 def test_what_is_called_free_costs_nothing(monkeypatch):
     monkeypatch.setenv("OPENROUTER_API_KEY", "k-very-secret")
-    assert Connection("openrouter", Provider()).price("qwen/qwq-32b:free", 1000, 1000) == 0
+    assert Connection("openrouter", Provider()).prices.cost("qwen/qwq-32b:free", 1000, 1000) == 0

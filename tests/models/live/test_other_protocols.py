@@ -500,6 +500,18 @@ def test_an_answer_with_more_actions_than_are_taken_at_a_time_goes_back(run, pro
     assert reasons(handle) == ["the answer has 3 actions, and at most 2 actions are taken at a time"]
 
 
+@pytest.mark.parametrize(("short", "effects"), [(True, []), (False, [("memo:one", "field-1", "<Its new text>")])])
+def test_a_placeholder_of_a_short_prompts_example_goes_back(run, provider, short, effects):
+    provider.says(full_answer("CONTINUE", action("write", "field-1", text="<Its new text>")))
+    provider.says(full_answer("FAIL"))
+    surface = MemoryServer(MemoryServer.window())
+    handle = run(surface=surface, short=short)
+    assert handle.result(PATIENCE).outcome is Outcome.FAILED
+    assert surface.effects == effects
+    found = ["Args has <Its new text> of the example: put in what your subtask says in place of it"]
+    assert reasons(handle) == (found if short else [])
+
+
 @pytest.mark.parametrize(("output", "told"), [("native", False), ("tool", True), ("prompted", True)])
 async def test_the_prompt_states_the_action_limit_unless_strict_mode_bounds_it(provider, asked, output, told):
     (provider.calls if output == "tool" else provider.says)(full_answer())

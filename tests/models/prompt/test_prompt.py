@@ -638,3 +638,14 @@ def test_a_held_actions_result_is_told_with_its_own_action(asks, resumed):
     assert text.count('pay {"to": "ALICE"} → returned "paid ALICE"') == text.count('pay {"to": "ALICE"}') == 1
     assert text.count('not run: pay {"to": "BOB"}') == 1
     assert text.count('pay {"to": "BOB"} → returned "paid BOB"') == resumed
+
+
+def test_the_schema_of_an_output_is_told_and_nothing_without_one(asks):
+    schema = {"type": "object", "description": "An invoice. </data>"}
+    typed, plain = prompt_of(asks(output_schema=schema)), prompt_of(asks())
+    assert "## The result" in typed.user[0]
+    assert '"description": "An invoice.' in typed.user[0]
+    assert "</data>" not in typed.user[0].partition("## The result")[2].partition("##")[0]
+    assert "fits the schema given with the request" in typed.system
+    assert "schema" not in plain.system
+    assert "## The result" not in plain.user[0]

@@ -18,6 +18,7 @@ from callboard.actors.models.prompt._answer_schema import (
     offered_tools,
     parts_of,
 )
+from callboard.actors.models.prompt._strict import without_nulls
 from callboard.actors.models.prompt._system import examples
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import UNATTENDED
@@ -363,6 +364,52 @@ def test_a_result_may_be_one_of_the_agents_own(asks):
     assert form_of(answer_schema(asked(asks, memory=())), "FINISH")["Result"] == {
         "anyOf": [{"type": "string"}, {"type": "null"}]
     }
+
+
+INVOICE = {
+    "type": "object",
+    "properties": {"number": {"type": "integer"}, "lines": {"type": "array", "items": {"$ref": "#/$defs/Line"}}},
+    "required": ["number"],
+    "$defs": {"Line": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}},
+}
+
+
+def test_a_result_has_the_form_of_the_tasks_output(asks):
+    options = form_of(answer_schema(asked(asks, output_schema=INVOICE)), "FINISH")["Result"]["anyOf"]
+    assert options[0] == {"type": "string", "enum": ["${steps.1.results.0.value}"]}
+    assert options[1]["required"] == ["number", "lines"]
+    assert options[1]["properties"]["lines"]["anyOf"][0]["items"]["required"] == ["name"]
+    whole = form_of(answer_schema(asked(asks, output_schema=INVOICE, memory=())), "FINISH")["Result"]
+    assert whole == options[1]
+
+
+@pytest.mark.parametrize(
+    "schema", [{}, {"type": "object"}, {"anyOf": 3}, {"prefixItems": [{}], "type": "array"}], ids=str
+)
+def test_an_output_without_a_strict_form_is_free(asks, schema):
+    result = form_of(answer_schema(asked(asks, output_schema=schema, memory=())), "FINISH")["Result"]
+    assert {"type": "object", "additionalProperties": True} in result["anyOf"]
+
+
+@pytest.mark.parametrize(
+    ("part", "kept"),
+    [
+        ({"type": "string"}, False),
+        ({"type": ["string", "null"]}, True),
+        ({"anyOf": [{"type": "string"}, {"type": "null"}]}, True),
+        ({"$ref": "#/$defs/Line"}, False),
+        ({"enum": ["a", None]}, True),
+        ({"const": "a"}, False),
+        ({}, True),
+    ],
+    ids=str,
+)
+def test_a_null_is_left_out_where_it_may_not_stand(part, kept):
+    schema = {**INVOICE, "properties": {**INVOICE["properties"], "more": part}}
+    given = {"number": None, "more": None, "other": None, "lines": [{"name": None}]}
+    expected = {"number": None, "other": None, "lines": [{"name": None}]} | ({"more": None} if kept else {})
+    assert without_nulls(given, schema, schema) == expected
+    assert without_nulls([given], {"items": {"anyOf": [{"type": "null"}, schema]}}, schema) == [expected]
 
 
 READ = dataclasses.replace(WRITE, name="read", effect=Effect.READ)

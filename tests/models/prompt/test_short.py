@@ -10,7 +10,7 @@ from callboard.actors.commands import Toolbox
 from callboard.actors.models import ToolInfo
 from callboard.actors.models.prompt._answer_schema import answer_schema, legal_statuses, own_parameters
 from callboard.actors.models.prompt._prompt import prompt_of
-from callboard.actors.models.prompt._short import likely_tools, shortened_request, tool_examples
+from callboard.actors.models.prompt._short import copied, likely_tools, shortened_request, tool_examples
 from callboard.actors.runtime import Lanes
 from callboard.actors.servers.documents import DocumentServer
 from callboard.messages import (
@@ -113,6 +113,13 @@ def test_the_documents_tools_say_what_they_need(asks, tmp_path):
     assert short["insert_chart"] == {"type", "title", "cells"}
     assert short["sort_range"] == {"by", "cells"}
     assert short["set_font"] == whole["set_font"]
+
+
+def test_a_parameter_that_an_error_names_is_told_from_then_on(asks):
+    for tool, kept in (("insert_table", {"rows", "title"}), ("read_table", {"rows"})):
+        memory = after(asks, tool, status=ResultStatus.FAILURE, error="it has none; name it in title")
+        (short,) = shortened_request(asks(memory=memory, tools=(TABLE,), step=2)).tools
+        assert {*own_parameters(short)} == kept
 
 
 def test_what_others_were_asked_is_not_told(asks):
@@ -266,13 +273,49 @@ def test_examples_call_the_tool_that_the_subtask_means(asks):
 
 def test_an_example_s_control_has_its_name_only_if_it_is_the_one_that_fits(asks):
     two = Observation(controls=(*RANGE.controls, Control(id="range-2", name="Other", kind="range")))
-    (decision, *_) = shown(asks(request="Sort it", tools=(SORT,), step=1, observation=two)).values()
+    (*_, decision) = shown(asks(request="Sort it", tools=(SORT,), step=1, observation=two)).values()
     assert decision["Actions"][0]["ControlText"] == "<the range, as it is listed>"
+
+
+def test_an_example_of_rows_names_the_columns_that_are_seen(asks):
+    rows = {"header": {"A": "Item", "B": "Price"}}
+    request = asks(request="Add a row", tools=(TABLE,), subtasks=(), step=1)
+    for detail, line in (
+        (rows, ["<Item>", "<Price>"]),
+        ({"first_rows": {"A2": ["Lamp", 3]}}, ["<value 1>", "<value 2>"]),
+    ):
+        seen = Observation(controls=(Control(id="range-1", name="Stock", kind="range", detail=detail),))
+        (*_, decision) = shown(dataclasses.replace(request, observation=seen)).values()
+        assert decision["Actions"][0]["Args"] == {"rows": [line]}
+
+
+def test_placeholders_in_a_call_are_found(asks):
+    request = asks(request="Add a row", tools=(TABLE,), subtasks=(), step=1)
+    assert copied(request, [{"rows": [["<rows>", "5"]]}]) == ["<rows>"]
+    assert copied(request, [{"rows": [["<b>", "rows"]]}]) == []
+
+
+def test_what_needs_an_object_that_is_missing_is_told_to_large_models_only(asks):
+    request = asks(request="Sort it", tools=(SET_CHART, READ), observation=RANGE, step=1)
+    assert "These tools can't be called yet" in prompt_of(request).user[0]
+    assert "These tools can't be called yet" not in told(request)[0]
+
+
+def test_a_tool_that_does_what_optional_parameters_say_keeps_them(asks):
+    schema = {
+        "type": "object",
+        "properties": {"bold": {"type": "boolean"}, "cells": {"type": "string", ESSENTIAL: True}},
+    }
+    tool = dataclasses.replace(SORT, name="format_cells", description="Change formats.", schema=schema)
+    (short,) = shortened_request(asks(tools=(tool,))).tools
+    assert {*short.schema["properties"]} == {"bold", "cells"}
+    (*_, decision) = shown(asks(request="Make it bold", tools=(tool,), observation=RANGE, step=1)).values()
+    assert decision["Actions"][0]["Args"] == {"cells": "<cells>", "bold": "<true or false>"}
 
 
 def test_an_example_passes_on_the_data_that_fits(asks):
     left = asks().subtasks[0].model_copy(update={"output": {"rows": [["a"], ["b"]]}})
-    (decision, *_) = shown(asks(request="Insert rows", tools=(TABLE,), subtasks=(left,))).values()
+    (*_, decision) = shown(asks(request="Insert rows", tools=(TABLE,), subtasks=(left,))).values()
     assert decision["Actions"][0]["Args"] == {"rows": "${subtasks.1.output.rows}"}
 
 
@@ -305,6 +348,7 @@ SET_CHART, SET_CELL, SET_CELL_FORMAT = (
         ("Sort it by price", ["sort_range"]),
         ("Add three new rows", ["insert_table"]),
         ("Arrange the rows", ["sort_range"]),
+        ("Make a subtable", ["insert_table"]),
         ("Change the rows of the chart", ["set_chart"]),
         ("Change the price", ["set_cell", "set_chart"]),
         ("Which row has most?", ["read_table"]),
@@ -370,7 +414,7 @@ def test_before_a_first_call_the_likely_tools_are_named(asks):
 def test_without_a_common_word_examples_show_two_tools(asks):
     examples = shown(asks(request="Los geht es", tools=(TABLE, SORT, READ)))
     called = [each["Actions"][0]["Function"] for each in examples.values() if "Actions" in each]
-    assert called == ["read_table", "insert_table"]
+    assert called == ["insert_table", "read_table"]
 
 
 def test_one_failed_call_is_no_reason_to_give_up(asks):
@@ -394,8 +438,18 @@ def test_a_tool_that_replaces_has_to_say_where(asks):
 def test_a_control_that_is_not_needed_may_be_left_out(asks):
     schema = answer_schema(asks(tools=(TABLE,)), short=True, all_required=False)
     assert schema["$defs"]["Action"]["required"] == ["Function", "Args"]
-    (decision, *_) = shown(asks(request="Add rows", tools=(TABLE,))).values()
+    (*_, decision) = shown(asks(request="Add rows", tools=(TABLE,))).values()
     assert "ControlText" not in decision["Actions"][0]
+
+
+@pytest.mark.parametrize(
+    ("request_", "missed"),
+    [("Add a row at the end of the table", False), ("Add the table", True), ("Make a table of the prices", True)],
+)
+def test_a_thing_that_the_subtask_calls_the_is_not_to_be_made(asks, request_, missed):
+    memory = after(asks, "read_table")
+    request = asks(request=request_, tools=(TABLE, READ), subtasks=(), memory=memory, observation=RANGE)
+    assert ("Not called yet: insert_table" in told(request)[0]) is missed
 
 
 def test_no_tool_that_makes_a_thing_is_likely_where_the_thing_is_there(asks):

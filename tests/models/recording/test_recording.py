@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from callboard import Expected, FunctionModel, ModelAnswer, Outcome, Settings, Supervisor, Task
 from callboard.__main__ import USAGE
-from callboard.actors.models import RecordedModel, ToolInfo, record
+from callboard.actors.models import RecordedModel, ToolInfo, recorder
 from callboard.actors.models.recording._recorded import MatchBy, recorded_model
 from callboard.actors.models.recording._recording_model import Recorded, Recording, RecordingModel
 from callboard.actors.models.recording._request_digest import RequestDigest
@@ -144,7 +144,7 @@ def test_the_host_programs_own_models_are_recorded_too(start, file):
 
 def test_nothing_is_recorded_if_the_settings_do_not_say_so():
     models = {AgentKind.APP: FunctionModel(lambda _: {})}
-    assert record(models, Settings.load()) is models
+    assert recorder(Settings.load())(models["app"]) is models["app"]
 
 
 @pytest.fixture

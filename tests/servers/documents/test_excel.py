@@ -17,7 +17,7 @@ from openpyxl.cell.text import InlineFont
 
 from callboard.actors.servers import DocumentServer, ToolError
 from callboard.actors.servers.documents import _excel_calculate, _excel_results
-from callboard.actors.servers.documents._excel_move import SortKey
+from callboard.actors.servers.documents._excel_sort_reorder import SortKey
 from callboard.actors.servers.documents._excel_values import Date
 
 if TYPE_CHECKING:
@@ -186,9 +186,9 @@ def test_a_table_is_a_real_one_with_a_header_and_its_own_name(book: Path, call: 
 
 
 def test_errors_name_what_a_wrong_name_may_mean(book: Path, call: Call) -> None:
-    with pytest.raises(ToolError, match=r"no column 'Revenues' in A1:C4; there are: .*; is 'Revenue' meant"):
+    with pytest.raises(ToolError, match=r"no column 'Revenues' in A1:C4; there are: .*; did you mean 'Revenue'"):
         call("sort_range", book.name, by=[{"column": "Revenues"}])
-    with pytest.raises(ToolError, match=r"no control 'table1' in the workbook; .* is 'table-1' meant\?"):
+    with pytest.raises(ToolError, match=r"no control 'table1' in the workbook; .* did you mean 'table-1'\?"):
         call("sort_range", book.name, by=[{"column": "Revenue"}], control_id="table1")
     with pytest.raises(ToolError, match=r"to see its controls$"):
         call("sort_range", book.name, by=[{"column": "Revenue"}], control_id="xyz")

@@ -122,6 +122,19 @@ def test_results_that_an_edit_does_not_touch_stay(book: Path, call: Call) -> Non
 # Formulas
 
 
+def test_a_formula_that_reads_its_own_cell_is_refused_with_what_is_meant(book: Path, call: Call) -> None:
+    call("write_range", book.name, cell="K1", values=[["Sum of"], [1], [2.5], [None]])
+    before = book.read_bytes()
+    with pytest.raises(
+        ToolError, match=r"'=SUM\(K2:K9\)' in K6 refers to its own cell; the numbers above it are K2:K3"
+    ):
+        call("set_formula", book.name, cells="K6", formula="=SUM(K2:K9)")
+    with pytest.raises(ToolError, match=r"in L1 refers to its own cell$"):
+        call("set_formula", book.name, cells="L1:L3", formula="=SUM(L:L)")
+    assert book.read_bytes() == before
+    call("set_formula", book.name, cells="L2:L3", formula="=ROW(L2)+SUM(K:K)+SUM(L$1:L1)")
+
+
 @pytest.mark.parametrize(
     ("formula", "why"),
     [

@@ -220,9 +220,9 @@ def test_a_text_is_replaced_across_runs_and_in_tables(sales: Path, call: Call) -
     assert call("replace_text", sales.name, find_text="REVENUE", new_text="Income", match_case=False)["replaced"] == 2
     with pytest.raises(ToolError, match="does not occur"):
         call("replace_text", sales.name, find_text="sal", new_text="x", whole_words=True, match_case=False)
-    with pytest.raises(ToolError, match=r"nothing was replaced; is 'spring\.' meant\?"):
+    with pytest.raises(ToolError, match=r"nothing was replaced; did you mean 'spring\.'\?"):
         call("replace_text", sales.name, find_text="Sprin.", new_text="x")
-    with pytest.raises(ToolError, match=r"no control 'tabel-1' in the document; .* is 'table-1' meant\?"):
+    with pytest.raises(ToolError, match=r"no control 'tabel-1' in the document; .* did you mean 'table-1'\?"):
         call("set_font", sales.name, control_id="tabel-1", bold=True)
 
 

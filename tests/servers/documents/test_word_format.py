@@ -221,9 +221,9 @@ def test_a_text_is_replaced_in_headers_footers_and_text_boxes(notes: Path, call:
 
 
 def test_an_error_names_the_nearest_word_and_control(notes: Path, call: Call) -> None:
-    with pytest.raises(ToolError, match="is 'three' meant"):
+    with pytest.raises(ToolError, match="did you mean 'three'"):
         call("replace_text", notes.name, find_text="thre e", new_text="x")
-    with pytest.raises(ToolError, match="is 'paragraph-1' meant"):
+    with pytest.raises(ToolError, match="did you mean 'paragraph-1'"):
         call("edit_paragraph", notes.name, control_id="paragraf-1", text="x")
 
 

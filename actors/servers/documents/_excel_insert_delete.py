@@ -9,7 +9,8 @@ from openpyxl.utils import get_column_letter
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_marks import merged_links, move_anchors, move_marks
-from callboard.actors.servers.documents._excel_references import all_formulas, areas, rewritten, words
+from callboard.actors.servers.documents._excel_moved_references import move_references
+from callboard.actors.servers.documents._excel_references import all_formulas, areas
 from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, area_of, place_of
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._office import q
@@ -28,8 +29,6 @@ _AREAS = frozenset({"conditionalFormatting", "dataValidation", "protectedRange",
 _SINGLE = {"autoFilter": "ref", "sortState": "ref", "sortCondition": "ref", "inputCells": "r", "cellWatch": "r"}
 _BREAKS: dict[str, Axis] = {"rowBreaks": "row", "colBreaks": "col"}
 _KEPT_OF_ROW = ("s", "customFormat", "ht", "customHeight", "outlineLevel")
-BY_PLACE = frozenset({"ROW", "ROWS", "COLUMN", "COLUMNS", "CELL", "ADDRESS", "OFFSET", "INDIRECT", "AREAS"})
-"""Functions whose result depends on where cells stand, not only on their values."""
 
 
 def shift(file: ExcelFile, change: Shift) -> None:
@@ -41,7 +40,7 @@ def shift(file: ExcelFile, change: Shift) -> None:
     _check(file, change)
     sheet = change.sheet
     sheet.unshare()
-    _rewrite_formulas(file, change)
+    move_references(file, change)
     for table in tables_of(sheet):
         _shift_table(change, table)
     move_marks(sheet, change.place)
@@ -72,7 +71,7 @@ def _check(file: ExcelFile, change: Shift) -> None:
     sheet = change.sheet
     _check_room(change)
     for cells in sheet.arrays:
-        if (cells.size["rows"] > 1 or cells.size["columns"] > 1) and _is_cut(change, cells):
+        if (cells.size["rows"] > 1 or cells.size["columns"] > 1) and change.resizes(cells):
             msg = f"{cells.coord} holds one array formula, which can't be cut; replace it first"
             raise ToolError(msg)
     for reference in all_formulas(file):
@@ -82,12 +81,12 @@ def _check(file: ExcelFile, change: Shift) -> None:
     package = file.package
     for part in package.related(sheet.part, "pivotTable"):
         for location in package.tree(part).iter(q("location")):
-            if _is_cut(change, area_of(location.get("ref"))):
+            if change.resizes(area_of(location.get("ref"))):
                 msg = f"the pivot table in {location.get('ref')} is in the way; change it in Excel"
                 raise ToolError(msg)
     for table in tables_of(sheet):
         cells = table.cells
-        if change.count < 0 and _is_cut(change, cells):
+        if change.count < 0 and change.resizes(cells):
             _check_table(file, change, table, cells)
 
 
@@ -99,12 +98,6 @@ def _check_room(change: Shift) -> None:
     ):
         msg = f"the sheet {sheet.title!r} has no room for that: it ends at {change.last}"
         raise ToolError(msg)
-
-
-def _is_cut(change: Shift, cells: CellRange) -> bool:
-    """Return whether a shift makes a range grow or shrink."""
-    new = change.area(cells)
-    return new is None or new.size != cells.size
 
 
 def _check_table(file: ExcelFile, change: Shift, table: Table, cells: CellRange) -> None:
@@ -131,46 +124,6 @@ def _check_table(file: ExcelFile, change: Shift, table: Table, cells: CellRange)
             if table.name.casefold() in reference.formula.casefold() and f"[{name}]" in reference.formula:
                 msg = f"{reference.where} refers to the column {name!r} of the table {table.name}; change it first"
                 raise ToolError(msg)
-
-
-def _rewrite_formulas(file: ExcelFile, change: Shift) -> None:
-    title = change.sheet.title.casefold()
-    resized = _resized_names(file, change)
-    for reference in list(all_formulas(file)):
-        own = reference.sheet.casefold()
-
-        def moved(sheet: str, cells: str, own: str = own) -> str | None:
-            if (sheet.casefold() or own) != title:
-                return None
-            new = change.reference(cells)
-            return None if new == cells else new
-
-        text = rewritten(reference.formula, moved)
-        if text != reference.formula:
-            reference.write(text)
-        if reference.cell is not None and _is_outdated(change, reference.formula, own, resized):
-            file.outdated.append(reference.cell)
-
-
-def _resized_names(file: ExcelFile, change: Shift) -> set[str]:
-    """Find the names and tables that grow or shrink, in capitals."""
-    found = {table.name.upper() for table in tables_of(change.sheet) if _is_cut(change, table.cells)}
-    names = [(name.upper(), element.text or "") for name, _, element in file.names()]
-    known = -1
-    while known != len(found):  # a name may stand for other names
-        known = len(found)
-        found |= {name for name, text in names if _is_outdated(change, text, "", found)}
-    return found
-
-
-def _is_outdated(change: Shift, formula: str, own: str, resized: set[str]) -> bool:
-    """Return whether a formula may come to something else after a shift."""
-    if any(word.upper() in BY_PLACE or word.upper() in resized for word in words(formula)):
-        return True
-    title = change.sheet.title.casefold()
-    return any(
-        (sheet.casefold() or own) == title and _is_cut(change, area_of(cells)) for sheet, cells in areas(formula)
-    )
 
 
 def _shift_table(change: Shift, table: Table) -> None:

@@ -1,4 +1,4 @@
-"""Format the history in a prompt within a size limit."""
+"""Cut the history and the lists of a prompt to its budget."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from callboard.actors.states import people_notes
 from callboard.messages import ResultStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Sequence
+    from collections.abc import Callable, Container, Iterator, Sequence
 
     from pydantic import JsonValue
 
@@ -54,6 +54,19 @@ def subtasks(done: tuple[SubtaskResult, ...], characters: int, named: Container[
     reference.
     """
     return _within(characters, done, lambda result, room: _subtask(result, room // 2, named), _subtask_in_a_line)
+
+
+def bounded(lines: list[str], room: int) -> Iterator[str]:
+    """Yield the first lines that fit into some characters, and the number of the others.
+
+    The first one is always included.
+    """
+    for place, line in enumerate(lines):
+        room -= len(line) + 1
+        if room < 0 and place:
+            yield f"({len(lines) - place} more are not shown)"
+            return
+        yield line
 
 
 def _within(
@@ -142,6 +155,8 @@ def _outcome(action: Action | None, result: CommandResult, most: int) -> str:
             return f"{call} → returned {shortened(result.value, most)}"
         case ResultStatus.FAILURE:
             return f"{call} → FAILED: {cut(written(result.error), most)}"
+        case ResultStatus.DRY_RUN:
+            return f"{call} → {cut(written(result.error), 300)}"
         case ResultStatus.SKIPPED:
             return f"{call} → not run: {cut(written(result.error), 300)}"
         case _:

@@ -11,8 +11,8 @@ from contextlib import closing
 import pytest
 
 from callboard import EventName, Outcome, Task
-from callboard.actors.agent import Agent
 from callboard.actors.journal import JournalReader
+from callboard.actors.late_results import JobResults
 from callboard.messages import Cancel
 from callboard.testing import assert_replays
 from support import ASSIGN, FINISH, PATIENCE
@@ -34,17 +34,17 @@ def cancelled_at(start, tmp_path, monkeypatch):
     """Give a function that cancels a task when a step of some agent is to be kept, and gives its journal."""
 
     def cancelled(address):
-        decided_next, happened = vars(Agent)["_decided_next"], threading.Event()
+        decided_next, happened = vars(JobResults)["_decided_next"], threading.Event()
         handles = queue.SimpleQueue()
 
-        def decided(agent, ahead, lease):
-            then = decided_next(agent, ahead, lease)
-            if agent.address.startswith(address) and then is not None and not happened.is_set():
+        def decided(results, ahead, lease, processing):
+            then = decided_next(results, ahead, lease, processing)
+            if results.address.startswith(address) and then is not None and not happened.is_set():
                 happened.set()
                 cancel_and_wait(handles, lease)
             return then
 
-        monkeypatch.setattr(Agent, "_decided_next", decided)
+        monkeypatch.setattr(JobResults, "_decided_next", decided)
         journal = tmp_path / "journal.db"
         with start(host=[ASSIGN, FINISH], app=[WRITE], journal={"path": journal}) as supervisor:
             handle = supervisor.submit(Task(request="say hello"))
@@ -88,15 +88,15 @@ def test_a_task_that_was_cancelled_at_such_a_moment_is_replayed(cancelled_at, ad
 
 
 def test_phases_of_a_step_that_a_cancel_made_late_are_told(start, monkeypatch):
-    happened, take_word, handles = threading.Event(), vars(Agent)["_return"], queue.SimpleQueue()
+    happened, take_word, handles = threading.Event(), vars(JobResults)["take"], queue.SimpleQueue()
 
-    def take(agent, run, lease, valid, said):
-        if agent.address.startswith("app/") and said.kind == "step_done" and not happened.is_set():
+    def take(results, run, lease, processing, valid, said):
+        if results.address.startswith("app/") and said.kind == "step_done" and not happened.is_set():
             happened.set()
             cancel_and_wait(handles, lease)
-        take_word(agent, run, lease, valid, said)
+        take_word(results, run, lease, processing, valid, said)
 
-    monkeypatch.setattr(Agent, "_return", take)
+    monkeypatch.setattr(JobResults, "take", take)
     supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
     handle = supervisor.submit(Task(request="say hello"))
     handles.put(handle)

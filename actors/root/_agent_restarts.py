@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from callboard.messages import Assign
 
 
-class CrashRecovery:
+class AgentRestarts:
     """Restart the runs of crashed agents, or end them.
 
     Runs on the root's thread.

@@ -1,11 +1,11 @@
-"""The desk: what waits for a person, and who is first."""
+"""The open requests: what waits for a person, and who is first."""
 
 from __future__ import annotations
 
 import pytest
 
 from callboard.actors.journal import MemoryJournal
-from callboard.actors.root._approvals import OpenRequests
+from callboard.actors.root._open_requests import OpenRequests
 from callboard.actors.root._outbox import Outbox
 from callboard.actors.runtime import VirtualClock
 from callboard.messages import (

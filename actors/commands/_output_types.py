@@ -1,0 +1,116 @@
+"""The types of tasks' outputs: classes, or JSON Schemas."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Generic
+
+import jsonschema
+from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter, ValidationError
+from referencing import Registry
+
+from callboard.messages import OutputT, OutputTypeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pydantic import JsonValue
+
+MOST_PROBLEMS = 10
+"""The most problems of an output that are listed for a model."""
+MOST_CHARACTERS = 300
+"""The most characters of a problem; the message of a schema's error quotes the value."""
+
+
+class OutputType(Generic[OutputT]):
+    """A type of output: a model, or another type that pydantic validates."""
+
+    def __init__(self, given: type[OutputT]) -> None:
+        """Prepare the type.
+
+        Raises:
+            TypeError: If pydantic can't validate it, or it has no JSON Schema.
+        """
+        self.name = getattr(given, "__name__", None) or str(given)
+        try:
+            self._adapter: TypeAdapter[OutputT] = TypeAdapter(given)
+            self.schema: dict[str, JsonValue] = self._adapter.json_schema()
+        except (PydanticUserError, PydanticUndefinedAnnotation) as error:
+            msg = f"output_type: {self.name} can't be used, give a pydantic model or a type with a JSON Schema: {error}"
+            raise TypeError(msg) from error
+
+    def of(self, value: JsonValue) -> OutputT:
+        """Return the instance that a JSON value stands for.
+
+        Raises:
+            ValidationError: If the value does not fit.
+        """
+        return self._adapter.validate_json(json.dumps(value))
+
+    def output_of(self, task_id: str, value: JsonValue) -> OutputT:
+        """Return the output of a task that finished.
+
+        Raises:
+            OutputTypeError: If it does not fit, since the task was submitted with another type, or with none.
+        """
+        try:
+            return self.of(value)
+        except ValidationError as error:
+            msg = f"the output of {task_id} is no {self.name}: {'; '.join(_listed(_of_pydantic(error)))}"
+            raise OutputTypeError(msg) from error
+
+
+class OutputTypes:
+    """The types that the program gave for unfinished tasks. Thread-safe.
+
+    It needs no lock: each operation on its dictionary is atomic. A task of an earlier process has none until the
+    program gives it again.
+    """
+
+    def __init__(self) -> None:
+        self._types: dict[str, OutputType[Any]] = {}
+
+    def keep(self, task_id: str, schema: dict[str, JsonValue] | None, given: OutputType[Any] | None) -> None:
+        """Keep the type of a task, if its schema is the task's."""
+        if given is not None and given.schema == schema:
+            self._types[task_id] = given
+
+    def drop(self, task_id: str) -> None:
+        """Forget a task."""
+        self._types.pop(task_id, None)
+
+    def problem(self, task_id: str, schema: dict[str, JsonValue], value: JsonValue) -> str:
+        """Return why a value is no output, or an empty text.
+
+        The reason is for its model. The program's class decides, where there is one, else the schema.
+        """
+        given = self._types.get(task_id)
+        if given is None:
+            return "; ".join(_listed(_of_schema(schema, value)))
+        try:
+            given.of(value)
+        except ValidationError as error:
+            return "; ".join(_listed(_of_pydantic(error)))
+        return ""
+
+
+def _of_pydantic(error: ValidationError) -> Iterator[str]:
+    for each in error.errors(include_url=False, include_context=False, include_input=False):
+        yield _said(each["loc"], each["msg"])
+
+
+def _of_schema(schema: dict[str, JsonValue], value: JsonValue) -> Iterator[str]:
+    validator = jsonschema.Draft202012Validator(schema, registry=Registry())  # fetches no references
+    for error in validator.iter_errors(value):
+        yield _said(error.absolute_path, error.message)
+
+
+def _said(path: Iterable[int | str], what: str) -> str:
+    return f"{'.'.join(['Result', *map(str, path)])}: {what[:MOST_CHARACTERS]}"
+
+
+def _listed(problems: Iterator[str]) -> list[str]:
+    """Return the first problems, and the number of the others."""
+    found = list(problems)
+    more = [f"and {len(found) - MOST_PROBLEMS} more"] if len(found) > MOST_PROBLEMS else []
+    return found[:MOST_PROBLEMS] + more

@@ -1,0 +1,58 @@
+"""The outcome of a task that is over, with its result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callboard.actors.states import unique
+from callboard.messages import Cause, Outcome, RoundEnded, SubtaskResult, TaskResult, Usage
+
+if TYPE_CHECKING:
+    from callboard.actors.root._tasks import TaskRecord
+    from callboard.messages import Assign
+
+
+def task_result(record: TaskRecord, now: float) -> TaskResult:
+    """Build a task's result.
+
+    The outcome is that of the last round, or of the only subtask. The outcome of a cancel replaces it. A task that
+    never ended a round is an error.
+    """
+    ended = record.ended
+    parts: tuple[SubtaskResult | RoundEnded, ...] = (*record.subtasks, *record.ended_rounds)
+    outcome = ended.outcome if ended is not None else Outcome.ERROR
+    causes = ended.causes if ended is not None else ()
+    if record.stopping is not None:
+        outcome = record.stopping.outcome
+        causes = (Cause(reason=record.stopping.reason, where="supervisor"),)
+    artifacts = unique(path for done in parts for path in done.artifacts)
+    made = {path for done in parts for path in done.made}
+    return TaskResult(
+        task_id=record.task.id,
+        outcome=outcome,
+        causes=causes,
+        output=ended.output if ended is not None else None,
+        comment=ended.comment if ended is not None else "",
+        artifacts=artifacts,
+        made=tuple(path for path in artifacts if path in made),
+        changed=unique(each for done in parts for each in done.changed),
+        actions=sum(done.actions for done in parts),
+        dry_run=record.task.dry_run,
+        would_do=tuple(each for done in parts for each in done.would_do),
+        subtasks=tuple(record.subtasks),
+        rounds=record.rounds,
+        usage=sum((done.usage for done in parts), Usage()),
+        seconds=max(0.0, now - record.started),
+    )
+
+
+def never_ran(assign: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> SubtaskResult:
+    """Build the result of a subtask without any known results."""
+    return SubtaskResult(
+        run_id=assign.run_id,
+        number=assign.number,
+        request=assign.request,
+        address=assign.address,
+        outcome=outcome,
+        causes=causes,
+    )

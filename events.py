@@ -1,0 +1,3 @@
+"""The classes of events, for programs that read events."""
+
+from callboard.messages.events import *  # noqa: F403

@@ -1,0 +1,55 @@
+"""A service that systemd or Docker ends with SIGTERM.
+
+Unfinished tasks stay in the journal, and the next start resumes them.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from callboard import ModelRequest, Settings, Supervisor, Task, answers
+from callboard.testing import MemoryServer
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+WINDOW = MemoryServer.window()
+STOP_SECONDS = 5.0
+"""For each part of the supervisor; ``TimeoutStopSec`` has to be longer."""
+
+
+def work(request: ModelRequest) -> dict[str, Any]:
+    """Write into the memo, in place of a live model."""
+    return answers.finish() if request.memory else answers.act("append", control="field-1", text=request.request)
+
+
+def main(inbox: Path) -> int:
+    """Run a task for each file in a folder, until SIGTERM.
+
+    The name of the file is the key of its task.
+    """
+    stop = threading.Event()
+
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, on_signal)
+    settings = Settings.load(journal={"path": "service.db"})
+    supervisor = Supervisor.start(settings, models={"app": work}, servers=[MemoryServer(WINDOW)])
+    print("ready", flush=True)
+    while not stop.wait(0.2):
+        for file in sorted(inbox.glob("*.txt")):
+            supervisor.submit(Task(request=file.read_text(encoding="utf-8"), target=WINDOW.id, key=file.name))
+            file.unlink()  # the task is in the journal now
+    late = supervisor.stop(STOP_SECONDS)
+    print("stopped", *late, flush=True)
+    return 1 if late else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

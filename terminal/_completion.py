@@ -1,0 +1,54 @@
+"""Completion in shells: the script, and the ids of tasks."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+
+from callboard.actors.journal import JournalReader
+from callboard.config import Settings
+from callboard.messages import CallboardError
+from callboard.terminal._journals import journal_in, settings_at
+
+COMPLETE = "_CALLBOARD_COMPLETE"
+"""The variable with which the script asks for completions; typer reads it."""
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")
+"""The form of a task's id, which has no characters with a meaning in a shell; a damaged journal may have others."""
+_SCRIPT = """\
+# Completes `callboard` in bash 4 or newer; in zsh after: autoload -U bashcompinit && bashcompinit
+_callboard_completion() {{
+    local line
+    COMPREPLY=()
+    while IFS= read -r line; do
+        if [ -n "$line" ]; then COMPREPLY+=("$line"); fi
+    done < <(COMP_WORDS="${{COMP_WORDS[*]}}" COMP_CWORD="$COMP_CWORD" {variable}=complete_bash \\
+        {program} 2>/dev/null </dev/null)
+}}
+complete -o default -F _callboard_completion callboard
+"""
+
+
+def completion_script() -> str:
+    """Write the script that completes commands in bash.
+
+    It runs this installation by its absolute path: the word before the cursor may name a program of the current folder,
+    as in `./callboard`. `-P` and `-E` keep Python from importing modules of that folder.
+    """
+    return _SCRIPT.format(variable=COMPLETE, program=shlex.join([sys.executable, "-PE", "-m", "callboard"]))
+
+
+def task_ids(incomplete: str) -> list[str]:
+    """List the ids of the current folder's journal, the latest first.
+
+    A folder without settings or without a readable journal has none.
+    """
+    try:
+        journal = journal_in(Settings.load(settings_at(None)))
+        if journal is None:
+            return []
+        with JournalReader.open(journal) as reader:
+            known = [task.id for task in reader.tasks()]
+    except (CallboardError, OSError):  # completion has no place for errors; the command itself reports them
+        return []
+    return [each for each in reversed(known) if each.startswith(incomplete) and _ID.fullmatch(each)]

@@ -1,0 +1,89 @@
+"""A first project, and the JSON Schemas of files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+import callboard
+from callboard.terminal._commands import fail
+from callboard.terminal._demos import demo_folder
+from callboard.terminal._text import plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_EXAMPLE = "expenses"
+"""The example that a project begins with."""
+_FILES = {
+    "callboard.yaml": "the settings, with comments",
+    "task.yaml": "the task",
+    "script.yaml": "answers in place of a language model",
+    "test_task.py": "a test of the task",
+    "conftest.py": "keeps pytest out of copies",
+    "workspace/expenses.csv": "a document for the agents",
+}
+_SCHEMAS = Path(callboard.__file__).parent / "config" / "schemas"
+_FOLDER = "schemas"
+"""The folder of the schemas within a project."""
+
+
+def file_schemas() -> dict[str, Path]:
+    """List the JSON Schemas by the usual names of their files."""
+    return {f"{path.stem}.yaml": path for path in sorted(_SCHEMAS.glob("*.json"))}
+
+
+def write_project(console: Console, folder: Path) -> None:
+    """Write a first project, and print its files and the next commands.
+
+    Nothing is written if one of the files exists.
+    """
+    written = {name: (demo_folder(_EXAMPLE) / name).read_text(encoding="utf-8") for name in _FILES}
+    schemas = {f"{_FOLDER}/{path.name}": path.read_text(encoding="utf-8") for path in file_schemas().values()}
+    content = {folder / name: text.replace("../../config/schemas/", f"{_FOLDER}/") for name, text in written.items()}
+    _write(content | {folder / name: text for name, text in schemas.items()})
+    place = shlex.quote(str(folder))
+    console.print(Text(f"a project in {plain(str(folder.resolve()))}:"), soft_wrap=True)
+    for name, meaning in (*_FILES.items(), (f"{_FOLDER}/", "for completion and checks in editors")):
+        console.print(Text(f"  {name:<24}{meaning}"), soft_wrap=True)
+    console.print("\nnext:")
+    for command, meaning in (
+        (f"callboard run {place}", "run the task on a copy, without a model"),
+        (f"pytest {place}", "run the test; needs: pip install pytest"),
+        (f"callboard run {place} --model openai:gpt-5", "run it with a model; needs: pip install 'callboard[models]'"),
+    ):
+        console.print(Text(f"  {plain(command)}"), soft_wrap=True)
+        console.print(Text(f"    {meaning}", style="dim"), soft_wrap=True)
+
+
+def _write(files: dict[Path, str]) -> None:
+    """Write new files, all or none.
+
+    Raises:
+        OSError: If one can't be written; those that were written before it are removed.
+    """
+    for place in dict.fromkeys(each for path in files for each in path.parents):
+        if os.path.lexists(place) and not place.is_dir():
+            fail(f"{place}: is no folder, and nothing was written: name another folder")
+    taken = [str(path) for path in files if os.path.lexists(path)]
+    if taken:
+        fail("\n".join([f"{path}: already exists" for path in taken] + ["nothing was written: name another folder"]))
+    with contextlib.ExitStack() as undo:
+        for path, text in files.items():
+            _make_folder(path.parent, undo)
+            with path.open("x", encoding="utf-8") as file:
+                undo.callback(path.unlink)
+                file.write(text)
+        undo.pop_all()
+
+
+def _make_folder(folder: Path, undo: contextlib.ExitStack) -> None:
+    if not folder.is_dir():
+        _make_folder(folder.parent, undo)
+        folder.mkdir()
+        undo.callback(folder.rmdir)

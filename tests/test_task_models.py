@@ -1,0 +1,115 @@
+"""Models that tasks name for themselves."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from callboard import EventName, Task
+from callboard.messages import TaskRefusedError
+from callboard.testing import MemoryServer
+from support import FINISH, PATIENCE, append, lone, write
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Write a script for the agent of ``memo:one``."""
+    file = tmp_path / "own.yaml"
+    answers = [append("scripted", "FINISH")]
+    file.write_text(json.dumps({"app/memo/one": answers, "host": [FINISH]}), encoding="utf-8")
+    return f"scripted:{file}"
+
+
+def effects(surface):
+    return [text for _, _, text in surface.effects]
+
+
+def test_a_task_has_a_model_of_its_own(start, script):
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(app=lambda _: append("usual", "FINISH"), servers=[surface])
+    handle = supervisor.submit(lone(model=script))
+    assert handle.result(PATIENCE).ok
+    assert supervisor.submit(lone()).result(PATIENCE).ok
+    assert effects(surface) == ["scripted", "usual"]
+    answered = [event.data["model"] for event in handle.events() if event.name is EventName.MODEL_ANSWERED]
+    assert answered == [script]
+
+
+def test_it_may_be_that_of_another_kind_of_agent(start):
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(app=lambda _: write(), linux=lambda _: append("linux", "FINISH"), servers=[surface])
+    assert supervisor.submit(lone(model="linux")).result(PATIENCE).ok
+    assert effects(surface) == ["linux"]
+
+
+def test_it_is_that_of_the_host_agent_too(start, script):
+    assert start().submit(Task(request="x", model=script)).result(PATIENCE).ok  # no kind of agent has a model
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("fast", r"'fast' is not a known model; known forms are: scripted:FILE, .*by kind, are: app"),
+        ("scripted:none.yaml", r"the script .*none.yaml can't be read"),
+        ("elsewhere:small", r"'elsewhere' is no known kind of provider"),
+    ],
+)
+def test_an_unknown_model_is_refused_at_submission(start, name, reason):
+    supervisor = start(app=lambda _: FINISH)
+    with pytest.raises(TaskRefusedError, match=reason):
+        supervisor.submit(lone(model=name))
+    assert supervisor.pending() == ()
+
+
+def ask(_):
+    return {"Status": "PENDING", "Comment": "which one?"}
+
+
+def test_after_a_restart_a_task_has_its_model(begin, until, script):
+    before = begin(app=ask)
+    handle = before.submit(lone(id="t", model="app"))
+    other = before.submit(Task(request="x", id="s", target="memo:one", model=script))
+    until(handle, EventName.QUESTION_ASKED)
+    before.stop()
+    after = begin(app=lambda _: FINISH)
+    handle, other = after.handle("t"), after.handle("s")
+    handle.answer(handle.questions()[0].id, "this one")
+    assert handle.result(PATIENCE).ok
+    assert other.result(PATIENCE).output == "scripted"
+
+
+def test_a_task_without_its_model_is_paused_after_a_restart(begin, until, script, tmp_path):
+    before = begin(app=ask)
+    handle = before.submit(lone(model="app"))
+    until(handle, EventName.QUESTION_ASKED)
+    before.submit(lone(id="t", model=script))
+    before.stop()
+    (tmp_path / "own.yaml").unlink()
+    after = begin(app=ask)
+    (status,) = (each for each in after.status().tasks if each.task_id == "t")
+    assert status.paused
+    assert "the task's model: the script" in status.lacks
+
+
+def test_a_model_with_a_secret_in_its_name_is_refused(start):
+    supervisor = start(secrets={"password": "correct-horse"})
+    with pytest.raises(ValueError, match="its model contains the secret 'password'"):
+        supervisor.submit(lone(model="scripted:correct-horse.yaml"))
+
+
+@pytest.mark.parametrize("recorded", [True, False])
+def test_calls_of_a_tasks_model_are_recorded(start, script, tmp_path, recorded):
+    file = tmp_path / "calls.jsonl"
+    supervisor = start(app=ask, **({"models": {"record": file}} if recorded else {}))
+    assert supervisor.submit(lone(model=script)).result(PATIENCE).ok
+    assert file.exists() is recorded
+    if recorded:
+        assert [json.loads(line)["model"] for line in file.read_text().splitlines()] == [script]
+
+
+def test_a_follow_up_has_the_usual_model_again(start, script):
+    supervisor = start(host=lambda _: {**FINISH, "Result": "usual"})
+    first = supervisor.submit(Task(request="x", model=script))
+    assert first.result(PATIENCE).output is None
+    assert first.follow_up("y").result(PATIENCE).output == "usual"
