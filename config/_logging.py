@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 import msgspec
 import structlog
 from pydantic import JsonValue
-from pydantic_core import to_json
+from pydantic_core import to_json, to_jsonable_python
 
 from callboard.config._host_log import HOST, SILENT
 from callboard.config._keys import output_redactor
@@ -103,7 +103,7 @@ class EventLog:
             self._writers.append(LogWriter("callboard-log-stream", _Stream(out), line, own=False))
         if log.file is not None:
             file = LogFile(settings.path(log.file), log.max_bytes, log.backups)
-            rendered = _renderer(to_json, self._redactor)
+            rendered = _renderer(_ENCODE, self._redactor)
             self._writers.append(LogWriter("callboard-log-file", file, rendered, own=True, at_once=AT_ONCE))
 
     def _record(self, entry: LabelledEvent) -> logging.LogRecord:
@@ -185,7 +185,7 @@ def log_line(
     is called here.
     """
     if not pretty:
-        return _renderer(lambda fields: f"{to_json(fields).decode()}\n", redactor)
+        return _renderer(lambda fields: f"{_ENCODE(fields).decode()}\n", redactor)
     console = structlog.dev.ConsoleRenderer(colors=colors, event_key="event")
     return _renderer(lambda fields: f"{console(None, '', _tame(fields))}\n", redactor)
 
@@ -262,6 +262,7 @@ _OPTIONAL = ("task", "labels", "subtask", "agent", "state", "step", "phase", "du
 """The fields that a line has only if they apply."""
 _NAMED = frozenset({"timestamp", "schema", "seq", *_OPTIONAL, "event", "level"})
 """The fixed fields of a line; data of the same name is prefixed with `data_`."""
+_ENCODE = msgspec.json.Encoder(enc_hook=to_jsonable_python).encode
 
 
 def _renderer(render: Callable[[dict[str, Any]], _Line], redactor: Redactor | None) -> Callable[[LabelledEvent], _Line]:

@@ -82,7 +82,7 @@ from callboard.messages._errors import (
     WouldDeadlockError,
 )
 from callboard.messages._event import Event, EventName
-from callboard.messages._fact import ENCODED, Fact, phases_of, read_events, with_phases
+from callboard.messages._fact import Fact, phases_of, read_events, with_phases
 from callboard.messages._handoff import (
     Assign,
     Cancel,
@@ -145,7 +145,6 @@ from callboard.messages._texts import (
 )
 
 __all__ = [
-    "ENCODED",
     "ESSENTIAL",
     "EXPRESSION",
     "MOST_CHARACTERS",

@@ -1,6 +1,6 @@
 """A recorded fact.
 
-It is a row of the journal, a line of the log, and an event.
+It is a line of the log, an event, and a part of a row of the journal.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Fact(msgspec.Struct, frozen=True, omit_defaults=True, gc=False, tag_field=
             ValueError: If it holds a value that is not JSON.
         """
         try:
-            return ENCODED(self).decode()
+            return _ENCODED(self).decode()
         except UnicodeEncodeError:  # half of a surrogate pair, deep in its data
-            return ENCODED(msgspec.structs.replace(self, data=encodable(self.data))).decode()
+            return _ENCODED(msgspec.structs.replace(self, data=encodable(self.data))).decode()
         except TypeError as error:
             msg = f"the event {self.name.value} holds a value that is not JSON: {error}"
             raise ValueError(msg) from error
@@ -108,5 +108,5 @@ def with_phases(event: Event) -> list[Event]:
     return [*(phase.event() for phase in phases_of(event)), event]
 
 
-ENCODED = msgspec.json.Encoder().encode
+_ENCODED = msgspec.json.Encoder().encode
 """Writes a fact as JSON, except for the cases that `Fact.json` handles."""

@@ -1,9 +1,16 @@
-"""Out-of-line storage of pictures and observations: in files, and in a table."""
+"""The encoding of messages, with pictures and observations out of line.
+
+Pictures are stored in files, observations in a table.
+"""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+import functools
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 
 from callboard.actors.journal._forwarded import Forwarded
 from callboard.actors.journal._observations import Observations
@@ -19,8 +26,6 @@ if TYPE_CHECKING:
     from callboard.messages import Message
 
 _M = TypeVar("_M", bound="Message")
-PARTS = (Observation, bytes)
-"""The types of the parts that are stored out of line."""
 _OBSERVATION = "INSERT OR IGNORE INTO observations (name, base, body) VALUES (?, ?, ?)"
 _OBSERVED = "INSERT OR IGNORE INTO observed (name, task) VALUES (?, ?)"
 _PICTURE = "INSERT OR IGNORE INTO pictures (name, task, bytes) VALUES (?, ?, ?)"
@@ -35,6 +40,9 @@ class Apart:
         self.forwarded = Forwarded()
         self.later: dict[str, list[tuple[str | int | None, ...]]] = {_OBSERVATION: [], _OBSERVED: [], _PICTURE: []}
         """The bound values of each statement. They are executed before the rows that refer to these parts."""
+        self._encode = msgspec.json.Encoder(enc_hook=self._part).encode
+        self._row: Any = None
+        """The row whose message is being encoded."""
         self._back: Exchanges = {Observation: self.observations.bring_back, bytes: self.pictures.read}
 
     def forget(self) -> None:
@@ -44,19 +52,33 @@ class Apart:
         for bound in self.later.values():
             bound.clear()
 
-    def put_away(self, row: Row) -> Message:
-        """Replace the out-of-line parts of a row's message with references.
+    def encoded(self, row: Row, message: object) -> bytes:
+        """Encode a row's message, or some fields of it.
 
-        The statements that store the parts are added to `later`. The caller executes them before it writes the row.
+        References replace the observations. The statements that store them are added to `later`. The caller executes
+        them before it writes the row.
 
         Raises:
             ValueError: If a part can't be serialized.
         """
-        exchanges: Exchanges = {Observation: partial(self._observation, row), bytes: partial(self._picture, row)}
-        message: Message = exchanged(row.message, exchanges)
+        self._row = row
+        return self._encode(message)
+
+    def _part(self, value: Any) -> object:
+        """Give the encoder what it can encode of a value."""
+        if type(value) is Observation:
+            return self._observation(self._row, value)
+        return value.__dict__ if _is_plain(type(value)) else to_jsonable_python(value)  # type: ignore[arg-type]  # cached
+
+    def without_pictures(self, row: Row) -> Message:
+        """Replace the pictures of a row's message with references.
+
+        Those of observations are replaced when these are stored.
+        """
+        message: Message = exchanged(row.message, {Observation: _same, bytes: lambda each: self._picture(row, each)})
         return message
 
-    def _observation(self, row: Row, seen: Observation) -> Observation:
+    def _observation(self, row: Row, seen: Observation) -> msgspec.Raw:
         known = self.observations.known(seen, row.run_id)
         if known.unwritten:
             self.later[_OBSERVATION].append(known.unwritten)
@@ -85,3 +107,19 @@ class Apart:
         """
         found: _M = exchanged(message, self._back)
         return found
+
+
+def _same(seen: Observation) -> Observation:
+    return seen
+
+
+@functools.cache
+def _is_plain(kind: type) -> bool:
+    """Return whether a type is a model without own serializers.
+
+    Its fields are then all that its JSON has.
+    """
+    if not issubclass(kind, BaseModel):
+        return False
+    own = kind.__pydantic_decorators__
+    return not (own.field_serializers or own.model_serializers)

@@ -43,6 +43,7 @@ _SMALL = 1_000
 _LISTS = {"targets", "controls"}
 """The fields of an observation that change little from step to step."""
 _ENCODE = Observation.__pydantic_serializer__.to_json
+_ENCODED = msgspec.json.Encoder().encode
 _READ = "SELECT base, body FROM observations WHERE name = ?"
 _LITERALS: dict[str, TypeAdapter[Any]] = {
     "targets": TypeAdapter(tuple[Target, ...]),
@@ -55,8 +56,8 @@ class Known(msgspec.Struct, eq=False):
 
     observation: Observation
     """The object; the reference keeps its `id` from being reused."""
-    mark: Observation
-    """The placeholder that replaces it in messages."""
+    mark: msgspec.Raw
+    """The JSON of the placeholder that replaces it in messages: an observation that has a fingerprint alone."""
     names: tuple[str, ...]
     """Its name, and the name of its base if it has one."""
     pictures: tuple[tuple[str, int], ...]
@@ -132,7 +133,7 @@ class Observations:
             name, base, body = self._encoded(bare, run_id)
             known = Known(
                 observation=seen,
-                mark=Observation(fingerprint=f"{MARK}{name}"),
+                mark=msgspec.Raw(_ENCODED({"fingerprint": f"{MARK}{name}"})),
                 names=(name,) if base is None else (name, base),
                 pictures=tuple(pictures),
                 unwritten=(name, base, body) if body else (),

@@ -52,10 +52,13 @@ def exchanged(value: Any, exchanges: Exchanges) -> Any:
 
 
 @functools.cache
-def holders(model: type[BaseModel], *kinds: type[Any]) -> tuple[str, ...]:
-    """List a model's fields that can contain some types at any depth."""
-    fields = model.model_fields.items()
-    return tuple(name for name, field in fields if _can_hold(field.annotation, kinds, frozenset()))
+def holders(model: type[BaseModel], *kinds: type[Any], beside: type[BaseModel] | None = None) -> tuple[str, ...]:
+    """List a model's fields that can contain some types at any depth.
+
+    The parts of the type `beside` are not searched.
+    """
+    fields, searched = model.model_fields.items(), frozenset({beside})
+    return tuple(name for name, field in fields if _can_hold(field.annotation, kinds, searched))
 
 
 def _can_hold(annotation: object, kinds: Collection[type], within: frozenset[object]) -> bool:

@@ -7,27 +7,27 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+from msgspec import structs
 
-from callboard.actors.journal._apart import PARTS
 from callboard.actors.journal._failures import journal_errors
 from callboard.actors.journal._forwarded import AGAIN, resolved
 from callboard.actors.journal._parts import holders
 from callboard.messages import (
-    ENCODED,
     SHALLOW,
     STORED,
     Assign,
     CommandResult,
     Decided,
-    Fact,
     JournalDamagedError,
     Message,
+    Observation,
     StepDone,
     SubtaskEnded,
     check_depth,
+    encodable,
     read_events,
 )
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from callboard.actors.journal._apart import Apart
-    from callboard.messages import Event, Timestamp
+    from callboard.messages import Event, Fact, Timestamp
 
 _HIGHEST = 2**63 - 1
 
@@ -56,8 +56,8 @@ TURN = "turn"
 REST = "step_rest"
 """The kind of a `StepDone` in a turn that already holds its decision and results, which it omits."""
 
-_REPEATED = {"record": {"observation", "decision", "results"}}
-"""The fields that a row of the kind `step_rest` omits."""
+_REPEATED = {"observation", "decision", "results"}
+"""The fields of a step's record that a row of the kind `step_rest` omits."""
 
 _Entry = tuple[float, int, str, msgspec.Raw]
 """A message in a turn: its time, job, kind and JSON."""
@@ -95,10 +95,20 @@ class _Decided(msgspec.Struct):
     decision: msgspec.Raw
 
 
+_Event = tuple[int, float, str, str, int | None, str, float | None, dict[str, Any]]
+"""An event in a row, without what it shares with its neighbours: seq, at, name, state, step, phase, duration, data."""
+
+_Stretch = tuple[str, str, list[_Event]]
+"""Consecutive events of one run in a row, which has their task: the run's id, the agent, and the events."""
+
+_NAMES = ("seq", "at", "name", "state", "step", "phase", "duration", "data")
+"""The fields of an `_Event`."""
+
 _ENTRIES = msgspec.json.Decoder(list[_Entry])
 _TOGETHER = msgspec.json.Encoder().encode
 _DECIDED = msgspec.json.Decoder(_Decided)
 _MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_STRETCHES = msgspec.json.Decoder(list[tuple[str, str, list[list[msgspec.Raw]]] | dict[str, msgspec.Raw]])
 
 INSERT = "INSERT INTO rows (at, seq, task, run, job, kind, body) VALUES (?, ?, ?, ?, ?, ?, ?)"
 
@@ -178,14 +188,11 @@ def _written(row: Row, apart: Apart, *, repeats: bool) -> tuple[str, bytes, bool
     if kind.forwarded and (again := apart.forwarded.reference(row)):
         return AGAIN, again, False
     try:
-        if repeats:
-            body = kind.encode(message, exclude=_REPEATED)
+        if repeats and isinstance(message, StepDone):
+            body = apart.encoded(row, _rest(message))
         else:
-            for name in kind.holders:
-                if getattr(message, name):
-                    message = apart.put_away(row)
-                    break
-            body = kind.encode(message)
+            pictured = any(getattr(message, name) for name in kind.pictured)
+            body = apart.encoded(row, apart.without_pictures(row) if pictured else message)
         deep = len(body) > _SHORT and body.count(b"[") + body.count(b"{") > SHALLOW
         if deep:
             check_depth(body)
@@ -196,6 +203,12 @@ def _written(row: Row, apart: Apart, *, repeats: bool) -> tuple[str, bytes, bool
     return REST if repeats else kind.tag, body, deep
 
 
+def _rest(done: StepDone) -> dict[str, object]:
+    """Return the fields of a step's end that its row lacks."""
+    record = {name: part for name, part in done.record.__dict__.items() if name not in _REPEATED}
+    return {**done.__dict__, "record": record}
+
+
 def values_of_events(facts: Sequence[Fact], refused: Callable[[ValueError], None]) -> list[Bound]:
     """Encode a group of events as one row per task.
 
@@ -204,63 +217,56 @@ def values_of_events(facts: Sequence[Fact], refused: Callable[[ValueError], None
     a reader that takes complete groups can sort the events by number.
 
     Args:
-        facts: The events, in order.
+        facts: The events, in order; at least one.
         refused: Called with the error of each event that can't be encoded so that it can be read again; the others
-            are encoded.
+            are encoded, each as a group of its own.
     """
-    tasks: dict[str, tuple[Fact, list[bytes]]] = {}
-    last: dict[str, int] = {}
-    group = 0
-    for fact in facts:
-        try:
-            body = ENCODED(fact)
-            if len(body) > _SHORT and body.count(b"[") + body.count(b"{") >= SHALLOW:
-                check_depth(b"[%b]" % body)  # its depth within the row
-            if fact.seq > _HIGHEST:
-                body = _carefully(fact)
-        except (TypeError, ValueError):
-            try:
-                body = _carefully(fact)
-            except ValueError as error:
-                refused(error)
-                continue
-        group = group or fact.seq
-        tasks.setdefault(fact.task_id, (fact, []))[1].append(body)
-        last[fact.task_id] = fact.seq
-    values: list[Bound] = []
-    for task_id, (first, bodies) in tasks.items():
-        body = b"[%b]" % b",".join(bodies)
-        values.append((first.at, last[task_id], task_id, "", group, EVENTS, body.decode()))
-    return values
+    try:
+        return _values_of_group(facts)
+    except (TypeError, ValueError) as error:
+        if len(facts) > 1:
+            return [bound for fact in facts for bound in values_of_events((fact,), refused)]
+        [fact] = facts
+        data = encodable(fact.data)  # without halves of surrogate pairs, deep in its data
+        if data != fact.data:
+            return values_of_events((structs.replace(fact, data=data),), refused)
+        refused(ValueError(f"an event of task {fact.task_id!r} can't be written down: {error}"))
+        return []
 
 
-def _carefully(fact: Fact) -> bytes:
-    """Encode an event that the fast path refused.
+def _values_of_group(facts: Sequence[Fact]) -> list[Bound]:
+    """Encode a group of events.
 
     Raises:
-        ValueError: If it can't be encoded so that it can be read again.
+        TypeError: If one of them holds a value that is not JSON.
+        ValueError: If one of them can't be encoded so that it can be read again.
     """
-    if fact.seq > _HIGHEST:
-        problem = f"an event of number {fact.seq} can't be written down: SQLite counts to {_HIGHEST}"
+    tasks: dict[str, list[_Stretch]] = {}
+    for fact in facts:
+        stretches = tasks.setdefault(fact.task_id, [])
+        if not stretches or stretches[-1][0] != fact.run_id or stretches[-1][1] != fact.agent:
+            stretches.append((fact.run_id, fact.agent, []))
+        event = (fact.seq, fact.at, fact.name, fact.state, fact.step, fact.phase, fact.duration, fact.data)
+        stretches[-1][2].append(event)
+    if facts[-1].seq > _HIGHEST:
+        problem = f"SQLite counts to {_HIGHEST}, not to {facts[-1].seq}"
         raise ValueError(problem)
-    try:
-        body = fact.json().encode()
-        check_depth(b"[%b]" % body)
-        f"{fact.task_id}{fact.run_id}".encode()
-    except ValueError as error:
-        problem = f"an event of task {fact.task_id!r} can't be written down: {error}"
-        raise ValueError(problem) from error
-    return body
+    values: list[Bound] = []
+    for task_id, stretches in tasks.items():
+        body = _TOGETHER(stretches)
+        check_depth(body)
+        task_id.encode()
+        first, last = stretches[0][2][0], stretches[-1][2][-1]
+        values.append((first[1], last[0], task_id, "", facts[0].seq, EVENTS, body.decode()))
+    return values
 
 
 class _Kind(NamedTuple):
     """A class of messages, with the parts of its encoding."""
 
     tag: str
-    encode: Callable[..., bytes]
-    """The serializer that `model_dump_json` calls."""
-    holders: tuple[str, ...]
-    """The fields that can contain out-of-line parts."""
+    pictured: tuple[str, ...]
+    """The fields that can contain pictures, apart from those of observations."""
     forwarded: bool
     """Whether a message may be forwarded, and so recorded twice."""
 
@@ -275,8 +281,7 @@ def _kind_of(message: type[Message]) -> _Kind:
         raise ValueError(problem)
     kind = _Kind(
         tag=field.default,
-        encode=message.__pydantic_serializer__.to_json,
-        holders=holders(message, *PARTS),
+        pictured=holders(message, bytes, beside=Observation),
         forwarded=issubclass(message, Assign | SubtaskEnded),
     )
     return _KINDS.setdefault(message, kind)
@@ -285,17 +290,35 @@ def _kind_of(message: type[Message]) -> _Kind:
 def events_in(path: Path, stored: Stored, after: int = 0) -> list[Event]:
     """Decode the events of a row after a number.
 
-    Older versions wrote one row per event.
-
     Raises:
         JournalDamagedError: If an event is invalid.
     """
-    *_, kind, body = stored
+    _, _, task_id, _, _, kind, body = stored
     try:
-        events = read_events(body if kind == EVENTS else f"[{body}]")
-    except ValueError as error:
+        events = read_events(_with_shared(task_id, body if kind == EVENTS else f"[{body}]"))
+    except (ValueError, msgspec.DecodeError) as error:
         raise _unreadable(path, stored, str(error)) from error
     return [event for event in events if event.seq > after]
+
+
+def _with_shared(task_id: str, body: str) -> str:
+    """Complete the events of a row.
+
+    Up to version 6 of the journal, they were stored complete.
+
+    Raises:
+        msgspec.DecodeError: If the body is not a list of stretches or events.
+        ValueError: If an event has too few or too many fields.
+    """
+    events: list[dict[str, Any]] = []
+    for part in _STRETCHES.decode(body):
+        if isinstance(part, dict):
+            events.append(part)
+        else:
+            run_id, agent, stretch = part
+            shared = {"task_id": task_id, "run_id": run_id, "agent": agent}
+            events += ({**shared, **dict(zip(_NAMES, fields, strict=True))} for fields in stretch)
+    return _TOGETHER(events).decode()
 
 
 def rows_in(path: Path, stored: Stored, apart: Apart, sent: dict[tuple[str, int], Message]) -> Iterator[Row]:

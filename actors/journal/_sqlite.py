@@ -131,6 +131,9 @@ MIGRATIONS: tuple[str, ...] = (
     # Tasks have a deadline, a priority, a budget and a policy. Older ones lack these members: they have no deadline,
     # equal priority, and only the settings' budget and policy.
     "PRAGMA user_version = 6;",
+    # A row of events has what its events share once: it lists the consecutive events of each run, without the names of
+    # task, run and agent. Older rows stay as they are; older versions can't read the new ones.
+    "PRAGMA user_version = 7;",
 )
 """The migration scripts, one per version; the last line of each sets the version."""
 

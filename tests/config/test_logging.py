@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+import msgspec
 import pytest
 import structlog
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic_core import to_json
 
 from callboard.config import EventLog, LogSettings, McpServer, Settings, _log_writer
 from callboard.config._logging import LEVELS
@@ -260,7 +260,7 @@ def test_a_line_is_the_same_wherever_it_goes_and_as_structlog_renders_it(data):
         with open_log(stream, file=path, stream="json") as opened:
             opened.write(said)
         assert path.read_bytes() == stream.getvalue().encode()
-    render = structlog.processors.JSONRenderer(serializer=lambda fields, **_: to_json(fields).decode())
+    render = structlog.processors.JSONRenderer(serializer=lambda fields, **_: msgspec.json.encode(fields).decode())
     assert stream.getvalue() == f"{render(None, '', json.loads(stream.getvalue()))}\n"
 
 

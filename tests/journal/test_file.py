@@ -187,6 +187,32 @@ def test_a_message_that_can_not_be_written_is_refused_alone(opened, a_row, a_tas
     assert [row.message.kind for row in journal.rows("t")] == ["task"]
 
 
+def test_events_that_are_written_together_come_back_as_they_were(opened):
+    journal = opened()
+    of_runs = [
+        ("t", "t/0", "host/t"),
+        ("u", "u/1", "app/a"),
+        ("t", "t/0", "host/t"),
+        ("t", "t/1", "app/b"),
+        ("t", "", ""),
+    ]
+    facts = [
+        Fact(seq, seq / 2, EventName.STEP_ENDED, *run, step=seq, duration=0.5, data={"comment": f"number {seq}"})
+        for seq, run in enumerate(of_runs * 3, 1)
+    ]
+    assert events_written(journal, *facts) == []
+    assert journal.events(0, 10) == [fact.event() for fact in facts]
+    assert journal.events(7, 10) == [fact.event() for fact in facts[7:]]
+
+
+def test_a_row_of_events_has_what_those_of_a_run_share_once(opened):
+    journal = opened()
+    shared = ("t", "t/1", "app/word/report.docx")
+    events_written(journal, *(Fact(seq, 1.0, EventName.STEP_STARTED, *shared, step=seq) for seq in range(1, 100)))
+    [(body,)] = journal._connection.execute("SELECT body FROM rows").fetchall()
+    assert (body.count("app/word/report.docx"), body.count("t/1")) == (1, 1)
+
+
 @pytest.mark.parametrize(("seq", "data"), [(2**63, {}), (2, {"value": object()})], ids=["too large", "no JSON"])
 def test_an_event_that_can_not_be_written_is_refused_alone(opened, seq, data):
     journal = opened()
@@ -194,6 +220,14 @@ def test_an_event_that_can_not_be_written_is_refused_alone(opened, seq, data):
     [why] = events_written(journal, good, Fact(seq=seq, at=1.0, name=EventName.STEP_STARTED, data=data))
     assert "can't be written down" in why
     assert journal.events(0, 10) == [good.event()]
+
+
+def test_a_task_is_written_without_the_values_of_its_secrets(opened, a_task):
+    journal = opened()
+    written(journal, a_task("t", secrets={"pw": {"value": "swordfish-4711"}}))
+    [(body,)] = journal._connection.execute("SELECT body FROM rows").fetchall()
+    assert '"secrets":{"pw":null}' in body
+    assert "swordfish" not in body
 
 
 def test_half_a_surrogate_pair_in_an_event_is_written_as_an_escape(opened):

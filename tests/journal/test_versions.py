@@ -14,7 +14,14 @@ from callboard.messages import StepDone
 from callboard.testing import MemoryServer, VirtualClock, assert_replays
 from support import FINISH, PATIENCE, command_line
 
-WRITTEN = {1: 1_795_379_300.0, 2: 1_795_396_810.0, 3: 1_795_420_542.0, 4: 1_795_476_398.0, 5: 1_795_534_147.0}
+WRITTEN = {
+    1: 1_795_379_300.0,
+    2: 1_795_396_810.0,
+    3: 1_795_420_542.0,
+    4: 1_795_476_398.0,
+    5: 1_795_534_147.0,
+    6: 1_795_550_215.0,
+}
 """Moments right after each was written, in seconds since 1970: ten minutes later nobody may answer any more.
 
 Each holds three tasks of the program that wrote it: ``done``; ``waits`` for an approval; ``doubt``, killed midway.
