@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def request_id(run: Run) -> str:
-    """Return the id of an approval or question, which is safe in URLs."""
+    """Return the id of a request to a person, safe in URLs."""
     return f"{run.assign.run_id}/ask-{run.assign.round}.{run.job}".replace("/", "~")
 
 

@@ -30,6 +30,7 @@ from callboard.messages import (
     Cause,
     EventName,
     IllegalMoveError,
+    Question,
     StepFailed,
     agent_kind,
 )
@@ -172,6 +173,8 @@ class Scene:
         own = [note.message for note in notes if note.job == row.job]
         tape = Tape(replace(run, busy=True, job=row.job), row.message, own, events)
         result = tape.message if tape.outside else await self._stage.perform(tape)
+        if isinstance(result, Question | ApprovalRequest) and isinstance(row.message, Question | ApprovalRequest):
+            result = result.model_copy(update={"id": row.message.id})  # the recorded answer names it
         if tape.outside:
             self._stage.taken += 1
         else:
