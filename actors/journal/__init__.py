@@ -12,7 +12,7 @@ from callboard.actors.journal._memory_journal import MemoryJournal
 from callboard.actors.journal._pictures import without_pictures
 from callboard.actors.journal._reader import JournalReader, TaskLine
 from callboard.actors.journal._row import Row
-from callboard.actors.journal._versions import Versions
+from callboard.actors.journal._undo_versions import Versions
 
 __all__ = [
     "Artifacts",

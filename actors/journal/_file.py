@@ -12,6 +12,7 @@ from callboard.actors.journal._apart import Apart
 from callboard.actors.journal._artifacts import sweep
 from callboard.actors.journal._failures import beside, journal_errors, located, raise_journal_error
 from callboard.actors.journal._lock import JournalLock
+from callboard.actors.journal._migrations import migrate
 from callboard.actors.journal._pictures import sync_folder
 from callboard.actors.journal._retention import Retention, eras_of
 from callboard.actors.journal._row import (
@@ -24,7 +25,7 @@ from callboard.actors.journal._row import (
     values_of,
     values_of_events,
 )
-from callboard.actors.journal._sqlite import check, migrate
+from callboard.actors.journal._sqlite import check
 from callboard.messages import Event, Fact, JournalError, Message, Task, TaskResult
 
 if TYPE_CHECKING:

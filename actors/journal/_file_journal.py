@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.journal._artifacts import Artifacts
 from callboard.actors.journal._journal import Journal
 from callboard.actors.journal._pictures import picture_path
-from callboard.actors.journal._versions import Versions
+from callboard.actors.journal._undo_versions import Versions
 from callboard.actors.journal._writer_thread import Append, JournalWriter, ReadRequest, RowFeed, rows_of
 from callboard.config import HostLog
 from callboard.messages import SupervisorStoppedError, Task

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.journal._artifacts import Artifacts
     from callboard.actors.journal._row import Row
-    from callboard.actors.journal._versions import Versions
+    from callboard.actors.journal._undo_versions import Versions
     from callboard.messages import Seconds, Task, TaskResult
 
 _T = TypeVar("_T")

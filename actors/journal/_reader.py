@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Self
 from callboard.actors.journal._apart import Apart
 from callboard.actors.journal._failures import beside, journal_errors, located
 from callboard.actors.journal._lock import holder_of
+from callboard.actors.journal._migrations import MIGRATIONS
 from callboard.actors.journal._row import events_in, row_of, rows_of
-from callboard.actors.journal._sqlite import MIGRATIONS, check_open, connect_reading
+from callboard.actors.journal._sqlite import check_open, connect_reading
 from callboard.messages import Event, InForce, JournalError, Outcome, with_phases
 
 if TYPE_CHECKING:

@@ -1,142 +1,17 @@
-"""The tables of a journal, their migrations, and their checks."""
+"""Connections to a journal's database, and checks of it."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import sqlite3
 from typing import TYPE_CHECKING
 
 from callboard.actors.journal._failures import beside, journal_errors
+from callboard.actors.journal._migrations import APPLICATION_ID, MIGRATIONS, tables_in, tables_of
 from callboard.messages import JournalDamagedError, JournalError, JournalNewerError
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-APPLICATION_ID = 0x43616C62
-"""The application id that marks a SQLite file as a journal: "Calb"."""
-
-MIGRATIONS: tuple[str, ...] = (
-    """
-    CREATE TABLE tasks (
-        number INTEGER PRIMARY KEY,
-        id TEXT NOT NULL UNIQUE,
-        key TEXT UNIQUE,
-        session TEXT,
-        request TEXT NOT NULL,
-        submitted REAL NOT NULL,
-        ended REAL,
-        outcome TEXT
-    );
-    CREATE INDEX tasks_open ON tasks (number) WHERE ended IS NULL;
-    CREATE INDEX tasks_ended ON tasks (ended) WHERE ended IS NOT NULL;
-    CREATE INDEX tasks_session ON tasks (session) WHERE session IS NOT NULL;
-    CREATE TABLE rows (
-        id INTEGER PRIMARY KEY,
-        at REAL NOT NULL,
-        seq INTEGER,
-        task TEXT NOT NULL,
-        run TEXT NOT NULL,
-        job INTEGER NOT NULL,
-        kind TEXT NOT NULL,
-        body TEXT NOT NULL
-    );
-    CREATE INDEX rows_task ON rows (task);
-    CREATE INDEX rows_seq ON rows (seq) WHERE seq IS NOT NULL;
-    CREATE INDEX rows_result ON rows (task) WHERE kind = 'task_result';
-    CREATE TABLE pictures (
-        name TEXT NOT NULL,
-        task TEXT NOT NULL,
-        bytes INTEGER NOT NULL,
-        PRIMARY KEY (name, task)
-    ) WITHOUT ROWID;
-    CREATE INDEX pictures_task ON pictures (task);
-    CREATE TABLE marks (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-    PRAGMA application_id = 0x43616C62;
-    PRAGMA user_version = 1;
-    """,
-    # Each action gets the id of its call. In version 1 only results had such ids. They were in the order of the
-    # actions, and the held actions were the last of the list. So a step's results belong to the actions right before
-    # the held ones.
-    """
-    UPDATE rows SET body = json_set(body, '$.record.decision.actions', json((
-        SELECT json_group_array(json(
-            CASE WHEN result.key IS NULL THEN action.value
-            ELSE json_set(action.value, '$.call_id', json_extract(result.value, '$.call_id')) END
-        ))
-        FROM json_each(rows.body, '$.record.decision.actions') AS action
-        LEFT JOIN json_each(rows.body, '$.record.results') AS result ON result.key = action.key
-            - json_array_length(rows.body, '$.record.decision.actions')
-            + json_array_length(rows.body, '$.record.results')
-            + json_array_length(rows.body, '$.held')
-    )))
-    WHERE kind = 'step_done' AND json_array_length(body, '$.record.results') > 0;
-    UPDATE rows SET body = json_set(body, '$.actions', json((
-        SELECT json_group_array(json(
-            json_set(action.value, '$.call_id', run || '.' || json_extract(rows.body, '$.step') || '.' || action.key)
-        ))
-        FROM json_each(rows.body, '$.actions') AS action
-    )))
-    WHERE kind = 'decided';
-    UPDATE rows SET body = json_set(body, '$.decision.actions', json((
-        SELECT json_group_array(json(coalesce(named.value, action.value)))
-        FROM json_each(rows.body, '$.decision.actions') AS action
-        LEFT JOIN json_each(rows.body, '$.actions') AS named ON named.key = action.key
-            - json_array_length(rows.body, '$.decision.actions') + json_array_length(rows.body, '$.actions')
-    )))
-    WHERE kind = 'decided';
-    -- Version 1 recorded only changed files. The number of commands is an upper bound for the changing actions.
-    UPDATE rows SET body = json_set(
-        body, '$.changed', json_extract(body, '$.artifacts'), '$.actions', json_extract(body, '$.usage.commands')
-    )
-    WHERE kind IN ('task_result', 'round_ended');
-    UPDATE rows SET body = json_set(
-        body,
-        '$.result.changed', json_extract(body, '$.result.artifacts'),
-        '$.result.actions', json_extract(body, '$.result.usage.commands')
-    )
-    WHERE kind IN ('subtask_finished', 'subtask_failed', 'subtask_errored');
-    PRAGMA user_version = 2;
-    """,
-    # Answers, actions and commands record whether a program decided on them. Older ones lack this member; they are
-    # treated as a model's, and get a secret only if it is granted to models.
-    "PRAGMA user_version = 3;",
-    # Observations get a table of their own, and rows refer to them. Older rows keep theirs inline.
-    """
-    CREATE TABLE observations (
-        name TEXT NOT NULL PRIMARY KEY,
-        base TEXT,
-        body TEXT NOT NULL
-    );
-    CREATE TABLE observed (
-        name TEXT NOT NULL,
-        task TEXT NOT NULL,
-        PRIMARY KEY (name, task)
-    ) WITHOUT ROWID;
-    CREATE INDEX observed_task ON observed (task);
-    PRAGMA user_version = 4;
-    """,
-    # Changed row formats, without a change of the tables. Older rows stay as they are; older versions can't read the
-    # new ones.
-    # - Events of ended phases are no longer stored. Readers derive them from the event that ends their step; they have
-    #   no number of their own.
-    # - Events that are committed together form one row per task, of the kind `events`.
-    # - Consecutive messages of the jobs of one run form one row of the kind `turn`. The end of a step omits the parts
-    #   that precede it in that row, and has the kind `step_rest`.
-    # - An assignment or ending that is forwarded becomes a row of the kind `again`, which refers to the first row.
-    # - The lists of an observation come last in its JSON, and are omitted beside a delta.
-    "PRAGMA user_version = 5;",
-    # Tasks name the files that they may change without an approval, and writes that were journaled ahead say whether
-    # the version before is kept. Older rows lack these members: no file is named, and no version is kept.
-    # Tasks have a deadline, a priority, a budget and a policy. Older ones lack these members: they have no deadline,
-    # equal priority, and only the settings' budget and policy.
-    "PRAGMA user_version = 6;",
-    # A row of events has what its events share once: it lists the consecutive events of each run, without the names of
-    # task, run and agent. Older rows stay as they are; older versions can't read the new ones.
-    "PRAGMA user_version = 7;",
-)
-"""The migration scripts, one per version; the last line of each sets the version."""
-
 
 _LOG_HEADER = 32
 """The size of the write-ahead log's header, in bytes."""
@@ -218,41 +93,11 @@ def check_open(
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > len(migrations):
         raise JournalNewerError(path, version=version, known=len(migrations))
-    if tables_in(connection) != _tables_of(migrations[:version]):
+    if tables_in(connection) != tables_of(migrations[:version]):
         raise _damaged(path, f"its tables are not those of version {version}")
     if version < oldest:
         problem = f"has tables of the older version {version}: start a supervisor on it once"
         raise JournalError(path, problem)
-
-
-def migrate(connection: sqlite3.Connection, migrations: tuple[str, ...] = MIGRATIONS) -> None:
-    """Migrate the tables to the latest version, with one transaction per version.
-
-    A new file becomes a journal in one transaction, including the first pragma: on its own, the pragma would write a
-    file without our application id.
-    """
-    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    for number, script in enumerate(migrations[version:], version):
-        begin = "BEGIN IMMEDIATE" if number else "BEGIN; PRAGMA auto_vacuum = INCREMENTAL"
-        try:
-            connection.executescript(f"{begin}; {script} COMMIT;")
-        except sqlite3.Error:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
-
-
-def tables_in(connection: sqlite3.Connection) -> frozenset[tuple[str, str]]:
-    """Return the names and normalized SQL of all database objects."""
-    found = connection.execute("SELECT name, coalesce(sql, '') FROM sqlite_master")
-    return frozenset((name, " ".join(sql.split())) for name, sql in found)
-
-
-@functools.cache
-def _tables_of(migrations: tuple[str, ...]) -> frozenset[tuple[str, str]]:
-    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        migrate(connection, migrations)
-        return tables_in(connection)
 
 
 def _roll_back(path: Path) -> None:

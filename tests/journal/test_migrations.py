@@ -8,7 +8,8 @@ from contextlib import closing
 import pytest
 
 from callboard.actors.journal import JournalFile, JournalReader
-from callboard.actors.journal._sqlite import APPLICATION_ID, MIGRATIONS, check, migrate, tables_in
+from callboard.actors.journal._migrations import APPLICATION_ID, MIGRATIONS, migrate, tables_in
+from callboard.actors.journal._sqlite import check
 from callboard.messages import Answer, JournalDamagedError, JournalError, JournalNewerError
 
 NOW, NEXT = len(MIGRATIONS), len(MIGRATIONS) + 1

@@ -10,7 +10,7 @@ import os
 
 import pytest
 
-from callboard.actors.journal import MemoryJournal, Versions, _versions
+from callboard.actors.journal import MemoryJournal, Versions, _undo_versions
 from callboard.actors.journal._artifacts import sweep, versions_of
 from callboard.messages import JournalError
 
@@ -56,8 +56,8 @@ def test_a_half_written_version_is_written_again(versions):
 
 def test_a_version_is_synced_before_it_has_its_name(versions, monkeypatch):
     calls = []
-    monkeypatch.setattr(_versions.os, "fsync", lambda _: calls.append("file"))
-    monkeypatch.setattr(_versions, "sync_folder", lambda folder: calls.append(folder.name))
+    monkeypatch.setattr(_undo_versions.os, "fsync", lambda _: calls.append("file"))
+    monkeypatch.setattr(_undo_versions, "sync_folder", lambda folder: calls.append(folder.name))
     path = versions.keep("t", b"before")
     assert calls == ["file", path.parent.name, path.parents[2].name, path.parents[1].name]
 
@@ -72,7 +72,7 @@ def test_a_failed_write_leaves_nothing(versions, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(_versions.os, "fsync", full)
+    monkeypatch.setattr(_undo_versions.os, "fsync", full)
     with pytest.raises(JournalError, match="No space left"):
         versions.keep("t", b"before")
     assert list(versions.path("t", digest(b"before")).parent.iterdir()) == []
