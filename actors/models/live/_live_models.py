@@ -62,11 +62,11 @@ class Providers:
     def _one(self, name: str, seconds: Seconds) -> Model:
         if self._provider(name).plugin:
             return plugin_model(name, self._settings)
+        provider, _, model = name.partition(":")
+        connection = self._connection(provider)  # it says which package is missing, if one is
         from pydantic_ai.exceptions import UserError
         from pydantic_ai.models import infer_model
 
-        provider, _, model = name.partition(":")
-        connection = self._connection(provider)
         if not model:
             msg = f"{name!r} names no model of {provider}"
             raise SettingsError(msg)

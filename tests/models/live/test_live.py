@@ -392,7 +392,8 @@ def test_a_missing_package_is_named_by_what_brings_it(monkeypatch, kind, package
 
 @pytest.mark.parametrize("settings", [{"kind": "anthropic"}, {}], ids=["by kind", "by name"])
 def test_without_any_package_the_one_that_brings_all_is_named(monkeypatch, settings):
-    monkeypatch.setitem(sys.modules, "pydantic_ai.direct", None)
+    for module in ("pydantic_ai", "pydantic_ai.direct", "pydantic_ai.exceptions", "pydantic_ai.models"):
+        monkeypatch.setitem(sys.modules, module, None)
     name = "mine" if settings else "anthropic"
     with pytest.raises(SettingsError, match=r"pip install 'callboard\[anthropic\]'"):
         named_models(Settings(models={"app": f"{name}:x"}, providers={name: settings}))
