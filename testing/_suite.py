@@ -313,7 +313,7 @@ class SurfaceSuite:
 def _needs(given: _T | None, name: str) -> _T:
     """Return a fact of the case, or skip the test without it."""
     if given is None:
-        msg = f"the case does not tell `{name}`"
+        msg = f"SurfaceCase has no `{name}`, so this promise is not checked"
         raise unittest.SkipTest(msg)
     return given
 

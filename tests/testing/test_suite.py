@@ -691,7 +691,7 @@ def test_what_a_case_does_not_tell_is_skipped_with_what_to_tell(tmp_path):
         except unittest.SkipTest as skipped:
             told.append(str(skipped))
     assert sorted(told) == [
-        f"the case does not tell `{name}`"
+        f"SurfaceCase has no `{name}`, so this promise is not checked"
         for name in ("change", "lent", "once", "replace", "same", "secret", "slow", "slow")
     ]
 
