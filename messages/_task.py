@@ -196,8 +196,8 @@ class Task(Message):
 
     @field_validator("output_schema")
     @classmethod
-    def _is_schema(cls, value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
-        if value is not None:
+    def _is_schema(cls, value: dict[str, JsonValue] | None, info: ValidationInfo) -> dict[str, JsonValue] | None:
+        if value is not None and info.context is not STORED:
             try:
                 jsonschema.Draft202012Validator.check_schema(value)
             except jsonschema.SchemaError as error:

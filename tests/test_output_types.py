@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 
 import pytest
-from pydantic import BaseModel, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from callboard import EventName, Outcome, Task
-from callboard.messages import OutputTypeError, TaskRefusedError
+from callboard.messages import STORED, OutputTypeError, TaskRefusedError
 from callboard.testing import MemoryServer, assert_replays
 from support import ASSIGN, FINISH, PATIENCE, append, lone
 
@@ -116,6 +117,54 @@ def test_a_type_without_a_schema_is_refused(start, wrong):
     with pytest.raises(TypeError, match=r"output_type: .* can't be used"):
         supervisor.submit(Task(request="x"), output_type=wrong)
     assert supervisor.pending() == ()
+
+
+class Unreadable(BaseModel):
+    name: str = Field(pattern=r"^\p{L}+$")
+
+
+class NoList(BaseModel):
+    x: int = Field(json_schema_extra={"required": True})
+
+
+class Referring(BaseModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"$ref": "#/foo"}]})
+
+
+class Nowhere(BaseModel):
+    x: dict[str, str] = {"$ref": "abc"}
+
+
+@pytest.mark.parametrize("wrong", [Unreadable, NoList, Referring, Nowhere])
+def test_a_type_whose_schema_no_task_may_have_is_refused(start, wrong):
+    supervisor = start()
+    with pytest.raises(TypeError, match=rf"output_type: {wrong.__name__} can't be used.*(JSON Schema|\$ref|abc)"):
+        supervisor.submit(Task(request="x"), output_type=wrong)
+    assert supervisor.pending() == ()
+
+
+@pytest.mark.parametrize("wrong", [Unreadable, NoList, Referring])
+def test_a_stored_schema_is_not_checked_again(wrong):
+    body = json.dumps({"id": "t", "request": "x", "output_schema": wrong.model_json_schema()})
+    assert Task.model_validate_json(body, context=STORED).output_schema == wrong.model_json_schema()
+    with pytest.raises(ValueError, match="output_schema"):
+        Task.model_validate_json(body)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"$dynamicRef": "https://example.com/none"},
+        {"properties": {"a": {"$id": "https://example.com/x", "$ref": "#/$defs/k"}}, "$defs": {"k": {}}},
+        {"$defs": {"n": {"$ref": "#/$defs/n"}}, "$ref": "#/$defs/n"},
+    ],
+    ids=["dynamic", "behind an id", "circle"],
+)
+def test_an_output_whose_schema_is_broken_is_sent_back(start, schema):
+    supervisor = start(host=lambda _: finish({"a": 1}), limits={"repairs": 1})
+    ended = supervisor.submit(Task(request="x", output_schema=schema)).result(PATIENCE)
+    assert (ended.outcome, ended.usage.repairs) == (Outcome.ERROR, 1)
+    assert "Result: can't be checked" in ended.causes[0].reason
 
 
 def test_only_the_last_round_of_a_plan_has_the_output(start):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, Generic
 
 import jsonschema
 from pydantic import PydanticUndefinedAnnotation, PydanticUserError, TypeAdapter, ValidationError
 from referencing import Registry
+from referencing.exceptions import Unresolvable
 
-from callboard.messages import OutputT, OutputTypeError
+from callboard.messages import OutputT, OutputTypeError, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,14 +31,16 @@ class OutputType(Generic[OutputT]):
         """Prepare the type.
 
         Raises:
-            TypeError: If pydantic can't validate it, or it has no JSON Schema.
+            TypeError: If pydantic can't validate it, or it has no JSON Schema that a task may have.
         """
         self.name = getattr(given, "__name__", None) or str(given)
         try:
             self._adapter: TypeAdapter[OutputT] = TypeAdapter(given)
             self.schema: dict[str, JsonValue] = self._adapter.json_schema()
-        except (PydanticUserError, PydanticUndefinedAnnotation) as error:
-            msg = f"output_type: {self.name} can't be used, give a pydantic model or a type with a JSON Schema: {error}"
+            Task(request=self.name, output_schema=self.schema)  # its schema is checked
+        except (PydanticUserError, PydanticUndefinedAnnotation, KeyError, ValidationError) as error:
+            why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else f"{type(error).__name__}: {error}"
+            msg = f"output_type: {self.name} can't be used, give a pydantic model or a type with a JSON Schema: {why}"
             raise TypeError(msg) from error
 
     def of(self, value: JsonValue) -> OutputT:
@@ -101,8 +105,11 @@ def _of_pydantic(error: ValidationError) -> Iterator[str]:
 
 def _of_schema(schema: dict[str, JsonValue], value: JsonValue) -> Iterator[str]:
     validator = jsonschema.Draft202012Validator(schema, registry=Registry())  # fetches no references
-    for error in validator.iter_errors(value):
-        yield _said(error.absolute_path, error.message)
+    try:
+        for error in validator.iter_errors(value):
+            yield _said(error.absolute_path, error.message)
+    except (re.error, RecursionError, Unresolvable) as error:
+        yield _said((), f"can't be checked, submit the task again with its output_type: the schema is broken: {error}")
 
 
 def _said(path: Iterable[int | str], what: str) -> str:
