@@ -312,3 +312,25 @@ def test_a_schema_that_quotes_a_secret_is_refused(start):
 def test_members_that_a_strict_mode_made_null_are_left_out(start):
     host = Host({**GIVEN, "lines": [{"name": "tea", "price": None}]})
     assert start(host=host).submit(Task(request="x"), output_type=Invoice).result(PATIENCE).output == INVOICE
+
+
+class Code(BaseModel):
+    code: str = Field(max_length=8)
+
+
+def test_an_output_is_checked_with_its_secrets_redacted(start):
+    host = Host({"code": "sesame"}, {"code": "none"})
+    task = Task(request="x", secrets={"password": "sesame"})
+    assert start(host=host).submit(task, output_type=Code).result(PATIENCE).output == Code(code="none")
+    assert "at most 8 characters" in host.reasons[0]
+
+
+def test_no_part_of_a_secret_is_in_the_reason_of_a_repair(start):
+    password = "Zk9-" + "q7Wm2Xp4" * 5
+    host = Host("x" * 270 + password, 1)
+    task = Task(request="x", output_schema={"type": "integer"}, secrets={"password": password})
+    handle = start(host=host).submit(task)
+    assert handle.result(PATIENCE).output == 1
+    (event,) = [event for event in handle.events() if event.name is EventName.MODEL_REPAIRED]
+    assert "${secret:password}" in event.data["reason"]
+    assert not [text for text in (event.data["reason"], *host.reasons) if "Zk9" in text]

@@ -49,7 +49,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         raise ModelError(msg)
     repair, name = AnswerRepair(context, run), model.name or type(model).__name__
     known = run.unfinished.answers if run.unfinished is not None else ()
-    tools, secrets = context.services.toolbox.actions(context.kind, run.assign.target), context.services.secrets
+    tools = services.toolbox.actions(context.kind, run.assign.target)
     while True:
         request = _request(context, run, observation, tools, repair.reasons)
         start, is_known = time.perf_counter(), len(repair.reasons) < len(known)
@@ -75,9 +75,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         try:
             if answer.cut:
                 raise InvalidAnswerError(answer.cut)  # noqa: TRY301 - handled like an invalid answer
-            decision = decision_of(context, run, observation, answer, tools)
-            decision, task_id = _typed(run, decision), run.assign.task_id
-            decision = secrets.decided(task_id, decision, program=answer.program) if secrets.known else decision
+            decision = _decided(context, run, observation, answer, tools)
         except InvalidAnswerError as error:
             repair.send_back(error, taken)
             continue
@@ -97,7 +95,7 @@ def _checked(context: Context, run: Run, observation: Observation, answer: Model
     if schema is None or answer.cut:
         return answer
     try:
-        decision = _typed(run, decision_of(context, run, observation, answer, tools))
+        decision = _decided(context, run, observation, answer, tools)
     except InvalidAnswerError:
         return answer  # it is sent back for that
     if decision.status != AgentStatus.FINISH:
@@ -106,12 +104,16 @@ def _checked(context: Context, run: Run, observation: Observation, answer: Model
     return answer.model_copy(update={"cut": f"Result does not fit its schema: {problem}"}) if problem else answer
 
 
-def _typed(run: Run, decision: Decision) -> Decision:
-    """Leave out the members of a task's output that strict modes required."""
-    schema = run.assign.output_schema
-    if schema is None or decision.result is None:
-        return decision
-    return decision.model_copy(update={"result": without_nulls(decision.result, schema, schema)})
+def _decided(context: Context, run: Run, observation: Observation, answer: ModelAnswer, tools: Tools) -> Decision:
+    """Validate an answer, and redact the decision.
+
+    Members of the task's output that strict modes required are left out.
+    """
+    decision = decision_of(context, run, observation, answer, tools)
+    schema, secrets = run.assign.output_schema, context.services.secrets
+    if schema is not None and decision.result is not None:
+        decision = decision.model_copy(update={"result": without_nulls(decision.result, schema, schema)})
+    return secrets.decided(run.assign.task_id, decision, program=answer.program) if secrets.known else decision
 
 
 def _answered(request: ModelRequest, answer: ModelAnswer, usage: Usage) -> Answered:
