@@ -226,8 +226,25 @@ def test_the_handle_of_an_ended_task_takes_the_type_again(begin):
     assert after.submit(Task(request="x", key="k"), output_type=Invoice).result().output == INVOICE
     with pytest.raises(OutputTypeError, match=r"is no Line: Result\.name: Field required"):
         after.handle(handle.task_id, output_type=Line).result()
+    with pytest.raises(OutputTypeError, match=r"is no Line: Result\.name: Field required"):
+        after.submit(Task(request="x", key="k"), output_type=Line).result()
     with pytest.raises(TaskRefusedError, match="the key 'k' was used before"):
-        after.submit(Task(request="x", key="k"), output_type=Line)
+        after.submit(Task(request="x", key="k", output_schema=Line.model_json_schema()))
+
+
+class Documented(Invoice):
+    """An invoice, described after it was first asked for."""
+
+
+@pytest.mark.parametrize("name", ["id", "key"])
+def test_a_task_submitted_again_may_have_a_type_with_a_new_schema(start, name):
+    supervisor, task = start(host=Host(GIVEN)), Task.model_validate({"request": "x", name: "t"})
+    first = supervisor.submit(task, output_type=Invoice)
+    again = supervisor.submit(task, output_type=Documented)
+    assert first.result(PATIENCE).output == INVOICE
+    assert again.task_id == first.task_id
+    assert again.result(PATIENCE).output == Documented(**GIVEN)
+    assert supervisor.submit(task, output_type=Documented).result(PATIENCE).output == Documented(**GIVEN)
 
 
 def resumed(begin, until, host):

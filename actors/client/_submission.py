@@ -233,7 +233,7 @@ class Submission:
             return known
         if task is asked:
             return TaskHandle(task, done, self, sent.before, output_type)
-        self._refuse_other(asked, task)
+        self._refuse_other(asked, task, output_type)
         same = TaskHandle(task, done, self, 0, output_type)  # an earlier task has its id or key
         self._give(asked, same, output_type)
         return same
@@ -252,17 +252,20 @@ class Submission:
         if found is None:
             return None
         handle = self._handle(found, output_type)
-        self._refuse_other(task, handle.task)
+        self._refuse_other(task, handle.task, output_type)
         return handle
 
-    def _refuse_other(self, task: Task, known: Task) -> None:
+    def _refuse_other(self, task: Task, known: Task, output_type: OutputType[Any] | None) -> None:
         """Refuse a task whose id or key belongs to another one.
 
-        Tasks with the same key may differ in their ids, labels, secrets, deadlines and priorities.
+        Tasks with the same key may differ in their ids, labels, secrets, deadlines and priorities. The schema of an
+        output type is not compared: it changes with a docstring, and the result is checked by the type.
 
         Raises:
             TaskRefusedError: If it does; the message describes both tasks, with secrets redacted.
         """
+        if output_type is not None:
+            task, known = (each.model_copy(update={"output_schema": None}) for each in (task, known))
         kept = self._secrets.as_kept(task)
         before = self._secrets.as_kept(task, of=self._secrets.redact(known.id, known))
         if known.id == task.id and before.model_dump_json() != kept.model_dump_json():
