@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
+
+import jsonschema
+from referencing import Registry
+from referencing.exceptions import Unresolvable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -180,12 +185,15 @@ def without_nulls(value: Any, part: object, whole: Schema, depth: int = 0) -> An
 
     They are those that may be missing, and not be null.
     """
-    if not isinstance(part, dict) or depth > 2 * _DEEPEST:
+    if not isinstance(part, dict) or not isinstance(value, dict | list) or depth > 2 * _DEEPEST:
         return value
     if "$ref" in part:
         value = without_nulls(value, resolved(part, whole), whole, depth + 1)
-    for option in (*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())):
-        value = without_nulls(value, option, whole, depth + 1)
+    for each in part.get("allOf", ()):
+        value = without_nulls(value, each, whole, depth + 1)
+    options = (*part.get("anyOf", ()), *part.get("oneOf", ()))
+    if options:
+        value = _by_options(value, options, whole, depth + 1)
     if isinstance(value, list):
         return [without_nulls(each, part.get("items"), whole, depth + 1) for each in value]
     if not isinstance(value, dict):
@@ -196,6 +204,26 @@ def without_nulls(value: Any, part: object, whole: Schema, depth: int = 0) -> An
         for name, each in value.items()
         if each is not None or name in required or name not in members or _may_be_null(members[name], whole)
     }
+
+
+def _by_options(value: Any, options: Iterable[object], whole: Schema, depth: int) -> Any:
+    """Leave out members by the first option that the rest fits.
+
+    A value that fits an option stays as it is. If it fits none, all options apply.
+    """
+    checker = jsonschema.Draft202012Validator(whole, registry=Registry())  # fetches no references
+    try:
+        if any(checker.evolve(schema=option).is_valid(value) for option in options):
+            return value
+        for option in options:
+            rest = without_nulls(value, option, whole, depth)
+            if checker.evolve(schema=option).is_valid(rest):
+                return rest
+    except (re.error, RecursionError, Unresolvable):  # the check of the output tells that the schema is broken
+        return value
+    for option in options:
+        value = without_nulls(value, option, whole, depth)
+    return value
 
 
 def _may_be_null(part: object, whole: Schema, depth: int = 0) -> bool:

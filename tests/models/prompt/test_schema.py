@@ -412,6 +412,34 @@ def test_a_null_is_left_out_where_it_may_not_stand(part, kept):
     assert without_nulls([given], {"items": {"anyOf": [{"type": "null"}, schema]}}, schema) == [expected]
 
 
+def kind(name, note, *required):
+    return {
+        "type": "object",
+        "properties": {"kind": {"const": name}, "note": {"type": note}},
+        "required": ["kind", *required],
+    }
+
+
+@pytest.mark.parametrize("union", ["anyOf", "oneOf"])
+@pytest.mark.parametrize(
+    "other", [kind("b", ["string", "null"]), kind("b", ["string", "null"], "note")], ids=["optional", "required"]
+)
+def test_a_null_of_a_union_is_left_out_by_its_own_option(union, other):
+    schema = {"items": {union: [{"$ref": "#/$defs/A"}, other]}, "$defs": {"A": kind("a", "string")}}
+    given = [{"kind": "a", "note": None}, {"kind": "b", "note": None}, {"kind": "a", "note": "x"}]
+    assert without_nulls(given, schema, schema) == [{"kind": "a"}, *given[1:]]
+
+
+def test_all_options_leave_out_nulls_of_a_value_that_fits_none():
+    schema = {"anyOf": [kind("a", "string"), kind("b", "string")]}
+    assert without_nulls({"kind": "c", "note": None}, schema, schema) == {"kind": "c"}
+
+
+def test_nulls_stay_where_a_schema_is_broken():
+    schema = {"anyOf": [{"$ref": "#/$defs/n"}, {"$ref": "#/$defs/n"}], "$defs": {"n": {"$ref": "#"}}}
+    assert without_nulls({"a": None}, schema, schema) == {"a": None}
+
+
 READ = dataclasses.replace(WRITE, name="read", effect=Effect.READ)
 
 
