@@ -216,7 +216,7 @@ class Supervisor:
         A journal that broke since it was opened is reported to the root first, which then refuses the request.
         """
         for name in {each.record.task.model for each in opened.recovered_tasks} - {None}:
-            self._task_models.build(str(name))  # on this thread, since that may block; a task without it is paused
+            self._task_models.build(str(name), recovered=True)  # may block; a task without it is paused
         self._broken.add_done_callback(lambda broken: self._client.tell(JournalBroken(broken.result())))
         try:
             self._client.ask(Restore(opened.recovered_tasks))

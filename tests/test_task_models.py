@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from callboard import EventName, Task
+from callboard import EventName, Outcome, Task
+from callboard.actors.replay import replay_journal
 from callboard.messages import TaskRefusedError
 from callboard.testing import MemoryServer
 from support import FINISH, PATIENCE, append, lone, write
@@ -79,17 +80,44 @@ def test_after_a_restart_a_task_has_its_model(begin, until, script):
     assert other.result(PATIENCE).output == "scripted"
 
 
-def test_a_task_without_its_model_is_paused_after_a_restart(begin, until, script, tmp_path):
-    before = begin(app=ask)
-    handle = before.submit(lone(model="app"))
-    until(handle, EventName.QUESTION_ASKED)
-    before.submit(lone(id="t", model=script))
+@pytest.fixture
+def paused(begin, until, script, tmp_path):
+    """Start a supervisor whose only task, t, lacks its own model."""
+    surface = MemoryServer(MemoryServer.window())
+    before = begin(servers=[surface])
+    (tmp_path / "own.yaml").write_text(json.dumps({"app/memo/one": [ask(None), append("own", "FINISH")]}))
+    until(before.submit(lone(id="t", model=script)), EventName.QUESTION_ASKED)
     before.stop()
     (tmp_path / "own.yaml").unlink()
-    after = begin(app=ask)
-    (status,) = (each for each in after.status().tasks if each.task_id == "t")
+    return begin(app=lambda _: append("usual", "FINISH"), servers=[surface]), surface
+
+
+def test_a_task_without_its_model_is_paused_after_a_restart(paused):
+    (status,) = paused[0].status().tasks
     assert status.paused
     assert "the task's model: the script" in status.lacks
+
+
+def test_a_resumed_task_without_its_model_is_done_by_no_other(paused):
+    supervisor, surface = paused
+    handle = supervisor.handle("t")
+    assert handle.resume()
+    handle.answer(handle.questions()[0].id, "this one")
+    result = handle.result(PATIENCE)
+    assert result.outcome is Outcome.ERROR
+    assert any("the task's model: the script" in cause.reason for cause in result.causes)
+    assert effects(surface) == []
+
+
+def test_a_resumed_task_has_its_model_if_that_is_back(paused, tmp_path):
+    supervisor, surface = paused
+    script = {"app/memo/one": [ask(None), append("own", "FINISH")]}
+    (tmp_path / "own.yaml").write_text(json.dumps(script), encoding="utf-8")
+    handle = supervisor.handle("t")
+    assert handle.resume()
+    handle.answer(handle.questions()[0].id, "this one")
+    assert handle.result(PATIENCE).ok
+    assert effects(surface) == ["own"]
 
 
 def test_a_model_with_a_secret_in_its_name_is_refused(start):
@@ -113,3 +141,12 @@ def test_a_follow_up_has_the_usual_model_again(start, script):
     first = supervisor.submit(Task(request="x", model=script))
     assert first.result(PATIENCE).output is None
     assert first.follow_up("y").result(PATIENCE).output == "usual"
+
+
+def test_a_task_with_its_model_can_be_replayed(begin, script, tmp_path):
+    supervisor = begin()
+    assert supervisor.submit(lone(id="t", model=script)).result(PATIENCE).ok
+    supervisor.stop()
+    (journal,) = tmp_path.glob("*.db")
+    again = replay_journal(journal, "t")
+    assert (again.outcome, again.difference) == (Outcome.FINISHED, None)

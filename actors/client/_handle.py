@@ -195,10 +195,15 @@ class TaskHandle(Generic[OutputT]):
     def resume(self) -> bool:
         """Resume the paused task. Idempotent.
 
+        A model of its own that could not be built is tried again; if that fails, the task ends as an error.
+
         Returns:
             Whether this call resumed it.
         """
-        return not self._done.done() and bool(self._client.settle(Resume(task_id=self.task_id)))
+        if self._done.done():
+            return False
+        self._submission.build_model(self.task)
+        return bool(self._client.settle(Resume(task_id=self.task_id)))
 
     def follow_up(self, request: str, *, output_type: type[NextT] | None = None, **fields: Any) -> TaskHandle[NextT]:
         """Submit another request in this task's conversation.

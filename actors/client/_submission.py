@@ -140,6 +140,11 @@ class Submission:
         over.set_result(ended[1])
         return TaskHandle(ended[0], over, self, 0, output_type)
 
+    def build_model(self, task: Task) -> None:
+        """Build a recovered task's own model if it was not built yet."""
+        if task.model is not None:
+            self._models.build(task.model, recovered=True)
+
     def undo(self, task_id: str, files: Sequence[str]) -> dict[Path, bool]:
         """Bring back an ended task's files; see `Supervisor.undo`."""
         if not self.handle(task_id).done():

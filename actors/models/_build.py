@@ -10,7 +10,7 @@ from callboard.actors.models._scripted import ScriptedModel
 from callboard.actors.models.live import Providers
 from callboard.actors.models.recording import recorded_model
 from callboard.config import check_kind
-from callboard.messages import AgentKind, ScriptError, SettingsError
+from callboard.messages import AgentKind, ModelError, ScriptError, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -88,43 +88,57 @@ class TaskModels:
         self._named = named
         self._wrap = wrap
         self._built: dict[str, Model | SettingsError] = {}
-        self._tasks: dict[str, Model] = {}
+        """By name. Errors are only those of recovered tasks; any name can be submitted."""
+        self._names: dict[str, str] = {}
+        """The models that tasks name, by task."""
 
-    def build(self, name: str) -> Model | SettingsError:
+    def build(self, name: str, *, recovered: bool = False) -> Model | SettingsError:
         """Return the model of a kind or a name, or the error.
 
-        May block.
+        May block. The error for a recovered task is kept for `lacking`.
         """
-        known = self._of_kinds.get(name) or self._built.get(name)
-        if known is None or isinstance(known, SettingsError):  # a file may be there by now
-            try:
-                known = self._wrap(self._named.model(name, "the task's model"))
-            except SettingsError as error:
-                kinds = ", ".join(self._of_kinds)
-                hint = "" if ":" in name else f"; the models of the kinds of agents, by kind, are: {kinds or 'none'}"
-                known = SettingsError(f"{error}{hint}", error.commands)
+        known = self._known(name)
+        if isinstance(known, Model):
+            return known
+        try:  # also after an error: a file may be there by now
+            known = self._wrap(self._named.model(name, "the task's model"))
+        except SettingsError as error:
+            kinds = ", ".join(self._of_kinds)
+            hint = "" if ":" in name else f"; the models of the kinds of agents, by kind, are: {kinds or 'none'}"
+            known = SettingsError(f"{error}{hint}", error.commands)
+        if recovered or isinstance(known, Model):
             self._built[name] = known
         return known
 
+    def _known(self, name: str) -> Model | SettingsError | None:
+        return self._of_kinds.get(name) or self._built.get(name)
+
     def take(self, task: Task) -> None:
-        """Use the model that a task names, if that was built."""
+        """Use the model that a task names."""
         if task.model is not None:
-            known = self._of_kinds.get(task.model) or self._built.get(task.model)
-            if isinstance(known, Model):
-                self._tasks[task.id] = known
+            self._names[task.id] = task.model
 
     def of(self, task_id: str) -> Model | None:
-        """Return the model that a task names; None if it names none."""
-        return self._tasks.get(task_id)
+        """Return the model that a task names; None if it names none.
+
+        Raises:
+            ModelError: If the model could not be built.
+        """
+        if task_id not in self._names:
+            return None
+        known = self._known(self._names[task_id])
+        if not isinstance(known, Model):
+            raise ModelError(self.lacking(self._names[task_id]))
+        return known
 
     def lacking(self, name: str) -> str:
         """Return why a model can't be used; empty if it can."""
-        known = self._of_kinds.get(name) or self._built.get(name)
+        known = self._known(name)
         return "" if isinstance(known, Model) else str(known or f"the model {name!r} was not built")
 
     def drop(self, task_id: str) -> None:
         """Forget a task."""
-        self._tasks.pop(task_id, None)
+        self._names.pop(task_id, None)
 
 
 def _make(settings: Settings, providers: Providers, where: str, name: str) -> Model:

@@ -40,7 +40,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         InvalidAnswerError: If the last answer is invalid, too.
         ModelTimeoutError: If a call exceeds ``limits.model_seconds``.
         OutOfBudgetError: If a budget is too small for the call, which is not made then.
-        ModelError: If this kind of agent has no model, or the call fails.
+        ModelError: If the task's model can't be used, this kind of agent has no model, or the call fails.
     """
     services = context.services
     model = services.task_models.of(run.assign.task_id) or services.models.get(context.kind)

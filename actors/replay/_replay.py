@@ -164,7 +164,7 @@ class _Player:
         if isinstance(message, Task | Recovered):
             self._take_up(next(self._lives, None) or self._settings)
         if isinstance(message, Task):
-            self._stage.services.take(message)
+            self._stage.services.take(message.model_copy(update={"model": None}))  # the recorded answers are used
         made = row
         if isinstance(message, Assign) and message.token and not row.job:
             scene = self._scenes.setdefault(message.address, Scene(self._stage, message.address))
