@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callboard.actors.models import FunctionModel, ModelAnswer, ScriptedModel, named_models
+from callboard.actors.models import FunctionModel, ModelAnswer, NamedModels, ScriptedModel, TaskModels, named_models
 from callboard.config import Models, Settings
 from callboard.messages import AgentKind, SettingsError
 from support import FINISH
@@ -92,3 +92,11 @@ def test_a_script_that_is_malformed_is_a_matter_of_the_settings(script):
     script.write_text("host: FINISH")
     with pytest.raises(SettingsError, match=r"models\.host: .*night\.yaml: host: expected a list of answers"):
         named_models(Settings(models=Models(host=f"scripted:{script}")))
+
+
+def test_errors_are_kept_only_for_recovered_tasks(script):
+    models = TaskModels({}, NamedModels(Settings.load(base=script.parent)))
+    assert isinstance(models.build("scripted:nowhere.yaml"), SettingsError)
+    assert models.lacking("scripted:nowhere.yaml") == "the model 'scripted:nowhere.yaml' was not built"
+    models.build("scripted:nowhere.yaml", recovered=True)
+    assert "nowhere.yaml can't be read" in models.lacking("scripted:nowhere.yaml")
