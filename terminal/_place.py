@@ -43,7 +43,7 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
     if path.is_file():
         if output is not None:
             fail("--output needs a folder; a task file runs in place")
-        task, placed = _read_task(path), Settings.load(settings, **changes)
+        task, placed = _read_task(path, changes), Settings.load(settings, **changes)
         check_files(placed)
         return named(task, path.stem, known_ids(placed)), placed
     if settings is not None:
@@ -55,7 +55,7 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
     original = Settings.load(path / SETTINGS_FILE, **changes)
     named_models(original)
     check_files(original)
-    task = _read_task(path / TASK_FILE)
+    task = _read_task(path / TASK_FILE, changes)
     place = new_place(path.resolve().name, output)
     placed = Settings.load(path / SETTINGS_FILE, base=place, **changes)
     with contextlib.ExitStack() as undo:
@@ -145,7 +145,8 @@ def _made(place: Path) -> bool:
     return True
 
 
-def _read_task(file: Path) -> Task:
+def _read_task(file: Path, changes: dict[str, Any]) -> Task:
+    """Read a task; models of the call replace the task's own model."""
     try:
         content = load_yaml(file)
     except OSError as error:
@@ -157,9 +158,10 @@ def _read_task(file: Path) -> Task:
     if not {"request", "plan"} & content.keys() and content.keys() & _SETTINGS:
         fail(f"{file}: holds settings, not a task: give the folder that it is in, or a file that has a request")
     try:
-        return Task.model_validate(content)
+        task = Task.model_validate(content)
     except ValidationError as error:
         fail("\n".join(f"{file}: {_problem(problem)}" for problem in error.errors()))
+    return task.model_copy(update={"model": None}) if changes.get("models", {}).keys() - {"record"} else task
 
 
 def named(task: Task, name: str, known: Container[str]) -> Task:

@@ -58,6 +58,17 @@ def test_a_model_of_the_call_beats_that_of_the_environment(call, here, folder, m
     assert "the call's" in call("run", folder(), "--model", "host=scripted:other.yaml").stdout
 
 
+@pytest.mark.parametrize(
+    ("options", "said"), [(["--model", "scripted:other.yaml"], "the call's"), (["--record", "run.jsonl"], "the task's")]
+)
+@pytest.mark.parametrize("file", ["", "task.yaml"])
+def test_a_model_of_the_call_beats_that_of_the_task(call, here, folder, options, said, file):
+    script(here / "other.yaml", finish("the call's"))
+    script(here / "own.yaml", finish("the task's"))
+    task = yaml.safe_dump({"request": "do it", "model": f"scripted:{here / 'own.yaml'}"})
+    assert said in call("run", folder(files={"task.yaml": task}) / file, *options).stdout
+
+
 def test_kinds_that_the_call_does_not_name_keep_the_settings_model(call, here, folder):
     script(here / "other.yaml", finish("the call's"))
     assert "the folder's own" in call("run", folder(), "--model", "app=scripted:other.yaml").stdout
