@@ -48,6 +48,20 @@ def test_it_is_that_of_the_host_agent_too(start, script):
     assert start().submit(Task(request="x", model=script)).result(PATIENCE).ok  # no kind of agent has a model
 
 
+def test_all_kinds_of_agents_are_offered_to_its_task(start):
+    seen = []
+
+    def host(request):
+        seen.append([target.address for target in request.observation.targets])
+        return FINISH
+
+    window = MemoryServer.window().model_copy(update={"kinds": ("app", "operator")})
+    supervisor = start(host=host, app=lambda _: FINISH, servers=[MemoryServer(window)])
+    for model in (None, "host", None):
+        assert supervisor.submit(Task(request="x", model=model)).result(PATIENCE).ok
+    assert seen == [["app/memo/one"], ["app/memo/one", "operator/memo/one"], ["app/memo/one"]]
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [

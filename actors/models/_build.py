@@ -118,6 +118,10 @@ class TaskModels:
         if task.model is not None:
             self._names[task.id] = task.model
 
+    def named(self, task_id: str) -> bool:
+        """Return whether a task names a model."""
+        return task_id in self._names
+
     def of(self, task_id: str) -> Model | None:
         """Return the model that a task names; None if it names none.
 

@@ -67,7 +67,8 @@ class Services:
     people: PeopleLine = field(default_factory=PeopleLine)
     task_policies: TaskPolicies = field(default_factory=TaskPolicies)
     output_types: OutputTypes = field(default_factory=OutputTypes)
-    listed: ListedTargets = field(default_factory=ListedTargets)
+    listed: defaultdict[bool, ListedTargets] = field(default_factory=partial(defaultdict, ListedTargets))
+    """By whether the task has a model of its own."""
 
     def take(self, task: Task) -> None:
         """Take a task's own budget, rules, model and files to change.

@@ -56,8 +56,10 @@ async def collect_targets(context: Context, run: Run) -> Observation:
             lists.append(await on_lane(context, server, None, server.targets))
         except Exception as error:  # any error: a server that is down must not hide the others
             notes.append(f"the targets of {server.name} can't be listed: {reason_of(error)}")
-    task_id, secrets, listed = run.assign.task_id, context.services.secrets, context.services.listed
-    listed.update(lists, functools.partial(_offers, context))
+    task_id, secrets = run.assign.task_id, context.services.secrets
+    own = context.services.task_models.named(task_id)
+    listed = context.services.listed[own]
+    listed.update(lists, functools.partial(_offers, context, own=own))
     targets, ids = listed.offered, listed.digest
     if listed.owned:
         targets = tuple(target for target in targets if target.open_to(task_id, run.assign.session))
@@ -80,14 +82,14 @@ async def collect_targets(context: Context, run: Run) -> Observation:
     return await _with_desktops(context, run, Look(masked=tuple(masked)), seen, desktops)
 
 
-def _offers(context: Context, target: Target) -> tuple[Target, ...]:
+def _offers(context: Context, target: Target, *, own: bool) -> tuple[Target, ...]:
     """Return a target's variants.
 
-    They are for the kinds of agents that have a model. If none has a model, return all variants: the error at the
-    assignment then names the missing setting.
+    They are for the kinds of agents that have a model; with a model of the task's own, these are all. If none has a
+    model, return all variants: the error at the assignment then names the missing setting.
     """
     found = target.offers(context.services.agents)
-    return tuple(each for each in found if agent_kind(each.address) in context.services.models) or found
+    return tuple(each for each in found if own or agent_kind(each.address) in context.services.models) or found
 
 
 async def _with_desktops(
