@@ -6,13 +6,14 @@ import pytest
 from docx import Document
 
 from callboard import EventName, Outcome, Settings, Supervisor, Task, tool
+from callboard.actors.models.prompt import prompt_of
 from callboard.messages import Effect, PlannedAction
 from callboard.testing import MemoryServer, assert_replays
 from support import ASSIGN, FINISH, PATIENCE, action, actions, append, lone, told, write
 
 APPROVE = {"verdict": "approve", "tool": "append", "reason": "a person looks first"}
 DENY = {"verdict": "deny", "tool": "write", "reason": "not here"}
-ALLOWED = "dry run: not executed; the policy would have allowed it. Go on as if it was done"
+ALLOWED = "dry run: not executed; the policy would have allowed it"
 
 
 def dry(**fields):
@@ -37,7 +38,7 @@ def test_nothing_is_executed_and_the_result_lists_it(start):
     assert isinstance(result.would_do[0], PlannedAction)
     assert result.would_do[0].target == "memo:one"
     assert statuses(handle) == ["dry_run", "dry_run"]
-    assert f"write: {ALLOWED}" in notes[1]
+    assert f"write: {ALLOWED}. Go on as if it was done" in notes[1]
     assert surface.effects == []
 
 
@@ -108,6 +109,34 @@ def test_subtasks_are_dry_and_other_tasks_are_not(start):
     assert surface.effects == []
     wet = supervisor.submit(Task(request="x")).result(PATIENCE)
     assert (wet.dry_run, wet.would_do, len(surface.effects)) == (False, (), 1)
+
+
+def test_a_follow_up_is_told_that_a_dry_run_did_nothing(start):
+    prompts = []
+
+    def host(request):
+        prompts.append("".join(map(str, prompt_of(request).user)))
+        return FINISH if any(done.run_id.startswith(request.task_id) for done in request.subtasks) else ASSIGN
+
+    def app(request):
+        prompts.append("".join(map(str, prompt_of(request).user)))
+        return append("x", "FINISH")
+
+    surface = MemoryServer(MemoryServer.window())
+    supervisor = start(host=host, app=app, servers=[surface])
+    dry_task = supervisor.submit(Task(request="Add x", dry_run=True))
+    assert dry_task.result(PATIENCE).ok
+    assert "→ finished, only planned (dry run)" in prompts[-1]
+    assert not [prompt for prompt in prompts if "NOT done" in prompt]
+    prompts.clear()
+    assert supervisor.submit(Task(request="now do it", session=dry_task.task_id)).result(PATIENCE).ok
+    assert len(surface.effects) == 1
+    told_host, told_app, _ = prompts
+    for prompt in (told_host, told_app):
+        assert "→ finished, NOT done: only planned (dry run)" in prompt
+        assert "as if it was done" not in prompt
+        assert "counts as done" not in prompt
+    assert f'→ NOT done: "{ALLOWED}"' in told_app
 
 
 def test_a_dry_run_stays_dry_after_a_restart_and_in_a_replay(begin, until, tmp_path):

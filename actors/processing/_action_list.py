@@ -201,7 +201,7 @@ class ActionList:
             call_id=command.call_id,
             tool=action.tool,
             status=ResultStatus.DRY_RUN,
-            error=f"dry run: not executed; {would}. Go on as if it was done",
+            error=f"dry run: not executed; {would}",
         )
         self.context.services.dispatcher.report(command, self.context.lease, result)
         self.context.note(self.run, result, lazy=True)

@@ -29,7 +29,8 @@ def step_notes(record: StepRecord, count: int, allowed: int, *, followed: bool) 
         allowed: The limit for `count`.
         followed: Whether the status of its answer is going to be followed.
     """
-    tried = tuple(f"{each.tool}: {each.error}" for each in record.results if each.status is ResultStatus.DRY_RUN)
+    dry = [result for result in record.results if result.status is ResultStatus.DRY_RUN]
+    tried = tuple(f"{each.tool}: {each.error}. Go on as if it was done" for each in dry)
     if not record.incomplete and record.status != AgentStatus.SCREENSHOT and count < allowed:
         return tried
     notes, status = [*tried, *_failures(record, followed=followed)], record.decision.status

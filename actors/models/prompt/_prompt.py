@@ -68,8 +68,8 @@ def prompt_of(
     """
     room, named = request.history_tokens * CHARACTERS, References(request.memory, request.subtasks).parts()
     passed_on = named if short and not request.is_host else ()  # a HostAgent sees the data nowhere else
-    left = subtasks(request.subtasks, room // 2, passed_on)
-    history = steps(request.memory, room - left.characters)
+    left = subtasks(request, room // 2, passed_on)
+    history = steps(request, room - left.characters)
     before = "\n\n".join(
         (
             *_asked(request),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from callboard.actors.models._model import ModelRequest
     from callboard.messages import Action, CommandResult, StepRecord, SubtaskResult
 
 
@@ -37,23 +38,34 @@ class PromptHistory(NamedTuple):
         return sum(map(len, self.lines))
 
 
-def steps(memory: tuple[StepRecord, ...], characters: int) -> PromptHistory:
+def steps(request: ModelRequest, characters: int) -> PromptHistory:
     """Format an agent's steps in at most `characters`.
 
     The last one is always included, at least in part. Steps are numbered through the whole memory, across subtasks, as
     in references.
     """
-    numbered = list(enumerate(memory, 1))
-    return _within(characters, numbered, lambda step, room: _in_full(*step, room // 2), lambda step: _in_a_line(*step))
+
+    def in_full(step: tuple[int, StepRecord], room: int) -> str:
+        return _in_full(*step, room // 2, request.task_id)
+
+    return _within(characters, list(enumerate(request.memory, 1)), in_full, lambda step: _in_a_line(*step))
 
 
-def subtasks(done: tuple[SubtaskResult, ...], characters: int, named: Container[str] = ()) -> PromptHistory:
+def subtasks(request: ModelRequest, characters: int, named: Container[str] = ()) -> PromptHistory:
     """Format subtasks in at most `characters`.
 
     The last one is always included, at least in part. Values with one of the references `named` are replaced by the
     reference.
     """
-    return _within(characters, done, lambda result, room: _subtask(result, room // 2, named), _subtask_in_a_line)
+
+    def in_a_line(result: SubtaskResult) -> str:
+        asked = cut(written(result.request), 80)
+        return f"- subtask {result.number} ({result.address}): {asked} → {_ended(result, request.task_id)}"
+
+    def in_full(result: SubtaskResult, room: int) -> str:
+        return _subtask(result, room // 2, named, request.task_id)
+
+    return _within(characters, request.subtasks, in_full, in_a_line)
 
 
 def bounded(lines: list[str], room: int) -> Iterator[str]:
@@ -92,13 +104,25 @@ def _within(
     return PromptHistory(tuple(reversed(lines)), short, len(things) - len(lines))
 
 
-def _subtask_in_a_line(result: SubtaskResult) -> str:
-    asked = cut(written(result.request), 80)
-    return f"- subtask {result.number} ({result.address}): {asked} → {result.outcome.value}"
+def _ended(result: SubtaskResult, task_id: str) -> str:
+    """Name a subtask's outcome.
+
+    The actions of a dry run count as done within it, but not for later tasks of the conversation.
+    """
+    if not result.would_do:
+        return result.outcome.value
+    dry = "only planned (dry run)"
+    return f"{result.outcome.value}, {dry if _is_own(result.run_id, task_id) else f'NOT done: {dry}'}"
 
 
-def _subtask(result: SubtaskResult, most: int, named: Container[str]) -> str:
-    ended = f"subtask {result.number} ({result.address}): {cut(written(result.request), 300)} → {result.outcome.value}"
+def _is_own(name: str, task_id: str) -> bool:
+    """Return whether a run or a call is one of this task."""
+    return name.rpartition("/")[0] == task_id
+
+
+def _subtask(result: SubtaskResult, most: int, named: Container[str], task_id: str) -> str:
+    asked = cut(written(result.request), 300)
+    ended = f"subtask {result.number} ({result.address}): {asked} → {_ended(result, task_id)}"
     why = f"; {cut(written(result.causes[0].reason), 300)}" if result.causes else ""
     comment = f"; it says {cut(written(result.comment), 300)}" if result.comment else ""
     output = _by_name(result.output, f"subtasks.{result.number}.output", named)
@@ -117,7 +141,7 @@ def _by_name(value: JsonValue, path: str, named: Container[str]) -> JsonValue:
     return {key: _by_name(part, f"{path}.{key}", named) if is_plain(key) else part for key, part in value.items()}
 
 
-def _in_full(number: int, record: StepRecord, most: int) -> str:
+def _in_full(number: int, record: StepRecord, most: int, task_id: str) -> str:
     decision = record.decision
     lines = [f"- step {number}: {cut(' '.join(decision.thought.split()), 300)}".rstrip()]
     lines += [f"    before it, {cut(' '.join(note.split()), 500)}" for note in people_notes(record.observation)]
@@ -125,7 +149,7 @@ def _in_full(number: int, record: StepRecord, most: int) -> str:
         lines.append(f"    planned then: {cut('; '.join(' '.join(line.split()) for line in decision.plan), 300)}")
     if record.results:
         share = max(100, most // len(record.results))
-        lines += [f"    {_outcome(action, result, share)}" for action, result in record.calls]
+        lines += [f"    {_outcome(action, result, share, task_id)}" for action, result in record.calls]
     if record.not_run:
         lines.append(f"    not run: {', '.join(_call(action, 400) for action in record.not_run)}")
     if decision.target is not None:
@@ -148,7 +172,7 @@ def _call(action: Action, most: int) -> str:
     return f"{action.tool}{control} {cut(written(given), most)}"
 
 
-def _outcome(action: Action | None, result: CommandResult, most: int) -> str:
+def _outcome(action: Action | None, result: CommandResult, most: int, task_id: str) -> str:
     call = _call(action, 400) if action is not None else result.tool
     match result.status:
         case ResultStatus.SUCCESS:
@@ -156,7 +180,8 @@ def _outcome(action: Action | None, result: CommandResult, most: int) -> str:
         case ResultStatus.FAILURE:
             return f"{call} → FAILED: {cut(written(result.error), most)}"
         case ResultStatus.DRY_RUN:
-            return f"{call} → {cut(written(result.error), 300)}"
+            counts = "counts as done" if _is_own(result.call_id, task_id) else "NOT done"
+            return f"{call} → {counts}: {cut(written(result.error), 300)}"
         case ResultStatus.SKIPPED:
             return f"{call} → not run: {cut(written(result.error), 300)}"
         case _:
