@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from docx import Document
 
-from callboard import EventName, Outcome, Settings, Supervisor, Task, tool
+from callboard import EventName, Outcome, PlanStep, Settings, Supervisor, Task, tool
 from callboard.actors.models.prompt import prompt_of
 from callboard.messages import Effect, PlannedAction
 from callboard.testing import MemoryServer, assert_replays
@@ -213,6 +213,23 @@ def test_no_file_is_changed(workspace):
     assert result.ok
     assert "a person would have been asked" in result.would_do[0].note  # it overwrites what the task did not write
     assert (workspace / "offer.docx").read_bytes() == before
+    assert [file.name for file in workspace.iterdir()] == ["offer.docx"]
+
+
+@pytest.mark.parametrize(
+    ("output", "outcome", "why"),
+    [({}, Outcome.FINISHED, ""), ({"output_schema": {"type": "integer"}}, Outcome.FAILED, "this step has no output")],
+)
+def test_a_plan_may_name_an_application(workspace, output, outcome, why):
+    plan = (PlanStep(request="write it", target="word"), PlanStep(request="add it up", target="excel"))
+    task = Task(request="make them", plan=plan, dry_run=True, **output)
+    settings = Settings.load(documents={"workspace": workspace})
+    with Supervisor.start(settings, models={"app": lambda _: FINISH}) as supervisor:
+        result = supervisor.submit(task).result(PATIENCE)
+    assert result.outcome is outcome
+    assert why in "".join(cause.reason for cause in result.causes)
+    names = [(each.tool, each.arguments) for each in result.would_do]
+    assert names == [("start_application", {"name": "word"}), ("start_application", {"name": "excel"})]
     assert [file.name for file in workspace.iterdir()] == ["offer.docx"]
 
 

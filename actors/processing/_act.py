@@ -79,10 +79,10 @@ async def act_as_host(context: Context, run: Run, observation: Observation, deci
     if start is None:
         return await act(context, run, observation, decision)
     decision = decision.model_copy(update={"actions": (*decision.actions, start)})
-    return in_window(context, await act(context, run, observation, decision))
+    return in_window(context, run, await act(context, run, observation, decision))
 
 
-def in_window(context: Context, acted: Acted) -> Acted:
+def in_window(context: Context, run: Run, acted: Acted) -> Acted:
     """Assign the subtask to the started window.
 
     This happens once the whole list has run.
@@ -92,7 +92,7 @@ def in_window(context: Context, acted: Acted) -> Acted:
         return acted
     started, start = acted.results[-1], context.services.toolbox.start_of(target)
     if start is not None and started.tool == start.tool and started.status is ResultStatus.DRY_RUN:
-        return replace(acted, decision=_again(acted.decision))  # there is no window to work in
+        return replace(acted, decision=_without_window(run, acted.decision))
     if start is None or started.tool != start.tool or started.status is not ResultStatus.SUCCESS:
         return acted
     if isinstance(started.value, str):  # it ran before a crash, and its answer is lost: the model will see the window
@@ -110,6 +110,21 @@ def in_window(context: Context, acted: Acted) -> Acted:
 def _again(decision: Decision) -> Decision:
     """Make a HostAgent look and decide again, instead of assigning its subtask."""
     return decision.model_copy(update={"status": AgentStatus.CONTINUE.value, "target": None})
+
+
+def _without_window(run: Run, decision: Decision) -> Decision:
+    """Continue a dry run, which has no window to work in.
+
+    A step of a plan that names the application is over: its next decision would be the same. It fails if it had to
+    return an output of a type.
+    """
+    step = run.assign.plan_step
+    if step is None or step.target is None:
+        return _again(decision)
+    if run.assign.output_schema is None:
+        return decision.model_copy(update={"status": AgentStatus.FINISH.value, "target": None})
+    why = "a dry run starts no application, so that this step has no output"
+    return decision.model_copy(update={"status": AgentStatus.FAIL.value, "target": None, "comment": why})
 
 
 async def act_held(context: Context, run: Run, observation: Observation) -> Acted:
@@ -139,7 +154,7 @@ async def act_held(context: Context, run: Run, observation: Observation) -> Acte
         gone = await actions.gone() or _other(context, run, observation)
     except UNSEEN as error:
         return actions.give_up(f"nothing was done: {error}", ResultStatus.FAILURE)
-    return actions.cut(f"held back, but {gone}") if gone else in_window(context, await actions.play())
+    return actions.cut(f"held back, but {gone}") if gone else in_window(context, run, await actions.play())
 
 
 def _other(context: Context, run: Run, observation: Observation) -> str:

@@ -82,7 +82,7 @@ async def resume_step(context: Context, run: Run, seen: Observation) -> Acted | 
     gone = not seen.fingerprint and decided.after(unfinished.results)
     if gone or (not unchanged and await _is_other(context, run, seen, unfinished)):
         return actions.cut(_why(context, run, seen, unfinished))
-    return in_window(context, await actions.run_rest())
+    return in_window(context, run, await actions.run_rest())
 
 
 async def _is_other(context: Context, run: Run, seen: Observation, unfinished: Unfinished) -> bool:
