@@ -154,10 +154,7 @@ class BudgetNode:
 
     def _book(self, amounts: Mapping[str, float]) -> None:
         for node in (self, *self.above):
-            used = node.used
-            for kind, amount in amounts.items():
-                if amount:
-                    used[kind] = used.get(kind, 0) + amount
+            _add(node, amounts)
 
     def limit(self, kind: str) -> float:
         """Return the limit of a limited kind, extensions included."""
