@@ -155,6 +155,17 @@ def test_usage_survives_a_restart(begin):
     assert [done(supervisor, labels=INVOICES).ok for _ in range(3)] == [True, True, False]
 
 
+def test_rounds_count_the_same_after_a_restart(begin):
+    given = {"app": priced(), "host": priced(), **daily({"rounds": 2})}
+    supervisor = begin(clock=VirtualClock(NOON), **given)
+    assert done(supervisor).ok  # a task with a target has no HostAgent, and so no rounds
+    assert supervisor.submit(Task(request="plan")).result(PATIENCE).ok
+    supervisor.stop()
+    supervisor = begin(clock=VirtualClock(NOON + 60), **given)
+    outcomes = [supervisor.submit(Task(request="plan")).result(PATIENCE).outcome for _ in range(2)]
+    assert outcomes == [Outcome.FINISHED, Outcome.OUT_OF_BUDGET]
+
+
 def test_usage_of_yesterday_does_not_count_after_a_restart(begin):
     given = {"app": priced(), **daily({"steps": 1})}
     supervisor = begin(clock=VirtualClock(NOON), **given)

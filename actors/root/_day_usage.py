@@ -38,7 +38,8 @@ def usage_since(file: JournalFile, began: Timestamp) -> Iterator[DayUsage]:
             usage = ended.usage
             tokens = usage.input_tokens + usage.output_tokens
             used = {"steps": usage.steps, "model_calls": usage.model_calls, "tokens": tokens, "cost": usage.cost}
-            yield DayUsage(task.labels, {**used, "rounds": ended.rounds}, usage.unpriced_calls > 0)
+            used["rounds"] = ended.rounds if task.target is None else 0  # only HostAgents' rounds count
+            yield DayUsage(task.labels, used, usage.unpriced_calls > 0)
             continue
         rows = tuple(file.rows(task.id))
         total, before = _amounts(rows), _amounts([row for row in rows if row.at < began])
