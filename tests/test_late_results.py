@@ -90,11 +90,11 @@ def test_a_task_that_was_cancelled_at_such_a_moment_is_replayed(cancelled_at, ad
 def test_phases_of_a_step_that_a_cancel_made_late_are_told(start, monkeypatch):
     happened, take_word, handles = threading.Event(), vars(JobResults)["take"], queue.SimpleQueue()
 
-    def take(results, run, lease, processing, valid, said):
+    def take(results, send, run, lease, processing, valid, said):
         if results.address.startswith("app/") and said.kind == "step_done" and not happened.is_set():
             happened.set()
             cancel_and_wait(handles, lease)
-        take_word(results, run, lease, processing, valid, said)
+        take_word(results, send, run, lease, processing, valid, said)
 
     monkeypatch.setattr(JobResults, "take", take)
     supervisor = start(host=[ASSIGN, FINISH], app=[WRITE])
