@@ -351,3 +351,23 @@ def test_no_part_of_a_secret_is_in_the_reason_of_a_repair(start):
     (event,) = [event for event in handle.events() if event.name is EventName.MODEL_REPAIRED]
     assert "${secret:password}" in event.data["reason"]
     assert not [text for text in (event.data["reason"], *host.reasons) if "Zk9" in text]
+
+
+class Rated(BaseModel):
+    grade: str
+
+    @field_validator("grade")
+    @classmethod
+    def _known(cls, value):
+        return {"good": "A"}[value]
+
+
+def test_an_error_of_a_validator_is_told_with_the_output_type(start):
+    host = Host({"grade": "bad"}, {"grade": "good"})
+    supervisor = start(host=host)
+    handle = supervisor.submit(Task(request="x"), output_type=Rated)
+    assert handle.result(PATIENCE).output == Rated.model_construct(grade="A")
+    assert host.reasons[0].endswith("Result: the output_type Rated raised KeyError: 'bad'")
+    other = supervisor.submit(Task(request="x", output_schema={}))
+    with pytest.raises(OutputTypeError, match=r"is no Rated: .* raised KeyError: 'bad'"):
+        supervisor.handle(other.task_id, output_type=Rated).result(PATIENCE)

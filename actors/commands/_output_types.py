@@ -47,9 +47,15 @@ class OutputType(Generic[OutputT]):
         """Return the instance that a JSON value stands for.
 
         Raises:
-            ValidationError: If the value does not fit.
+            OutputTypeError: If the value does not fit, or a validator of the type raises another error.
         """
-        return self._adapter.validate_json(json.dumps(value))
+        try:
+            return self._adapter.validate_json(json.dumps(value))
+        except ValidationError as error:
+            raise OutputTypeError("; ".join(_listed(_of_pydantic(error)))) from error
+        except Exception as error:  # an edge: the program's validators run here
+            why = _said((), f"the output_type {self.name} raised {type(error).__name__}: {error}")
+            raise OutputTypeError(why) from error
 
     def output_of(self, task_id: str, value: JsonValue) -> OutputT:
         """Return the output of a task that finished.
@@ -59,8 +65,8 @@ class OutputType(Generic[OutputT]):
         """
         try:
             return self.of(value)
-        except ValidationError as error:
-            msg = f"the output of {task_id} is no {self.name}: {'; '.join(_listed(_of_pydantic(error)))}"
+        except OutputTypeError as error:
+            msg = f"the output of {task_id} is no {self.name}: {error}"
             raise OutputTypeError(msg) from error
 
 
@@ -93,8 +99,8 @@ class OutputTypes:
             return "; ".join(_listed(_of_schema(schema, value)))
         try:
             given.of(value)
-        except ValidationError as error:
-            return "; ".join(_listed(_of_pydantic(error)))
+        except OutputTypeError as error:
+            return str(error)
         return ""
 
 
