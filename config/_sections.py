@@ -382,6 +382,7 @@ class JournalSettings(Section):
     """The days that an ended task is kept; none: limited by size only. Tasks that are not over are always kept. A time
     between two processes counts as at most a quarter of these days, since the clock may have been wrong."""
     max_bytes: int | None = Field(default=1_000_000_000, ge=1)
-    """The size in bytes, including pictures, past which the tasks that ended first are dropped; none: no limit."""
+    """The size in bytes, including pictures, past which the tasks that ended first are dropped; none: no limit. With
+    `budget.daily`, the tasks that ended on the current day are kept, also past these days and this size."""
     in_doubt: Literal["ask", "fail"] = "ask"
     """The handling of an action whose outcome before a crash is unknown: ask a person, or fail the run."""

@@ -155,6 +155,16 @@ def test_usage_survives_a_restart(begin):
     assert [done(supervisor, labels=INVOICES).ok for _ in range(3)] == [True, True, False]
 
 
+def test_usage_survives_the_retention_of_the_journal(begin):
+    given = {"app": priced(), "journal": {"max_bytes": 1}, **daily({"steps": 2})}
+    outcomes = []
+    for seconds in (0, 60, 120, HALF_A_DAY):
+        supervisor = begin(clock=VirtualClock(NOON + seconds), **given)
+        outcomes.append(done(supervisor).outcome)
+        supervisor.stop()
+    assert outcomes == [Outcome.FINISHED, Outcome.FINISHED, Outcome.OUT_OF_BUDGET, Outcome.FINISHED]
+
+
 def test_rounds_count_the_same_after_a_restart(begin):
     given = {"app": priced(), "host": priced(), **daily({"rounds": 2})}
     supervisor = begin(clock=VirtualClock(NOON), **given)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from callboard.messages import Timestamp
+
 
 _NOTED = {Task, TaskResult}
 """The types of messages that update the `tasks` table."""
@@ -283,7 +285,7 @@ class JournalFile:
                 if isinstance(task, Task):
                     yield task, self.result(task_id) if submitted >= at else None
 
-    def prune(self, *, days: float | None, max_bytes: int | None) -> int:
+    def prune(self, *, days: float | None, max_bytes: int | None, kept_since: Timestamp | None = None) -> int:
         """Delete ended tasks with all their data, the earliest end first.
 
         The open transaction is committed first.
@@ -293,6 +295,7 @@ class JournalFile:
                 quarter of it, because the wall clock may have jumped in between.
             max_bytes: The maximum size of the journal, with its pictures. Tasks that have not ended are kept even if
                 the journal stays larger.
+            kept_since: Tasks that ended at this time or later are kept, too.
 
         Returns:
             The number of deleted tasks.
@@ -309,7 +312,8 @@ class JournalFile:
                 self._connection.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", ("last_seq", self.last_seq))
                 eras = eras_of(self._connection, self._last, self._began[0], (seconds or 0.0) * UNUSED)
                 retention = Retention(self._connection, eras)
-                dropped = retention.drop(oldest=None if seconds is None else now - seconds, max_bytes=max_bytes)
+                oldest = None if seconds is None else now - seconds
+                dropped = retention.drop(oldest=oldest, max_bytes=max_bytes, kept_since=kept_since)
             self.commit()
         except BaseException:
             self.rollback()

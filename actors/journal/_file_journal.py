@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.journal._file import JournalFile
     from callboard.actors.journal._row import Row
-    from callboard.messages import Event, Seconds, TaskResult
+    from callboard.messages import Event, Seconds, TaskResult, Timestamp
 
 _log = HostLog()
 
@@ -133,11 +133,19 @@ class FileJournal(Journal):
         if self._waiting or self.facts:
             self.append(())
 
-    def retain(self, days: float | None, max_bytes: int | None) -> None:
-        """Prune every `RETAIN_SECONDS`, by age and by size."""
+    def retain(
+        self, days: float | None, max_bytes: int | None, kept_since: Callable[[], Timestamp | None] = lambda: None
+    ) -> None:
+        """Prune every `RETAIN_SECONDS`, by age and by size.
+
+        Tasks that ended since the time that `kept_since` returns are kept; see `JournalFile.prune`.
+        """
+
+        def pruned(file: JournalFile) -> int:
+            return file.prune(days=days, max_bytes=max_bytes, kept_since=kept_since())
 
         def prune() -> None:
-            if self._writer.put(ReadRequest(lambda file: file.prune(days=days, max_bytes=max_bytes), _pruned)):
+            if self._writer.put(ReadRequest(pruned, _pruned)):
                 self._later(RETAIN_SECONDS, prune)
 
         self._later(RETAIN_SECONDS, prune)

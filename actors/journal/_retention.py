@@ -92,12 +92,13 @@ class Retention:
         self._connection = connection
         self._eras = eras
 
-    def drop(self, *, oldest: float | None, max_bytes: int | None) -> int:
+    def drop(self, *, oldest: float | None, max_bytes: int | None, kept_since: float | None = None) -> int:
         """Delete tasks that ended before a time or exceed the size.
 
-        Returns the number of deleted tasks. They are deleted in the order of their ends.
+        Returns the number of deleted tasks. They are deleted in the order of their ends. Those that ended at
+        `kept_since` or later are kept.
 
-        The time is one of the current clock. The times of earlier processes are converted to it.
+        The time `oldest` is one of the current clock. The times of earlier processes are converted to it.
         """
         dropped = 0
         pictures = self._number(_ALL_PICTURES)
@@ -106,6 +107,7 @@ class Retention:
         ends = [
             (self._now(ended, row), number, task_id)
             for task_id, number, ended, row in self._connection.execute(_ENDED).fetchall()
+            if kept_since is None or ended < kept_since
         ]
         for ended, _, task_id in sorted(ends):
             large = max_bytes is not None and self._used() + pictures > max_bytes

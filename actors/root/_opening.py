@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import Clock
     from callboard.actors.states import AgentStateManager, Run
     from callboard.config import Limits, Settings
-    from callboard.messages import Event, Fact
+    from callboard.messages import Event, Fact, Timestamp
 
 
 @dataclass(frozen=True)
@@ -65,16 +65,22 @@ def open_journal(
     if where.path is None:
         return Opened(MemoryJournal(settings.limits.kept_tasks))
     file = JournalFile.open(settings.path(where.path), durability=where.durability)
+
+    def counted_since() -> Timestamp | None:
+        """Return the time since when the daily budgets count; the next start reads the tasks of that time again."""
+        return day_began(clock.now()) if settings.budget.daily else None
+
     try:
-        today = tuple(usage_since(file, day_began(clock.now()))) if settings.budget.daily else ()
-        file.prune(days=where.days, max_bytes=where.max_bytes)
+        began = counted_since()
+        today = () if began is None else tuple(usage_since(file, began))
+        file.prune(days=where.days, max_bytes=where.max_bytes, kept_since=began)
         recovered_tasks = tuple(_recovered_tasks(file, settings.limits, clock, hosts))
         token, seq = max((recovered.token for recovered in recovered_tasks), default=0), file.last_seq
     except BaseException:
         file.close()
         raise
     journal = FileJournal(file, broken=broken, later=clock.after)
-    journal.retain(where.days, where.max_bytes)
+    journal.retain(where.days, where.max_bytes, counted_since)
     in_use = InForce(sections=in_force(settings))
     journal.append((Row(time.time(), "", "", in_use),), lazy=True)  # the start does not wait for its commit
     return Opened(journal, recovered_tasks, token, seq, (journal.facts, journal.keep_soon), journal.events, today)

@@ -63,6 +63,12 @@ def test_a_journal_that_is_too_large_drops_the_oldest_ends_until_it_is_not(journ
     assert tasks(place) == ["old", "young", "open"]
 
 
+@pytest.mark.parametrize("bounds", [{"days": 1, "max_bytes": None}, {"days": None, "max_bytes": 1}])
+def test_tasks_that_ended_since_a_time_are_kept(journal, place, days_ago, bounds):
+    assert journal.prune(**bounds, kept_since=days_ago(45)) == 1
+    assert tasks(place) == ["old", "young", "open"]
+
+
 def test_an_observation_stays_as_long_as_one_of_its_tasks(journal, place, a_row):
     shared, own = Observation(text="s" * 3_000), Observation(text="o" * 3_000)
     rows = {"older": (shared, own), "young": (shared,)}
