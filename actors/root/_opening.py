@@ -67,7 +67,10 @@ def open_journal(
     file = JournalFile.open(settings.path(where.path), durability=where.durability)
 
     def counted_since() -> Timestamp | None:
-        """Return the time since when the daily budgets count; the next start reads the tasks of that time again."""
+        """Return the beginning of the day that daily budgets count.
+
+        The next start reads the tasks that ended since then again.
+        """
         return day_began(clock.now()) if settings.budget.daily else None
 
     try:
