@@ -37,11 +37,11 @@ from callboard.messages import (
     Question,
     RequestExpired,
     Resume,
-    RoundEnded,
+    RoundEnding,
     Step,
     StepDone,
-    StepFailed,
-    SubtaskEnded,
+    StepFailure,
+    SubtaskEnding,
     TaskForgotten,
     agent_kind,
     maker,
@@ -101,7 +101,7 @@ Inbox = (
     | Assign
     | Step
     | JobReturned
-    | SubtaskEnded
+    | SubtaskEnding
     | Answer
     | ApprovalAnswer
     | RequestExpired
@@ -193,7 +193,7 @@ class Agent(ScheduledActor):
             self._run = None
 
     def _apply(
-        self, message: SubtaskEnded | Answer | ApprovalAnswer | RequestExpired | Cancel | Pause | Resume
+        self, message: SubtaskEnding | Answer | ApprovalAnswer | RequestExpired | Cancel | Pause | Resume
     ) -> None:
         run = self._run
         if run is None or run.over or run.assign.task_id != message.task_id or not run.expects(message):
@@ -246,7 +246,7 @@ class Agent(ScheduledActor):
             self._results.drop(returned)
             return
         result = returned.result
-        if isinstance(result, RoundEnded | SubtaskEnded):
+        if isinstance(result, RoundEnding | SubtaskEnding):
             self._end(run, result)
             return
         ahead = returned.ahead if returned.begun is run else None
@@ -264,7 +264,7 @@ class Agent(ScheduledActor):
             )
             self._take_back(returned.then)
 
-    def _end(self, run: Run, ending: RoundEnded | SubtaskEnded) -> None:
+    def _end(self, run: Run, ending: RoundEnding | SubtaskEnding) -> None:
         self._run = evolve(run, over=True, busy=False)
         self._past[memory_key(run.assign)] = self._run
         self._context.post(ending)
@@ -337,7 +337,7 @@ class Agent(ScheduledActor):
                 count = applied.repeats
                 if count >= run.limits.repeats:
                     self._tell(EventName.LOOP_NOTICED, step=record.step, count=count)
-            case StepFailed():
+            case StepFailure():
                 phase = result.phase.value if result.phase is not None else ""
                 causes = [cause.reason for cause in result.causes]
                 self._tell(EventName.STEP_FAILED, step=run.steps + 1, phase=phase, causes=causes, phases=phases)
@@ -357,7 +357,7 @@ class Agent(ScheduledActor):
             )
 
 
-ToRoot = Assign | Question | ApprovalRequest | RoundEnded | SubtaskEnded
+ToRoot = Assign | Question | ApprovalRequest | RoundEnding | SubtaskEnding
 """The messages of an agent to the root; after one the agent waits or is done."""
 
 

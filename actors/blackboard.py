@@ -23,7 +23,7 @@ from callboard.messages import (
     Shared,
     SharedQuery,
     StepDone,
-    SubtaskEnded,
+    SubtaskEnding,
     SubtaskErrored,
     SubtaskFailed,
     SubtaskFinished,
@@ -203,7 +203,7 @@ class Blackboard(ScheduledActor):
                     self._share(row, Board.REQUESTS, "the user", message.request)
             case StepDone():
                 self._add(page, Board.TRAJECTORIES, page.authors.get(row.run_id, ""), row)
-            case SubtaskEnded(result=result) if not self._has_entry(page, (result.run_id, 0)):
+            case SubtaskEnding(result=result) if not self._has_entry(page, (result.run_id, 0)):
                 self._add(page, Board.SUBTASKS, result.address, row)
             case Question() | ApprovalRequest():
                 page.asked[message.id] = message
@@ -292,7 +292,7 @@ def _content(row: Row) -> JsonValue:
             return assign.request
         case StepDone(record=record):
             return record.model_dump(mode="json", exclude={"observation"}, exclude_defaults=True)
-        case SubtaskEnded(result=result):
+        case SubtaskEnding(result=result):
             return result.model_dump(mode="json")
         case RequestExpired() as expired:
             return {"id": expired.id, "expired": True, "then": expired.at_deadline.value}

@@ -19,10 +19,10 @@ from callboard.messages import (
     Cause,
     EventName,
     Message,
-    RoundEnded,
+    RoundEnding,
     StepDone,
-    StepFailed,
-    SubtaskEnded,
+    StepFailure,
+    SubtaskEnding,
 )
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class JobResults:
         """
         assign, spent, context = run.assign, lease.spent, self._context
         if isinstance(result, BaseException):
-            result = StepFailed(phase=None, causes=Cause.chain(result, where=self.address))
+            result = StepFailure(phase=None, causes=Cause.chain(result, where=self.address))
         if context.secrets.known:
             result = context.secrets.redact(assign.task_id, result)
         phases = spent.phases if spent is not None else ()
@@ -118,7 +118,7 @@ class JobResults:
         # Fencing: `Lease.void` takes the same lock, and a cancel is journaled after the void. So these rows come before
         # the cancel's row in the journal, or the lease is void here and they are late.
         with lease.order:
-            late = valid and not lease.valid and not isinstance(result, RoundEnded | SubtaskEnded)
+            late = valid and not lease.valid and not isinstance(result, RoundEnding | SubtaskEnding)
             if not late and not (lease.suspended and _failed(result)):
                 again = partial(self.take, send, run, lease, processing, valid)
                 if then is None:
@@ -199,4 +199,4 @@ def decided(state: AgentState, processing: Pipeline, run: Run) -> Message | Base
 
 def _failed(result: Message) -> bool:
     """Return whether a job failed or could not observe its target."""
-    return isinstance(result, StepFailed) or (isinstance(result, Captured) and result.observation is None)
+    return isinstance(result, StepFailure) or (isinstance(result, Captured) and result.observation is None)

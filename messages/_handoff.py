@@ -60,7 +60,7 @@ class Assign(Message):
         return self.model_copy(update={"subtasks": (), "made": ()}) if self.subtasks or self.made else self
 
 
-class SubtaskEnded(Message):
+class SubtaskEnding(Message):
     """The common fields of the three endings of a subtask.
 
     An ending is sent last, from FINISH.
@@ -81,21 +81,21 @@ class SubtaskEnded(Message):
         return self
 
 
-class SubtaskFinished(SubtaskEnded):
+class SubtaskFinished(SubtaskEnding):
     """FINISH: the subtask was done."""
 
     kind: Literal["subtask_finished"] = "subtask_finished"
     outcomes: ClassVar[frozenset[Outcome]] = frozenset({Outcome.FINISHED})
 
 
-class SubtaskFailed(SubtaskEnded):
+class SubtaskFailed(SubtaskEnding):
     """FAIL: the subtask was not done; the HostAgent may go another way."""
 
     kind: Literal["subtask_failed"] = "subtask_failed"
     outcomes: ClassVar[frozenset[Outcome]] = frozenset(Outcome) - {Outcome.FINISHED, Outcome.ERROR}
 
 
-class SubtaskErrored(SubtaskEnded):
+class SubtaskErrored(SubtaskEnding):
     """ERROR: an exception or crash ended the subtask.
 
     The round ends with it.
@@ -105,14 +105,14 @@ class SubtaskErrored(SubtaskEnded):
     outcomes: ClassVar[frozenset[Outcome]] = frozenset({Outcome.ERROR})
 
 
-def subtask_ended(task_id: str, token: int, result: SubtaskResult) -> SubtaskEnded:
+def subtask_ended(task_id: str, token: int, result: SubtaskResult) -> SubtaskEnding:
     """Make the ending message that fits the result's outcome."""
-    kinds: tuple[type[SubtaskEnded], ...] = (SubtaskFinished, SubtaskFailed, SubtaskErrored)
+    kinds: tuple[type[SubtaskEnding], ...] = (SubtaskFinished, SubtaskFailed, SubtaskErrored)
     kind = next(kind for kind in kinds if result.outcome in kind.outcomes)
     return kind(task_id=task_id, run_id=result.run_id, token=token, result=result)
 
 
-class RoundEnded(Message):
+class RoundEnding(Message):
     """A HostAgent's round is over."""
 
     kind: Literal["round_ended"] = "round_ended"

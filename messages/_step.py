@@ -166,7 +166,7 @@ class StepDone(Message):
     usage: Usage = Field(default_factory=Usage)
 
 
-class StepFailed(Message):
+class StepFailure(Message):
     """A phase failed, and with it the step; never a success."""
 
     kind: Literal["step_failed"] = "step_failed"

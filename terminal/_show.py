@@ -24,10 +24,10 @@ from callboard.messages import (
     RequestExpired,
     ResultStatus,
     Resume,
-    RoundEnded,
+    RoundEnding,
     StepDone,
-    StepFailed,
-    SubtaskEnded,
+    StepFailure,
+    SubtaskEnding,
     paired,
 )
 from callboard.terminal._board import probe_words
@@ -144,15 +144,15 @@ def _lines(message: Message) -> Iterator[Line]:  # noqa: C901, PLR0912 - one mat
         case StepDone(record=record):
             yield f"step {record.step}, {_moved(record)}", ""
             yield from _decided(record)
-        case StepFailed():
+        case StepFailure():
             where = f" while {_PHASES[message.phase]}" if message.phase is not None else ""
             yield f"a step failed{where}: {message.outcome.value.replace('_', ' ')}", BAD
             yield from _causes(message.causes)
             yield from (line for result in message.results for line in _result(None, result))
-        case SubtaskEnded(result=result):
+        case SubtaskEnding(result=result):
             yield f"ends subtask {result.number}: {result.outcome.value}", GOOD if not result.causes else BAD
             yield from _causes(result.causes)
-        case RoundEnded():
+        case RoundEnding():
             yield f"ends its round: {message.outcome.value}", GOOD if not message.causes else BAD
             yield from _causes(message.causes)
         case Question():

@@ -24,10 +24,10 @@ from callboard.messages import (
     Recovered,
     RequestExpired,
     Resume,
-    RoundEnded,
+    RoundEnding,
     StepDone,
-    StepFailed,
-    SubtaskEnded,
+    StepFailure,
+    SubtaskEnding,
     Task,
     TaskResult,
 )
@@ -137,7 +137,7 @@ def _add(history: TaskHistory, row: Row) -> None:  # noqa: C901 - one match, a c
                 _enter(history, row)
         case Assign() as assign:
             _assigned(history, row, assign)
-        case SubtaskEnded() | RoundEnded() as ended:
+        case SubtaskEnding() | RoundEnding() as ended:
             _ended(history, row, ended)
         case Question() | ApprovalRequest():
             _enter(history, row)
@@ -150,7 +150,7 @@ def _add(history: TaskHistory, row: Row) -> None:  # noqa: C901 - one match, a c
             history.broken_off[row.run_id] = unfinished.after(message)
         case Pause() | Resume() if row.run_id:
             pass  # each of its agents has a row of its own
-        case StepDone() | StepFailed():
+        case StepDone() | StepFailure():
             history.broken_off.pop(row.run_id, None)
             _enter(history, row)
         case Cancel() | Pause() | Resume() | Recovered() | Note():
@@ -172,7 +172,7 @@ def _assigned(history: TaskHistory, row: Row, assign: Assign) -> None:
         _enter(history, row, assign.run_id)
 
 
-def _ended(history: TaskHistory, row: Row, ended: SubtaskEnded | RoundEnded) -> None:
+def _ended(history: TaskHistory, row: Row, ended: SubtaskEnding | RoundEnding) -> None:
     """Record an ending once.
 
     The journal has it from the agent and for its HostAgent.

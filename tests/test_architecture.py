@@ -493,12 +493,7 @@ def test_every_package_says_what_is_public():
     assert [name for name in packages if not public_names(trees()[name])] == []
 
 
-SHARED_NAMES = ("AgentCrashed", "RoundEnded", "StepFailed", "SubtaskEnded")
-"""Classes of events, whose names are their events', that have the name of a message between actors."""
-
-
 def test_a_class_and_a_file_are_named_once():
     files = Counter(path.name for path in MODULES.values() if path.stem not in {"__init__", "__main__"})
     classes = Counter(node.name for tree in trees().values() for node in tree.body if isinstance(node, ast.ClassDef))
-    classes -= Counter(SHARED_NAMES)
     assert [name for name, times in (files + classes).items() if times > 1] == []

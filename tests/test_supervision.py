@@ -19,7 +19,7 @@ from callboard.actors.journal import JournalFile
 from callboard.actors.late_results import JobReturned
 from callboard.actors.runtime import committing
 from callboard.actors.states import Run
-from callboard.messages import Effect, JournalError, LeaseVoidError, Pause, StepDone, SubtaskEnded
+from callboard.messages import Effect, JournalError, LeaseVoidError, Pause, StepDone, SubtaskEnding
 from callboard.testing import MemoryServer, VirtualClock, assert_replays
 from support import ASSIGN, FINISH, HELD, PATIENCE, append, lone
 
@@ -204,7 +204,7 @@ def test_a_host_agent_hears_what_a_subtask_had_done_that_crashed_too_often(start
 
 
 def test_a_round_whose_host_agent_crashed_too_often_has_what_it_had_done(start, crashes, journal):
-    crashes(lambda agent, message: agent.address.startswith("host/") and isinstance(message, SubtaskEnded), 1)
+    crashes(lambda agent, message: agent.address.startswith("host/") and isinstance(message, SubtaskEnding), 1)
     supervisor = start(host=[ASSIGN], app=[append("1", "FINISH")], journal=journal, supervision={"intensity": 0})
     result = supervisor.submit(Task(request="x")).result(PATIENCE)
     assert (result.outcome, result.rounds) == (Outcome.ERROR, 1)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from callboard.messages import Assign, SubtaskEnded
+from callboard.messages import Assign, SubtaskEnding
 
 if TYPE_CHECKING:
     from callboard.actors.journal._row import Row
@@ -44,7 +44,7 @@ class Forwarded:
     """The messages of one journal that may still be forwarded. Not thread-safe."""
 
     def __init__(self) -> None:
-        self._sent: dict[str, tuple[Assign | SubtaskEnded, str, int]] = {}
+        self._sent: dict[str, tuple[Assign | SubtaskEnding, str, int]] = {}
 
     def reference(self, row: Row) -> bytes:
         """Encode a reference to the row that a row repeats.
@@ -53,7 +53,7 @@ class Forwarded:
 
         A row of a job is remembered, as the target of a later reference.
         """
-        message: Assign | SubtaskEnded = row.message  # type: ignore[assignment]  # the caller checked the type
+        message: Assign | SubtaskEnding = row.message  # type: ignore[assignment]  # the caller checked the type
         if row.job:
             self._sent[message.run_id] = message, row.run_id, row.job
             if len(self._sent) > _KEPT:
@@ -69,7 +69,7 @@ class Forwarded:
         self._sent.clear()
 
 
-def _same(first: Assign | SubtaskEnded, message: Assign | SubtaskEnded) -> bool:
+def _same(first: Assign | SubtaskEnding, message: Assign | SubtaskEnding) -> bool:
     """Return whether all fields but the token are identical objects."""
     if type(first) is not type(message):
         return False
@@ -90,7 +90,7 @@ def resolved(body: str, sent: dict[tuple[str, int], Message]) -> Message:
     """
     reference = _DECODE(body)
     first = sent.get((reference.run_id, reference.job))
-    if not isinstance(first, Assign | SubtaskEnded):
+    if not isinstance(first, Assign | SubtaskEnding):
         msg = f"job {reference.job} of {reference.run_id} returned no message that can be forwarded"
         raise LookupError(msg)  # noqa: TRY004 - the row is wrong, not a type
     return first if first.token == reference.token else first.model_copy(update={"token": reference.token})

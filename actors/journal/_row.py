@@ -25,7 +25,7 @@ from callboard.messages import (
     Message,
     Observation,
     StepDone,
-    SubtaskEnded,
+    SubtaskEnding,
     check_depth,
     encodable,
     read_events,
@@ -282,7 +282,7 @@ def _kind_of(message: type[Message]) -> _Kind:
     kind = _Kind(
         tag=field.default,
         pictured=holders(message, bytes, beside=Observation),
-        forwarded=issubclass(message, Assign | SubtaskEnded),
+        forwarded=issubclass(message, Assign | SubtaskEnding),
     )
     return _KINDS.setdefault(message, kind)
 
@@ -353,7 +353,7 @@ def rows_in(path: Path, stored: Stored, apart: Apart, sent: dict[tuple[str, int]
                 results.append(message)
             tag, text = ("step_done", _restored(text, decided, results)) if each == REST else (each, text)
             row = row_of(path, (number, each_at, task_id, run_id, each_job, tag, text), apart)
-            if each_job and isinstance(row.message, Assign | SubtaskEnded):
+            if each_job and isinstance(row.message, Assign | SubtaskEnding):
                 sent[run_id, each_job] = row.message
             yield row
     except (LookupError, ValueError, msgspec.DecodeError) as error:

@@ -42,7 +42,7 @@ from callboard.messages import (
     PhaseError,
     Question,
     StepDone,
-    StepFailed,
+    StepFailure,
     StepTimeoutError,
     Usage,
     encodable,
@@ -103,7 +103,7 @@ class Pipeline:
         try:
             message = await self._metered(step, run, meter, steps)
         finally:
-            if not isinstance(message, StepDone | StepFailed):
+            if not isinstance(message, StepDone | StepFailure):
                 evolve(self.context, meter=meter).tell_phases(run)
         return message
 
@@ -156,7 +156,7 @@ class Pipeline:
         reserved = self.context.services.budgets.task(assign.task_id).used.get("rounds", 0)
         return {} if assign.round <= reserved else {"rounds": assign.round - reserved}
 
-    def _failed(self, error: CallboardError, run: Run, meter: Meter) -> StepFailed:
+    def _failed(self, error: CallboardError, run: Run, meter: Meter) -> StepFailure:
         cause = error.__cause__ if isinstance(error, PhaseError) else error
         ends = {
             OutOfBudgetError: Outcome.OUT_OF_BUDGET,
@@ -165,7 +165,7 @@ class Pipeline:
             FailedSubtaskError: Outcome.FAILED,
             ToolError: Outcome.FAILED,  # of a look: the server gives the reason, such as a damaged document
         }
-        return StepFailed.model_validate(
+        return StepFailure.model_validate(
             {
                 "phase": Phase(error.phase) if isinstance(error, PhaseError) else None,
                 "causes": Cause.chain(error, where=run.assign.address),

@@ -15,10 +15,10 @@ from callboard.messages import (
     EventName,
     Message,
     Question,
-    RoundEnded,
+    RoundEnding,
     StepDone,
-    StepFailed,
-    SubtaskEnded,
+    StepFailure,
+    SubtaskEnding,
 )
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def facts(message: Message) -> dict[str, JsonValue]:
                 "the value": decision.result,
                 "resumed with the held actions": record.resumed,
             }
-        case StepFailed():
+        case StepFailure():
             named |= {"the outcome": message.outcome.value}
         case Question():
             limit = message.limit
@@ -209,9 +209,9 @@ def facts(message: Message) -> dict[str, JsonValue]:
                 "the target": message.target.id if message.target is not None else "",
                 "the number of the subtask": message.number,
             }
-        case SubtaskEnded(result=result):
+        case SubtaskEnding(result=result):
             named |= _ending(result.outcome, result.output, result.artifacts)
-        case RoundEnded():
+        case RoundEnding():
             named |= _ending(message.outcome, message.output, message.artifacts)
         case _:
             pass
@@ -247,7 +247,7 @@ def reasons(tape: Tape, result: Message) -> Iterator[str]:
         if event.name is EventName.MODEL_REPAIRED:
             yield f"the model's answer was sent back: {event.data['reason']}"
     yield from dict.fromkeys(tape.missing)
-    if isinstance(result, StepFailed):
+    if isinstance(result, StepFailure):
         yield f"failed: {result.causes[-1].reason}"
 
 

@@ -29,9 +29,9 @@ from callboard.messages import (
     Pause,
     Recovered,
     Resume,
-    RoundEnded,
+    RoundEnding,
     SettingsError,
-    SubtaskEnded,
+    SubtaskEnding,
     Task,
     TaskResult,
     agent_kind,
@@ -276,9 +276,9 @@ def compare_outcome(recorded: TaskResult | None, rows: Sequence[Row]) -> Outcome
         return recorded.outcome  # crashes ended it: the outcome is not an agent's
     for ended in recovered.endings.values():
         match ended:
-            case RoundEnded():
+            case RoundEnding():
                 record.end_round(ended)
-            case SubtaskEnded():
+            case SubtaskEnding():
                 record.end_subtask(ended.result)
     result = task_result(record, 0.0)
     stopped = record.stopping is not None  # the results of an interrupted step are only in the record

@@ -31,7 +31,7 @@ from callboard.messages import (
     EventName,
     IllegalMoveError,
     Question,
-    StepFailed,
+    StepFailure,
     agent_kind,
 )
 
@@ -87,7 +87,7 @@ class ReplayContext:
         try:
             return await services.agents[kind].machine.get_state(run.status).handle(agent, run)
         except Exception as error:  # an edge, as the agent's own: an exception that escapes a job fails its step
-            return StepFailed(phase=None, causes=Cause.chain(error, where=run.assign.address))
+            return StepFailure(phase=None, causes=Cause.chain(error, where=run.assign.address))
         finally:
             self.tape = None
 

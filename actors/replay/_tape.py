@@ -31,7 +31,7 @@ from callboard.messages import (
     Question,
     ResultStatus,
     StepDone,
-    StepFailed,
+    StepFailure,
     StepTimeoutError,
 )
 
@@ -100,9 +100,9 @@ class Tape:
         The step took too long, or its result could not be serialized.
         """
         match self.message:
-            case StepFailed(outcome=Outcome.TIMED_OUT):
+            case StepFailure(outcome=Outcome.TIMED_OUT):
                 return True
-            case StepFailed(phase=None, causes=causes):
+            case StepFailure(phase=None, causes=causes):
                 return UNWRITABLE in causes[0].reason
             case _:
                 return False
@@ -125,7 +125,7 @@ class Tape:
             CallboardError: If looking had failed.
         """
         match self.message:
-            case StepFailed(phase=Phase.DATA_COLLECTION):
+            case StepFailure(phase=Phase.DATA_COLLECTION):
                 raise self.failure()
             case StepDone(record=record):
                 return self._found(record.observation)
@@ -166,7 +166,7 @@ class Tape:
 
     @property
     def _invalid(self) -> bool:
-        failed = isinstance(self.message, StepFailed) and self.message.phase is Phase.LLM_INTERACTION
+        failed = isinstance(self.message, StepFailure) and self.message.phase is Phase.LLM_INTERACTION
         return failed and any(cause.exception == "InvalidAnswerError" for cause in self.message.causes)  # type: ignore[attr-defined]
 
     def no_answer(self) -> CallboardError:
@@ -174,7 +174,7 @@ class Tape:
         match self.message:
             case Question(limit=limit) if limit is not None:
                 return OutOfBudgetError(limit.node, limit.kind, 0, "as recorded")
-            case StepFailed(phase=Phase.LLM_INTERACTION | None) if not self._invalid:
+            case StepFailure(phase=Phase.LLM_INTERACTION | None) if not self._invalid:
                 return self.failure()
         return self.miss("the model is asked more often than recorded")
 
@@ -241,7 +241,7 @@ class Tape:
         if any(isinstance(note, Intent | Foreseen) and note.call_id == call_id for note in self.notes):
             return Probe.NOT_DONE
         unknown = isinstance(self.message, Question) or (
-            isinstance(self.message, StepFailed) and self.message.outcome is Outcome.FAILED
+            isinstance(self.message, StepFailure) and self.message.outcome is Outcome.FAILED
         )
         return Probe.UNKNOWN if unknown else Probe.DONE
 
@@ -261,11 +261,11 @@ class Tape:
 
     def failed_at(self, phase: Phase) -> bool:
         """Return whether the job failed in a phase."""
-        return isinstance(self.message, StepFailed) and self.message.phase is phase
+        return isinstance(self.message, StepFailure) and self.message.phase is phase
 
     def failure(self) -> CallboardError:
         """Make the recorded failure."""
-        if not isinstance(self.message, StepFailed):
+        if not isinstance(self.message, StepFailure):
             return self.miss("something fails that did not")
         causes = self.message.causes
         reason = (causes[1] if len(causes) > 1 else causes[0]).reason

@@ -17,7 +17,7 @@ from callboard.actors.root._outbox import Outbox
 from callboard.actors.root._recorder import Recorder
 from callboard.actors.root._recovery import lacks, place, restore
 from callboard.actors.root._requests import (
-    AgentCrashed,
+    AgentCrash,
     AgentlessRun,
     BlackboardCrashed,
     CloseIntake,
@@ -61,8 +61,8 @@ from callboard.messages import (
     Question,
     RequestExpired,
     Resume,
-    RoundEnded,
-    SubtaskEnded,
+    RoundEnding,
+    SubtaskEnding,
     SupervisorStatus,
     SupervisorStoppedError,
     Task,
@@ -102,7 +102,7 @@ class Root(ScheduledActor):
         leases = Leases(first_token)
         agents = AgentContext(
             post=self._post,
-            crashed=lambda address, error, urn: self._post(AgentCrashed(address, error, urn)),
+            crashed=lambda address, error, urn: self._post(AgentCrash(address, error, urn)),
             scheduler=schedulers.agents,
             jobs=jobs,
             leases=leases,
@@ -181,9 +181,9 @@ class Root(ScheduledActor):
                 return self._restore(message.recovered_tasks)
             case Assign():
                 return self._assign(message)
-            case SubtaskEnded():
+            case SubtaskEnding():
                 return self._subtask_ended(message)
-            case RoundEnded():
+            case RoundEnding():
                 return self._round_ended(message)
             case Cancel():
                 return self._answer(self._stops.cancel(message))
@@ -218,7 +218,7 @@ class Root(ScheduledActor):
                 return self._hands.stuck(message.token)
             case LeaseIdle():
                 return self._hands.free(message.token)
-            case AgentCrashed():
+            case AgentCrash():
                 return self._crashes.crashed(message)
             case LeaseHung():
                 return self._crashes.hung(message)
@@ -357,8 +357,8 @@ class Root(ScheduledActor):
             self._context.recorder.emit_of(EventName.ROUND_STARTED, assign, round=record.round, request=assign.request)
         self._hands.place(record, assign, first=first)
 
-    def _round_ended(self, ended: RoundEnded) -> None:
-        record = self._running(ended.task_id, ended.run_id, ended.token, "RoundEnded")
+    def _round_ended(self, ended: RoundEnding) -> None:
+        record = self._running(ended.task_id, ended.run_id, ended.token, "RoundEnding")
         if record is None:
             return
         causes = [cause.reason for cause in ended.causes]
@@ -419,7 +419,7 @@ class Root(ScheduledActor):
         record.runs[assign.run_id] = assign
         self._hands.place(record, assign, known=True)
 
-    def _subtask_ended(self, ended: SubtaskEnded) -> None:
+    def _subtask_ended(self, ended: SubtaskEnding) -> None:
         record = self._running(ended.task_id, ended.run_id, ended.token, type(ended).__name__)
         if record is None:
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from callboard.actors.root._requests import AgentCrashed, LeaseHung, RestartDue
+from callboard.actors.root._requests import AgentCrash, LeaseHung, RestartDue
 from callboard.actors.runtime import Restarts
 from callboard.messages import AgentCrashedError, Cause, EventName, JobHungError, Outcome
 
@@ -35,7 +35,7 @@ class AgentRestarts:
         self._endings = endings
         self._restarts = Restarts(context.clock, settings)
 
-    def crashed(self, crash: AgentCrashed) -> None:
+    def crashed(self, crash: AgentCrash) -> None:
         """Restart a dead agent's run, or end it with its causes.
 
         A restart resumes the run from the journal after a backoff. An agent without work is only removed: the next
@@ -77,7 +77,7 @@ class AgentRestarts:
             for run in record.runs.values():
                 if run.token == hung.token and run.run_id not in record.ending:
                     self._context.children.stop(run.address)
-                    self.crashed(AgentCrashed(run.address, JobHungError(run.run_id, hung.stack)))
+                    self.crashed(AgentCrash(run.address, JobHungError(run.run_id, hung.stack)))
                     return
 
     def due(self, due: RestartDue) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.agent import Continue
-from callboard.actors.root._requests import AgentCrashed, LeaseIdle, LeaseStuck, RunHistory
+from callboard.actors.root._requests import AgentCrash, LeaseIdle, LeaseStuck, RunHistory
 from callboard.actors.root._target_queues import BEGUN
 from callboard.actors.states import memory_key
 from callboard.messages import Assign, Cancel, EventName, Pause, Resume
@@ -77,7 +77,7 @@ class HandOver:
                 sender = context.children.sender(assign.address, assign)
                 context.outbox.keep(assign.task_id, assign.run_id, kept, sender)
         except Exception as error:  # an edge: an actor that can't be started must fail its run, not the root
-            context.post(AgentCrashed(assign.address, error))
+            context.post(AgentCrash(assign.address, error))
             return
         if record.paused:
             pause = Pause(task_id=assign.task_id)
@@ -107,12 +107,12 @@ class HandOver:
         if record is None or assign.run_id not in record.runs or record.runs[assign.run_id].token != assign.token:
             return  # the run was stopped, or its agent crashed again
         if isinstance(found, Exception):
-            self._context.post(AgentCrashed(assign.address, found))
+            self._context.post(AgentCrash(assign.address, found))
             return
         try:
             self._context.children.start_with(assign.address, Continue(assign, received_at(assign.address, found)))
         except Exception as error:  # an edge, as in `hand_over`
-            self._context.post(AgentCrashed(assign.address, error))
+            self._context.post(AgentCrash(assign.address, error))
 
     def leave(self, record: TaskRecord, run_id: str, token: int) -> None:
         """End a run; its target is freed once its jobs have ended."""

@@ -16,8 +16,8 @@ from callboard.messages import (
     EventName,
     Outcome,
     Pause,
-    RoundEnded,
-    SubtaskEnded,
+    RoundEnding,
+    SubtaskEnding,
     SupervisorStoppedError,
     agent_kind,
     subtask_ended,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _log = HostLog()
 
-RunEnd = SubtaskEnded | RoundEnded
+RunEnd = SubtaskEnding | RoundEnding
 
 
 class RunEndings:
@@ -145,7 +145,7 @@ def unknown_end(run: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> Run
     """Build the ending of a run without any known results."""
     if run.number:
         return subtask_ended(run.task_id, run.token, never_ran(run, outcome, causes))
-    return RoundEnded(task_id=run.task_id, run_id=run.run_id, token=run.token, outcome=outcome, causes=causes)
+    return RoundEnding(task_id=run.task_id, run_id=run.run_id, token=run.token, outcome=outcome, causes=causes)
 
 
 class Stops:

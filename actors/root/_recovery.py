@@ -21,10 +21,10 @@ from callboard.messages import (
     Recovered,
     RequestExpired,
     Resume,
-    RoundEnded,
+    RoundEnding,
     StepDone,
-    StepFailed,
-    SubtaskEnded,
+    StepFailure,
+    SubtaskEnding,
     Task,
     Usage,
     agent_kind,
@@ -52,7 +52,7 @@ class RecoveredTask:
     record: TaskRecord
     begun: list[str] = field(default_factory=list)
     """Runs that agents had begun and not ended, in the order in which they first got their targets."""
-    endings: dict[str, SubtaskEnded | RoundEnded] = field(default_factory=dict)
+    endings: dict[str, SubtaskEnding | RoundEnding] = field(default_factory=dict)
     """Endings that agents had sent, and the root had not handled, by run."""
     asks: dict[str, Ask] = field(default_factory=dict)
     """Open approvals and questions, by id."""
@@ -114,12 +114,12 @@ def _after(recovered: RecoveredTask, row: Row) -> None:  # noqa: C901 - one matc
     match message:
         case Assign():
             _assigned(recovered, message)
-        case SubtaskEnded() | RoundEnded() if row.job and message.run_id not in record.runs:
+        case SubtaskEnding() | RoundEnding() if row.job and message.run_id not in record.runs:
             pass  # the root had ended the run already, after its agent's crash
-        case SubtaskEnded() | RoundEnded() if row.job:
+        case SubtaskEnding() | RoundEnding() if row.job:
             recovered.endings[message.run_id] = message
             recovered.begun = [run for run in recovered.begun if run != message.run_id]
-        case SubtaskEnded(result=result):
+        case SubtaskEnding(result=result):
             recovered.endings.pop(message.run_id, None)
             record.runs.pop(message.run_id, None)
             recovered.begun = [run for run in recovered.begun if run != message.run_id]
@@ -152,7 +152,7 @@ def _spent(recovered: RecoveredTask, row: Row) -> None:
     message = row.message
     if isinstance(message, Answered):
         recovered.answers.setdefault(row.run_id, {})[message.call] = message
-    elif isinstance(message, StepDone | StepFailed | Question):
+    elif isinstance(message, StepDone | StepFailure | Question):
         recovered.used[row.run_id] = recovered.used.get(row.run_id, Usage()) + message.usage
         if not isinstance(message, Question) or message.usage.model_calls:  # else it was asked within its step
             recovered.answers.pop(row.run_id, None)
@@ -162,7 +162,7 @@ def _assigned(recovered: RecoveredTask, assign: Assign) -> None:
     record = recovered.record
     if assign.number == 0 and assign.round > record.round:  # the round before it is over
         ended = recovered.endings.pop(assign.run_id, None)
-        if isinstance(ended, RoundEnded):
+        if isinstance(ended, RoundEnding):
             record.end_round(ended)
     if assign.host is None:
         record.round = max(record.round, assign.round)

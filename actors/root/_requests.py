@@ -100,7 +100,7 @@ class StopAgents:
 
 
 @dataclass(frozen=True)
-class AgentCrashed:
+class AgentCrash:
     """An agent's actor died."""
 
     address: str

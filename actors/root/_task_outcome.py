@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.states import unique
-from callboard.messages import Cause, Outcome, RoundEnded, SubtaskResult, TaskResult, Usage
+from callboard.messages import Cause, Outcome, RoundEnding, SubtaskResult, TaskResult, Usage
 
 if TYPE_CHECKING:
     from callboard.actors.root._tasks import TaskRecord
@@ -19,7 +19,7 @@ def task_result(record: TaskRecord, now: float) -> TaskResult:
     never ended a round is an error.
     """
     ended = record.ended
-    parts: tuple[SubtaskResult | RoundEnded, ...] = (*record.subtasks, *record.ended_rounds)
+    parts: tuple[SubtaskResult | RoundEnding, ...] = (*record.subtasks, *record.ended_rounds)
     outcome = ended.outcome if ended is not None else Outcome.ERROR
     causes = ended.causes if ended is not None else ()
     if record.stopping is not None:

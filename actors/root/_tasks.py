@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from callboard.messages import (
     Assign,
     Cancel,
-    RoundEnded,
+    RoundEnding,
     RunStatus,
     SubtaskResult,
     Target,
@@ -47,9 +47,9 @@ class TaskRecord:
     subtasks: list[SubtaskResult] = field(default_factory=list)
     stopping: Cancel | None = None
     """The first cancel of the task, which determines the outcome."""
-    ended: RoundEnded | SubtaskResult | None = None
+    ended: RoundEnding | SubtaskResult | None = None
     """The ending of the last round, or of the only subtask of a task with a target."""
-    ended_rounds: list[RoundEnded] = field(default_factory=list)
+    ended_rounds: list[RoundEnding] = field(default_factory=list)
     paused: bool = False
     lacks: str = ""
     """The things that the task lacks in this process, if it is paused for that and not by a person."""
@@ -123,7 +123,7 @@ class TaskRecord:
         self.runs[assign.run_id] = assign
         return assign
 
-    def end_round(self, ended: RoundEnded) -> None:
+    def end_round(self, ended: RoundEnding) -> None:
         """Add the results of a round."""
         self.ended = ended
         self.rounds += ended.usage.steps > 0

@@ -18,9 +18,9 @@ from callboard.messages import (
     Message,
     Outcome,
     RequestExpired,
-    RoundEnded,
+    RoundEnding,
     StepDone,
-    StepFailed,
+    StepFailure,
     SubtaskResult,
     subtask_ended,
 )
@@ -58,10 +58,10 @@ class WorkingState(AgentState):
         match run.last:
             case Cancel():
                 return Move(AgentStatus.FAIL, By.SYSTEM)
-            case StepFailed(outcome=Outcome.ERROR):
+            case StepFailure(outcome=Outcome.ERROR):
                 outcome = Outcome.ERROR if self.on_exception == AgentStatus.ERROR else Outcome.FAILED
                 return Move(self.on_exception, By.SYSTEM, outcome)
-            case StepFailed(outcome=outcome):
+            case StepFailure(outcome=outcome):
                 return Move(AgentStatus.FAIL, By.SYSTEM, outcome)
             case StepDone():
                 return None if run.held_by is Held.PAUSE else self.after_step(run)
@@ -146,7 +146,7 @@ class PendingState(AgentState):
                 return Move(AgentStatus.CONTINUE, By.SYSTEM if nobody else By.USER)
             case RequestExpired():
                 return Move(AgentStatus.FAIL, By.TIMEOUT, Outcome.TIMED_OUT, "nobody answered the question in time")
-            case StepFailed():
+            case StepFailure():
                 return failed_step(run.last)
             case _:
                 return None
@@ -191,7 +191,7 @@ class ConfirmState(AgentState):
                 return None
             case RequestExpired() as expired:
                 return expired_approval(expired, self.on_rejection)
-            case StepFailed():
+            case StepFailure():
                 return failed_step(run.last)
             case _:
                 return None
@@ -216,7 +216,7 @@ class CleanupState(AgentState):
 
     def decide(self, run: Run) -> Move | None:
         """Move to FINISH after the last observation, even if it failed."""
-        return Move(AgentStatus.FINISH, By.SYSTEM) if isinstance(run.last, Captured | StepFailed | Cancel) else None
+        return Move(AgentStatus.FINISH, By.SYSTEM) if isinstance(run.last, Captured | StepFailure | Cancel) else None
 
     def is_subtask_end(self) -> bool:
         """Return True."""
@@ -280,7 +280,7 @@ def no_progress(run: Run) -> Move | None:
     return Move(AgentStatus.FAIL, By.SYSTEM, Outcome.FAILED, reason)
 
 
-def failed_step(failed: StepFailed) -> Move:
+def failed_step(failed: StepFailure) -> Move:
     """Return the move after a failure outside the four phases.
 
     It leads to ERROR, unless time or a budget ran out.
@@ -330,7 +330,7 @@ def archive(run: Run) -> Message:
     assign = run.assign
     outcome = run.outcome or Outcome.ERROR
     if assign.number == 0:
-        return RoundEnded(
+        return RoundEnding(
             task_id=assign.task_id,
             run_id=assign.run_id,
             token=assign.token,

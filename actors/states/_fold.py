@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from callboard.actors.states._evolve import evolve
 from callboard.actors.states._run import Run
 from callboard.actors.states._unfinished import OnTheWay, Unfinished
-from callboard.messages import AgentStatus, Assign, Cancel, RoundEnded, SubtaskEnded
+from callboard.messages import AgentStatus, Assign, Cancel, RoundEnding, SubtaskEnding
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -96,7 +96,7 @@ def after(
         return run  # `run.job` is the last job whose result was applied; a cancel raises it to make results stale
     if isinstance(message, OnTheWay):
         return evolve(run, unfinished=(run.unfinished or Unfinished()).after(message))
-    if isinstance(message, RoundEnded | SubtaskEnded) and row.job:
+    if isinstance(message, RoundEnding | SubtaskEnding) and row.job:
         return evolve(run, over=True, job=row.job)
     if not row.job and not run.expects(message):
         return run

@@ -13,7 +13,7 @@ from callboard.actors.states._common import (
     WorkingState,
 )
 from callboard.actors.states._machine import AgentState, AgentStateManager, By, Move, Processing, Table
-from callboard.messages import Assign, Cancel, HostAgentStatus, Message, Outcome, StepFailed, SubtaskEnded
+from callboard.messages import Assign, Cancel, HostAgentStatus, Message, Outcome, StepFailure, SubtaskEnding
 
 if TYPE_CHECKING:
     from callboard.actors.states._run import Run
@@ -113,9 +113,9 @@ class AssignHostAgentState(HostAgentState):
         match run.last:
             case Cancel():
                 return Move(FAIL, SYSTEM)
-            case StepFailed():
+            case StepFailure():
                 return Move(ERROR, SYSTEM, Outcome.ERROR)
-            case SubtaskEnded(result=result):
+            case SubtaskEnding(result=result):
                 if result.outcome is Outcome.ERROR or run.assign.plan_step is not None:
                     return Move(FINISH, SYSTEM, result.outcome)
                 return Move(CONTINUE, SYSTEM)

@@ -58,17 +58,17 @@ class Processing(Protocol):
     """
 
     async def process(self, run: Run) -> Message:
-        """Run the four phases; return `StepDone` or `StepFailed`."""
+        """Run the four phases; return `StepDone` or `StepFailure`."""
         ...
 
     async def process_resume(self, run: Run) -> Message:
-        """Observe again, then run exactly the held actions; return `StepDone` or `StepFailed`."""
+        """Observe again, then run exactly the held actions; return `StepDone` or `StepFailure`."""
         ...
 
     async def process_recovered(self, run: Run) -> Message:
         """Resume a step that a crash interrupted.
 
-        Return `StepDone`, `StepFailed`, or a `Question` about an action in doubt.
+        Return `StepDone`, `StepFailure`, or a `Question` about an action in doubt.
         """
         ...
 

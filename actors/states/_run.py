@@ -34,9 +34,9 @@ from callboard.messages import (
     ResultStatus,
     Resume,
     StepDone,
-    StepFailed,
+    StepFailure,
     StepRecord,
-    SubtaskEnded,
+    SubtaskEnding,
     SubtaskResult,
     Usage,
 )
@@ -57,7 +57,7 @@ Applied = (
     Pause
     | Resume
     | StepDone
-    | StepFailed
+    | StepFailure
     | Captured
     | Assign
     | Question
@@ -65,7 +65,7 @@ Applied = (
     | Answer
     | ApprovalAnswer
     | RequestExpired
-    | SubtaskEnded
+    | SubtaskEnding
     | Cancel
 )
 """The messages that `Run.apply` accepts."""
@@ -276,7 +276,7 @@ class Run:
                 return mine and (self.outcome is None or last_look or self.paused)
             case Answer() | ApprovalAnswer() | RequestExpired():
                 return self.waiting == message.id
-            case SubtaskEnded():
+            case SubtaskEnding():
                 return self.waiting == message.run_id
             case _:
                 return True
@@ -287,7 +287,7 @@ class Run:
             return evolve(self, last=message, busy=False, unfinished=None, **self._remembered(message))
         run = evolve(self, last=message, busy=False, unfinished=self._still_unfinished(message))
         match message:
-            case StepFailed(usage=usage):
+            case StepFailure(usage=usage):
                 lost, asked = (*self.lost, *message.results), run.asked + usage.model_calls
                 return evolve(run, usage=run.usage + usage, asked=asked, lost=lost, last_seen=message.seen)
             case Question(usage=usage, sent_back=back):
@@ -317,7 +317,7 @@ class Run:
                 return evolve(run, waiting="")
             case Pause() | Resume():
                 return evolve(self, paused=isinstance(message, Pause))  # an interrupted step stays interrupted
-            case SubtaskEnded(result=result):
+            case SubtaskEnding(result=result):
                 return evolve(run, waiting="", subtasks=(*run.subtasks, result))
             case Cancel():
                 return evolve(run, **self._stopped(message))
@@ -393,9 +393,9 @@ class Run:
             return ()
         here = self.assign.address
         match self.last:
-            case StepFailed() as failed:
+            case StepFailure() as failed:
                 return failed.causes
-            case SubtaskEnded() as ended:
+            case SubtaskEnding() as ended:
                 reason = f"the subtask {ended.run_id} ended as {ended.result.outcome.value}"
                 return (Cause(reason=reason, where=ended.result.address), *ended.result.causes)
             case _:

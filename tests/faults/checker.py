@@ -31,10 +31,10 @@ from callboard.messages import (
     Recovered,
     ResultStatus,
     Resume,
-    RoundEnded,
+    RoundEnding,
     StepDone,
-    StepFailed,
-    SubtaskEnded,
+    StepFailure,
+    SubtaskEnding,
     TaskResult,
 )
 
@@ -299,7 +299,7 @@ def _broken_off_again(rows: Iterable[Row]) -> int:
             case Recovered():
                 count += sum(going_on.values())
                 going_on = dict.fromkeys(begun, False)
-            case StepDone() | StepFailed() | SubtaskEnded() | RoundEnded():
+            case StepDone() | StepFailure() | SubtaskEnding() | RoundEnding():
                 begun.discard(row.run_id)
                 going_on.pop(row.run_id, None)
             case message if row.run_id:

@@ -20,7 +20,7 @@ from callboard.messages import (
     Outcome,
     OutputT,
     PlanStep,
-    SubtaskEnded,
+    SubtaskEnding,
     SubtaskResult,
     Target,
     TargetKind,
@@ -102,7 +102,7 @@ def instances(model: type[BaseModel]) -> st.SearchStrategy[Any]:
                 Target, kind=st.just(kind), address=st.sampled_from([f"{fits[kind]}/one", f"{fits[kind]}/a/b"]), **rest
             )
         )
-    if issubclass(model, SubtaskEnded):
+    if issubclass(model, SubtaskEnding):
         outcomes = st.sampled_from(sorted(model.outcomes))
         fields["result"] = st.builds(
             lambda result, outcome: result.model_copy(update={"outcome": outcome}), instances(SubtaskResult), outcomes
@@ -200,7 +200,7 @@ def test_a_value_of_the_wrong_type_is_refused_in_every_field(message):
 
 def fields_of(*types: type) -> list[Any]:
     parts = [model for model in vars(callboard.messages).values() if isinstance(model, type)]
-    models = [model for model in parts if issubclass(model, Value) and model not in {Value, Message, SubtaskEnded}]
+    models = [model for model in parts if issubclass(model, Value) and model not in {Value, Message, SubtaskEnding}]
     return [
         pytest.param(model, name, id=f"{model.__name__}.{name}")
         for model in models
@@ -255,6 +255,6 @@ def test_every_message_has_a_json_schema_and_a_docstring(message):
 
 
 def test_every_outcome_has_one_ending_of_a_subtask():
-    endings = [message for message in MESSAGES.values() if issubclass(message, SubtaskEnded)]
+    endings = [message for message in MESSAGES.values() if issubclass(message, SubtaskEnding)]
     carried = [outcome for ending in endings for outcome in ending.outcomes]
     assert sorted(carried) == sorted(Outcome)

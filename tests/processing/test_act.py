@@ -20,7 +20,7 @@ from callboard.messages import (
     Observation,
     ResultStatus,
     StepDone,
-    StepFailed,
+    StepFailure,
     Target,
     TargetKind,
 )
@@ -331,7 +331,7 @@ async def test_a_start_that_answers_with_no_target_fails_its_step(stage, wrong):
     here = stage(ASSIGN, target=None, surface=Desktop)
     here.surface.opened = {**OPENED, **wrong}
     failed = await here.pipeline.process(here.run())
-    assert isinstance(failed, StepFailed)
+    assert isinstance(failed, StepFailure)
     assert any(cause.reason.startswith("launch answered with no target: ") for cause in failed.causes)
 
 

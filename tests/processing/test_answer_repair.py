@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from callboard import EventName, ModelAnswer
-from callboard.messages import Phase, StepDone, StepFailed
+from callboard.messages import Phase, StepDone, StepFailure
 from support import FINISH
 
 
@@ -96,7 +96,7 @@ async def test_after_the_last_repair_the_phase_fails_and_nothing_is_done(stage, 
 
     here = stage(model, limits={"repairs": repairs})
     failed = await here.pipeline.process(here.run())
-    assert isinstance(failed, StepFailed)
+    assert isinstance(failed, StepFailure)
     assert failed.phase is Phase.LLM_INTERACTION
     assert failed.causes[1].exception == "InvalidAnswerError"
     assert f"(after {repairs} repairs)" in failed.causes[1].reason

@@ -24,7 +24,7 @@ from callboard.messages import (
     Question,
     ResultStatus,
     StepDone,
-    StepFailed,
+    StepFailure,
     StepRecord,
 )
 
@@ -108,7 +108,7 @@ MEANS = dict(zip(Phase, (*MEANS, "the step could not be kept"), strict=True))
 async def test_a_phase_that_raises_fails_the_step_and_skips_the_later_phases(stage, phase):
     here, phases = stage(), Phases(phase, OSError("disk full"))
     failed = await with_phases(here, phases).process(here.run())
-    assert isinstance(failed, StepFailed)
+    assert isinstance(failed, StepFailure)
     assert failed.phase is phase
     assert failed.causes == (
         Cause(reason=f"{MEANS[phase]}: disk full", where="app/memo/one", exception="PhaseError"),
@@ -197,7 +197,7 @@ async def test_a_model_is_not_called_past_any_budget_above_it(stage, node):
     asked = []
     here = stage(lambda request: asked.append(request) or CONTINUES, budget={node: {"model_calls": 0}})
     failed = await here.pipeline.process(here.run())
-    assert isinstance(failed, StepFailed)
+    assert isinstance(failed, StepFailure)
     assert (failed.phase, failed.outcome) == (Phase.LLM_INTERACTION, Outcome.OUT_OF_BUDGET)
     assert failed.causes[-1].exception == "OutOfBudgetError"
     assert asked == []
@@ -209,7 +209,7 @@ async def test_a_step_past_its_budget_does_nothing(stage):
     assert isinstance(await here_with.process(here.run()), StepDone)
     ran = len(phases.ran)
     failed = await here_with.process(here.run())
-    assert (type(failed), failed.phase, failed.outcome) == (StepFailed, None, Outcome.OUT_OF_BUDGET)
+    assert (type(failed), failed.phase, failed.outcome) == (StepFailure, None, Outcome.OUT_OF_BUDGET)
     assert len(phases.ran) == ran
 
 
@@ -238,7 +238,7 @@ async def test_where_nobody_is_asked_the_limit_of_a_budget_is_the_end(stage):
     budget = {"subtask": {"model_calls": 0}, "at_limit": "ask"}
     here = stage([CONTINUES], budget=budget, system={"ask_question": False})
     failed = await here.pipeline.process(here.run())
-    assert (type(failed), failed.outcome) == (StepFailed, Outcome.OUT_OF_BUDGET)
+    assert (type(failed), failed.outcome) == (StepFailure, Outcome.OUT_OF_BUDGET)
 
 
 async def test_going_on_gives_as_much_again_and_no_more(stage):
@@ -268,7 +268,7 @@ async def test_a_step_that_takes_too_long_is_timed_out_and_keeps_what_was_done(s
 
     strategies = dataclasses.replace(here.pipeline.strategies, remember=never)
     failed = await dataclasses.replace(here.pipeline, strategies=strategies).process(here.run())
-    assert (type(failed), failed.outcome) == (StepFailed, Outcome.TIMED_OUT)
+    assert (type(failed), failed.outcome) == (StepFailure, Outcome.TIMED_OUT)
     assert failed.causes[0].reason == "the step took longer than 60 s"
     assert [(result.tool, result.status) for result in failed.results] == [("write", ResultStatus.SUCCESS)]
     assert failed.usage.commands == 1
@@ -277,7 +277,7 @@ async def test_a_step_that_takes_too_long_is_timed_out_and_keeps_what_was_done(s
 async def test_an_approval_of_what_can_not_be_seen_fails_the_step(stage):
     here, phases = stage(), Phases(Phase.DATA_COLLECTION, OSError("dark"))
     failed = await with_phases(here, phases).process_confirmation(here.run("CONFIRM"))
-    assert (type(failed), failed.phase) == (StepFailed, Phase.DATA_COLLECTION)
+    assert (type(failed), failed.phase) == (StepFailure, Phase.DATA_COLLECTION)
 
 
 async def test_a_question_is_asked_with_its_deadline_and_no_phase_runs(stage):

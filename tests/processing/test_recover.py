@@ -26,7 +26,7 @@ from callboard.messages import (
     Question,
     ResultStatus,
     StepDone,
-    StepFailed,
+    StepFailure,
     Target,
     TargetKind,
 )
@@ -257,7 +257,7 @@ async def test_an_unknown_outcome_of_a_repeatable_write_is_asked_of_a_person(lef
 async def test_where_nobody_is_asked_it_fails_the_work_too(left, settings):
     here, run = left(Probe.UNKNOWN, actions=[action("a", "write")], foreseen=(NOTE,), settings=settings)
     failed = await here.pipeline.process_recovered(run)
-    assert (type(failed), failed.outcome, here.surface.effects) == (StepFailed, Outcome.FAILED, [])
+    assert (type(failed), failed.outcome, here.surface.effects) == (StepFailure, Outcome.FAILED, [])
     assert "write may have been done before a crash, or not" in failed.causes[-1].reason
 
 
@@ -273,7 +273,7 @@ async def test_what_may_be_repeated_and_was_about_to_write_is_looked_at(left, sa
 async def test_where_nobody_is_asked_a_doubt_fails_the_work(left, settings):
     here, run = left(Probe.UNKNOWN, intent=intent(), settings=settings, results=())
     failed = await here.pipeline.process_recovered(run)
-    assert (type(failed), failed.outcome) == (StepFailed, Outcome.FAILED)
+    assert (type(failed), failed.outcome) == (StepFailure, Outcome.FAILED)
     assert "append may have been done before a crash, or not" in failed.causes[-1].reason
     assert here.surface.effects == []
 
@@ -493,7 +493,7 @@ async def test_what_can_not_be_seen_fails_the_step_and_nothing_is_done(left):
     here, run = left(Probe.NOT_DONE, intent=intent())
     here.surface.remove("memo:one")
     failed = await here.pipeline.process_recovered(run)
-    assert (type(failed), here.surface.effects) == (StepFailed, [])
+    assert (type(failed), here.surface.effects) == (StepFailure, [])
 
 
 async def test_the_model_is_not_asked_again(stage):
@@ -508,7 +508,7 @@ async def test_the_model_is_not_asked_again(stage):
 async def test_a_run_that_no_crash_broke_off_can_not_be_gone_on_with(stage):
     here = stage(surface=Looked)
     failed = await here.pipeline.process_recovered(here.run())
-    assert (type(failed), failed.causes[-1].exception) == (StepFailed, "LookupError")
+    assert (type(failed), failed.causes[-1].exception) == (StepFailure, "LookupError")
 
 
 # What was used and done before, whatever becomes of the rest
@@ -538,7 +538,7 @@ async def test_what_was_used_and_done_is_not_lost_where_nothing_can_be_seen(left
     here.surface.remove("memo:one")
     here.surface.observe = broken
     failed = await here.pipeline.process_recovered(run)
-    assert (type(failed), failed.outcome) == (StepFailed, Outcome.ERROR)
+    assert (type(failed), failed.outcome) == (StepFailure, Outcome.ERROR)
     assert [(result.call_id, result.status, result.in_doubt) for result in failed.results] == [
         ("t/1.1.0", ResultStatus.SUCCESS, False),
         ("t/1.1.1", ResultStatus.FAILURE, True),
@@ -556,7 +556,7 @@ async def test_what_a_look_has_settled_is_not_told_as_a_doubt(left, monkeypatch)
     here, run = left(Probe.NOT_DONE, intent=intent(), foreseen=(NOTE,))
     monkeypatch.setattr(here.services.policy, "rule", broken)
     failed = await here.pipeline.process_recovered(run)
-    assert (type(failed), failed.results) == (StepFailed, ())
+    assert (type(failed), failed.results) == (StepFailure, ())
 
 
 async def test_where_a_doubt_fails_the_work_it_is_in_its_results(left):

@@ -10,7 +10,7 @@ from callboard import EventName, Task
 from callboard.actors.journal import MemoryJournal
 from callboard.actors.root._actor import Root
 from callboard.actors.root._requests import NotKept
-from callboard.messages import SubtaskEnded, SupervisorStoppedError
+from callboard.messages import SubtaskEnding, SupervisorStoppedError
 from support import FINISH, PATIENCE, lone, write
 
 
@@ -59,7 +59,7 @@ def test_if_the_root_itself_breaks_waiting_callers_get_an_error(start, monkeypat
     original = Root._receive
 
     def broken(self, message):
-        if isinstance(message, SubtaskEnded):
+        if isinstance(message, SubtaskEnding):
             msg = "a bug of ours"
             raise TypeError(msg)
         return original(self, message)

@@ -30,9 +30,9 @@ from callboard.messages import (
     Recovered,
     RequestExpired,
     Resume,
-    RoundEnded,
+    RoundEnding,
     StepDone,
-    StepFailed,
+    StepFailure,
     StepRecord,
     SubtaskResult,
     Target,
@@ -69,7 +69,7 @@ def ended(number=1, token=2):
 
 
 def round_ended(token=1, **fields):
-    return RoundEnded(task_id="t", run_id="t/0", token=token, outcome=Outcome.FINISHED, **fields)
+    return RoundEnding(task_id="t", run_id="t/0", token=token, outcome=Outcome.FINISHED, **fields)
 
 
 def step(**usage):
@@ -285,7 +285,7 @@ def test_answers_of_a_step_that_was_broken_off_are_booked_once(recovered):
     ("word", "kept"),
     [
         (lambda: step(model_calls=1), False),
-        (lambda: StepFailed(phase=None, causes=(Cause(reason="no"),)), False),
+        (lambda: StepFailure(phase=None, causes=(Cause(reason="no"),)), False),
         (lambda: question(usage=Usage(model_calls=1)), False),
         (lambda: question(in_doubt="t/0.1.0"), True),
     ],

@@ -10,7 +10,7 @@ from callboard.messages import (
     Cancel,
     Cause,
     Outcome,
-    RoundEnded,
+    RoundEnding,
     SubtaskResult,
     Task,
     Usage,
@@ -27,7 +27,7 @@ def record(task=HOSTED, target=None):
 
 
 def round_ended(outcome=Outcome.FINISHED, **fields):
-    return RoundEnded(task_id="task-1", run_id="task-1/0", token=1, outcome=outcome, **fields)
+    return RoundEnding(task_id="task-1", run_id="task-1/0", token=1, outcome=outcome, **fields)
 
 
 def subtask(number=1, outcome=Outcome.FINISHED, **fields):

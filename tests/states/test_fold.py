@@ -53,11 +53,11 @@ from callboard.messages import (
     RequestExpired,
     ResultStatus,
     Resume,
-    RoundEnded,
+    RoundEnding,
     StepDone,
-    StepFailed,
+    StepFailure,
     StepRecord,
-    SubtaskEnded,
+    SubtaskEnding,
     SubtaskResult,
     Target,
     TargetKind,
@@ -163,7 +163,7 @@ class Drawn:
     def failed(self):
         outcome = self.choose(Outcome.ERROR, Outcome.TIMED_OUT, Outcome.OUT_OF_BUDGET, Outcome.FAILED)
         causes = (Cause(reason="it broke", where="here"),)
-        return StepFailed(phase=None, causes=causes, outcome=outcome, results=(result(),), usage=Usage(steps=1))
+        return StepFailure(phase=None, causes=causes, outcome=outcome, results=(result(),), usage=Usage(steps=1))
 
     async def process_resume(self, run):
         if self.once_in(3):
@@ -262,7 +262,7 @@ class Live:
         run = self.run
         if run.over or not run.busy or job != run.job:
             return
-        if isinstance(said, RoundEnded | SubtaskEnded):
+        if isinstance(said, RoundEnding | SubtaskEnding):
             self.run = self.recovered = replace(run, over=True, busy=False)
         else:
             self.run = self.moved(run.apply(said))
@@ -302,7 +302,7 @@ def test_what_a_run_heard_makes_the_same_run_again_at_any_time(address, data):
 def played(live, processing):
     """Play one job: with notes on its way, and what may come between."""
     said, job = live.start()
-    working = isinstance(said, StepDone | StepFailed)
+    working = isinstance(said, StepDone | StepFailure)
     live.note(*processing.notes(live.run)[: processing.choose(0, 1, 2, 3, 5) if working else 0])
     while processing.once_in(4):
         words = [Pause(task_id="t"), Resume(task_id="t")]
@@ -399,7 +399,7 @@ def test_the_next_assignment_goes_on_with_the_memory_of_the_last():
 
 def test_the_next_round_of_a_host_agent_is_another_assignment():
     rounds = [assignment("host/t", token=number, round=number) for number in (1, 2)]
-    end = RoundEnded(task_id="t", run_id="t/0", token=1, outcome=Outcome.FINISHED)
+    end = RoundEnding(task_id="t", run_id="t/0", token=1, outcome=Outcome.FINISHED)
     run = folded(rounds[0], (step("FINISH"), 1), (end, 2), rounds[1], machine=HostAgentStateManager)
     assert (run.assign, run.steps, len(run.memory), run.outcome) == (rounds[1], 0, 1, None)
 

@@ -22,8 +22,8 @@ from callboard.messages import (
     Cause,
     Held,
     Outcome,
-    RoundEnded,
-    StepFailed,
+    RoundEnding,
+    StepFailure,
     SubtaskErrored,
     SubtaskFailed,
     SubtaskFinished,
@@ -271,7 +271,7 @@ async def test_finish_archives_a_subtask_with_the_recorded_outcome(machine, outc
 async def test_finish_of_a_host_agent_ends_the_round_with_the_recorded_outcome(outcome, run):
     context = run("FINISH", address="host/t", outcome=outcome)
     said = await HostAgentStateManager.get_state("FINISH").handle(Level2(), context)
-    assert isinstance(said, RoundEnded)
+    assert isinstance(said, RoundEnding)
     assert (said.run_id, said.token, said.outcome) == ("t/0", 7, outcome)
 
 
@@ -279,7 +279,7 @@ async def test_finish_of_a_host_agent_ends_the_round_with_the_recorded_outcome(o
 async def test_finish_without_a_recorded_outcome_is_never_a_success(address, run):
     machine = HostAgentStateManager if address.startswith("host") else AppAgentStateManager
     said = await machine.get_state("FINISH").handle(Level2(), run("FINISH", address=address))
-    outcome = said.outcome if isinstance(said, RoundEnded) else said.result.outcome
+    outcome = said.outcome if isinstance(said, RoundEnding) else said.result.outcome
     assert outcome is Outcome.ERROR
 
 
@@ -303,6 +303,6 @@ async def test_what_the_host_agents_model_says_itself_is_the_rounds_output(run, 
 
 
 def test_a_failed_last_look_does_not_keep_cleanup_from_ending(run):
-    failed = StepFailed(phase=None, causes=(Cause(reason="gone"),))
+    failed = StepFailure(phase=None, causes=(Cause(reason="gone"),))
     move = AppAgentStateManager.get_state("FAIL").decide(run("FAIL", outcome=Outcome.FAILED).apply(failed))
     assert (move.target, move.outcome) == ("FINISH", None)

@@ -26,7 +26,7 @@ from callboard.messages import (
     PlanStep,
     Question,
     RequestExpired,
-    StepFailed,
+    StepFailure,
 )
 
 HOST, APP, MOBILE, LINUX, OPERATOR = AgentKind
@@ -44,7 +44,7 @@ CLEANING = [(kind, status) for kind, status in STATES if status in {"FAIL", "ERR
 FINAL = [(kind, status) for kind, status in STATES if status == "FINISH"]
 
 CANCEL = Cancel(task_id="t")
-FAILED = StepFailed(phase=None, causes=(Cause(reason="boom"),))
+FAILED = StepFailure(phase=None, causes=(Cause(reason="boom"),))
 CAPTURED = Captured(observation=None)
 ANSWER = Answer(id="ask", task_id="t", texts=("yes",))
 NOBODY = Answer(id="ask", task_id="t", nobody=True)
@@ -58,8 +58,8 @@ DENIED, FAILS, ALLOWED = (
 )
 GOES_ON = Answer(id="ask", task_id="t", texts=(GO_ON,))
 STOPS = Answer(id="ask", task_id="t", texts=(STOP,))
-SPENT = StepFailed(phase=None, causes=(Cause(reason="no tokens"),), outcome=Outcome.OUT_OF_BUDGET)
-LATE = StepFailed(phase=None, causes=(Cause(reason="too slow"),), outcome=Outcome.TIMED_OUT)
+SPENT = StepFailure(phase=None, causes=(Cause(reason="no tokens"),), outcome=Outcome.OUT_OF_BUDGET)
+LATE = StepFailure(phase=None, causes=(Cause(reason="too slow"),), outcome=Outcome.TIMED_OUT)
 QUESTION = Question(
     id="ask", task_id="t", run_id="t/1", token=7, address="app/a/b", questions=(AskedQuestion(text="which?"),)
 )

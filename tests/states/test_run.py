@@ -34,7 +34,7 @@ from callboard.messages import (
     ResultStatus,
     Resume,
     StepDone,
-    StepFailed,
+    StepFailure,
     StepRecord,
     SubtaskFinished,
     SubtaskResult,
@@ -144,7 +144,7 @@ def test_what_is_held_is_kept_with_its_rule_until_the_next_step(run, make):
 
 def test_a_failed_step_is_used_up_but_not_remembered(run):
     used = Usage(steps=1, model_calls=2)
-    after = run(steps=0).apply(StepFailed(phase=None, causes=(Cause(reason="boom"),), usage=used))
+    after = run(steps=0).apply(StepFailure(phase=None, causes=(Cause(reason="boom"),), usage=used))
     assert (after.memory, after.steps, after.usage, after.asked) == ((), 0, used, 2)
 
 
@@ -152,7 +152,7 @@ def test_what_a_failed_step_wrote_is_there_all_the_same(run, make):
     wrote = CommandResult(
         call_id="1", tool="save", status=ResultStatus.SUCCESS, artifacts=("/new", "/old"), made=("/new",)
     )
-    failed = StepFailed(phase=None, causes=(Cause(reason="boom"),), results=(wrote,))
+    failed = StepFailure(phase=None, causes=(Cause(reason="boom"),), results=(wrote,))
     after = run().apply(failed).apply(make.step("CONTINUE", "success"))
     assert (after.artifacts, after.made) == (("/new", "/old"), ("/new",))
 
@@ -421,7 +421,7 @@ def test_a_success_has_no_causes(run):
 
 def test_the_causes_of_a_failed_step_are_kept_whole(run):
     causes = (Cause(reason="outer"), Cause(reason="inner", exception="OSError"))
-    failed = run().apply(StepFailed(phase=None, causes=causes))
+    failed = run().apply(StepFailure(phase=None, causes=causes))
     assert failed.moved(Move("ERROR", By.SYSTEM, Outcome.ERROR), reannotating=False).causes == causes
 
 
@@ -470,7 +470,7 @@ def messages():
     subtask = SubtaskResult(run_id="t/1", number=1, request="do it", address="app/a/b", outcome=Outcome.FINISHED)
     return st.one_of(
         st.builds(StepDone, record=st.builds(record, statuses, results), usage=usage),
-        st.builds(StepFailed, phase=st.none(), causes=st.just((Cause(reason="boom"),)), usage=usage),
+        st.builds(StepFailure, phase=st.none(), causes=st.just((Cause(reason="boom"),)), usage=usage),
         st.sampled_from(
             [
                 Captured(observation=None),
