@@ -37,12 +37,18 @@ class Commands(TyperGroup):
         except typer.Abort:
             code = 1
         except _Mistake as error:
+            context = getattr(error, "ctx", None)
             message = str(getattr(error, "message", "")).removeprefix("Value error, ").rstrip(".")
+            if context is not None and error.message == (
+                shown := context.get_help()
+            ):  # a group of commands without one
+                typer.echo(shown, err=True)
+                sys.exit(USAGE)
             parameter = getattr(error, "param", None)
             named = f"{parameter.opts[0]}: " if message and parameter is not None else ""
-            context = getattr(error, "ctx", None)
             asked = f"; see {context.command_path} --help" if context is not None else ""
-            message = message or error.format_message().rstrip(".")
+            message = message or error.format_message().rstrip(".").replace(". Choose from:\n", ": one of ")
+            message = " ".join(message.split())
             try:
                 fail(f"{named}{message}{asked}", USAGE)
             except typer.Exit as leaving:

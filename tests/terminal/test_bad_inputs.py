@@ -317,3 +317,15 @@ def test_a_document_with_brackets_in_its_path_is_worked_on(call):
 def test_no_switch_has_a_type_in_the_help(call):
     for command in ([], ["run"], ["resume"], ["policy", "check"]):
         assert "<bool>" not in call(*command, "--help").stdout
+
+
+@pytest.mark.parametrize("group", [(), ("policy",)])
+def test_a_group_without_a_command_prints_its_help_unmarked(call, group):
+    told = call(*group)
+    assert (told.exit_code, told.stderr) == (2, call(*group, "--help").stdout)
+
+
+def test_a_missing_choice_is_told_on_one_line(call):
+    told = call("graph").stderr
+    assert told.startswith("callboard: Missing argument 'agent': one of host, app, mobile, linux, operator; see ")
+    assert told.count("\n") == 1
