@@ -87,7 +87,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # its boxes break lines within sentences, and show a type for flags
 )
 
-policy_app = typer.Typer(help="Test the policy.", no_args_is_help=True, rich_markup_mode=None)
+policy_app = typer.Typer(help="Show the policy's verdicts.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(policy_app, name="policy")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -175,10 +175,11 @@ def _version(
 def init(
     folder: Annotated[Path, typer.Argument(help="The folder of the project.", show_default="this one")] = Path(),
 ) -> None:
-    """Write a first project: settings, a task, a document, and a test.
+    """Write a first project that runs at once.
 
-    It runs at once, since a script answers in place of a language model. Existing
-    files are never changed: if one is there, nothing is written.
+    It has settings, a task, a document and a test. A script answers in place of a
+    language model. Existing files are never changed: if one is there, nothing is
+    written.
     """
     with mistakes():
         write_project(terminal(), folder)
@@ -303,7 +304,7 @@ def resume(
     log: Log = False,
     log_file: LogFile = None,
 ) -> None:
-    """Resume the unfinished tasks of a journal, and show their outcomes.
+    """Resume the unfinished tasks of a journal.
 
     The settings name the journal, the models and the documents, as they did when
     the tasks were submitted. Completed actions are not run again, and models are
@@ -566,9 +567,10 @@ def tools(
     settings: SettingsPath = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the tools that agents have: arguments, effects, hazards, resources.
+    """List the tools that agents have.
 
-    The tools are those of the surfaces, plug-ins and MCP servers in the settings.
+    The list has their arguments, effects, hazards and resources. The tools are
+    those of the surfaces, plug-ins and MCP servers in the settings.
     MCP servers are started, and ended afterwards; the exit code is 1 if one can't
     be started.
     """
