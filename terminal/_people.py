@@ -132,6 +132,11 @@ _SETTLED = {EventName.APPROVAL_ANSWERED, EventName.QUESTION_ANSWERED}
 _YES, _NO = {"y", "yes"}, {"n", "no"}
 _AT_TERMINAL = "the terminal"
 _DAY = 86_400
+_AT_DEADLINE = {
+    AtDeadline.DENY: "it is rejected",
+    AtDeadline.FAIL: "the work fails",
+    AtDeadline.ALLOW: "it is approved, unless it must not be repeated",
+}
 
 
 class TerminalPeople:
@@ -245,7 +250,7 @@ class TerminalPeople:
 
     def _prompt(self, ask: ApprovalRequest | Question) -> None:
         if isinstance(ask, ApprovalRequest):
-            text = "Run it? y: yes, a: yes, and the same again in this task, Enter: no > "
+            text = "Run it? y = yes, a = yes to this same action for the rest of the task, Enter or a reason = no > "
         else:
             number = len(self._texts)
             which = f"Answer {number + 1} of {len(ask.questions)}" if len(ask.questions) > 1 else "Your answer"
@@ -263,6 +268,12 @@ class TerminalPeople:
                     self._prompt(ask)
                     return
                 self._handles[ask.task_id].answer(ask.id, *self._texts, by=_AT_TERMINAL)
+            elif typed == "?":
+                self._console.print(
+                    Text("y runs it once; any other text rejects it, and the agent reads it as the reason")
+                )
+                self._prompt(ask)
+                return
             elif typed in {*_YES, "a"}:
                 self._handles[ask.task_id].approve(ask.id, by=_AT_TERMINAL, remember=typed == "a")
             else:
@@ -284,7 +295,7 @@ def until(ask: ApprovalRequest | Question) -> str:
         return ""
     then = ask.at_deadline if isinstance(ask, ApprovalRequest) else AtDeadline.FAIL
     form = "%H:%M:%S" if ask.deadline - time.time() < _DAY else "%Y-%m-%d %H:%M:%S"
-    return f"until {time.strftime(form, time.localtime(ask.deadline))}, then: {then.value}"
+    return f"without an answer by {time.strftime(form, time.localtime(ask.deadline))} {_AT_DEADLINE[then]}"
 
 
 def asked(ask: Question) -> str:
@@ -295,7 +306,9 @@ def asked(ask: Question) -> str:
 
 def seen(observation: Observation) -> list[str]:
     """Describe an agent's observation in a few lines."""
-    lines = [f"{key}: {value}" for key, value in observation.window.items() if isinstance(value, str | int | float)]
+    lines = [
+        f"{key}: {value}" for key, value in observation.window.items() if value and isinstance(value, str | int | float)
+    ]
     controls = [f"{control.id} {control.kind} {control.name!r}" for control in observation.controls[:_SHOWN_CONTROLS]]
     if len(observation.controls) > _SHOWN_CONTROLS:
         controls.append(f"… and {len(observation.controls) - _SHOWN_CONTROLS} more")

@@ -108,7 +108,7 @@ def made(tmp_path: Path) -> bool:
 
 def test_yes_runs_exactly_what_was_shown(terminal, tmp_path):
     screen = terminal(CREATE, FINISH)
-    screen.until("Enter: no > ")
+    screen.until("Enter or a reason = no > ")
     assert "host/job-1 asks for approval: new files need a nod" in screen.shown
     assert 'create_document {"path": "new.xlsx"}' in screen.shown
     assert not made(tmp_path)
@@ -120,11 +120,22 @@ def test_yes_runs_exactly_what_was_shown(terminal, tmp_path):
 @pytest.mark.parametrize("typed", ["\n", "n\n", "not today\n", "\x04"])
 def test_enter_and_everything_but_yes_is_a_rejection(terminal, tmp_path, typed):
     screen = terminal(CREATE, FINISH)
-    screen.until("Enter: no > ")
+    screen.until("Enter or a reason = no > ")
     screen.type(typed)
     assert screen.end() == 7
     assert not made(tmp_path)
     assert ("not today" in screen.shown.rpartition("because")[2]) is (typed == "not today\n")
+
+
+def test_a_question_mark_explains_the_prompt_and_asks_again(terminal, tmp_path):
+    screen = terminal(CREATE, FINISH)
+    screen.until("Enter or a reason = no > ")
+    screen.type("?\n")
+    screen.until("any other text rejects it")
+    screen.until("Enter or a reason = no > ")
+    screen.type("y\n")
+    assert screen.end() == 0
+    assert made(tmp_path)
 
 
 def test_ctrl_d_answers_what_is_asked_later_too(terminal):
@@ -133,9 +144,9 @@ def test_ctrl_d_answers_what_is_asked_later_too(terminal):
     rules = [{"verdict": "approve", "tool": "add_sheet", "reason": "sheets need a nod"}]
     failed = {"Status": "FAIL", "Comment": "rejected twice"}
     screen = terminal(CREATE, assign, assign, failed, policy=rules, agents={"app/excel/new.xlsx": [change, change]})
-    screen.until("Enter: no > ")
+    screen.until("Enter or a reason = no > ")
     screen.type("\x04")
-    screen.until("Enter: no > ")
+    screen.until("Enter or a reason = no > ")
     assert screen.end() == 1
     assert "rejected twice" in screen.shown
 
@@ -143,17 +154,17 @@ def test_ctrl_d_answers_what_is_asked_later_too(terminal):
 def test_a_ctrl_d_that_came_before_the_question_answers_it(terminal, tmp_path):
     rules = [{"verdict": "approve", "tool": tool, "reason": "asked"} for tool in ("create_document", "open_document")]
     screen = terminal(CREATE, AGAIN, FINISH, policy=rules)
-    screen.until("Enter: no > ")
+    screen.until("Enter or a reason = no > ")
     screen.type("y\n\x04")
-    screen.until("Enter: no > ")
+    screen.until("Enter or a reason = no > ")
     assert screen.end() == 7
     assert made(tmp_path)
 
 
 def test_an_approval_shows_its_deadline_and_what_happens_then(terminal):
     screen = terminal(CREATE, FINISH, limits={"approval_seconds": 3600, "at_approval_deadline": "fail"})
-    screen.until("Enter: no > ")
-    assert re.search(r"until \d\d:\d\d:\d\d, then: fail", screen.shown)
+    screen.until("Enter or a reason = no > ")
+    assert re.search(r"without an answer by \d\d:\d\d:\d\d the work fails", screen.shown)
     screen.type("\n")
     assert screen.end() == 7
 
@@ -180,7 +191,7 @@ def test_enter_at_the_limit_of_a_budget_stops_there(terminal):
 def test_a_remembered_approval_is_not_asked_again(terminal, tmp_path):
     rules = [{"verdict": "approve", "tool": "open_document", "reason": "even a look"}]
     screen = terminal(CREATE, AGAIN, AGAIN, FINISH, policy=rules)
-    screen.until("Enter: no > ")
+    screen.until("Enter or a reason = no > ")
     screen.type("a\n")
     assert screen.end() == 0
     assert screen.shown.count("asks for approval") == 1
@@ -214,7 +225,7 @@ def test_enter_at_a_question_cancels_the_task(terminal):
 
 def test_ctrl_c_at_a_prompt_cancels_the_task(terminal, tmp_path):
     screen = terminal(CREATE, FINISH)
-    screen.until("Enter: no > ")
+    screen.until("Enter or a reason = no > ")
     screen.type("\x03")
     assert screen.end() == 4
     assert not made(tmp_path)
@@ -223,7 +234,7 @@ def test_ctrl_c_at_a_prompt_cancels_the_task(terminal, tmp_path):
 
 def test_a_deadline_ends_the_prompt(terminal, tmp_path):
     screen = terminal(CREATE, FINISH, limits={"approval_seconds": 3})
-    screen.until("Enter: no > ")
+    screen.until("Enter or a reason = no > ")
     assert screen.end() == 7
     assert "nobody decided on the approval in time" in " ".join(screen.shown.split())
     assert not made(tmp_path)
