@@ -24,6 +24,7 @@ def test_the_tutorial_can_be_followed_line_by_line(tmp_path):
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
     program.chmod(0o755)
     environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120"}
+    environment.pop("PYTEST_ADDOPTS", None)  # of this run's tests
     folder = tmp_path / "work"
     folder.mkdir()
     codes, printed = {}, ""

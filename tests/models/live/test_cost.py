@@ -8,7 +8,7 @@ import json
 import pytest
 
 from callboard import EventName, FunctionModel, Outcome, Settings, Task
-from callboard.actors.models import Expected, Model, RecordedModel, named_models, record
+from callboard.actors.models import Expected, Model, RecordedModel, named_models, recorder
 from callboard.actors.models.live._connection import Connection
 from callboard.config import Provider
 from callboard.messages import AgentKind, ModelError, Usage
@@ -117,9 +117,9 @@ async def test_a_recording_keeps_what_was_taken_without_an_answer(asks, tmp_path
 
     path = tmp_path / "run.jsonl"
     settings = Settings(models={"record": path})
-    recorder = record({AgentKind.APP: Refusing()}, settings)[AgentKind.APP]
+    recording = recorder(settings)(Refusing())
     with pytest.raises(ModelError):
-        await recorder.answer(asks())
+        await recording.answer(asks())
     assert json.loads(path.read_text())["usage"] == {"input_tokens": 7, "cost": 0.5}
     with pytest.raises(ModelError) as raised:
         await RecordedModel.load(path, settings.base).answer(asks())
