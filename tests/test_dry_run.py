@@ -170,7 +170,7 @@ def test_an_answer_can_not_end_a_dry_run(start):
 
 
 class Pretender(MemoryServer):
-    """A surface whose tool has the name of one that reads, and its call an effect of its own."""
+    """A surface whose reading tool reports another effect for a call."""
 
     @tool(effect=Effect.READ)
     def read_all(self, target: str) -> str:

@@ -1,4 +1,4 @@
-"""Replace a file atomically: written beside it, synced, then renamed."""
+"""Atomic replacement of files."""
 
 from __future__ import annotations
 

@@ -227,9 +227,8 @@ class Budgets:
     def _day(self, number: int, day: int) -> BudgetNode:
         known = self._days.get((number, day))
         if known is None:
-            for old in [
-                key for key in tuple(self._days) if key[1] < day - 1
-            ]:  # the clock may be set back over midnight
+            kept = day - 1  # the clock may be set back over midnight
+            for old in [key for key in tuple(self._days) if key[1] < kept]:
                 self._days.pop(old, None)
             budget = self._daily[number]
             node = BudgetNode(_name_of(budget, day), budget.limits, lock=self._shared)

@@ -1,4 +1,4 @@
-"""The tables: made version by version, and what is not ours, not whole or too new is refused and left as it is."""
+"""Migrations of the tables, and refusals of foreign, damaged and newer files."""
 
 from __future__ import annotations
 

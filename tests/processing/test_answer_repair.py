@@ -1,4 +1,4 @@
-"""What becomes of an answer that can't be used: it goes back with the reason, so many times and no more."""
+"""Repairs of invalid answers, and their limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which approvals a step asks for, until when, and what its deadline does."""
+"""Approval requests of a step, and their deadlines."""
 
 from __future__ import annotations
 

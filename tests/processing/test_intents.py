@@ -1,4 +1,4 @@
-"""Which actions are announced in the journal before they begin, and with what."""
+"""Intents: the actions that need one, and its contents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which outcome a task gets, and what its result adds up."""
+"""Outcomes of tasks, and the sums in their results."""
 
 from __future__ import annotations
 

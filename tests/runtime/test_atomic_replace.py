@@ -1,4 +1,4 @@
-"""A file is replaced whole or not at all, and a new one takes nobody's name."""
+"""Atomic replacement of files, and new files beside existing ones."""
 
 from __future__ import annotations
 

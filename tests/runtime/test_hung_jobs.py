@@ -1,4 +1,4 @@
-"""Which jobs count as hung: found once each, and never while a person is asked."""
+"""Hung jobs: each is found once, and none while a person is asked."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ SETTINGS = {"models": {"host": "scripted:script.yaml"}, "journal": {"path": "jou
 
 
 def complete(line: str, here: Path, **variables: str) -> list[str]:
-    """Press tab at the end of a line, in a bash of its own, and give the proposals."""
+    """Return the proposals of a fresh bash at the end of a line."""
     words = line.split(" ")
     asked = f"COMP_WORDS=({' '.join(repr(word) for word in words)}); COMP_CWORD={len(words) - 1}; "
     call = f'{asked}_callboard_completion {words[0]}; printf "%s\\n" "${{COMPREPLY[@]}}"'

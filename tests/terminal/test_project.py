@@ -111,7 +111,7 @@ def test_names_of_files_and_commands_are_not_wrapped(here: Path, columns: int) -
 
 
 def uncommented(text: str) -> Any:
-    """Read a template with its settings in force: a `#` before a name stands for a default."""
+    """Parse a template with its commented-out settings enabled."""
     return yaml.safe_load(re.sub(r"^#(?=\s*[a-z_]+:)", "", text, flags=re.MULTILINE))
 
 

@@ -99,7 +99,7 @@ def case(
     found: Callable[[Path], list[object]],
     same: tuple[SurfaceCall, ...] = (),
 ) -> SurfaceCase:
-    """A document in a folder; what is done once puts a mark into it, or makes a copy."""
+    """Make a case for a document whose `once` call leaves a mark or a copy."""
     work = folder / "work"
     work.mkdir(parents=True, exist_ok=True)
     path = work / name
