@@ -540,8 +540,8 @@ def schema(
         typer.echo(files[message].read_text(encoding="utf-8"), nl=False)
         return
     if message is not None and message not in known:
-        every = (*known, *files)
-        hint = did_you_mean(message.lower().replace("-", "_"), every, f"there are: {', '.join(schema_names())}")
+        every = schema_names()
+        hint = did_you_mean(message.lower().replace("-", "_"), every, f"there are: {', '.join(every)}")
         fail(f"there is no message or file {message!r}{hint}")
     if message is not None:
         found = known[message].model_json_schema()

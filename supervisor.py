@@ -215,8 +215,9 @@ class Supervisor:
 
         A journal that broke since it was opened is reported to the root first, which then refuses the request.
         """
-        for name in {each.record.task.model for each in opened.recovered_tasks} - {None}:
-            self._task_models.build(str(name), recovered=True)  # may block; a task without it is paused
+        named = (each.record.task.model for each in opened.recovered_tasks)
+        for name in {model for model in named if model is not None}:
+            self._task_models.build(name, recovered=True)  # may block; a task without it is paused
         self._broken.add_done_callback(lambda broken: self._client.tell(JournalBroken(broken.result())))
         try:
             self._client.ask(Restore(opened.recovered_tasks))

@@ -13,7 +13,7 @@ from callboard.config._secrets_in_urls import like_a_key
 from callboard.messages import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from callboard.config._settings import Settings
 
@@ -55,7 +55,8 @@ def fitting_options(
     }
     takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
     unknown = [] if takes_any else [name for name in options if name not in taken]
-    lines = [f"{where}.options.{name}: unknown option{_hint(name, taken)}" for name in unknown]
+    known = f"known: {', '.join(taken) or 'none'}"
+    lines = [f"{where}.options.{name}: unknown option{did_you_mean(name, taken, known)}" for name in unknown]
     given = {name: revealed(value) for name, value in options.items() if name not in unknown}
     try:
         fitting = _validated(taken, given)
@@ -101,7 +102,3 @@ def _validated(parameters: Mapping[str, inspect.Parameter], given: Mapping[str, 
     except PydanticUserError:  # a type can't be resolved at run time: the plug-in has to validate
         made = valid(lambda _: Any)
     return {name: getattr(made, names[name]) if name in names else value for name, value in given.items()}
-
-
-def _hint(name: str, known: Iterable[str]) -> str:
-    return did_you_mean(name, known, f"known: {', '.join(known) or 'none'}")

@@ -26,13 +26,8 @@ from annotated_types import Ge, Gt, Le
 from pydantic import AwareDatetime, BaseModel, JsonValue, SecretStr
 from pydantic_core import PydanticUndefined
 
-import callboard.answers
 import callboard.errors
 import callboard.events
-import callboard.kinds
-import callboard.observe
-import callboard.surface
-import callboard.testing
 from callboard import Supervisor, TaskHandle
 from callboard.actors.commands import Toolbox
 from callboard.actors.models import ModelRequest
@@ -521,15 +516,16 @@ def _for_editors(part: Any) -> Any:
 
 # The public API
 
+
+def public_module(part: str) -> types.ModuleType:
+    """Import a public module by its last name."""
+    return importlib.import_module("callboard" if part == "callboard" else f"callboard.{part}")
+
+
+_LISTED = ("callboard", "answers", "errors", "kinds", "observe", "surface", "testing")
 API = {
-    "callboard": tuple(callboard.__all__),
-    "answers": tuple(callboard.answers.__all__),
-    "errors": tuple(callboard.errors.__all__),
+    **{part: tuple(public_module(part).__all__) for part in _LISTED},
     "events": tuple(name for name, value in vars(callboard.events).items() if isinstance(value, type)),
-    "kinds": tuple(callboard.kinds.__all__),
-    "observe": tuple(callboard.observe.__all__),
-    "surface": tuple(callboard.surface.__all__),
-    "testing": tuple(callboard.testing.__all__),
     "messages": (
         *("Action", "AppAgentStatus", "ApprovalRequest", "AskedQuestion", "AtDeadline", "BlackboardEntry"),
         *("BlackboardView", "Budget", "Cause", "CommandResult", "CommandType", "HostAgentStatus", "Limit"),
@@ -542,11 +538,6 @@ API = {
 
 _WITH_METHODS = (Supervisor, TaskHandle)
 _LONGEST_SIGNATURE = 100
-
-
-def public_module(part: str) -> types.ModuleType:
-    """Import a public module by its last name."""
-    return importlib.import_module("callboard" if part == "callboard" else f"callboard.{part}")
 
 
 def api(part: str) -> str:

@@ -140,6 +140,7 @@ from callboard.messages._texts import (
     did_you_mean,
     each_text,
     encodable,
+    pointed_at,
     reason_of,
     visible,
 )
@@ -292,6 +293,7 @@ __all__ = [
     "new_task_id",
     "paired",
     "phases_of",
+    "pointed_at",
     "read_events",
     "reason_of",
     "shown",

@@ -138,7 +138,7 @@ class Message(Value):
         """
         super().__pydantic_init_subclass__(**kwargs)
         field = cls.model_fields.get("kind")
-        if field is None or cls.__pydantic_generic_metadata__["origin"] is not None:  # a `TaskResult[...]` has no tag
+        if field is None:
             return
         other = Message.registry.setdefault(field.default, cls)
         if not issubclass(cls, other) and other.__qualname__ != cls.__qualname__:
@@ -188,22 +188,6 @@ AnySequence = BeforeValidator(_as_tuple)
 """Accept a list where a tuple is stored, for messages that people write by hand."""
 
 
-def _as_texts(value: object) -> object:
+def as_texts(value: object) -> object:
+    """Accept a single text where a tuple of texts is stored."""
     return (value,) if isinstance(value, str) else value
-
-
-class _OneText:
-    """A validator before a tuple's.
-
-    A `BeforeValidator` would not have the single text in its JSON Schema.
-    """
-
-    @staticmethod
-    def __get_pydantic_core_schema__(source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        texts = handler(source)
-        either = core_schema.union_schema([core_schema.str_schema(), texts])
-        return core_schema.no_info_before_validator_function(_as_texts, texts, json_schema_input_schema=either)
-
-
-OneText = _OneText()
-"""Accept a single text where a tuple of texts is stored."""

@@ -28,17 +28,18 @@ from callboard.messages._base import (
     Address,
     AnySequence,
     Message,
-    OneText,
     RunId,
     Seconds,
     Shown,
     TaskId,
     Value,
+    as_texts,
 )
 from callboard.messages._command import PlannedAction
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Observation
 from callboard.messages._terms import Budget, PolicyRule, TaskLimits
+from callboard.messages._texts import pointed_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -161,7 +162,11 @@ class Task(Message):
     """Values that replace ``${secret:NAME}`` in the arguments of tools: a bare value, or a `Secret` that limits where a
     model may name it. Only tools receive them, and they are never stored: None for one that was lost with its process.
     """
-    may_change: Annotated[tuple[FileName, ...], AnySequence, OneText] = ()
+    may_change: Annotated[
+        tuple[FileName, ...],
+        AnySequence,
+        BeforeValidator(as_texts, json_schema_input_type=str | tuple[FileName, ...]),
+    ] = ()
     """Files whose contents the task may overwrite without an approval: documents, by their paths in the workspace. Each
     must exist at submission. The version before the task's first change is kept beside the journal, for `callboard
     undo`. Only the task itself names them: no plan, no agent and no follow-up adds one."""
@@ -259,13 +264,7 @@ def _check_references(part: JsonValue, whole: dict[str, JsonValue]) -> None:
     for each in part if isinstance(part, list) else part.values() if isinstance(part, dict) else ():
         _check_references(each, whole)
     reference = part.get("$ref") if isinstance(part, dict) else None
-    if not isinstance(reference, str):
-        return
-    current: JsonValue = whole if reference.partition("/")[0] == "#" else None
-    for name in reference.split("/")[1:]:
-        step = name.replace("~1", "/").replace("~0", "~")
-        current = current.get(step) if isinstance(current, dict) else None
-    if current is None:
+    if isinstance(reference, str) and pointed_at(reference, whole) is None:
         msg = f"has a $ref {reference!r}, which is no part of it: put what it refers to into its $defs"
         raise ValueError(msg)
 

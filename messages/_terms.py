@@ -6,9 +6,9 @@ import threading
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from callboard.messages._base import OneText, Seconds
+from callboard.messages._base import Seconds, as_texts
 from callboard.messages._command import Effect, Hazard
 from callboard.messages._patterns import Pattern
 
@@ -58,7 +58,9 @@ class PolicyRule(TermSection):
     """Patterns for arguments, by name. Arguments are matched as the tool receives them: validated, with its defaults,
     and in canonical form (`1000` for `1000.0` and `1e3`); values other than texts as JSON. A missing argument never
     matches."""
-    resource: Annotated[tuple[Pattern, ...], OneText] = ()
+    resource: Annotated[
+        tuple[Pattern, ...], BeforeValidator(as_texts, json_schema_input_type=str | tuple[Pattern, ...])
+    ] = ()
     """Patterns for the resources that a call touches, such as `sheet:Payroll` or `file:*.xlsx`, one or a list; empty
     for any. An `allow` matches if each resource lies within a pattern, an `approve` or `deny` if any overlaps one."""
     reason: str = ""
@@ -78,6 +80,11 @@ class Budget(TermSection):
     """Tokens, input and output."""
     cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """Money, in the currency of the models' prices."""
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The limits that it sets, by kind."""
+        return {kind: limit for kind, limit in self if limit is not None}
 
 
 class TaskLimits(TermSection):

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from pydantic import JsonValue
 
@@ -52,6 +52,16 @@ def _members(
 ) -> dict[str, Any]:
     parts = ((name, getattr(value, name)) for name in names if name not in leave)
     return {name: new for name, part in parts if (new := each_text(part, change, leave)) != part}
+
+
+def pointed_at(reference: str, schema: Mapping[str, Any]) -> Any:
+    """Resolve a ``$ref`` within a JSON Schema; None if it leads outside or nowhere."""
+    if not reference.startswith("#/"):
+        return schema if reference == "#" else None
+    place: Any = schema
+    for step in reference[2:].split("/"):
+        place = place.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(place, dict) else None
+    return place
 
 
 def did_you_mean(

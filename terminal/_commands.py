@@ -39,10 +39,8 @@ class Commands(TyperGroup):
         except _Mistake as error:
             context = getattr(error, "ctx", None)
             message = str(getattr(error, "message", "")).removeprefix("Value error, ").rstrip(".")
-            if context is not None and error.message == (
-                shown := context.get_help()
-            ):  # a group of commands without one
-                typer.echo(shown, err=True)
+            if type(error).__name__ == "NoArgsIsHelpError":  # a group of commands without one; Typer exports no class
+                typer.echo(error.message, err=True)
                 sys.exit(USAGE)
             parameter = getattr(error, "param", None)
             named = f"{parameter.opts[0]}: " if message and parameter is not None else ""

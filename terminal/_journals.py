@@ -141,7 +141,7 @@ def find_task(reader: JournalReader, task_id: str) -> str:
 
 def _unknown(journal: Path, task_id: str, known: Sequence[str], *, ambiguous: bool) -> str:
     if ambiguous:
-        hint = did_you_mean(task_id, [" or ".join(known[:_NAMED])], show=str, cutoff=0)
+        hint = f"; did you mean {' or '.join(known[:_NAMED])}?"
     else:
         listed = f"there are: {', '.join(known[-_NAMED:])}{' …' if len(known) > _NAMED else ''}"
         hint = did_you_mean(task_id, known, listed if known else "it is empty", show=str)

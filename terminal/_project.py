@@ -43,7 +43,8 @@ def write_project(console: Console, folder: Path) -> None:
 
     Nothing is written if one of the files exists.
     """
-    written = {name: (demo_folder(_EXAMPLE) / name).read_text(encoding="utf-8") for name in _FILES}
+    example = demo_folder(_EXAMPLE)
+    written = {name: (example / name).read_text(encoding="utf-8") for name in _FILES}
     schemas = {f"{_FOLDER}/{path.name}": path.read_text(encoding="utf-8") for path in file_schemas().values()}
     content = {folder / name: text.replace("../../config/schemas/", f"{_FOLDER}/") for name, text in written.items()}
     _write(content | {folder / name: text for name, text in schemas.items()})

@@ -14,6 +14,8 @@ import jsonschema
 from pydantic import BaseModel
 from referencing import Registry
 
+from callboard.messages import pointed_at
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -98,7 +100,7 @@ def _merged(schema: Any, root: Mapping[str, Any], left: int) -> dict[str, Any]:
     if not isinstance(schema, dict) or left == 0:
         return {}
     merged: dict[str, Any] = {}
-    others = [_pointed_at(str(schema["$ref"]), root)] if "$ref" in schema else []
+    others = [pointed_at(str(schema["$ref"]), root)] if "$ref" in schema else []
     for other in (*others, *schema.get("allOf", ()), {key: schema[key] for key in schema.keys() - {"$ref", "allOf"}}):
         found = other if other is not None and "$ref" not in other and "allOf" not in other else None
         found = found if found is not None else _merged(other, root, left - 1)
@@ -114,7 +116,7 @@ def _value(schema: Any, value: JsonValue, root: Mapping[str, Any], left: int) ->
     if not isinstance(schema, dict) or left == 0:
         return canonical(value), False
     if "$ref" in schema:
-        return _value(_pointed_at(str(schema["$ref"]), root), value, root, left - 1)
+        return _value(pointed_at(str(schema["$ref"]), root), value, root, left - 1)
     for name in ("anyOf", "oneOf", "allOf"):
         if name in schema:
             return _of_branches(schema, name, value, root, left)
@@ -144,19 +146,6 @@ def _of_branches(
         if not (isinstance(branch, dict) and branch.get("type") == "null")
     )
     return _value(fitting[0], value, root, left - 1)[0], exact
-
-
-def _pointed_at(reference: str, root: Mapping[str, Any]) -> Any:
-    """Resolve a reference within the root.
-
-    None if it points outside or nowhere.
-    """
-    if not reference.startswith("#/"):
-        return root if reference == "#" else None
-    place: Any = root
-    for step in reference[2:].split("/"):
-        place = place.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(place, dict) else None
-    return place
 
 
 def _fits(schema: Mapping[str, Any], value: JsonValue, root: Mapping[str, Any]) -> bool:

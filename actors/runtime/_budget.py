@@ -16,7 +16,7 @@ from callboard.messages import OutOfBudgetError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from callboard.config import Budget, BudgetSettings, DailyBudget
+    from callboard.config import BudgetSettings, DailyBudget
     from callboard.messages import Limit, Task, Timestamp
 
 ROUNDING = 1e-9
@@ -169,11 +169,6 @@ def _add(node: BudgetNode, amounts: Mapping[str, float]) -> None:
             used[kind] = used.get(kind, 0) + amount
 
 
-def limited(budget: Budget) -> dict[str, float]:
-    """Return the limits that a budget sets, by kind."""
-    return {kind: limit for kind, limit in budget if limit is not None}
-
-
 class Budgets:
     """The budget trees of active tasks, under nodes for days. Thread-safe.
 
@@ -182,7 +177,7 @@ class Budgets:
 
     def __init__(self, settings: BudgetSettings, now: Callable[[], Timestamp] = time.time) -> None:
         """Create it; `now` returns the wall time, which determines the day."""
-        self._task, self._subtask, self._step = map(limited, (settings.task, settings.subtask, settings.step))
+        self._task, self._subtask, self._step = settings.task.limits, settings.subtask.limits, settings.step.limits
         self._daily, self._now = settings.daily, now
         self._charges_all = settings.unknown_price == "all"
         self._shared = threading.Lock() if settings.daily else None
@@ -199,8 +194,7 @@ class Budgets:
         if self._daily:
             self._labels[task.id] = task.labels
         if task.budget is not None:
-            own = limited(task.budget)
-            limits = {kind: min(limit, self._task.get(kind, limit)) for kind, limit in own.items()}
+            limits = {kind: min(limit, self._task.get(kind, limit)) for kind, limit in task.budget.limits.items()}
             self._tasks[task.id] = self._top(task.id, {**self._task, **limits})
 
     def count(self, labels: Mapping[str, str], used: Mapping[str, float], *, unpriced: bool) -> None:

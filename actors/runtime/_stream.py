@@ -6,7 +6,7 @@ import collections
 import threading
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from callboard.messages import Event, EventName, Fact, encodable, with_phases
+from callboard.messages import Event, EventName, Fact, encodable, read_events, with_phases
 from callboard.messages.events import EventsMissed
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ class EventFeed:
     """
 
     def __init__(self, size: int, task_id: str | None, clock: Clock) -> None:
+        read_events("[]")  # builds the reader at first use: here, and not under the lock that `put` needs
         self._events: collections.deque[Event | Fact] = collections.deque()
         self._read: collections.deque[Event] = collections.deque()
         """The remaining events of the step that is being read: its phases and its end. A step is queued as one event.

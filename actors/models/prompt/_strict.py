@@ -10,6 +10,8 @@ import jsonschema
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
+from callboard.messages import pointed_at
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -157,11 +159,8 @@ def is_free(schema: object) -> bool:
 
 def resolved(part: Schema, whole: Schema) -> object:
     """Resolve a reference within a schema; None if it is broken."""
-    current: object = whole
-    for name in str(part["$ref"]).removeprefix("#").strip("/").split("/"):
-        step = name.replace("~1", "/").replace("~0", "~")
-        current = current.get(step) if isinstance(current, dict) else None
-    return current
+    place: object = pointed_at("#/" + str(part["$ref"]).removeprefix("#").strip("/"), whole)
+    return place
 
 
 def object_of(properties: Schema) -> Schema:
