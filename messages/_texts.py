@@ -55,7 +55,10 @@ def _members(
 
 
 def pointed_at(reference: str, schema: Mapping[str, Any]) -> Any:
-    """Resolve a ``$ref`` within a JSON Schema; None if it leads outside or nowhere."""
+    """Resolve a ``$ref`` within a JSON Schema.
+
+    None if it leads outside or nowhere.
+    """
     if not reference.startswith("#/"):
         return schema if reference == "#" else None
     place: Any = schema

@@ -24,6 +24,7 @@ PNG = base64.b64decode(
 """A picture of one pixel."""
 
 FINISH = {"Status": "FINISH"}
+ASK = {"Status": "PENDING", "Comment": "which one?"}
 ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
 
 

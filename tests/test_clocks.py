@@ -14,9 +14,8 @@ from callboard.actors.journal import MemoryJournal
 from callboard.actors.runtime import committing
 from callboard.messages import Effect
 from callboard.testing import MemoryServer, VirtualClock
-from support import ASSIGN, FINISH, HELD, PATIENCE, lone
+from support import ASK, ASSIGN, FINISH, HELD, PATIENCE, lone
 
-ASK = {"Status": "PENDING", "Comment": "which one?"}
 CONFIRM = {"Status": "CONFIRM", "Function": "write", "Args": {"control_id": "field-1", "text": "x"}}
 QUESTION_SECONDS = 1234.0
 

@@ -29,7 +29,7 @@ from callboard.messages import (
     Step,
 )
 from callboard.testing import MemoryServer, VirtualClock
-from support import ASSIGN, FINISH, HELD, PATIENCE, append, lone
+from support import ASK, ASSIGN, FINISH, HELD, PATIENCE, append, lone
 
 NEVER = {"intensity": 0}
 """Nobody is started anew: the first crash is the end."""
@@ -334,9 +334,6 @@ def test_a_pause_holds_for_an_agent_that_is_started_anew(crashed, until):
     handle.resume()
     assert handle.result(PATIENCE).ok
     assert len(surface.effects) == 1
-
-
-ASK = {"Status": "PENDING", "Comment": "which one?"}
 
 
 def test_an_answer_reaches_the_restarted_agent_that_crashed_on_it(crashed, until):

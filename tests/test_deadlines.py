@@ -12,9 +12,8 @@ import pytest
 from callboard import EventName, Outcome, Task
 from callboard.messages import NotAllTakenError, TaskRefusedError
 from callboard.testing import MemoryServer, VirtualClock, assert_replays
-from support import FINISH, PATIENCE, lone
+from support import ASK, FINISH, PATIENCE, lone
 
-ASK = {"Status": "PENDING", "Comment": "which one?"}
 NOW = 1_800_000_000.0
 
 

@@ -56,7 +56,7 @@ def renamed(journal: Path, before: str, after: str) -> None:
                     changed.execute(f"UPDATE {table} SET {column} = replace({column}, ?, ?)", (before, after))  # noqa: S608
 
 
-def test_a_task_with_an_earlier_id_is_resumed_and_followed_up(begin, tmp_path):
+def test_a_task_with_an_earlier_id_is_resumed_and_followed_up(begin, until, tmp_path):
     def work(request):
         if not request.memory:
             return {"Status": "PENDING", "Questions": "Which?"}
@@ -65,7 +65,7 @@ def test_a_task_with_an_earlier_id_is_resumed_and_followed_up(begin, tmp_path):
     model = FunctionModel(work)
     first = begin(host=model)
     handle = first.submit(Task(id="day-1", request="look around"))
-    next(event for event in handle.events() if event.name is EventName.QUESTION_ASKED)
+    until(handle, EventName.QUESTION_ASKED)
     first.stop()
     renamed(tmp_path / "journal.db", "day-1", "day:1")
     second = begin(host=model)

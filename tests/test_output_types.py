@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from callboard import EventName, Outcome, Task
 from callboard.messages import STORED, OutputTypeError, TaskRefusedError
 from callboard.testing import MemoryServer, assert_replays
-from support import ASSIGN, FINISH, PATIENCE, append, lone
+from support import ASK, ASSIGN, FINISH, PATIENCE, append, lone
 
 
 class Line(BaseModel):
@@ -35,7 +35,6 @@ class Invoice(BaseModel):
 
 GIVEN = {"number": 7, "due": "2026-12-24", "lines": [{"name": "tea"}]}
 INVOICE = Invoice(number=7, due=date(2026, 12, 24), lines=[Line(name="tea")])
-ASK = {"Status": "PENDING", "Comment": "which one?"}
 
 
 def finish(result):

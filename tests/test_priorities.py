@@ -8,9 +8,7 @@ from __future__ import annotations
 import pytest
 
 from callboard import EventName, Task
-from support import ASSIGN, FINISH, PATIENCE, append, lone
-
-ASK = {"Status": "PENDING", "Comment": "which one?"}
+from support import ASK, ASSIGN, FINISH, PATIENCE, append, lone
 
 
 def order(supervisor, handles):

@@ -18,9 +18,7 @@ from callboard.messages import (
     UnknownTaskError,
 )
 from callboard.testing import MemoryServer, VirtualClock, assert_replays
-from support import ASSIGN, FINISH, HELD, PATIENCE, append, lone
-
-ASK = {"Status": "PENDING", "Comment": "which one?"}
+from support import ASK, ASSIGN, FINISH, HELD, PATIENCE, append, lone
 
 
 class Stage:

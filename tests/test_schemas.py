@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import json
 import os
 import re
@@ -15,6 +14,7 @@ import jsonschema
 import pytest
 import yaml
 from pydantic import BaseModel
+from test_docs import GENERATE
 
 from callboard import Settings
 from callboard.messages import Cause, PlanStep, Secret, SubtaskResult, Task, TaskResult, Usage
@@ -27,22 +27,8 @@ FILES = sorted(ROOT.glob("examples/*/*.yaml"))
 every_file = pytest.mark.parametrize("file", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
 
 
-def load_generator():
-    spec = importlib.util.spec_from_file_location("callboard_docs_schemas", ROOT / "docs" / "generate.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-GENERATE = load_generator()
-
-
 def checker(name: str) -> jsonschema.Draft7Validator:
     return jsonschema.Draft7Validator(json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8")))
-
-
-def read(text: str) -> Any:
-    return yaml.safe_load(text)
 
 
 def with_unknown_keys(content: Any) -> Iterator[Any]:
@@ -87,7 +73,7 @@ def test_every_example_names_a_schema_that_accepts_it(file):
     found = re.match(r"# yaml-language-server: \$schema=(\S+)\n", text)
     assert found is not None
     assert (file.parent / found[1]).resolve() == SCHEMAS / f"{file.stem}.json"
-    checker(file.stem).validate(read(text))
+    checker(file.stem).validate(yaml.safe_load(text))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +81,7 @@ def test_every_example_names_a_schema_that_accepts_it(file):
 )
 def test_unknown_keys_of_settings_are_refused_as_the_code_refuses_them(file, clean_environment):
     validator, refused = checker("callboard"), 0
-    for content in with_unknown_keys(read(file.read_text(encoding="utf-8"))):
+    for content in with_unknown_keys(yaml.safe_load(file.read_text(encoding="utf-8"))):
         by_schema = not validator.is_valid(content)
         assert by_schema == refuses(content), content
         refused += by_schema
@@ -130,8 +116,8 @@ def refuses(content: Any) -> bool:
     ],
 )
 def test_a_task_that_the_code_accepts_is_accepted(text):
-    Task.model_validate(read(text))
-    checker("task").validate(read(text))
+    Task.model_validate(yaml.safe_load(text))
+    checker("task").validate(yaml.safe_load(text))
 
 
 @pytest.mark.parametrize(
@@ -149,8 +135,8 @@ def test_a_task_that_the_code_accepts_is_accepted(text):
 )
 def test_a_task_that_the_code_refuses_is_refused(text):
     with pytest.raises(ValueError, match=r"."):
-        Task.model_validate(read(text))
-    assert not checker("task").is_valid(read(text))
+        Task.model_validate(yaml.safe_load(text))
+    assert not checker("task").is_valid(yaml.safe_load(text))
 
 
 @pytest.mark.parametrize(
@@ -166,16 +152,16 @@ def test_a_task_that_the_code_refuses_is_refused(text):
     ],
 )
 def test_settings_that_the_code_accepts_are_accepted(text, clean_environment):
-    assert not refuses(read(text))
-    checker("callboard").validate(read(text))
+    assert not refuses(yaml.safe_load(text))
+    checker("callboard").validate(yaml.safe_load(text))
 
 
 @pytest.mark.parametrize(
     "text", ["{limit: {}}", "{limits: {step: 1}}", "{limits: {steps: 0}}", "{shells: {a: {cwd: b, nope: 1}}}"]
 )
 def test_settings_that_the_code_refuses_are_refused(text, clean_environment):
-    assert refuses(read(text))
-    assert not checker("callboard").is_valid(read(text))
+    assert refuses(yaml.safe_load(text))
+    assert not checker("callboard").is_valid(yaml.safe_load(text))
 
 
 # Descriptions

@@ -10,9 +10,7 @@ from callboard import EventName, Outcome, Task, tool
 from callboard.config import Limits
 from callboard.messages import Effect, TaskLimits
 from callboard.testing import MemoryServer, VirtualClock, assert_replays
-from support import ASSIGN, FINISH, HELD, PATIENCE, append, lone
-
-ASK = {"Status": "PENDING", "Comment": "which one?"}
+from support import ASK, ASSIGN, FINISH, HELD, PATIENCE, append, lone
 
 
 class Slow(MemoryServer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import concurrent.futures
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -196,13 +197,17 @@ class Submission:
         for task, target in zip(tasks, found, strict=True):
             self._secrets.check_names(task, target)
         talks = {session: self._journal.conversation(session) for session in sessions}
+        listed = functools.cache(self._lookup.listed)  # once for all rules of all tasks, if at all
         return [
-            Submit(task, target, talks.get(task.session or "", ()), output_type, self._unmatched(task))
+            Submit(
+                task,
+                target,
+                talks.get(task.session or "", ()),
+                output_type,
+                tuple(self._toolbox.unmatched(task.policy, listed)) if task.policy else (),
+            )
             for task, target in zip(tasks, found, strict=True)
         ]
-
-    def _unmatched(self, task: Task) -> tuple[tuple[int, str], ...]:
-        return tuple(self._toolbox.unmatched(task.policy, self._lookup.listed)) if task.policy else ()
 
     def _send(self, submit: Submit) -> _Sent:
         before = self.stream.seq

@@ -257,10 +257,11 @@ class Secrets:
                     "and events: choose another one"
                 )
                 raise ValueError(msg)
-        if task.policy and self.as_kept(task).policy != task.policy:
+        kept = self.as_kept(task) if task.policy or task.output_schema is not None else task
+        if kept.policy != task.policy:
             msg = "this task is refused: a rule of its policy quotes a secret, and would not be kept: use a pattern"
             raise ValueError(msg)
-        if task.output_schema is not None and self.as_kept(task).output_schema != task.output_schema:
+        if kept.output_schema != task.output_schema:
             msg = "this task is refused: the schema of its output quotes a secret, and would not be kept: leave it out"
             raise ValueError(msg)
 

@@ -103,6 +103,7 @@ _Stretch = tuple[str, str, list[_Event]]
 
 _NAMES = ("seq", "at", "name", "state", "step", "phase", "duration", "data")
 """The fields of an `_Event`."""
+_FIELDS: Callable[[Fact], _Event] = operator.attrgetter(*_NAMES)
 
 _ENTRIES = msgspec.json.Decoder(list[_Entry])
 _TOGETHER = msgspec.json.Encoder().encode
@@ -246,8 +247,7 @@ def _values_of_group(facts: Sequence[Fact]) -> list[Bound]:
         stretches = tasks.setdefault(fact.task_id, [])
         if not stretches or stretches[-1][0] != fact.run_id or stretches[-1][1] != fact.agent:
             stretches.append((fact.run_id, fact.agent, []))
-        event = (fact.seq, fact.at, fact.name, fact.state, fact.step, fact.phase, fact.duration, fact.data)
-        stretches[-1][2].append(event)
+        stretches[-1][2].append(_FIELDS(fact))
     if facts[-1].seq > _HIGHEST:
         problem = f"SQLite counts to {_HIGHEST}, not to {facts[-1].seq}"
         raise ValueError(problem)

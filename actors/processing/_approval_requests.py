@@ -14,8 +14,13 @@ if TYPE_CHECKING:
 
 
 def request_id(run: Run) -> str:
-    """Return the id of a request to a person, safe in URLs."""
-    return f"{run.assign.run_id}/ask-{run.assign.round}.{run.job}".replace("/", "~")
+    """Return the id of a step's request to a person."""
+    return _safe(f"{run.assign.run_id}/ask-{run.assign.round}.{run.job}")
+
+
+def _safe(name: str) -> str:
+    """Make an id one part of a URL's path."""
+    return name.replace("/", "~")
 
 
 def unattended_approval(context: Context, run: Run) -> ApprovalAnswer | None:
@@ -67,11 +72,14 @@ def _at_deadline(context: Context, run: Run) -> AtDeadline:
     return AtDeadline.DENY if configured is AtDeadline.ALLOW and once else configured
 
 
-def question(context: Context, run: Run, questions: tuple[AskedQuestion, ...]) -> Question:
-    """Build a question; its deadline is ``limits.question_seconds`` from now."""
+def question(context: Context, run: Run, questions: tuple[AskedQuestion, ...], name: str = "") -> Question:
+    """Build a question; its deadline is ``limits.question_seconds`` from now.
+
+    Its id is made from `name`, by default from the step.
+    """
     assign = run.assign
     return Question(
-        id=request_id(run),
+        id=_safe(name) or request_id(run),
         task_id=assign.task_id,
         run_id=assign.run_id,
         token=assign.token,

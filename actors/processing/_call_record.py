@@ -6,7 +6,8 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from callboard.actors.journal import Row
-from callboard.messages import EventName, Foreseen, Note, Noted, Question
+from callboard.actors.processing._approval_requests import question
+from callboard.messages import EventName, Foreseen, Note, Noted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,17 +105,10 @@ class CallRecord:
         assign, services = self._run.assign, self._context.services
         redactor = services.secrets.redactor(assign.task_id)
         self._asked += 1
-        question = Question(
-            id=f"{self._command.call_id}/ask-{self._asked}".replace("/", "~"),
-            task_id=assign.task_id,
-            run_id=assign.run_id,
-            token=assign.token,
-            address=assign.address,
-            questions=tuple(redactor.redact(question) for question in questions),
-            deadline=services.clock.now() + self._run.limits.question_seconds,
-        )
+        redacted = tuple(redactor.redact(each) for each in questions)
+        asked = question(self._context, self._run, redacted, f"{self._command.call_id}/ask-{self._asked}")
         with self.waiting():
-            answer = await services.people.ask(question)
+            answer = await services.people.ask(asked)
         if answer is None:
             return None
         if any(redactor.text(text) != text for text in answer.texts):

@@ -84,8 +84,9 @@ class HandOver:
             context.outbox.keep(assign.task_id, assign.run_id, pause, context.children.sender(assign.address, pause))
 
     def _start_clock(self, record: TaskRecord, assign: Assign) -> None:
-        clocks, seconds = self._context.clocks, self._context.limits.under(assign.limits).subtask_seconds
+        clocks = self._context.clocks
         if not clocks.has(assign.run_id):
+            seconds = self._context.limits.under(assign.limits).subtask_seconds
             spent = record.worked.pop(assign.run_id, 0.0)
             clocks.start(assign.run_id, seconds, assign.task_id, assign.run_id, spent=spent)
         if record.paused:

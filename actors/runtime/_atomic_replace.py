@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SPARES = ".callboard-*.tmp"
+_SPARES = ".callboard-*.tmp"
 """The names of files that are half written; a killed process may leave one."""
-STALE_SECONDS = 3600.0
+_STALE_SECONDS = 3600.0
 """Age of a temporary file from which it counts as left behind by a killed process."""
 
 
@@ -81,8 +81,8 @@ def delete_stale_spares(folder: Path) -> None:
 
     A young one may belong to another process that is writing.
     """
-    oldest = time.time() - STALE_SECONDS
-    for spare in folder.glob(SPARES):
+    oldest = time.time() - _STALE_SECONDS
+    for spare in folder.glob(_SPARES):
         with contextlib.suppress(OSError):  # another process deleted it first, or this one may not
             if spare.stat().st_mtime < oldest:
                 spare.unlink()

@@ -12,7 +12,6 @@ from callboard.messages import (
     JournalError,
     Outcome,
     PlanStep,
-    RoundEnding,
     SubtaskResult,
     SupervisorStoppedError,
     Task,
@@ -29,10 +28,6 @@ PLANNED = Task(id="task-1", plan=["first", PlanStep(request="second", target="me
 
 def record(task=HOSTED, target=None):
     return TaskRecord(task, target, started=100.0)
-
-
-def round_ended(outcome=Outcome.FINISHED, **fields):
-    return RoundEnding(task_id="task-1", run_id="task-1/0", token=1, outcome=outcome, **fields)
 
 
 def subtask(number=1, outcome=Outcome.FINISHED, **fields):

@@ -10,9 +10,7 @@ import pytest
 from callboard import EventName, FunctionModel, PlanStep, Task
 from callboard.actors.root import CloseIntake, Root
 from callboard.messages import SupervisorStoppedError, TaskProgress, WouldDeadlockError
-from support import ASSIGN, FINISH, HELD, PATIENCE, append, lone
-
-ASK = {"Status": "PENDING", "Comment": "which one?"}
+from support import ASK, ASSIGN, FINISH, HELD, PATIENCE, append, lone
 
 
 def test_a_healthy_supervisor_names_its_journal_and_servers(start, begin):

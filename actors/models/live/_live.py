@@ -106,7 +106,7 @@ class LiveModel(Model):
             model=response.model_name or "",
             refers=True,
             offered=legal_statuses(shown, short=self._settings.short),
-            cut=cut or self._unfit(request, content),
+            cut=cut or self._unfit(request, shown, content),
             summarised=prompt.summarised,
             dropped=prompt.dropped,
         )
@@ -277,8 +277,11 @@ class LiveModel(Model):
             raise ModelError(msg, usage)
         return f"the answer {at}: say less, or have {where} raised"
 
-    def _unfit(self, request: ModelRequest, content: object) -> str:
-        """Return the problem of an answer that its schema allows."""
+    def _unfit(self, request: ModelRequest, shown: ModelRequest, content: object) -> str:
+        """Return the problem of an answer that its schema allows.
+
+        The model saw the request as `shown`.
+        """
         try:
             response = read_response(request.response, content)
             actions, most = response.decided_actions(), self._settings.actions
@@ -288,7 +291,7 @@ class LiveModel(Model):
         if found > most:
             what = "action is" if most == 1 else "actions are"
             return f"the answer has {found} actions, and at most {most} {what} taken at a time"
-        left = copied(self._shown(request), [action.arguments for action in actions]) if self._settings.short else []
+        left = copied(shown, [action.arguments for action in actions]) if self._settings.short else []
         if left:
             return f"Args has {', '.join(left)} of the example: put in what your subtask says in place of it"
         plan = "; ".join(line for line in response.plan if line.strip())

@@ -117,7 +117,12 @@ def own_subtasks(request: ModelRequest) -> tuple[SubtaskResult, ...]:
 
     Those of earlier tasks in the conversation are left out.
     """
-    return tuple(done for done in request.subtasks if done.run_id.rpartition("/")[0] == request.task_id)
+    return tuple(done for done in request.subtasks if is_own(done.run_id, request.task_id))
+
+
+def is_own(name: str, task_id: str) -> bool:
+    """Return whether a run or a call is one of a task."""
+    return name.rpartition("/")[0] == task_id
 
 
 def parts_of(request: ModelRequest) -> dict[str, tuple[str, ...]]:

@@ -330,9 +330,11 @@ def _placeholder(name: str, part: Any, whole: dict[str, Any], depth: int = 0) ->
 
 def copied(request: ModelRequest, arguments: object) -> list[str]:
     """Return the texts in arguments that are placeholders of the examples."""
+    marked = {text for text in _texts(arguments) if text.startswith("<") and text.endswith(">")}
+    if not marked:
+        return []
     examples = (example.answer["Decision"].get("Actions", []) for example in tool_examples(request))
-    known = {text for actions in examples for text in _texts(actions) if text.startswith("<") and text.endswith(">")}
-    return sorted(known & {*_texts(arguments)})
+    return sorted(marked.intersection(text for actions in examples for text in _texts(actions)))
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -158,10 +158,8 @@ class Tree:
                 continue  # it has been removed meanwhile
             node.role, node.states = str(role[0]), states(found)
             seen = node.has(ObjectState.SHOWING) or (self._program.relative and node.has(ObjectState.VISIBLE))
-            second = (
-                self._program.draws_itself and node.role == "menu bar"
-            )  # LibreOffice's own is never shown beside GTK's
-            second = second and any(each.role == "root pane" for each in node.above())
+            menu = self._program.draws_itself and node.role == "menu bar"
+            second = menu and any(each.role == "root pane" for each in node.above())  # LibreOffice's own beside GTK's
             if seen and not node.has(ObjectState.DEFUNCT) and not second:
                 kept.append(node)
         room = MOST_NODES - len(self.nodes)

@@ -70,7 +70,7 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         Raises:
             ToolError: If it is damaged.
         """
-        file = self._load(snapshot)
+        file = snapshot.once(self._load)
         try:
             return find_all(file)
         except ValueError as error:  # a number or a range in it is none
@@ -78,7 +78,7 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
 
     def tree(self, snapshot: Snapshot) -> Answer:
         """Arrange a workbook's controls in a tree, by sheets."""
-        file = self._load(snapshot)
+        file = snapshot.once(self._load)
         try:
             return tree(file, snapshot.path.name)
         except ValueError as error:  # as above
@@ -86,7 +86,7 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
 
     def not_writable(self, snapshot: Snapshot) -> str:
         """Explain why a workbook must not be written; empty if it may."""
-        return self._load(snapshot).not_writable()
+        return snapshot.once(self._load).not_writable()
 
     def empty(self) -> bytes:
         """Return the bytes of a new workbook."""

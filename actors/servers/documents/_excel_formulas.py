@@ -162,6 +162,7 @@ def fill(sheet: Sheet, cells: CellRange, formula: str) -> None:
     furthest = filled(formula, cells)
     for token, _, _ in ranges(furthest[1:]):
         _check_reference(token.value, furthest)
+    by_place = {*functions(formula)} & _PLACES
     for row in range(cells.min_row, cells.max_row + 1):
         for column in range(cells.min_col, cells.max_col + 1):
             where = f"{get_column_letter(column)}{row}"
@@ -169,7 +170,8 @@ def fill(sheet: Sheet, cells: CellRange, formula: str) -> None:
                 msg = f"{where} lies within a merged cell; write to that cell's top left corner"
                 raise ToolError(msg)
             moved = _moved(formula, origin, where)
-            _check_circle(sheet, row, column, moved)
+            if not by_place:
+                _check_circle(sheet, row, column, moved)
             sheet.write_formula(row, column, moved)
 
 
@@ -194,8 +196,6 @@ def _moved(formula: str, origin: str, to: str) -> str:
 def _check_circle(sheet: Sheet, row: int, column: int, formula: str) -> None:
     """Refuse a formula that reads its own cell; suggest better ones."""
     title = sheet.title.casefold()
-    if {*functions(formula)} & _PLACES:
-        return
     for other, cells in areas(formula):
         top, left, bottom, right = bounds_of(cells)
         if other.casefold() in {"", title} and top <= row <= bottom and left <= column <= right:

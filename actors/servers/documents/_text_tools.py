@@ -132,11 +132,11 @@ class TextTools(FormatTools):
 
     def preview(self, snapshot: Snapshot) -> str:
         """Return the beginning of the text."""
-        return _plain(decoded(snapshot).text)[:_PREVIEW]
+        return _plain(snapshot.once(decoded).text)[:_PREVIEW]
 
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
         """Return the number of lines and characters, and the encoding."""
-        found = decoded(snapshot)
+        found = snapshot.once(decoded)
         return {"lines": len(found.text.splitlines()), "characters": len(found.text), "encoding": found.encoding}
 
     def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:

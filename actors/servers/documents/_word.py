@@ -48,15 +48,15 @@ class WordTools(WordTableTools, WordFormatTools):
 
     def controls(self, snapshot: Snapshot) -> list[Control]:
         """List a document's controls, in order."""
-        return [found.control for found in find_all(self._load(snapshot))]
+        return [found.control for found in find_all(snapshot.once(self._load))]
 
     def tree(self, snapshot: Snapshot) -> Answer:
         """Arrange a document's controls in a tree, by headings."""
-        return tree(self._load(snapshot), snapshot.path.name)
+        return tree(snapshot.once(self._load), snapshot.path.name)
 
     def not_writable(self, snapshot: Snapshot) -> str:
         """Explain why a document must not be written; empty if it may."""
-        return self._load(snapshot).not_writable()
+        return snapshot.once(self._load).not_writable()
 
     def empty(self) -> bytes:
         """Return the bytes of a new document."""
