@@ -22,9 +22,9 @@ class LocalProvider:
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.asked = threading.Event()
-        """Whether a call is hanging."""
+        """True while a call is hanging."""
         self.left = threading.Event()
-        """Whether the caller of a hanging call has closed its connection."""
+        """True once the caller of a hanging call has closed its connection."""
         self.release = threading.Event()
         """Releases hanging calls."""
         provider = self

@@ -45,7 +45,7 @@ class Surface(MemoryServer):
     def __init__(self, *targets, **more):
         super().__init__(*(targets or (MemoryServer.window(),)), **more)
         self.seen_as: dict[str, object] = {}
-        """What is different about the field ``field-1`` by now."""
+        """The changed property of the field ``field-1``."""
         self.hold_looks = threading.Event()
         self.hold_calls = threading.Event()
         self.held = threading.Event()

@@ -1,4 +1,4 @@
-"""What an approval is good for: exactly what was shown, on what was shown, and nothing that comes later."""
+"""An approval covers exactly the shown actions on the shown surface, and nothing later."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def test_a_list_that_is_held_twice_is_followed_at_its_end(run):
 
 
 def test_each_result_stays_with_its_action(run):
-    """What was paid before the hold is never told with the result of what was held."""
+    """The cost before the hold is not reported again with the held actions' result."""
     told = []
 
     def app(request):

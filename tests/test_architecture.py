@@ -1,4 +1,4 @@
-"""Who may import whom, and what no module may do. Read from the source, as it stands in the tree."""
+"""The rules of imports, and of calls that no module may make; read from the source."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ LAYERS = [
 """From the bottom to the top: a part may import those of lower layers."""
 
 SIBLINGS = {"servers": {"runtime"}, "commands": {"models", "pictures", "servers", "runtime"}}
-"""What a part may import of its own layer, beside itself."""
+"""The parts of its own layer that a part may import."""
 
 TESTING_MAY_IMPORT = {
     *(
@@ -268,7 +268,7 @@ def test_a_test_names_private_modules_only_of_its_own_package():
 
 
 def test_a_broad_except_that_does_not_raise_says_why():
-    """What ruff's BLE001 would ask for, without a mark on each line."""
+    """The check of ruff's BLE001, without a mark on each line."""
     found, against = 0, []
     for path in sorted(ROOT.rglob("*.py")):
         if NOT_SHIPPED & set(path.relative_to(ROOT).parts) or ".venv" in path.parts:
@@ -362,7 +362,7 @@ def test_all_failures_are_logged_by_the_logger_that_never_raises():
 
 
 OWN_END = "pykka.ActorRegistry.unregister(self.actor_ref)"
-"""What an actor may do with Pykka's list: take itself out of it."""
+"""The only use of Pykka's registry that actors may make: removing themselves."""
 
 
 def test_nobody_touches_the_actors_of_the_host_program():

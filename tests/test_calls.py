@@ -1,4 +1,4 @@
-"""What a tool knows of its call, and what it can leave beside its answer: files, notes, and how far it is."""
+"""The current call of a tool: its id, files, notes and progress."""
 
 from __future__ import annotations
 

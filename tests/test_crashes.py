@@ -59,7 +59,7 @@ def bystander():
 
 
 class Gate:
-    """Where models wait until a test opens it."""
+    """The gate at which models wait until a test opens it."""
 
     def __init__(self):
         self.reached, self.opened = threading.Event(), threading.Event()

@@ -1,4 +1,4 @@
-"""Where the documents disagree, what was decided: at least one test a row, by number."""
+"""The decisions where the documents disagree: at least one test per row, by number."""
 
 from __future__ import annotations
 
@@ -669,7 +669,7 @@ MOBILE_SAMPLE = """{
 
 
 class SampleSurface(MemoryServer):
-    """What the samples of the specification speak of."""
+    """The subjects of the specification's samples."""
 
     def observe(self, target: Target) -> Observation:
         return Observation(

@@ -1,4 +1,4 @@
-"""What a HostAgent sees of a desktop, and how it opens and closes what stands on it."""
+"""HostAgents on a desktop: observations, and opening and closing of windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a secret is put in: wherever a program names it, and in a model's answer where it was granted."""
+"""Places where secrets are filled in: any for programs, granted ones for models' answers."""
 
 from __future__ import annotations
 

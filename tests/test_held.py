@@ -1,4 +1,4 @@
-"""What is held back is not done over what somebody else wrote meanwhile: by a pause, a stop, or until an approval."""
+"""Held actions do not overwrite changes made meanwhile: after a pause, a stop, or an approval."""
 
 from __future__ import annotations
 

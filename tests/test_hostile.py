@@ -1,4 +1,4 @@
-"""What models, documents, tools and people say is data: never a rule, a path, a query or a line of the log."""
+"""Text of models, documents, tools and people is data: never a rule, a path, a query or a log line."""
 
 from __future__ import annotations
 

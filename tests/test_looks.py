@@ -1,4 +1,4 @@
-"""What a step costs its surface: one picture, and a fingerprint for each action that must not be repeated."""
+"""The calls of a step to its surface: one picture, and a fingerprint per action with effect once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shipped: the lists of pyproject.toml against the tree, and what an installed package offers."""
+"""The shipped files: the lists of pyproject.toml against the tree, and the installed package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pictures show: labels where they are wanted, and no secret, to models, people and the journal."""
+"""Pictures: labels where they are wanted, and no secrets, for models, people and the journal."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def files(part: str) -> list[Path]:
     return found
 
 
-@pytest.mark.parametrize("part", SHORT)
+@pytest.mark.parametrize("part", (*SHORT, "tests/**/test_*.py", "tests/*/[!t]*.py"))
 def test_a_first_line_names_the_thing(part):
     against = []
     for path in files(part):

@@ -1,4 +1,4 @@
-"""Who goes on after the last number that it saw gets each later event once and in order, or hears how many are gone."""
+"""A subscriber that resumes after a number gets each later event once and in order, or a count of missed ones."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support import PATIENCE
 PHASES = ("data_collection", "llm_interaction", "action_execution", "memory_update")
 EVENT, COMMIT = -1, -2
 OPS = st.lists(st.sampled_from([EVENT, EVENT, COMMIT]) | st.integers(0, len(PHASES)), min_size=1, max_size=12)
-"""What one thread does: emit an event, or the end of a step with so many phases, or have the journal commit."""
+"""The work of one thread: emit an event or a step's end with phases, or commit the journal."""
 
 
 @contextmanager

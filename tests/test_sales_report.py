@@ -79,7 +79,7 @@ def values_of(sheet: Any) -> list[list[Any]]:
 
 
 def references_of(sheet: Any) -> list[tuple[str, str, str]]:
-    """Where each series of the one chart takes its name, its categories and its values from."""
+    """The cells of each series of the only chart: name, categories, values."""
     (chart,) = sheet._charts
     assert isinstance(chart, BarChart)
     found = [(one.tx.strRef.f, one.cat.strRef.f, one.val.numRef.f) for one in chart.series]

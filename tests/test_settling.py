@@ -35,7 +35,7 @@ class Restless(MemoryServer):
         return seen.model_copy(update={"fingerprint": fingerprint})
 
     def after(self, acted):
-        """How often it was looked at after so many actions."""
+        """The number of looks after a number of actions."""
         return [fingerprint for done, fingerprint in self.looks if done == acted]
 
 

@@ -1,4 +1,4 @@
-"""What agents share: answers, requests and notes of a conversation stand in the requests of all of its agents."""
+"""Shared text: all agents of a conversation see its answers, requests and notes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def minute(text, status="FINISH"):
 
 @pytest.fixture
 def seen():
-    """What each request had, as (kind of agent, task, what was shared)."""
+    """The shared texts of each request, as (kind of agent, task, texts)."""
     return []
 
 

@@ -16,7 +16,7 @@ from callboard.surface import Server
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "surfaces.md").read_text(encoding="utf-8")
 INTERNAL = {"tools", "lane", "mcp_server", "name"}
-"""What no surface has to define: all follow from its marked methods and its targets."""
+"""The defaults of a surface, which follow from its marked methods and its targets."""
 
 
 def test_the_page_begins_with_a_surface_that_runs_in_thirty_lines(tmp_path):

@@ -1,4 +1,4 @@
-"""What goes to the host program's logging, whatever that does with it."""
+"""Log lines for the host program's logging, however it handles them."""
 
 from __future__ import annotations
 

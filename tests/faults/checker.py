@@ -42,31 +42,31 @@ Asked = tuple[str, str, int]
 """A question to a model that must not be asked again: ``call`` or ``step``, the run, and its number."""
 
 SAID = {"outcome", "causes", "output", "comment", "artifacts"}
-"""What of a result, and of each of its subtasks, a kill changes nothing of; what it took it may change."""
+"""The parts of a result and its subtasks that a kill must not change; usage may change."""
 
 
 @dataclass
 class Figures:
-    """What a campaign comes to."""
+    """The figures of a campaign."""
 
     kills: int = 0
     full: int = 0
-    """How often there was no room to write."""
+    """The number of times that the disk was full."""
     lives: int = 0
     accepted: int = 0
     ended: int = 0
     lost: int = 0
     repeated: int = 0
-    """How often an action ran again that must not."""
+    """The number of repeated actions that must not be repeated."""
     again: int = 0
-    """How often one ran again that may."""
+    """The number of repeated actions that may be repeated."""
     done: int = 0
     not_done: int = 0
     unknown: int = 0
     twice: int = 0
-    """How often a step was broken off while it went on after a crash."""
+    """The number of steps interrupted again during recovery."""
     problems: list[str] = field(default_factory=list)
-    """What must not be, in words."""
+    """The violations, in words."""
 
     def add(self, other: Figures) -> None:
         """Add those of another campaign."""
@@ -84,14 +84,14 @@ class Figures:
 
 @dataclass(frozen=True)
 class Without:
-    """What the same program comes to without a kill."""
+    """The figures of the same program without a kill."""
 
     results: dict[str, Any]
     """By the names of the tasks."""
     contents: dict[str, Any]
     """By the names of the documents."""
     approvals: Counter[tuple[str, str]]
-    """How often a person was asked, by task and tool."""
+    """The number of questions to a person, by task and tool."""
 
     @classmethod
     def of(cls, folder: Path) -> Without:
@@ -102,7 +102,7 @@ class Without:
 
 
 class Journal:
-    """What a journal file says of its tasks."""
+    """The contents of a journal file, by task."""
 
     def __init__(self, path: Path) -> None:
         with JournalReader.open(path) as reader:

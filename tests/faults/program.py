@@ -1,4 +1,4 @@
-"""What is killed: a host program whose tasks work on documents.
+"""The program to kill: a host program whose tasks work on documents.
 
     python program.py
 
@@ -38,10 +38,10 @@ with contextlib.suppress(ImportError):  # only some systems have it, those that 
     import resource
 
 SECONDS = 60.0
-"""How long a life may stand still."""
+"""The longest time without progress, in seconds."""
 
 DONE, BROKEN, SUSPENDED, FULL = 0, 1, 3, 4
-"""How a life ends that is not killed."""
+"""The ways in which a life ends that is not killed."""
 
 
 def note(path: Path, **fields: Any) -> None:

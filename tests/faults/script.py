@@ -1,4 +1,4 @@
-"""What the tasks are, and what their models decide: by what they are asked alone."""
+"""The tasks, and their models' decisions, which depend on the request alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from callboard import ModelRequest, PlanStep, Task
 from callboard.messages import CommandResult, Outcome, ResultStatus
 
 Said = list[dict[str, Any]] | dict[str, Any]
-"""What a model decides at a step: actions, or an answer."""
+"""A model's decision at a step: actions, or an answer."""
 
 
 def do(function: str, **arguments: Any) -> dict[str, Any]:
@@ -76,7 +76,7 @@ OUTCOMES = {
     "late": Outcome.TIMED_OUT,
     "slow": Outcome.TIMED_OUT,
 }
-"""How tasks end that do not finish."""
+"""The outcomes of tasks that do not finish."""
 
 HEADER = ["name", "mark"]
 SCRIPTS: dict[tuple[str, str], list[Said]] = {
@@ -142,7 +142,7 @@ SCRIPTS: dict[tuple[str, str], list[Said]] = {
     ("late", "app/word/late.docx"): [[do("insert_paragraph", text="late#1")], ask("Is somebody there?")],
     ("slow", "app/word/slow.docx"): [[do("insert_paragraph", text="slow#1")], SILENCE],
 }
-"""What the model of an agent decides at its steps of a task; then it finishes."""
+"""The decisions of an agent's model at the steps of a task, before it finishes."""
 
 
 def marks(names: Iterable[str]) -> set[str]:

@@ -1,4 +1,4 @@
-"""What may be repeated is not done again after a crash where that can be seen, and nobody is asked about it."""
+"""Repeatable actions are not repeated after a crash if their effect is visible, and no person is asked."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from support import FINISH, PATIENCE, action, lone
 TEXTS = ["a", "b"]
 BOTH = {"Status": "CONTINUE", "Actions": [action("append", "field-1", text=text) for text in TEXTS]}
 IN_DOUBT = [("effect", 1), ("command_result", 1), ("effect", 2), ("command_result", 2)]
-"""Where a crash leaves an action in doubt: before it is done, or before its result is kept."""
+"""The places where a crash leaves an action in doubt."""
 OTHERS = [("decided", 1), ("intent", 1), ("intent", 2), ("step_done", 1), ("answered", 2), ("task_result", 1)]
 
 

@@ -1,4 +1,4 @@
-"""What a step had done and paid for before a crash is in the result, also where nobody goes on with it afterwards.
+"""Results contain the work and cost of a step before a crash, even if it is never resumed.
 
 What came of it is replayed from the journal each time.
 """

@@ -1,4 +1,4 @@
-"""What a person writes while nobody works is not overwritten after a crash, wherever in a step it came.
+"""A person's changes between two processes are not overwritten after a crash.
 
 What came of it is replayed from the journal each time.
 """

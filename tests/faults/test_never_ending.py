@@ -1,4 +1,4 @@
-"""What does not end when it should: a tool that never returns, a model that answers after the cancel, a bad agent."""
+"""Work that does not end: a tool that never returns, a model that answers after the cancel, a bad agent."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_stop_names_a_tool_that_never_returns_and_the_process_can_exit(tmp_path,
 
 @pytest.fixture
 def release():
-    """What hangs waits for it; it is set when the test is over."""
+    """The event that hanging calls wait for; set at the end of the test."""
     event = threading.Event()
     yield event
     event.set()

@@ -1,4 +1,4 @@
-"""Who had begun on a target goes on before those who wait for it, whichever task is older, and each with its memory."""
+"""After a crash, started work on a target resumes before queued work, each agent with its memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def surface():
 
 @pytest.fixture
 def remembered():
-    """What an agent remembered, by task, at each call."""
+    """An agent's memory at each call, by task."""
     return []
 
 

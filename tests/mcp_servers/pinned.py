@@ -27,7 +27,7 @@ class Pinned:
 
     @property
     def folder(self) -> Path:
-        """Where it is installed, in the user's cache; another version has another folder."""
+        """The folder of the installation in the user's cache, one for each version."""
         caches = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").expanduser()
         version = "-".join(each.rpartition("=" if not self.npm else "@")[2] for each in self.requirements)
         return caches / "callboard" / "mcp-servers" / f"{self.name}-{version}"
@@ -39,7 +39,7 @@ class Pinned:
 
     @property
     def there(self) -> bool:
-        """Whether it is installed, wholly."""
+        """True if it is installed completely."""
         return self._whole.is_file() and self.path.is_file()
 
     @property

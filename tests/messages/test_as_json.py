@@ -1,4 +1,4 @@
-"""What is nothing but JSON is given as it is read back; all else is refused."""
+"""Pure JSON is returned as it would be read back; everything else is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every message there is: it survives JSON, is frozen, strict, and refuses what it does not know."""
+"""Every message survives JSON, is frozen and strict, and refuses unknown fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How something ended, why, and what it took."""
+"""Outcomes, causes and usage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a host program may ask for."""
+"""Tasks that a host program may submit."""
 
 from __future__ import annotations
 

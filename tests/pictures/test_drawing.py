@@ -1,4 +1,4 @@
-"""What is drawn into a picture: black where nothing may be seen, and a label on each control."""
+"""Drawing into pictures: blackened areas, and a label on each control."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where labels stand: within the picture, near their controls, and apart from each other where they can be."""
+"""Places of labels: within the picture, near their controls, apart where possible."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Looked(MemoryServer):
     settles = False
     says = Probe.UNKNOWN
     left = Probe.UNKNOWN
-    """What a look says of an action that has its result."""
+    """The finding of a look at an action that has its result."""
 
     def __init__(self, *targets, **more):
         super().__init__(*targets, **more)
@@ -137,7 +137,7 @@ def left(stage):
 
 
 def kept(here, kind):
-    """What the journal got of one kind, with the job that noted it."""
+    """The journaled messages of one kind, with the job that noted each."""
     found = []
     here.services.journal.read("t", found.extend)
     return [row.message for row in found if isinstance(row.message, kind)]
@@ -520,7 +520,7 @@ PAID = tuple(
 
 
 def booked(here):
-    """What the budgets say of the task."""
+    """The task's amounts in the budgets."""
     return here.services.budgets.task("t").used
 
 

@@ -1,4 +1,4 @@
-"""What a conversation has opened is closed some time after its last task."""
+"""Windows opened by a conversation are closed some time after its last task."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a task's rows say of it: its books, what had begun, what was said, and what waited for a person."""
+"""The state of a task from its rows: usage, started work, endings, open requests."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from callboard.messages import (
 )
 
 NOW = 5000.0
-"""What the clock says that never jumps."""
+"""The time of the clock that never jumps."""
 HOST, APP = "host/t", "app/memo/one"
 WINDOW = Target(id="memo:one", name="memo:one", kind=TargetKind.WINDOW, address=APP, server="memory")
 TASK = Task(id="t", request="the whole")

@@ -1,4 +1,4 @@
-"""Which threads are ours."""
+"""The library's own threads."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class Held:
 
 
 class Reports(queue.SimpleQueue):
-    """What a watchdog has said, in order."""
+    """The reports of a watchdog, in order."""
 
     def blocked(self, thread_name, stack_text, seconds):
         self.put(("blocked", thread_name, stack_text, seconds))

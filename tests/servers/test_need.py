@@ -1,4 +1,4 @@
-"""What a surface needs here: one error for all of it, with the commands that bring it, before anything starts."""
+"""Missing requirements of a surface: one error with all install commands, before anything starts."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ CHOICES = (GO_ON, STOP)
 
 @dataclass(frozen=True)
 class Heard:
-    """What stands in the journal of one thing that a run heard."""
+    """The journal rows of one message to a run."""
 
     message: Message
     job: int = 0
@@ -182,7 +182,7 @@ class Drawn:
         return Captured(observation=self.choose(None, SEEN))
 
     def notes(self, run):
-        """What a step writes down on its way; a question at the limit of a budget comes before the decision."""
+        """The notes of a step; a question at the limit of a budget comes before the decision."""
         answered = ModelAnswered(step=run.steps + 1, call=1, content={"Status": "CONTINUE"})
         decided = Decided(step=run.steps + 1, observation=SEEN, decision=Decision(status="CONTINUE"))
         intent = Intent(call_id="t/1.1.0", tool="write")
@@ -190,7 +190,7 @@ class Drawn:
         return (answered, decided, intent, foreseen, result())
 
     def word_to(self, run):
-        """What comes from outside to one that waits."""
+        """The messages from outside to a waiting run."""
         asked = {"id": run.waiting, "task_id": "t"}
         said = self.choose("answer", "approval", "expired")
         if run.status == "ASSIGN":

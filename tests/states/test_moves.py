@@ -1,4 +1,4 @@
-"""What each state decides on what happened: one row a move, and never one that the table does not have."""
+"""The decisions of each state: one row per move, and only moves of the table."""
 
 from __future__ import annotations
 

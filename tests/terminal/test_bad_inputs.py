@@ -1,4 +1,4 @@
-"""What people get wrong: each mistake is one plain sentence, once, with its exit code, before anything is done."""
+"""Mistakes of users: each gets one plain sentence and its exit code, before anything is done."""
 
 from __future__ import annotations
 

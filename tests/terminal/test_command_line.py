@@ -661,7 +661,7 @@ def _read(screen: int) -> bytes:
 
 
 def final_screen(written: str) -> str:
-    """What stays on the screen: the head, and what follows the last erased line; without colours."""
+    """The final screen, without colours: the head, and the lines after the last erased one."""
     head, _, _ = written.partition("\x1b[?25l")
     _, _, rest = written.rpartition("\x1b[2K")
     return "\n".join(line.rstrip() for line in re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", head + rest).splitlines()) + "\n"

@@ -37,7 +37,7 @@ FIELD = Box(x=20, y=20, width=80, height=20)
 
 
 class World:
-    """What a surface stands on: it outlives the servers that work on it."""
+    """The state behind a surface, which outlives the servers that work on it."""
 
     def __init__(self):
         self.text, self.stamps, self.kind, self.clipboard = "", [], "field", "mine"

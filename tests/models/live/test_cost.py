@@ -1,4 +1,4 @@
-"""What calls take that give no answer, or that a provider counts in part."""
+"""The usage of calls without an answer, or with partial counts of the provider."""
 
 from __future__ import annotations
 

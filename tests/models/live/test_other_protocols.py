@@ -30,7 +30,7 @@ GIVEN, ANSWERED = 700, 30
 
 
 class Protocol:
-    """What one protocol calls things."""
+    """The names of one protocol."""
 
     kind: str
     model: str
@@ -107,7 +107,7 @@ GOOGLES = {
     503: "UNAVAILABLE",
     529: "UNKNOWN",
 }
-"""What Google calls an error, by the status of HTTP."""
+"""Google's names of errors, by HTTP status."""
 
 
 class Google(Protocol):
@@ -423,7 +423,7 @@ async def test_a_model_may_be_held_to_the_form_by_the_prompt_alone(provider, ask
 
 @pytest.fixture(scope="module")
 def examples_requests(tmp_path_factory):
-    """What the example's models are asked."""
+    """The requests to the example's models."""
     place = Path(shutil.copytree(EXAMPLE, tmp_path_factory.mktemp("example") / "it"))
     settings = Settings.load(place / "callboard.yaml")
     scripted, asked = named_models(settings), []

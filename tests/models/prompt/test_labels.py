@@ -1,4 +1,4 @@
-"""What models call controls and targets: by name, and by id where names are not enough."""
+"""Labels of controls and targets: names, and ids where names are not unique."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ READ = ToolInfo(name="read", description="Read it.", schema={"type": "object"}, 
 
 @pytest.fixture
 def file(tmp_path):
-    """Where a recording goes."""
+    """The file of a recording."""
     return tmp_path / "run.jsonl"
 
 

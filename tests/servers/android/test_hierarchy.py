@@ -1,4 +1,4 @@
-"""What is on a device's screen, from what it has told."""
+"""A device's screen, parsed from its hierarchy dump."""
 
 import pytest
 

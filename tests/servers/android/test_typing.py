@@ -23,7 +23,7 @@ def words_of(commands):
 
 
 def typed(words):
-    """What Android makes of the words: in a text, `%s` is a blank, as in its Input.java."""
+    """Android's reading of the words: `%s` is a space in a text, as in its Input.java."""
     program, what, given_ = words
     assert program == "input"
     if what == "keyevent":

@@ -11,7 +11,7 @@ from callboard.messages import EventName, ResultStatus
 from support import PATIENCE
 
 TURNS = 2
-"""How often an agent types, 50 keys each time."""
+"""The number of times that an agent types 50 keys."""
 PAPER = (255, 255, 255)
 SENTENCE = "Seen in pixels alone: äß€"
 

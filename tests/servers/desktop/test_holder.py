@@ -1,4 +1,4 @@
-"""What the holder of a private desktop says to its display."""
+"""The messages between the holder of a private desktop and its display."""
 
 import os
 import socket
