@@ -369,7 +369,7 @@ def test_a_list_that_closes_its_window_is_cut_and_the_model_is_told(start):
 
 
 class Foretelling(MemoryServer):
-    """A window that takes its time to say what an action will come to, until it is let go."""
+    """A window that delays its forecast of an action until it is let go."""
 
     def __init__(self):
         super().__init__(self.window())

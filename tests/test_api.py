@@ -1,4 +1,4 @@
-"""The public API: what it exports, and that pages and examples need nothing else."""
+"""The public API: its exports, and that pages and examples need nothing else."""
 
 from __future__ import annotations
 

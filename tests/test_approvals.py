@@ -86,7 +86,7 @@ def asked(until):
 
 
 def decide_each(handle, decide=lambda handle, request: handle.approve(request["id"])):
-    """Decide on each approval of a task until it is over; give what was asked."""
+    """Decide on each approval of a task until it is over; return the requests."""
     requests = []
     for event in handle.events():
         if event.name is EventName.APPROVAL_REQUESTED:
@@ -105,7 +105,7 @@ def moves(handle, agent="app/memo/one"):
 
 
 def tried(act, *arguments, **named):
-    """Call something, and give what it raised."""
+    """Call something, and return the exception raised."""
     try:
         act(*arguments, **named)
     except Exception as error:  # the test looks at it
@@ -113,7 +113,7 @@ def tried(act, *arguments, **named):
     return None
 
 
-# What is asked
+# Requests
 
 
 def test_an_approval_says_who_wants_what_where_why_and_until_when(start, asked):
@@ -262,7 +262,7 @@ def twice(*actions):
 
 
 def remember_the_first(handle):
-    """Approve what is asked, the first for the rest of the task; give how often was asked."""
+    """Approve each request, the first for the rest of the task; return the number of requests."""
     decided = []
 
     def decide(handle, request):
@@ -747,7 +747,7 @@ def test_an_approval_is_in_the_log_with_the_person(start, asked, tmp_path):
     assert line["answer"]["by"] == "ada"
 
 
-# What else goes on meanwhile
+# Other work meanwhile
 
 
 def test_a_subtask_that_waits_for_an_approval_keeps_its_target(start, asked, until):

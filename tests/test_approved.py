@@ -122,7 +122,7 @@ def test_a_second_answer_to_one_rounds_question_is_refused_in_the_next(start):
     assert handle.result(PATIENCE).ok
 
 
-# What the agent itself changes
+# Changes by the agent itself
 
 
 def test_an_agents_changes_after_an_approval_are_not_taken_for_others(start, until, asked, paper):
@@ -184,7 +184,7 @@ def test_what_somebody_else_changed_before_an_approval_still_stops_it(start, ask
 
 
 class Window(MemoryServer):
-    """A window that may show something else under the same id; what is sent is what it shows."""
+    """A window that may show something else under the same id, and sends its current content."""
 
     def __init__(self):
         super().__init__(self.window())
@@ -195,7 +195,7 @@ class Window(MemoryServer):
 
     @tool(effect=Effect.ONCE)
     def send(self, target: str) -> str:
-        """Send what the window shows."""
+        """Send the window's content."""
         self.effects.append((target, "window", self.facts["title"]))
         return "sent"
 
@@ -275,7 +275,7 @@ def test_whose_target_stays_away_may_give_up(start, asked, until):
     assert [GONE in seen for seen in notes] == [False, True, True]
 
 
-# What a later rule denies
+# Denied by a later rule
 
 
 def test_a_list_is_not_put_before_a_person_if_a_later_action_is_denied(start, paper):
@@ -299,7 +299,7 @@ def test_an_approval_by_rule_lists_all_that_is_left_of_the_answer(start, asked, 
     assert paper.texts == ["a", "b"]
 
 
-# What is remembered, and what a pause leaves, is for the window that a person saw
+# Remembered approvals, and those left by a pause, are for the window that a person saw
 
 
 class Titled(MemoryServer):

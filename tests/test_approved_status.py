@@ -19,7 +19,7 @@ DONE = [("memo:one", "field-1", "hello")]
 
 
 class Memo(MemoryServer):
-    """An application with one window, a device and a shell; a HostAgent may announce what it does."""
+    """An application with one window, a device and a shell; a HostAgent may announce its work."""
 
     def __init__(self):
         super().__init__(self.window(), self.device(), self.shell())

@@ -68,7 +68,7 @@ FACADES = {
     "observe": {"observe"},
     "surface": {"messages", "runtime", "servers"},
 }
-"""Modules for programs that embed or extend the library, and what they may import; nothing of ours imports them."""
+"""Modules for programs that embed or extend the library, and their allowed imports; nothing of ours imports them."""
 
 AGENTS = {"agent", "late_results", "host", "app", "mobile", "linux", "operator", "blackboard"}
 
@@ -135,7 +135,7 @@ def layer_of(part: str) -> int:
 
 
 def imports_of(module: str) -> Iterator[Import]:
-    """Find what a module imports of ours and of others, wherever it stands."""
+    """Find a module's imports of ours and of others, anywhere in it."""
 
     def walk(node: ast.AST, *, for_types: bool, in_function: bool) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
@@ -158,13 +158,13 @@ def imports_of(module: str) -> Iterator[Import]:
 
 @functools.cache
 def all_imports() -> list[Import]:
-    """Find what all modules import."""
+    """Find the imports of all modules."""
     return [found for module in MODULES for found in imports_of(module)]
 
 
 @functools.cache
 def our_imports() -> list[Import]:
-    """Find what all modules import of ours."""
+    """Find all modules' imports of ours."""
     return [found for found in all_imports() if found.imported.split(".")[0] == "callboard"]
 
 
@@ -338,7 +338,7 @@ def test_nothing_is_imported_inside_a_function_but_optional_extras():
 
 
 PRINTS = {"callboard.__main__", "callboard.testing._suite"}
-"""The second is a test, whose reader sees what it prints."""
+"""The second is a test, whose reader sees its output."""
 
 
 def test_only_the_command_line_prints():
@@ -416,7 +416,7 @@ def test_only_the_command_line_handles_signals_or_reads_standard_input():
 
 
 def executed_at_import(tree: ast.AST) -> Iterator[ast.AST]:
-    """Walk over what runs when a module is imported: all but the bodies of functions, and what is for types alone."""
+    """Walk over the code run by an import: all but the bodies of functions, and code for types alone."""
     for child in ast.iter_child_nodes(tree):
         if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
             continue

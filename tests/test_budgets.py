@@ -29,7 +29,7 @@ def busy(request):
 
 
 class Priced(Model):
-    """A model whose calls have a size and a price, and that says before what they may have at most."""
+    """A model whose calls have a size and a price, and that states their maximum in advance."""
 
     def __init__(self, tokens=10, cost=0.25, expected=None, answer=busy):
         self.tokens, self.cost, self.expected = tokens, cost, expected or Expected(tokens=tokens, cost=cost)
@@ -449,7 +449,7 @@ def test_a_refused_reservation_reserves_nothing_anywhere():
     calls=st.lists(st.tuples(st.integers(1, 2), st.integers(0, 15), st.integers(0, 15)), max_size=30),
 )
 def test_whatever_is_called_no_node_of_the_tree_is_over_its_limit(limits, calls):
-    """Each call uses at most what was reserved for it."""
+    """Each call uses at most the amount reserved for it."""
     nodes = dict(zip(("task", "subtask", "step"), ({"tokens": limit} for limit in limits), strict=True))
     budgets = Budgets(BudgetSettings.model_validate(nodes))
     steps = {1: budgets.step("t", "t/1"), 2: budgets.step("t", "t/2")}

@@ -20,7 +20,7 @@ DONE = {**call("work"), "Status": "FINISH"}
 
 
 class Worker(MemoryServer):
-    """A surface with one tool that does what a test says, with its call."""
+    """A surface with one tool that runs a test's function with its call."""
 
     def __init__(self, work):
         super().__init__(self.window())
@@ -168,7 +168,7 @@ def test_a_call_that_took_too_long_keeps_nothing_more(start, until):
         for late in (lambda: known.note("x"), lambda: known.artifact(b"x"), lambda: committing().__enter__()):
             try:
                 late()
-            except Exception as error:  # which one it is, is what is asked
+            except Exception as error:  # its type is checked below
                 kept.append(type(error).__name__)
         done.set()
         return ""
@@ -213,7 +213,7 @@ def test_what_is_no_picture_for_a_model_is_refused(start, pictures):
 
 
 class Printer(MemoryServer):
-    """A surface that shows nothing of what was done, but knows the numbers of its jobs."""
+    """A surface that shows nothing of its effects, but knows the numbers of its jobs."""
 
     def __init__(self, jobs, *, held=None):
         super().__init__(self.window())

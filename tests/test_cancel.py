@@ -1,4 +1,4 @@
-"""Cancel: prompt, in any state, without losing what was done."""
+"""Cancel: prompt, in any state, without losing finished work."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_a_task_deadline_ends_it_as_timed_out(start):
 
 
 class _Curtain(MemoryServer):
-    """A window, a device and a shell that nobody can see while the curtain is closed."""
+    """A window, a device and a shell that are invisible while the curtain is closed."""
 
     def __init__(self):
         super().__init__(self.window(), self.device("phone"), self.shell("box"))
@@ -294,7 +294,7 @@ def test_cancel_at_any_moment_ends_the_task_once_and_keeps_what_was_done(start):
     assert supervisor.status().tasks == ()
 
 
-# What is really stopped
+# Processes that are really stopped
 
 
 class _Tools(MemoryServer):
@@ -408,7 +408,7 @@ def test_an_async_tool_is_really_stopped(start, tools):
 
 
 def _read(pipe):
-    """Wait for what comes out of a pipe; empty once nobody holds its other end any more."""
+    """Wait for a pipe's output; empty once no process holds its other end."""
     readable, _, _ = select.select([pipe], [], [], 10)
     assert readable, "nothing comes, and somebody still holds the other end"
     return os.read(pipe, 1000)

@@ -98,7 +98,7 @@ def late(supervisor):
 
 
 def settle(handle):
-    """Do what the task waits for."""
+    """Settle everything the task waits for."""
     for question in handle.questions():
         handle.answer(question.id, "this one")
     for approval in handle.approvals():

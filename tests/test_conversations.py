@@ -1,4 +1,4 @@
-"""Conversations that are gone on with in another process, or long after; and what each follow-up adds to a journal."""
+"""Conversations continued in another process, or long after; and each follow-up's additions to a journal."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_a_follow_up_in_another_process_is_replayed(begin):
     assert (done.same, done.outcome) == (True, Outcome.FINISHED), str(done.difference)
 
 
-# What a follow-up adds
+# Additions of a follow-up
 
 
 def sizes(path, task_id):
@@ -268,7 +268,7 @@ def test_a_subtask_that_its_host_agent_says_again_knows_the_conversation(begin, 
     assert blocked.seen == [[], [("t/1", "t")]]
 
 
-# What other agents remember
+# Memory of other agents
 
 
 def remembering(seen):

@@ -32,7 +32,7 @@ from callboard.testing import MemoryServer, VirtualClock
 from support import ASK, ASSIGN, FINISH, HELD, PATIENCE, append, lone
 
 NEVER = {"intensity": 0}
-"""Nobody is started anew: the first crash is the end."""
+"""No agent is restarted: the first crash is the end."""
 AT_ONCE = {"backoff": 0, "max_backoff": 0}
 """As often as usual, without a delay."""
 
@@ -191,7 +191,7 @@ def test_work_that_was_queued_behind_a_crash_is_done_by_a_new_agent(start, monke
     assert second.result(PATIENCE).ok
 
 
-# Started anew
+# Restarts
 
 
 def crash_at(monkeypatch, which, error=None, times=1):
@@ -260,9 +260,9 @@ def test_each_restart_is_told_with_its_delay(start, monkeypatch):
 
 @pytest.fixture
 def crashed(start, monkeypatch):
-    """Start a task whose agent crashes at a certain message, and is started anew only when the clock moves.
+    """Start a task whose agent crashes at a certain message, and is restarted only when the clock moves.
 
-    Gives the clock, the task's handle, and what waits until the agent is dead and its restart is due later.
+    Gives the clock, the task's handle, and a function that waits until the agent is dead and its restart is due later.
     """
 
     def begin(which, **given):

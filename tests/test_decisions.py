@@ -25,7 +25,7 @@ CONFIRM = {"Status": "CONFIRM", "Comment": "may I?"}
 SCREENSHOT = {"Status": "SCREENSHOT"}
 APPROVE_WRITES = [{"verdict": "approve", "tool": "write", "reason": "writes need a nod"}]
 NEVER = {"intensity": 0}
-"""Supervision that starts nobody anew."""
+"""Supervision without restarts."""
 
 
 def explode(status="CONTINUE"):
@@ -68,7 +68,7 @@ class Surface(MemoryServer):
 
 
 def moves(handle, address):
-    """List what an agent's machine did, from its beginning to the end of the task."""
+    """List the transitions of an agent's machine, from its beginning to the end of the task."""
     return [
         (event.data["source"], event.data["target"], event.data["by"])
         for event in handle.events()
@@ -100,7 +100,7 @@ def recorded(answers):
 
 
 def endless_after(*answers):
-    """Play answers; the call after the last one never ends. Gives the model and what is set when that call begins."""
+    """Play answers; the call after the last one never ends. Gives the model and an event set when that call begins."""
     begun = threading.Event()
 
     async def model(request):
@@ -307,7 +307,7 @@ def test_row_06_screenshot_runs_all_four_phases_on_a_fresh_capture(start):
 
 
 def test_row_06_what_screenshot_does_not_annotate_is_there_all_the_same(start):
-    names = ["field-1", "field-2", "field-3"]  # tests/test_pictures.py has what it annotates
+    names = ["field-1", "field-2", "field-3"]  # tests/test_pictures.py checks the annotations
     surface = Surface(controls=dict.fromkeys(names, ""))
     requests, app = recorded([{**SCREENSHOT, "ControlReannotate": ["field-2", "field-3"]}, write(), FINISH])
     assert start(app=app, servers=[surface]).submit(lone()).result(PATIENCE).ok

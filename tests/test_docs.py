@@ -136,7 +136,7 @@ def test_every_settings_example_is_read(source, tmp_path, load_settings):
 
 @pytest.fixture
 def load_settings(monkeypatch):
-    """Load settings as `Supervisor.start` does, without the variables of whoever runs the tests."""
+    """Load settings as `Supervisor.start` does, without the variables of the user who runs the tests."""
     for name in list(os.environ):
         if name.startswith("CALLBOARD_"):
             monkeypatch.delenv(name)

@@ -211,7 +211,7 @@ def test_no_file_is_changed(workspace):
     with Supervisor.start(settings, models={"app": lambda _: call}) as supervisor:
         result = supervisor.submit(Task(request="x", target="offer.docx", dry_run=True)).result(PATIENCE)
     assert result.ok
-    assert "a person would have been asked" in result.would_do[0].note  # it overwrites what the task did not write
+    assert "a person would have been asked" in result.would_do[0].note  # it overwrites text that the task did not write
     assert (workspace / "offer.docx").read_bytes() == before
     assert [file.name for file in workspace.iterdir()] == ["offer.docx"]
 

@@ -1,4 +1,4 @@
-"""FAIL and ERROR are told with what whoever looks into it needs: reason, last action, controls, the last picture."""
+"""FAIL and ERROR are told with details for diagnosis: reason, last action, controls, the last picture."""
 
 from __future__ import annotations
 

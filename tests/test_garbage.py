@@ -42,7 +42,7 @@ def test_ended_tasks_leave_no_reference_cycles(start, tmp_path, kept):
     def finish():
         assert supervisor.submit(Task(request="x")).result(PATIENCE).outcome is Outcome.FINISHED
 
-    finish()  # what is made once: schemas, statements
+    finish()  # objects made once: schemas, statements
     for _ in range(2):  # a supervisor of an earlier test may be dropped meanwhile, but only once
         with in_cycles() as found:
             for _ in range(TASKS):

@@ -65,7 +65,7 @@ def stage(start, tmp_path):
 
 
 def begin_list(supervisor, faults):
-    """Submit a task, and hold its first write up; give the handle, and what lets it go on."""
+    """Submit a task, and hold its first write up; return the handle, and an event that lets it go on."""
     begun, go = threading.Event(), threading.Event()
 
     def hold():

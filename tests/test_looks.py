@@ -62,7 +62,7 @@ class Cheap(Page):
 
 
 class Loading(Cheap):
-    """A page that looks finished for a while before what was clicked for comes."""
+    """A page that looks finished for a while before the result of a click comes."""
 
     def busy(self, target):
         self.left = max(0, self.left - 1)

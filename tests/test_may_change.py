@@ -75,7 +75,7 @@ def kept(tmp_path):
     return sorted(path.read_bytes() for path in tmp_path.glob("journal.db.versions/*/*"))
 
 
-# What needs no approval
+# Calls that need no approval
 
 
 def test_a_named_file_is_overwritten_without_an_approval(run, workspace):
@@ -212,7 +212,7 @@ def test_a_note_names_no_file(run, until, workspace):
         supervisor.undo(handle.task_id)
 
 
-# What is refused at submission
+# Refused at submission
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ COLOURS = {"field": RED, "send": GREEN, "more": BLUE}
 
 
 class Pad(Server):
-    """A field and two buttons, drawn by their colours. Only the point of a click tells what is clicked."""
+    """A field and two buttons, drawn by their colours. Only the point of a click tells its target."""
 
     name = "pads"
     pictures = True
@@ -93,7 +93,7 @@ class Pad(Server):
 
     @tool(effect=Effect.ONCE, agents=OPERATOR)
     def type_text(self, text: str) -> None:
-        """Type into what has the focus."""
+        """Type into the control with the focus."""
         if self.focus == "field":
             self.text += text
 
@@ -130,7 +130,7 @@ ON_FIELD, ON_SEND = (110, 45), (75, 135)
 
 @pytest.fixture
 def run(start):
-    """Run a task on a pad; give what its operator's model was shown, in order."""
+    """Run a task on a pad; return the input of its operator's model, in order."""
 
     def begin(pad, *answers, task=None, **given):
         seen = []
@@ -253,7 +253,7 @@ def test_a_secret_is_black_where_the_same_list_had_moved_the_focus(run, tmp_path
 
 @pytest.fixture
 def asked(start, until):
-    """Start a task of which an action waits for an approval."""
+    """Start a task with an action that waits for an approval."""
 
     def begin(pad, *answers, rule, **given):
         supervisor = start(operator=[*answers, FINISH], servers=[pad], policy=[rule], **given)

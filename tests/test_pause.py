@@ -29,7 +29,7 @@ class Held:
 
 
 class Press(MemoryServer):
-    """A window with a button that keeps whoever presses it."""
+    """A window with a button that blocks its caller."""
 
     def __init__(self):
         super().__init__(self.window(), self.window("two"), controls={"field-1": "", "field-2": ""})

@@ -1,4 +1,4 @@
-"""`phase.ended`: made from the end of its step for whoever reads it, and told by itself where no step ends."""
+"""`phase.ended`: made from the end of its step for its readers, and told by itself where no step ends."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ BOXES = {name: Box(x=40, y=40 + 60 * row, width=120, height=30) for row, name in
 
 
 class Form(Server):
-    """A form with a picture: each field is a coloured rectangle, which is what must not be seen of a secret."""
+    """A form with a picture: each field is a coloured rectangle, hidden for a secret."""
 
     name = "forms"
     pictures = True
@@ -66,7 +66,7 @@ class Form(Server):
 
     @tool(effect=Effect.IDEMPOTENT)
     def log_in(self, control_id: str, key: SecretStr) -> None:
-        """Fill a field with what nobody may see."""
+        """Fill a field with a secret."""
         self.texts[control_id] = key.get_secret_value()
 
     @tool(effect=Effect.ONCE)
@@ -99,7 +99,7 @@ def labelled(picture):
 
 
 def run(start, form, *answers, task=None, **given):
-    """Run a task on a form; give what its model was shown, in order."""
+    """Run a task on a form; return its model's input, in order."""
     seen = []
 
     def app(request):
@@ -124,7 +124,7 @@ def test_screenshot_labels_what_the_model_named_and_hides_nothing(start):
     assert labelled(first.annotated) == {*BOXES}
     assert labelled(second.annotated) == {"key"}
     assert [control.id for control in second.controls] == [*BOXES]
-    assert form.clicks == 1  # what has no label can be acted on all the same
+    assert form.clicks == 1  # a control without a label can still be clicked
     assert [look.annotate for look in form.looks if look.picture] == [(), ("key",), ()]
 
 
@@ -359,7 +359,7 @@ def test_work_with_pictures_replays(start, until, tmp_path, monkeypatch, changes
     handle.approve(handle.approvals()[0].id)
     assert handle.result(PATIENCE).ok
     supervisor.stop()
-    monkeypatch.setitem(sys.modules, "PIL.Image", None)  # whoever looks into a journal need not have it
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)  # readers of a journal need not have it
     assert_replays(path, settings=Settings.load(**given))
     shown = command_line("show", "t", path, "--json")
     assert shown.exit_code == 0, shown.output

@@ -1,4 +1,4 @@
-"""Attacks by what is installed: a distribution that nobody named runs no code."""
+"""Attacks by installed packages: a distribution that is not named runs no code."""
 
 from __future__ import annotations
 

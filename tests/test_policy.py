@@ -87,14 +87,14 @@ def dangerous(hazard, target=None):
     class Dangerous(MemoryServer):
         @tool(effect=Effect.ONCE, agents=tuple(AgentKind), hazards=(hazard,))
         def danger(self) -> str:
-            """Do what may do harm."""
+            """Do something potentially harmful."""
             self.effects.append(("world", hazard.value, "harm"))
             return hazard.value
 
     return Dangerous(target or MemoryServer.window())
 
 
-# What a rule matches
+# Matches of a rule
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_what_no_rule_matches_is_allowed(start):
     assert verdicts(handle) == [("write", "allow", "")]
 
 
-# What the shipped default asks for
+# Requests of the shipped default
 
 
 @pytest.mark.parametrize("hazard", Hazard)
@@ -536,7 +536,7 @@ def test_a_verdict_that_an_approval_waives_says_so(start):
 
 
 class Pondering(MemoryServer):
-    """A window that does not come to an end of thinking what a call would do, until it is let go."""
+    """A window whose forecast of a call does not end until it is let go."""
 
     def __init__(self):
         super().__init__(self.window())
@@ -582,7 +582,7 @@ NO_KEY = SecretStr("x")
 
 
 class Banks(MemoryServer):
-    """A surface whose tool takes what can be written in many ways."""
+    """A surface whose tool takes values that can be written in many ways."""
 
     @tool(effect=Effect.IDEMPOTENT)
     def book(

@@ -39,6 +39,9 @@ SHORT = (
 )
 """Files whose docstrings and comments are checked."""
 
+TESTS = ("tests/**/test_*.py", "tests/*/[!t]*.py")
+"""Files whose first lines may be longer: the sentence of a file says its promise."""
+
 PAGES = ("*.md", "docs/*.md")
 """Pages with plain prose."""
 
@@ -76,7 +79,7 @@ def files(part: str) -> list[Path]:
     return found
 
 
-@pytest.mark.parametrize("part", (*SHORT, "tests/**/test_*.py", "tests/*/[!t]*.py"))
+@pytest.mark.parametrize("part", [*SHORT, *TESTS])
 def test_a_first_line_names_the_thing(part):
     against = []
     for path in files(part):
@@ -98,7 +101,7 @@ def test_a_first_line_has_at_most_twelve_words(part):
     assert against == []
 
 
-@pytest.mark.parametrize("part", SHORT)
+@pytest.mark.parametrize("part", [*SHORT, *TESTS])
 def test_prose_has_no_private_language(part):
     words, what, against = 0, 0, []
     for path in files(part):

@@ -1,4 +1,4 @@
-"""Questions: an agent that can't go on asks, and goes on with what a person says."""
+"""Questions: an agent that can't go on asks, and goes on with a person's answer."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def moves(handle, agent="app/memo/one"):
 
 
 def tried(act, *arguments):
-    """Call something, and give what it raised."""
+    """Call something, and return the exception raised."""
     try:
         act(*arguments)
     except Exception as error:  # the test looks at it
@@ -50,7 +50,7 @@ def tried(act, *arguments):
     return None
 
 
-# What is asked and answered
+# Questions and answers
 
 
 def test_a_question_says_who_asks_what_and_until_when(start, asked):
@@ -376,7 +376,7 @@ def test_an_answer_after_the_supervisor_stopped_gets_a_clear_error(start, asked)
         handle.answer(question.id, "too late")
 
 
-# What else goes on meanwhile
+# Other work meanwhile
 
 
 def test_a_subtask_that_waits_for_an_answer_keeps_its_target(start, asked, until):

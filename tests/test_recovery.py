@@ -1,4 +1,4 @@
-"""Recovery: the next supervisor on a journal goes on with what the one before it left. Nothing is done twice."""
+"""Recovery: the next supervisor on a journal continues the work of the one before it. Nothing is done twice."""
 
 from __future__ import annotations
 
@@ -544,7 +544,7 @@ def test_a_key_reused_as_its_task_ends_is_that_task_and_holds_no_window(stage, m
 
 @pytest.fixture
 def begun(stage):
-    """Three tasks for one window, one of which has done a step, left to the next process."""
+    """Three tasks for one window, one with a step done, left to the next process."""
     blocked = Blocks(2, [append("1"), FINISH])
     first = stage.begin(app=blocked)
     for task_id in ("a", "b", "c"):

@@ -48,7 +48,7 @@ def stream_with(kept, queue, *, journal):
 
 
 def emit_all(stream, commit, task_id, ops):
-    """Emit what one thread has to say; each event says how many phases it has."""
+    """Emit one thread's events; each says how many phases it has."""
     for op in ops:
         if op == COMMIT:
             commit()
@@ -70,7 +70,7 @@ class Reader:
         self.missed = []
 
     def read(self, many=None):
-        """Go on after what was seen, hear so many events, and go away; by default hear all that there is."""
+        """Go on after the events seen, hear so many more, and go away; by default hear all that there are."""
         feed = self.stream.open(self.task_id, after=self.seen)
         self.phases = []  # they come again
         while (many is None or many > 0) and (event := feed.take()) is not None:
@@ -123,7 +123,7 @@ def test_each_later_event_comes_once_in_order_or_is_counted(journal, threads, ke
                 reader.read(many)
         for emitter in emitters:
             emitter.join(PATIENCE)
-        if first is not None:  # it read nothing meanwhile, and goes on from what its queue still has
+        if first is not None:  # it read nothing meanwhile, and goes on from the rest of its queue
             late = Reader(stream, None)
             while (event := first.take()) is not None:
                 late.hear(event)

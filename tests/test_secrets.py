@@ -1,4 +1,4 @@
-"""Secrets: tools get the values, and nobody else: no model, event, blackboard, journal or result."""
+"""Secrets: only tools get the values: no model, event, blackboard, journal or result."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_a_secret_of_any_form_is_redacted_and_does_not_stop_the_work(start, tmp_
     result = supervisor.submit(given).result(PATIENCE)
     assert result.ok, result.causes
     assert surface.effects == [("memo:one", "field-1", secret)]
-    assert seen[0].picture is None  # where in it the secret is shown, nobody knows
+    assert seen[0].picture is None  # the secret's place in it is unknown
     assert seen[0].text == "it is ${secret:password}"
     assert result.comment == "it was ${secret:password}"
 

@@ -1,4 +1,4 @@
-"""Settling: after an action an observation waits until the surface is quiet; SCREENSHOT annotates what was named."""
+"""Settling: after an action an observation waits until the surface is quiet; SCREENSHOT annotates named controls."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class Annotated(MemoryServer):
 
 
 def controls_annotated(start, *answers, **limits):
-    """Give the states in which a model was asked, each with what its picture was to have labels on; none: all."""
+    """Return the states in which a model was asked, each with the controls to label in its picture; none: all."""
     surface, shown = Annotated(), []
 
     def app(request):

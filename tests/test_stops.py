@@ -1,4 +1,4 @@
-"""Stops: a task that a stop interrupts goes on in the next process, and never ends by what the stop itself caused."""
+"""Stops: a task that a stop interrupts goes on in the next process, and never ends by an effect of the stop itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Supervision: what crashes or hangs goes on from the journal, as often as allowed; a stop leaves nothing."""
+"""Supervision: crashed or hung parts go on from the journal, as often as allowed; a stop leaves nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NO_WAIT = {"backoff": 0.0, "max_backoff": 0.0}
 
 @pytest.fixture(params=["memory", "file"])
 def journal(request, tmp_path):
-    """Either journal: both are enough to start an agent anew; what is in the file is replayed."""
+    """Either journal: both are enough to restart an agent; the file is replayed."""
     if request.param == "memory":
         yield {}
         return
@@ -312,7 +312,7 @@ def test_a_cancel_while_an_agent_waits_for_its_restart_ends_the_task(start, cras
 
 
 def waiting_for_its_restart(start, crashes, until, task, **given):
-    """A task whose agent has taken two steps, crashed, and is not to be started anew for a long time."""
+    """A task whose agent has taken two steps, crashed, and is not to be restarted for a long time."""
     crashes(of_apps(step_done(2)), 1)
     supervisor = start(supervision={"backoff": 1000.0, "max_backoff": 1000.0}, **given)
     crashed = threading.Event()
@@ -410,7 +410,7 @@ def test_a_hung_jobs_actions_are_refused_and_its_subtask_resumes_later(start, jo
 
 
 def watched(supervisor, place, go):
-    """Let what is held up at a place go on once it is reported; give all events, and what is set when it is freed."""
+    """Release a thread held up at a place once it is reported; return all events, and an event set when it is freed."""
     seen, held_up, freed = [], set(), threading.Event()
 
     def watch(event):

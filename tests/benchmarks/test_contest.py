@@ -1,4 +1,4 @@
-"""The contest: who is asked when, and what is made of the answers."""
+"""The contest: who is asked when, and the use made of the answers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from benchmarks.contest import Contender, Question, Spread, hold, ratio, spread
 
 
 class Double:
-    """A contender that answers from a list, and keeps what it was asked."""
+    """A contender that answers from a list, and keeps the questions."""
 
     def __init__(self, key, answers, log):
         self.key = key

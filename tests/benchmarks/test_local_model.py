@@ -1,4 +1,4 @@
-"""The local model's benchmark: the documents that it makes, and what it finds wrong with a workbook."""
+"""The local model's benchmark: the documents that it makes, and the mistakes that it finds in a workbook."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def run(tmp_path):
-    """Run the benchmark; give its answers, and what it printed."""
+    """Run the benchmark; give its answers and its output."""
 
     def run(*options):
         file = tmp_path / "answers.json"

@@ -1,4 +1,4 @@
-"""The dispatcher: in order, in time, and honest about what came of each command."""
+"""The dispatcher: in order, in time, and honest about the outcome of each command."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Tricky(MemoryServer):
 
     @tool(effect=Effect.ONCE)
     def says_no_number(self, target: str) -> dict[str, float]:
-        """Answer with what JSON does not have."""
+        """Answer with a number that JSON does not have."""
         return {"mean": float("nan")}
 
     @tool(effect=Effect.ONCE)

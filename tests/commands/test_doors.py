@@ -1,4 +1,4 @@
-"""The tools that open and close targets: of which servers they are, and what they ask for."""
+"""The tools that open and close targets: their servers, and their arguments."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ FORM = {"message": "How many seats?", "requestedSchema": SEATS}
 
 
 def desk(form=FORM, **settings):
-    """Give the settings of a server whose only tool asks, and answers with what it was answered."""
+    """Give the settings of a server whose only tool asks, and returns the answer it got."""
     return {"desk": {"command": sys.executable, "args": ["-I", "-S", "-c", DESK, json.dumps(form)], **settings}}
 
 
@@ -335,11 +335,11 @@ def test_a_server_of_the_newest_protocol_asks_in_the_same_way(start, tmp_path):
     assert handle.result(PATIENCE).output == "[3, 3]"
 
 
-# What a form may be
+# The kinds of forms
 
 
 async def filled(schema, *answers):
-    """Fill in a form; gives what the server gets, and what was asked."""
+    """Fill in a form; gives the server's input, and the questions."""
     given, questions = iter([(ANSWER,), *answers]), []
 
     async def ask(asked):

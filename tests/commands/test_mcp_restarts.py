@@ -1,4 +1,4 @@
-"""Third-party MCP servers that go away: what they were asked is in doubt, and their next use starts them anew."""
+"""Third-party MCP servers that go away: their pending calls are in doubt, and their next use starts them again."""
 
 from __future__ import annotations
 

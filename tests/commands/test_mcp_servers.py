@@ -173,7 +173,7 @@ def test_the_operators_word_on_a_tool_beats_its_annotations(start, over_http):
     tools = {"put": {"effect": "read"}, "add": {"effect": "idempotent", "hazards": []}, "words": {"offered": False}}
     supervisor = start(app=answer, mcpServers={"notes": {**over_http, "trusted": True, "tools": tools}})
     assert supervisor.warnings == ()
-    assert supervisor.submit(lone()).result(PATIENCE).outcome is Outcome.FINISHED  # what only reads is not asked about
+    assert supervisor.submit(lone()).result(PATIENCE).outcome is Outcome.FINISHED  # reading needs no approval
     assert (seen["notes.put"], seen["notes.add"]) == (Effect.READ, Effect.IDEMPOTENT)
     assert "notes.words" not in seen
 

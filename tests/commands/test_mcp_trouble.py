@@ -1,4 +1,4 @@
-"""Servers that can't be spoken to: each says in plain words what is wrong with it."""
+"""Servers that can't be spoken to: each names its problem in plain words."""
 
 from __future__ import annotations
 

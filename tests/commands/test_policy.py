@@ -77,7 +77,7 @@ ALL, PART, NONE = Coverage.ALL, Coverage.PART, Coverage.NONE
         ({"a": {"p": ALL}, "b": {"p": NONE}}, False, True),
         ({"a": {"p": ALL, "q": NONE}, "b": {"p": NONE, "q": ALL}}, True, True),
         ({"a": {"p": ALL}, "unknown": {"p": NONE}}, False, True),
-        ({"unknown": {"p": ALL}}, False, True),  # a deny may name what nobody can tell, an allow may not
+        ({"unknown": {"p": ALL}}, False, True),  # a deny may match unknown resources, an allow may not
         ({"p": {}}, True, True),  # of a journal that did not ask for this pattern: by its text
         ({}, False, False),
     ],

@@ -1,4 +1,4 @@
-"""The toolbox: who is offered what, and what is bound, hidden and checked."""
+"""The toolbox: the tools each agent is offered, and how they are bound, hidden and checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Embedded means silent: events go to the logger `callboard`, and are rendered only where somebody listens."""
+"""Embedded means silent: events go to the logger `callboard`, and are rendered only if the host has a handler."""
 
 from __future__ import annotations
 

@@ -300,7 +300,7 @@ def test_a_line_that_can_not_be_written_is_counted_and_stops_nothing(tmp_path):
 
 
 class Stuck(io.StringIO):
-    """A stream that nobody drains, until it is let go."""
+    """A stream that is not drained, until it is let go."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Options of plug-ins: validated by the signature of what takes them, and hidden where they are secret."""
+"""Options of plug-ins: validated by the signature of the callable that takes them, and hidden where they are secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plug-ins are found by the metadata of what is installed, and imported by name alone."""
+"""Plug-ins are found by the metadata of installed packages, and imported by name alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings: defaults, the file, the environment and arguments, in this order; and what is wrong is named."""
+"""Settings: defaults, the file, the environment and arguments, in this order; and errors are named."""
 
 from __future__ import annotations
 
@@ -481,7 +481,7 @@ def test_every_field_has_a_default_but_three(model, name):
 
 @pytest.mark.parametrize("model", sections())
 def test_every_section_refuses_unknown_keys_and_changes(model):
-    open_ones = {"Models", "Prompts"}  # `Settings.load` refuses what is no kind of agent there
+    open_ones = {"Models", "Prompts"}  # `Settings.load` refuses unknown kinds of agents there
     assert model.model_config["extra"] == ("allow" if model.__name__ in open_ones else "forbid")
     assert model.model_config["frozen"]
 

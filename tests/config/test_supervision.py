@@ -1,4 +1,4 @@
-"""The settings of supervision: what is refused, and how it is named."""
+"""The settings of supervision: the refused values, and how they are named."""
 
 from __future__ import annotations
 

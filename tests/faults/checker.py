@@ -1,4 +1,4 @@
-"""Reads world, journal and results after a crash, and says what does not hold."""
+"""Reads world, journal and results after a crash, and reports each violation."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Without:
 
     @classmethod
     def of(cls, folder: Path) -> Without:
-        """Read a folder in which nobody was killed."""
+        """Read a folder in which no process was killed."""
         journal = Journal(folder / "journal.db")
         results = {script.name(row.task_id): said(result, folder) for row, result in journal.messages(TaskResult)}
         return cls(results, world.contents(folder / "workspace"), journal.approvals())
@@ -118,7 +118,7 @@ class Journal:
                 yield row, rounds[row.run_id], message.record.step
 
     def approvals(self) -> Counter[tuple[str, str]]:
-        """Count what a person was asked to approve, by task and tool."""
+        """Count the approvals that a person was asked for, by task and tool."""
         asked = self.messages(ApprovalRequest)
         return Counter((script.name(row.task_id), ask.actions[0].tool) for row, ask in asked)
 
@@ -129,7 +129,7 @@ class Journal:
 
 
 def said(result: TaskResult, folder: Path) -> Any:
-    """Take of a result what a kill changes nothing of."""
+    """Give the parts of a result that a kill must not change."""
     subtasks = {"number", "request", "address", "made", *SAID}
     text = result.model_dump_json(
         include={"rounds": True, "subtasks": {"__all__": subtasks}} | dict.fromkeys(SAID, True)
@@ -138,7 +138,7 @@ def said(result: TaskResult, folder: Path) -> Any:
 
 
 def differences(where: str, here: Any, there: Any) -> Iterator[str]:
-    """Say in what something differs from what it is without a kill."""
+    """Report the differences from a run without a kill."""
     if isinstance(here, dict) and isinstance(there, dict):
         for key in sorted(here.keys() | there.keys()):
             yield from differences(f"{where}/{key}", here.get(key), there.get(key))
@@ -164,7 +164,7 @@ def forgotten(folder: Path) -> list[str]:
 
 
 def answered(folder: Path) -> set[Asked]:
-    """Say what models need not be asked again."""
+    """Give the questions that models need not be asked again."""
     journal = left(folder)
     if journal is None:
         return set()
@@ -173,7 +173,7 @@ def answered(folder: Path) -> set[Asked]:
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
-    """Read what outlived a life; a line that was cut off says nothing, and the next one follows it."""
+    """Read the lines that outlived a life; a line that was cut off is skipped, and the next one follows it."""
     found = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         try:
@@ -189,8 +189,8 @@ def check(folder: Path, names: list[str], known: dict[int, set[Asked]], without:
     Args:
         folder: Where the program worked.
         names: Of its tasks.
-        known: What models had answered, by the life that began with it.
-        without: What it comes to without a kill.
+        known: The questions that models had answered, by the life that began with it.
+        without: The outcome without a kill.
     """
     journal = Journal(folder / "journal.db")
     figures = Figures()
@@ -211,7 +211,7 @@ def _accepted(folder: Path) -> list[str]:
 
 
 def _tasks(folder: Path, journal: Journal, figures: Figures) -> Iterator[str]:
-    """Check that what was accepted has ended, once, and that its caller was told the same."""
+    """Check that each accepted task has ended, once, and that its caller was told the same."""
     results = {row.task_id: result for row, result in journal.messages(TaskResult)}
     figures.accepted = len(_accepted(folder))
     figures.ended = len(results)
@@ -244,7 +244,7 @@ def _results(folder: Path, journal: Journal, without: Without) -> Iterator[str]:
 
 
 def _world(folder: Path, names: list[str], without: Without, figures: Figures) -> Iterator[str]:
-    """Check that each document holds what it holds without a kill, and each mark stands there once."""
+    """Check that each document has the same content as without a kill, and each mark stands there once."""
     read = world.contents(folder / "workspace")
     marks, expected = Counter(world.marks(read)), script.marks(names)
     for mark, count in sorted(marks.items()):
@@ -257,7 +257,7 @@ def _world(folder: Path, names: list[str], without: Without, figures: Figures) -
 
 
 def _effects(folder: Path, journal: Journal, figures: Figures) -> Iterator[str]:
-    """Check that what must not be repeated was done once; count how often what may be was done again."""
+    """Check that unrepeatable actions were done once; count the repetitions of repeatable ones."""
     once = {intent.call_id for _, intent in journal.messages(Intent)}
     for (call, tool), count in Counter(
         (line["call"], line["tool"]) for line in lines(folder / "effects.jsonl")
@@ -274,7 +274,7 @@ def _intents(journal: Journal, figures: Figures) -> Iterator[str]:
         probe = Probe(event.data["probe"])
         setattr(figures, probe.value, getattr(figures, probe.value) + 1)
     for rows in journal.rows.values():
-        pending: dict[str, bool] = {}  # by call: whether it may be tried anew
+        pending: dict[str, bool] = {}  # by call: whether it may be tried again
         for row in rows:
             match row.message:
                 case Intent(call_id=call):
@@ -318,7 +318,7 @@ def _doubts(journal: Journal) -> Iterator[tuple[Row, Event]]:
 
 
 def _people(journal: Journal, without: Without) -> Iterator[str]:
-    """Check that a task that a person had paused began nothing in another process, and that nobody was asked more."""
+    """Check that a task paused by a person began nothing in another process, and that no more was asked of a person."""
     for rows in journal.rows.values():
         paused = elsewhere = False
         begun: set[str] = set()
@@ -348,7 +348,7 @@ def _models(folder: Path, known: dict[int, set[Asked]]) -> Iterator[str]:
 
 
 def _replays(folder: Path, journal: Journal) -> Iterator[str]:
-    """Check that what was broken off and gone on with runs again as it is recorded."""
+    """Check that a task that was broken off and resumed is replayed as it was recorded."""
     for task_id in journal.rows:
         difference = replay_journal(folder / "journal.db", task_id).difference
         if difference is not None:

@@ -3,7 +3,7 @@
     python program.py
 
 reads orders from its standard input, a JSON line each, runs each in a fork of its own (to import takes a second, to
-fork nothing), and answers with a line: how that life ended, or what killed it, as a negative number.
+fork nothing), and answers with a line: how that life ended, or the signal that killed it, as a negative number.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def note(path: Path, **fields: Any) -> None:
 
 
 def model(folder: Path, life: int) -> Callable[[ModelRequest], Any]:
-    """Make the model of all agents. It decides by the request alone, and what it was asked outlives it."""
+    """Make the model of all agents. It decides by the request alone, and the record of its calls outlives it."""
 
     def decide(request: ModelRequest) -> Any:
         turn = 1 + sum(record.step == 1 for record in request.memory[1:]) if request.address == "host/turn" else 1
@@ -66,7 +66,7 @@ def model(folder: Path, life: int) -> Callable[[ModelRequest], Any]:
 
 
 class Person:
-    """Answers, approves, pauses and cancels; what it must remember outlives it."""
+    """Answers, approves, pauses and cancels; its memory outlives it."""
 
     def __init__(self, folder: Path, handles: dict[str, TaskHandle]) -> None:
         self._folder = folder
@@ -75,14 +75,14 @@ class Person:
         self._memory = folder / "person.jsonl"
 
     def begin(self) -> None:
-        """Go on where whoever was killed had left it."""
+        """Go on from the point of the kill."""
         for name in self._handles:
             if name not in {"held", "turn"}:
                 self._handles[name].resume()
             self.attend(name)
 
     def attend(self, name: str) -> None:
-        """Do what a task needs; who waits for a pause to end is looked after when nobody else is left."""
+        """Give a task a person's attention; one that waits for a pause to end is resumed when no other is left."""
         handle = self._handles[name]
         for approval in handle.approvals():
             handle.pause()
@@ -108,7 +108,7 @@ class Person:
             handle.answer(question.id, "this one", by="a person")
 
     def _look(self, question: Question) -> str:
-        """Say of an action in doubt whether it stands in the documents, where nobody else knows."""
+        """Say of an action in doubt whether it stands in the documents, where only a person can tell."""
         read = world.contents(self._folder / "workspace")
         there = {*world.marks(read), *read}
         return WAS_DONE if any(f"'{mark}'" in question.questions[0].text for mark in there) else WAS_NOT_DONE
@@ -198,7 +198,7 @@ def watched(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def forgetful() -> Iterator[None]:
-    """Be the mutant: steps are written down after they ran, as usual elsewhere, and nobody looks what was begun."""
+    """Be the mutant: steps are written down after they ran, as usual elsewhere, and begun steps are not looked for."""
     keep = FileJournal.keep
 
     async def keep_but_intents(self: FileJournal, *rows: Row) -> None:
@@ -210,14 +210,14 @@ def forgetful() -> Iterator[None]:
     with (
         mock.patch.object(FileJournal, "keep", keep_but_intents),
         mock.patch.object(CallRecord, "foresee", foresee),
-        mock.patch.object(DocumentServer, "settles", new=True),  # so no one compares what is there with what was left
+        mock.patch.object(DocumentServer, "settles", new=True),  # so no one compares the state with the one left
     ):
         yield
 
 
 @contextlib.contextmanager
 def deaf() -> Iterator[None]:
-    """Be another mutant: what an action answered is lost with the process that heard it."""
+    """Be another mutant: an action's answer is lost with the process that heard it."""
     foresee = CallRecord.foresee
 
     def without_answer(self: CallRecord, path: str, before: str, after: str, _answer: Any) -> None:
@@ -231,7 +231,7 @@ MUTANTS = {"forgetful": forgetful, "deaf": deaf}
 
 
 def soon(seconds: float) -> Callable[[], None]:
-    """Make what ends the process some time later, or at once."""
+    """Make a function that ends the process some time later, or at once."""
     return threading.Timer(seconds, kill_process).start if seconds else kill_process
 
 
@@ -275,7 +275,7 @@ def main() -> None:
 
 
 def lived(order: dict[str, Any]) -> int:
-    """Live one life; what it fails with is written down."""
+    """Live one life; its failure is written down."""
     try:
         return begin(order)
     except BaseException:  # whatever it is, it is the end of this life

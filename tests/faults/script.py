@@ -21,7 +21,7 @@ def do(function: str, **arguments: Any) -> dict[str, Any]:
 
 
 def of(tool: str, key: str = "control_id") -> dict[str, str]:
-    """Stand for what the latest call of a tool answered; the model has it from its memory."""
+    """Stand for the answer of a tool's latest call; the model has it from its memory."""
     return {"answer of": tool, "key": key}
 
 
@@ -152,7 +152,7 @@ def marks(names: Iterable[str]) -> set[str]:
 
 
 def decided(request: ModelRequest) -> Said:
-    """Decide by what an agent is asked alone."""
+    """Decide by the agent's request alone."""
     if request.step == 1 and request.task_id == "memo" and not request.reasons:
         return {"Status": "PERHAPS"}  # it is sent back, and both answers are kept
     script = SCRIPTS[name(request.task_id), request.address]
@@ -165,7 +165,7 @@ def decided(request: ModelRequest) -> Said:
 
 
 def _known(value: Any) -> Any:
-    """Leave out of an answer what other tasks have a part in."""
+    """Leave out of an answer the parts that other tasks share."""
     shared = {"sheets", "table"}
     return {key: part for key, part in value.items() if key not in shared} if isinstance(value, dict) else value
 

@@ -185,7 +185,7 @@ def test_a_journal_deleted_in_use_is_missed_by_the_next_process_too(begin, delet
     with pytest.raises(JournalError, match=r"is gone or empty, but rows of it are left in .*-wal: put it back"):
         begin()
     (tmp_path / "kept" / "journal.db-wal").unlink()
-    again = begin()  # whoever takes those away too begins anew, and is told of no task
+    again = begin()  # without those files too, it begins again, with no task
     assert again.pending() == ()
     with pytest.raises(UnknownTaskError):
         again.handle("t")

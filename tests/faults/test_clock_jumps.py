@@ -16,7 +16,7 @@ DAY = 86_400.0
 
 
 class Jumping(SystemClock):
-    """The machine's clock, with a wall time that somebody sets."""
+    """The machine's clock, with a wall time that can be set."""
 
     def __init__(self, ahead=0.0):
         super().__init__("callboard-clock")

@@ -1,4 +1,4 @@
-"""Two crashes in one step, after any two of its journal rows; a person answers what the program can't find out."""
+"""Two crashes in one step, after any two of its journal rows; a person answers the questions that the program can't."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OTHERS = [("decided", 1), ("intent", 1), ("intent", 2), ("step_done", 1), ("answ
 
 
 class Untold(MemoryServer):
-    """A window of which no look tells whether an action was done."""
+    """A window that does not show whether an action was done."""
 
     def probe(self, target, intent, foreseen, fingerprint):
         return Probe.UNKNOWN
@@ -53,7 +53,7 @@ class World:
         return [(kind, nth) for kind, count in kinds for nth in range(1, count + 1)], result
 
     def _answer(self, handle):
-        self._answer_all(handle)  # what another life had asked is asked no more
+        self._answer_all(handle)  # questions of another life are asked no more
         for event in handle.events():
             if event.name in {EventName.QUESTION_ASKED, EventName.APPROVAL_REQUESTED}:
                 self._answer_all(handle)
@@ -69,7 +69,7 @@ class World:
 
 
 def crash(faults, kind, nth):
-    """Let nothing be kept from a place on; what was not done there is not done."""
+    """Let nothing be kept from a place on; an action that was not done there is not done."""
     if kind != "effect":
         faults.before(kind, disk_full, nth=nth)
         return

@@ -83,7 +83,7 @@ def folder(tmp_path):
 def live(folder, text, *, place=None, seconds=0.0):
     """Have the program live once, to its end, or killed at a place or some seconds after it began to type.
 
-    Gives what the desktop told of each call that the life before had broken off.
+    Gives the desktop's report on each call that the life before had broken off.
     """
     command = [sys.executable, "-c", PROGRAM, str(folder), text, json.dumps(place), str(seconds)]
     done = forks.run(command, timeout=PATIENCE, cwd=folder)

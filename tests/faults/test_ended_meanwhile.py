@@ -1,6 +1,6 @@
 """Results contain the work and cost of a step before a crash, even if it is never resumed.
 
-What came of it is replayed from the journal each time.
+The outcome is replayed from the journal each time.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def broken_off(begin, book):
 
 
 def first_step_is_in(result, book):
-    """Check a result for what the step that was broken off had done and used."""
+    """Check a result for the work and usage of the step that was broken off."""
     assert result.artifacts == result.subtasks[0].artifacts == (str(book),)
     used = result.usage
     assert (used.steps, used.model_calls, used.input_tokens, used.cost) == (1, 1, 100, 0.25)
@@ -123,7 +123,7 @@ def test_where_somebody_cancels_what_is_paused(broken_off, begin, book, monkeypa
 
 
 def write_into(book):
-    """Be a person who writes into the file while nobody works: then nobody can tell whether the call was done."""
+    """Be a person who writes into the file while no agent works: then it is unknown whether the call was done."""
     workbook = load_workbook(book)
     workbook.active["B1"] = "a person wrote this"
     workbook.save(book)

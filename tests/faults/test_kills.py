@@ -173,15 +173,15 @@ def test_a_program_out_of_space_resumes_and_loses_and_repeats_nothing(trials, si
 
 
 REPEATABLE = {"note": "##~#", "memo": "###", "turn": "###"}
-"""Tasks, and what they do in order: ``#`` is done twice if it is tried twice, ``~`` may be."""
+"""Tasks, and their actions in order: ``#`` is done twice if it is tried twice, ``~`` may be."""
 
 
 def forgetful_lives(chance):
-    """Make up lives that end after what must not be repeated was done, and before that is written down."""
+    """Make up lives that end after an unrepeatable action was done, and before that is written down."""
     task = chance.choice(list(REPEATABLE))
     lives, at = [], 0
     for _ in range(chance.randint(1, 3)):
-        begun = at  # what a life does first is what the one before it did last
+        begun = at  # a life's first action is the last one of the life before
         at = chance.choice([n for n, kind in enumerate(REPEATABLE[task]) if kind == "#" and n >= begun])
         lives.append({"kills": [("after", "effect", at - begun + 1)]})
     return task, lives

@@ -1,6 +1,6 @@
 """A person's changes between two processes are not overwritten after a crash.
 
-What came of it is replayed from the journal each time.
+The outcome is replayed from the journal each time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def fail():
 
 
 def leave(path, values):
-    """Be a person who writes into the file while nobody works, or deletes it: None."""
+    """Be a person who writes into the file while no agent works, or deletes it: None."""
     if values is None:
         path.unlink()
     elif values:

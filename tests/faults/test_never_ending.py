@@ -50,7 +50,7 @@ def test_stop_names_a_tool_that_never_returns_and_the_process_can_exit(tmp_path,
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=lambda request: {"Status": "FINISH"}, servers=[surface], journal={"path": path})
     handle = supervisor.handle("t")
-    until(handle, EventName.QUESTION_ASKED)  # what it does is in doubt, and it is gone: only a person can tell
+    until(handle, EventName.QUESTION_ASKED)  # its action is in doubt, and it is gone: only a person can tell
     handle.answer(handle.questions()[0].id, "it was done")
     assert handle.result(PATIENCE).outcome is Outcome.FINISHED
     assert surface.effects == []

@@ -46,7 +46,7 @@ class Watched(Phone):
 
     Args:
         at: The number of the command, of those that act.
-        when: ``before`` the phone hears of it, ``at`` it, so that the phone does it all the same, or ``after`` it.
+        when: ``before`` the phone hears of it, ``at`` it, so that the phone still does it, or ``after`` it.
     """
 
     def __init__(self, at: int, when: str) -> None:

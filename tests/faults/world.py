@@ -1,4 +1,4 @@
-"""The documents that the tasks work on: how they are before, what stands in them after."""
+"""The documents that the tasks work on: their state before, and their contents after."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def lean() -> Iterator[None]:
 
 
 def contents(workspace: Path) -> dict[str, Any]:
-    """Read all that stands in the documents, by their names; what was left while a file was written is none."""
+    """Read all that stands in the documents, by their names; leftovers of an unfinished write are none."""
     readers = {".docx": _in_word, ".xlsx": _in_excel}
     paths = (path for path in sorted(workspace.iterdir()) if path.suffix in readers)
     return {path.name: readers[path.suffix](path) for path in paths}

@@ -1,4 +1,4 @@
-"""The file: what is committed is there, in order, as it was; what is not is not."""
+"""The file: it holds exactly the committed rows, unchanged and in order."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_any_text_comes_back_as_it_was(opened, a_row, text):
 
 
 def a_step(*, deep: int = 0, **changed) -> list[Message]:
-    """Give what a step says: what was decided, the results, and its end, with some parts of that written anew."""
+    """Give a step's messages: the decision, the results, and its end, with some parts of the end changed."""
     value = functools.reduce(lambda inner, _: [inner], range(deep), 1)
     seen = Observation(text="a window", picture=b"a picture", fingerprint="1")
     decision = Decision(status="CONTINUE", actions=(Action(tool="write", arguments={"text": value}),), result=value)
@@ -124,7 +124,7 @@ def a_step(*, deep: int = 0, **changed) -> list[Message]:
 
 
 def written_as(place: Path) -> list[str]:
-    """Name the kinds of what stands in the turns of a journal."""
+    """Name the kinds of the messages in the turns of a journal."""
     with closing(sqlite3.connect(place)) as reading:
         return [
             said[2]
@@ -559,7 +559,7 @@ def test_a_folder_is_no_journal(tmp_path):
         JournalFile.open(tmp_path)
 
 
-# What goes wrong
+# Errors
 
 
 def test_a_row_of_an_unknown_kind_is_named(opened, place, a_task):

@@ -1,4 +1,4 @@
-"""Observations are kept once, later ones as what differs from an earlier one, and come back as they were."""
+"""Observations are kept once, later ones as the differences from an earlier one, and come back as they were."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def test_what_was_refused_is_not_compared_with(opened, a_row):
 def test_after_each_pruning_an_observation_is_kept_whole_again(opened, place, a_row):
     journal = opened()
     write(journal, a_row, seen())
-    assert journal.prune(days=30, max_bytes=None) == 0  # so that no later task needs what an old one saw for long
+    assert journal.prune(days=30, max_bytes=None) == 0  # so no later task needs an old observation for long
     write(journal, a_row, seen(c1="x"))
     assert [base for _, base, _ in stored(place)] == [None, None]
 

@@ -1,4 +1,4 @@
-"""Pictures: files named by what is in them, on the disk before the row that names them."""
+"""Pictures: files named by their contents, on the disk before the row that names them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reader: it sees what is committed, also in a journal in use, and changes nothing."""
+"""The reader: it sees the committed rows, also in a journal in use, and changes nothing."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_journal_is_not_changed_by_a_look(writer, place, everything, killed):
         assert len(ids(reader)) == 101
     after, index = everything(place.parent), f"{place.name}-shm"
     assert after.keys() == before.keys()
-    assert {name for name in before if after[name] != before[name]} <= {index}  # what SQLite's processes share
+    assert {name for name in before if after[name] != before[name]} <= {index}  # shared by SQLite's processes
 
 
 def test_a_copy_of_a_journal_in_use_is_read_as_far_as_it_was_copied(writer, place, tmp_path):
@@ -211,7 +211,7 @@ def left_in_the_log(path):
 def left_half_undone(path):
     """Leave a change of the tables that was broken off, which has to be taken back before anything can be read."""
     with closing(JournalFile.open(path)):
-        pass  # what is in the log is in the file now
+        pass  # the log's contents are in the file now
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("PRAGMA cache_size = 1")
         connection.execute("BEGIN IMMEDIATE")

@@ -22,7 +22,7 @@ WRITTEN = {
     5: 1_795_534_147.0,
     6: 1_795_550_215.0,
 }
-"""Moments right after each was written, in seconds since 1970: ten minutes later nobody may answer any more.
+"""Moments right after each was written, in seconds since 1970: ten minutes later no answer is accepted any more.
 
 Each holds three tasks of the program that wrote it: ``done``; ``waits`` for an approval; ``doubt``, killed midway.
 Those from version 2 on have a fourth, ``secret``, which waits with an action that names a secret.
@@ -65,7 +65,7 @@ def left(start, journal, version, **settings):
 
 
 def paired(path, task_id):
-    """List the calls of a task's steps: what was written, and what it gave."""
+    """List the calls of a task's steps: the text written, and the value returned."""
     with JournalReader.open(path) as reader:
         steps = [row.message for row in reader.rows(task_id) if isinstance(row.message, StepDone)]
     return [(action.arguments["text"], result.value) for step in steps for action, result in step.record.calls]

@@ -1,4 +1,4 @@
-"""The writer: one thread keeps all rows, what is needed together in one commit, and tells what follows in order."""
+"""The writer: one thread keeps all rows, those needed together in one commit, and calls back in order."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from support import HELD, PATIENCE
 
 
 class Notebook:
-    """A file that notes what is done to it; it can be held up in a commit, and fail."""
+    """A file that notes the calls to it; it can be held up in a commit, and fail."""
 
     def __init__(self):
         self.path, self.durable = Path("notebook.db"), True
@@ -75,7 +75,7 @@ class Office:
         self.journal = FileJournal(self.file, broken=self.broken.append, later=self.later)
 
     def keep(self, *rows):
-        """Append rows; what follows notes the last one's message."""
+        """Append rows; the callback notes the last one's message."""
         message = rows[-1].message
         self.journal.append(
             rows, lambda: self.told.append(message), lambda error: self.failures.append((message, error))
@@ -92,7 +92,7 @@ class Office:
 
 
 def looked(look):
-    """Have the writer look at something, and give what it found."""
+    """Have the writer look at something, and give its finding."""
     found = queue.SimpleQueue()
     look(found.put)
     return found.get(timeout=PATIENCE)

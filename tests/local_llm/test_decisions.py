@@ -18,11 +18,11 @@ pytestmark = [pytest.mark.local_llm, pytest.mark.timeout(SECONDS)]
 
 
 class Shell(MemoryServer):
-    """A shell that notes what it is told to run."""
+    """A shell that notes the commands that it is told to run."""
 
     @tool(effect=Effect.ONCE, agents=(AgentKind.LINUX,))
     def run(self, target: str, command: str) -> str:
-        """Run a command in the shell, and give what it printed."""
+        """Run a command in the shell, and give its output."""
         self.effects.append((target, "", command))
         return ""
 

@@ -1,4 +1,4 @@
-"""Fetching the weights: whole or not at all, from parts that are what they should be."""
+"""Fetching the weights: whole or not at all, from the expected parts only."""
 
 from __future__ import annotations
 

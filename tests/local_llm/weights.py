@@ -1,4 +1,4 @@
-"""The weights of the language models that tests ask on this machine: what they are, and where they are kept."""
+"""The weights of the language models that tests ask on this machine: their names, and where they are kept."""
 
 from __future__ import annotations
 

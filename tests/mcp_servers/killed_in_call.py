@@ -16,7 +16,7 @@ from pathlib import Path
 
 
 def main(mark: Path, *command: str) -> None:
-    """Pass on what a client says, up to the first call of a tool."""
+    """Pass on a client's messages, up to the first call of a tool."""
     if mark.exists():
         os.execv(command[0], command)  # noqa: S606 - the server
     server = subprocess.Popen(command, stdin=subprocess.PIPE)

@@ -44,7 +44,7 @@ class Pinned:
 
     @property
     def missing(self) -> str:
-        """Say what is missing to run it, and how to get that; empty if nothing is."""
+        """Say which program is missing to run it, and how to get it; empty if nothing is."""
         if self.npm and shutil.which("node") is None:
             return "node is missing: apt-get install nodejs npm"
         return "" if self.there else f"{self.name} is not installed: python tests/mcp_servers/pinned.py"
@@ -58,7 +58,7 @@ class Pinned:
 
         Raises:
             OSError: If npm is missing.
-            subprocess.CalledProcessError: If npm, pip or uv fail; it has what they wrote.
+            subprocess.CalledProcessError: If npm, pip or uv fail; it has their output.
         """
         if self.there:
             return

@@ -29,7 +29,7 @@ ADA = {"name": "Ada", "entityType": "person", "observations": ["wrote the first 
 
 @pytest.fixture
 def given(workspace, calls):
-    """Give what is called of each server, and what of each is denied."""
+    """Give each server's calls, and those that are denied."""
     file, new = str(workspace / "hello.txt"), str(workspace / "new.txt")
     called = {
         "everything": ("echo", {"message": "hi"}),

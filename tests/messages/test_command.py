@@ -1,4 +1,4 @@
-"""Controls and actions: what a reference finds, and what counts as a failure."""
+"""Controls and actions: the control that a reference finds, and the results that count as failures."""
 
 from __future__ import annotations
 

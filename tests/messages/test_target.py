@@ -1,4 +1,4 @@
-"""Targets that are offered to several kinds of agents, and what is at a point of their pictures."""
+"""Targets that are offered to several kinds of agents, and the control at a point of their pictures."""
 
 from __future__ import annotations
 

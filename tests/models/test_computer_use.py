@@ -1,4 +1,4 @@
-"""An operator's actions: their form, what is told of them, and the tool calls that they become."""
+"""An operator's actions: their form, their description, and the tool calls that they become."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompt injection: what a document, a window's title or a tool's answer says stays data, and the policy holds.
+"""Prompt injection: the text of a document, a window's title or a tool's answer stays data, and the policy holds.
 
 The model here is the worst there is: it obeys whatever it reads.
 """
@@ -54,7 +54,7 @@ def obey(start, provider):
 
 
 def sent_outside_the_fence(request):
-    """Give what the model was sent, but what stood in a fence."""
+    """Give the text sent to the model, without the fenced parts."""
     texts = []
     for message in request["messages"]:
         content = message["content"]

@@ -1,4 +1,4 @@
-"""Results passed on by reference, from a model's answer to the tool: what is done, kept, shown and played again."""
+"""Results passed on by reference, from a model's answer to the tool: they are done, kept, shown and played again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""References: what an answer may pass on without copying it, and what never counts as one."""
+"""References: the values that an answer may pass on without copying, and text that never counts as one."""
 
 from __future__ import annotations
 

@@ -284,7 +284,7 @@ def test_who_waits_for_an_answer_always_asks_something(answer, text):
     assert read_response(APP, {"Status": "PENDING", **answer}).asked() == (AskedQuestion(text=text),)
 
 
-# Text around the JSON, and what is none.
+# Text around the JSON, and text that is no JSON.
 
 
 @pytest.mark.parametrize(

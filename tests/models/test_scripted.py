@@ -1,4 +1,4 @@
-"""The model that plays a script: which answer is due, what it may refer to, and what it says when it can't go on."""
+"""The model that plays a script: the due answer, its references, and the error when it can't go on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metrics: what is counted of what happens, in Prometheus' text format."""
+"""The metrics: counts of events, in Prometheus' text format."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COUNTED = {"metrics": True}
 
 @pytest.fixture
 def counted(start, read):
-    """Run one task that works on the window, and give what was counted."""
+    """Run one task that works on the window, and give the counts."""
 
     def run(task=None, **given):
         supervisor = start(observe=COUNTED, **given)

@@ -99,7 +99,7 @@ def test_a_span_lasts_as_long_as_its_event_says(start, spans):
     assert (lasted.end_time - lasted.start_time) / 1e9 == pytest.approx(told[0].duration, abs=1e-4)
 
 
-# What spans tell
+# Contents of spans
 
 
 def test_a_model_call_tells_model_tokens_and_cost(traced, spans):
@@ -214,7 +214,7 @@ def test_no_text_of_a_task_is_in_a_span(traced, spans):
     assert [span.to_json() for span in spans.all if "Ada" in span.to_json()] == []
 
 
-# What goes wrong
+# Failures
 
 
 def test_a_failed_task_is_an_error_and_says_why(traced, spans):

@@ -1,4 +1,4 @@
-"""ACTION_EXECUTION: lists of actions, the policy before each, and what happens after a failure."""
+"""ACTION_EXECUTION: lists of actions, the policy before each, and the course after a failure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SUCCESS, FAILURE, SKIPPED = ResultStatus.SUCCESS, ResultStatus.FAILURE, ResultSt
 
 
 class Restless(MemoryServer):
-    """Controls look different from the second look on where a test wants it; tools change what is there."""
+    """Controls look different from the second look on where a test wants it; tools change the controls."""
 
     def __init__(self, *targets: Target, **more: Any) -> None:
         super().__init__(*targets, **more)
@@ -54,7 +54,7 @@ class Restless(MemoryServer):
 
     @tool(effect=Effect.ONCE, agents=WORKERS, hazards=(Hazard.DELETES, Hazard.LEAVES))
     def wipe(self, target: str) -> None:
-        """Do what a person may want to see first."""
+        """Make a change that a person may want to see first."""
 
     @tool(effect=Effect.ONCE, agents=WORKERS)
     def halt(self, target: str) -> None:
@@ -63,7 +63,7 @@ class Restless(MemoryServer):
 
 
 class Desktop(MemoryServer):
-    """An application that a HostAgent starts; a test says what starting it answers."""
+    """An application that a HostAgent starts; a test sets the answer to its start."""
 
     def __init__(self, *targets: Target, **more: Any) -> None:
         super().__init__(*targets, **more)
@@ -310,7 +310,7 @@ OPENED = {
     "server": "memory",
     "binds": {"target": "memo:new", "size": [3, 0.5], "view": {"zoom": None, "on": True}},
 }
-"""A window as JSON has it: a text for its kind, and any JSON for what it binds."""
+"""A window as JSON has it: a text for its kind, and any JSON for the values that it binds."""
 
 
 async def test_the_window_that_a_start_answers_with_in_json_gets_the_subtask(stage):
@@ -402,7 +402,7 @@ async def test_after_a_pause_only_the_held_actions_run_and_the_policy_is_asked(s
 
 
 async def held(here):
-    """Let a step run up to what it holds, and give the run that holds it."""
+    """Let a step run up to the action that it holds, and give the run that holds it."""
     run = here.run()
     return run.apply(await here.pipeline.process(run))
 

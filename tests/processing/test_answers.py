@@ -1,4 +1,4 @@
-"""From an answer to a decision: what is meant is found, by name too; what is not there goes back."""
+"""From an answer to a decision: a thing meant is found, by name too; a missing one goes back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LLM_INTERACTION: what the model is asked, and what its calls take."""
+"""LLM_INTERACTION: the model's requests, and the cost of its calls."""
 
 from __future__ import annotations
 

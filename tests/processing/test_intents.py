@@ -10,7 +10,7 @@ APPEND = {"function": "append", "arguments": {"control_id": "field-1", "text": "
 
 
 async def kept(stage, *actions):
-    """Run actions; return what the journal got of intents and results, and the surface's fingerprint before."""
+    """Run actions; return the intents and results that the journal got, and the surface's fingerprint before."""
     here, found = stage([{"Status": "CONTINUE", "Actions": list(actions)}]), []
     before = here.surface.observe(here.target).fingerprint
     await here.pipeline.process(here.run())

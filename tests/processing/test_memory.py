@@ -1,4 +1,4 @@
-"""MEMORY_UPDATE and DATA_COLLECTION: what an agent keeps of its steps, and what it sees."""
+"""MEMORY_UPDATE and DATA_COLLECTION: an agent's memory of its steps, and its view."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_host_agent_sees_what_its_subtasks_left(start):
     assert left == [[], [(1, "finished", "a")], [(1, "finished", "a"), (2, "failed", None)]]
 
 
-# What an agent sees
+# An agent's view
 
 
 async def test_an_agent_of_a_target_sees_its_controls_and_the_systems_notes(stage):

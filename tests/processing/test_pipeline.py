@@ -1,4 +1,4 @@
-"""The pipeline: four phases in order, what one hands to the next, and what becomes of a failure."""
+"""The pipeline: four phases in order, the values handed on, and their failures."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ RECORD = StepRecord(step=1, status="CONTINUE", observation=SEEN, decision=DECISI
 
 
 class Phases:
-    """Strategies that note what they get, and raise where a test wants it."""
+    """Strategies that note their input, and raise where a test wants it."""
 
     def __init__(self, failing=None, error=None):
         self.ran = []

@@ -1,4 +1,4 @@
-"""Going on with a step that a crash broke off: look first, then do what is left, and nothing twice."""
+"""Going on with a step that a crash broke off: look first, then do the rest, and nothing twice."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TEXTS = ("a", "b", "c")
 
 
 class Looked(MemoryServer):
-    """A window of which a test says what a look tells about an action."""
+    """A window for which a test sets a look's verdict on an action."""
 
     settles = False
     says = Probe.UNKNOWN
@@ -143,7 +143,7 @@ def kept(here, kind):
     return [row.message for row in found if isinstance(row.message, kind)]
 
 
-# What is in doubt
+# Actions in doubt
 
 
 async def test_what_was_done_is_not_done_again_and_the_list_goes_on_after_it(left):
@@ -307,7 +307,7 @@ async def test_of_several_in_a_list_only_the_one_that_was_under_way_is_in_doubt(
     assert [result.call_id for result in returned.record.results] == ["t/1.1.0", "t/1.1.1", "t/1.1.2"]
 
 
-# What is left
+# The rest of the step
 
 
 async def test_without_a_doubt_what_has_no_result_is_run(left):
@@ -385,7 +385,7 @@ async def test_an_interrupted_step_counts_as_one_and_a_resumed_one_as_none(left,
 
 
 def change(here):
-    """Be somebody else, who writes while nobody works."""
+    """Write from outside, while no agent works."""
     here.surface.is_changed()
 
 
@@ -511,7 +511,7 @@ async def test_a_run_that_no_crash_broke_off_can_not_be_gone_on_with(stage):
     assert (type(failed), failed.causes[-1].exception) == (StepFailure, "LookupError")
 
 
-# What was used and done before, whatever becomes of the rest
+# Usage and actions from before the crash, whatever becomes of the rest
 
 PAID = tuple(
     Answered(step=1, call=call, content={"Status": "CONTINUE"}, input_tokens=10, output_tokens=5, cost=0.25)

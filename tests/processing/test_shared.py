@@ -22,7 +22,7 @@ def test_a_blackboard_that_crashes_while_it_is_asked_is_asked_again(start, monke
         real(board, message)
 
     monkeypatch.setattr(Blackboard, "receive", receive)
-    always_none = property(lambda _: None, lambda *_: None)  # as while it is made anew
+    always_none = property(lambda _: None, lambda *_: None)  # as while it is made again
     monkeypatch.setattr(SharedNotes, "pages", always_none, raising=False)
     assert start(app=[FINISH]).submit(lone(id="t")).result(PATIENCE).ok
     assert len(broken) == 1

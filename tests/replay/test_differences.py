@@ -1,4 +1,4 @@
-"""The first difference: what changed since the record, shown with where and why."""
+"""The first difference: the change since the record, shown with where and why."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_rule_on_effects_reads_the_recorded_effect(whole):
 
 
 class Fields(MemoryServer):
-    """A surface that says which field a call touches, and of which a pattern for all fields stands for a part."""
+    """A surface that says which field a call touches, and where a pattern for all fields stands for a part."""
 
     resource_kinds = ("field",)
 

@@ -1,4 +1,4 @@
-"""References in a model's answer to what other agents left: no row of the subtask has that, and a replay does."""
+"""References in a model's answer to other agents' results: no row of the subtask has that, and a replay does."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def host(request):
 
 
 def app(request):
-    """Leave a text, or write what the conversation's first subtask left."""
+    """Leave a text, or write the text that the conversation's first subtask left."""
     if not request.subtasks:
         return {"Status": "FINISH", "Result": "what was found"}
     write = {"Function": "write", "Args": {"control_id": "field-1", "text": "${subtasks.1.output}"}}

@@ -1,4 +1,4 @@
-"""A run replayed: what was recorded goes the same way again, whatever happened to it."""
+"""A run replayed: the recorded steps go the same way again, whatever happened to the run."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def test_a_step_that_took_too_long_is_taken_as_recorded(record):
 
 
 async def never():
-    """Wait for what never comes."""
+    """Wait forever."""
     await asyncio.Event().wait()
 
 
@@ -335,7 +335,7 @@ class Hangs(MemoryServer):
 
     @tool(effect=Effect.ONCE)
     def stamp(self, target: str) -> str:
-        """Do what can't be seen."""
+        """Have an effect that can't be seen."""
         self._pass("before")
         self.effects.append((target, "stamp", "stamp"))
         self._pass("after")
@@ -361,7 +361,7 @@ def left_in_doubt(record, where, answers, people):
 
 
 def probes(path):
-    """List what looks, or people, said of what was in doubt."""
+    """List the verdicts of looks, or people, on commands in doubt."""
     told = [row.message for row in RecordedTask.load(path, "t").rows if isinstance(row.message, Event)]
     return [event.data["probe"] for event in told if event.name is EventName.COMMAND_IN_DOUBT]
 

@@ -223,6 +223,6 @@ def test_a_rule_that_is_tried_and_quotes_nothing_is_asked_all_the_same(record):
     task = lone(id="t").model_copy(update={"secrets": {"pw": Secret(value=SecretStr(SECRET))}})
     record.run(task, app=[write(SECRET), FINISH], policy=QUOTING[1:])
     denied = [{"verdict": "deny", "tool": "write", "arguments": {"control_id": "field-1"}}]
-    assert again(record, policy=denied).same  # it was denied for what nobody knows any more
+    assert again(record, policy=denied).same  # it was denied for a reason that is no longer known
     allowed = [{"verdict": "allow", "tool": "write"}]
     assert again(record, policy=allowed).difference.what == "the policy's verdict on write"

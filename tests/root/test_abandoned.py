@@ -17,7 +17,7 @@ ONE = "app/memo/one"
 
 
 class Press(MemoryServer):
-    """A window with a button that keeps whoever presses it, and only then does something."""
+    """A window whose button blocks its caller at first, and only then has an effect."""
 
     def __init__(self):
         super().__init__(self.window(), self.window("two"))

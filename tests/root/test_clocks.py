@@ -12,7 +12,7 @@ from callboard.messages import Cancel, Outcome
 
 
 class Bench:
-    """Stopwatches, their clock, and what they post."""
+    """Stopwatches, their clock, and their messages."""
 
     def __init__(self):
         self.clock, self.posted = VirtualClock(), []

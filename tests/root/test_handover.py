@@ -23,7 +23,7 @@ ONE = MemoryServer.window()
 
 
 class Agents:
-    """Agents that are always there, and note what they are told."""
+    """Agents that are always there, and note their messages."""
 
     def __init__(self):
         self.told = []
@@ -42,7 +42,7 @@ class Agents:
 
 
 class Notes:
-    """Notes what happened."""
+    """Notes the events."""
 
     def __init__(self):
         self.events = []
@@ -55,7 +55,7 @@ class Notes:
 
 
 class Office:
-    """Hand-overs and stops, and what they work with: tasks for one window, each with its agent's first work."""
+    """Hand-overs and stops, and their objects: tasks for one window, each with its agent's first work."""
 
     def __init__(self):
         clock, tasks, self.agents, self.notes = VirtualClock(), TaskBook(), Agents(), Notes()

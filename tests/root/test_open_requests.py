@@ -1,4 +1,4 @@
-"""The open requests: what waits for a person, and who is first."""
+"""The open requests: the requests that wait for a person, and their order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ADDRESS = "app/memo/one"
 
 
 class Agents:
-    """Notes what agents are told."""
+    """Notes the messages to agents."""
 
     def __init__(self):
         self.told = []
@@ -37,7 +37,7 @@ class Agents:
 
 
 class Notes:
-    """Notes what happened."""
+    """Notes the events."""
 
     def __init__(self):
         self.events = []

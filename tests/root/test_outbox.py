@@ -21,13 +21,13 @@ class Slow(MemoryJournal):
         self.waiting.append((tuple(rows), then, failed))
 
     def keep_all(self):
-        """Keep what waits, as a commit does."""
+        """Keep the waiting rows, as a commit does."""
         waiting, self.waiting = self.waiting, []
         for _, then, _ in waiting:
             then()
 
     def fail(self, error):
-        """Fail to keep what waits."""
+        """Fail to keep the waiting rows."""
         waiting, self.waiting = self.waiting, []
         for _, _, failed in waiting:
             failed(error)

@@ -258,7 +258,7 @@ def test_what_was_approved_for_the_rest_of_the_task_still_is(recovered, word, ke
     assert found.approved == [approval()] * kept
 
 
-# What was used
+# Usage
 
 
 def test_what_steps_used_is_counted_for_their_run(recovered):

@@ -1,4 +1,4 @@
-"""The task book: what was asked for, how far it is, how it ended."""
+"""The task book: each task's request, its progress, its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The budget tree: what agents do to it at once is as if one of them had come first."""
+"""The budget tree: concurrent changes by agents are as if one of them had come first."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_alarms_go_off_by_deadline_and_then_in_the_order_they_were_set(seconds, 
     for move in moves:
         clock.advance(move)
     expected = sorted((due, number, float(due)) for number, due in enumerate(seconds) if due <= sum(moves))
-    # without a move nothing is told, not even what is due now
+    # without a move nothing is told, not even the timers due now
     assert heard == (expected if moves else [])
 
 
@@ -106,7 +106,7 @@ async def test_a_time_limit_that_rings_as_its_block_ends_does_nothing(clock):
     raised = []
     asyncio.get_running_loop().set_exception_handler(lambda _loop, context: raised.append(context))
     async with clock.timeout(5) as limit:
-        clock.advance(10)  # what follows from it comes after the block
+        clock.advance(10)  # its consequences come after the block
     await asyncio.sleep(0)
     assert (raised, limit.expired()) == ([], False)
 

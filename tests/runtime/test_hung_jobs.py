@@ -30,7 +30,7 @@ async def wait():
 
 
 def drop(_word):
-    """Take what a job says."""
+    """Take a job's message."""
 
 
 def test_a_job_that_runs_for_too_long_is_found_once(hung, lease, clock):

@@ -19,7 +19,7 @@ WORD = Captured(observation=None)
 
 
 class Word:
-    """Takes what jobs say."""
+    """Takes the jobs' messages."""
 
     def __init__(self):
         self._said = queue.SimpleQueue()
@@ -36,7 +36,7 @@ class Word:
 
 
 class Idle:
-    """Notes what `when_idle` tells, in order."""
+    """Notes the calls of `when_idle`, in order."""
 
     def __init__(self, jobs, token):
         self.told = []
@@ -264,7 +264,7 @@ def test_one_who_asks_just_as_the_job_gets_stuck_is_told_so(jobs, lease, word):
     asked = []
 
     class AskedMeanwhile(concurrent.futures.Future):
-        """A call; whoever waits for the lease asks just when the job sees that it has not returned."""
+        """A call; the waiter for the lease asks just when the job sees that it has not returned."""
 
         def add_done_callback(self, fn):
             if not asked:

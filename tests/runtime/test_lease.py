@@ -1,4 +1,4 @@
-"""Leases and effects: what may still commit."""
+"""Leases and effects: the effects that may still commit."""
 
 from __future__ import annotations
 

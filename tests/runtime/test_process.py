@@ -42,7 +42,7 @@ async def test_a_program_that_is_not_there_is_an_error():
 
 @pytest.fixture
 def told(tmp_path):
-    """A pipe by name: what a program writes into it is waited for."""
+    """A pipe by name: a program's output into it is waited for."""
     pipe = tmp_path / "told"
     os.mkfifo(pipe)
     return pipe
@@ -66,7 +66,7 @@ async def test_a_program_that_ignores_being_told_to_end_is_killed(told):
 
 
 def gone(pid):
-    """Wait until a process is gone, or left as a zombie that nobody has asked for yet."""
+    """Wait until a process is gone, or left as a zombie that is not waited for yet."""
     while True:
         try:
             state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]

@@ -16,7 +16,7 @@ from support import PATIENCE
 
 
 class Player(ScheduledActor):
-    """Does what it is told: calls a function, or answers with the message."""
+    """Follows its orders: calls a function, or answers with the message."""
 
     def __init__(self, scheduler: ThreadScheduler, seen: queue.SimpleQueue[Any]) -> None:
         super().__init__(scheduler)

@@ -26,7 +26,7 @@ def emit(stream, count, task_id="task-1"):
 
 
 def drain(feed):
-    """Give what a feed holds: sequence numbers, and ``(seq, missed)`` for what it lost."""
+    """Give the contents of a feed: sequence numbers, and ``(seq, missed)`` for lost events."""
     taken = []
     while (event := feed.take()) is not None:
         taken.append((event.seq, event.data["count"]) if event.name is EventName.EVENTS_MISSED else event.seq)

@@ -1,4 +1,4 @@
-"""The watchdog: a loop that does not answer is told of, with what holds it up."""
+"""The watchdog: a loop that does not answer is reported, with the cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folding: what a run heard, in order, makes the same run again."""
+"""Folding: a run's messages, in order, make the same run again."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ class Live:
 
 
 def same(live, folded):
-    """Compare but for what counts jobs."""
+    """Compare, except for the counters of jobs."""
     return replace(live, busy=False, job=0) == replace(folded, job=0)
 
 
@@ -300,13 +300,13 @@ def test_what_a_run_heard_makes_the_same_run_again_at_any_time(address, data):
 
 
 def played(live, processing):
-    """Play one job: with notes on its way, and what may come between."""
+    """Play one job: with notes on its way, and possible messages in between."""
     said, job = live.start()
     working = isinstance(said, StepDone | StepFailure)
     live.note(*processing.notes(live.run)[: processing.choose(0, 1, 2, 3, 5) if working else 0])
     while processing.once_in(4):
         words = [Pause(task_id="t"), Resume(task_id="t")]
-        if live.run.outcome is None:  # what a second cancel breaks off is a last look, and nothing that counts
+        if live.run.outcome is None:  # a second cancel breaks off a last look, and nothing that counts
             words.append(Cancel(task_id="t"))
         live.hear(processing.choose(*words))
     live.take_back(said, job)

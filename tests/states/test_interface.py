@@ -45,7 +45,7 @@ ADDRESSES = {
     AgentKind.OPERATOR: "operator/memo/one",
 }
 
-# What the state asks of level 2, whether the round and the subtask end there, and who has the next word.
+# The state's question to level 2, whether the round and the subtask end there, and who has the next word.
 SELF, HOST = "itself", "the HostAgent"
 EXPECTED = {
     (AgentKind.HOST, "CONTINUE"): ("process", False, False, SELF),
@@ -75,7 +75,7 @@ EVERY_STATE = pytest.mark.parametrize(("kind", "status"), EXPECTED)
 
 @dataclass
 class Level2:
-    """A level 2 that only notes what it is asked."""
+    """A level 2 that only notes its questions."""
 
     asked: list[str] = field(default_factory=list)
     said: Captured = field(default_factory=lambda: Captured(observation=None, seconds=1.5))

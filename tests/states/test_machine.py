@@ -1,4 +1,4 @@
-"""The registry, and what is refused when a machine is made."""
+"""The registry, and the errors when a machine is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run: one frozen value, and what each message makes of it."""
+"""The run: one frozen value, and its change by each message."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_how_an_earlier_assignment_ended_does_not_go_on(run, make):
     assert (begun.outcome, begun.causes, begun.failures, begun.last, begun.notes) == (None, (), 0, None, ())
 
 
-# What a step leaves
+# Results of a step
 
 
 def test_a_step_is_remembered_and_counted(run, make):
@@ -163,7 +163,7 @@ def test_a_capture_changes_nothing_else(run):
     assert before.apply(message) == dataclasses.replace(before, last=message, busy=False)
 
 
-# What it gives
+# Its output
 
 
 def test_the_output_is_the_models_own_word_before_any_value(run, make):

@@ -15,7 +15,7 @@ from support import FINISH, PATIENCE, call, lone
 
 
 class Lived(MemoryServer):
-    """A window that notes what happens to its server."""
+    """A window that notes its server's events."""
 
     def __init__(self, name, life, process="one"):
         super().__init__(self.window(process, server=name), name=name)

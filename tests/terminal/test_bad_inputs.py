@@ -35,7 +35,7 @@ def zipped(**parts):
 
 
 def job(*, files=None, task="request: do it\n", **settings):
-    """Make the folder ``job``, which can be run but for what is given: files by name, and sections of the settings."""
+    """Make the folder ``job``, runnable except for the given parts: files by name, and sections of the settings."""
     models = {"host": "scripted:script.yaml", "app": "scripted:script.yaml"}
     whole = {"models": models, "documents": {"workspace": "workspace"}, **settings}
     host = [{"Status": "ASSIGN", "ControlText": "a.docx", "Current Sub-Task": "x"}, FAIL]
@@ -63,7 +63,7 @@ def empty_journal(*command):
 
 
 def odd_name(*inside):
-    """Give a name that is no UTF-8 to the folder, or to what is in it."""
+    """Give a name that is no UTF-8 to the folder, or to a file in it."""
     job()
     named = Path("job", *inside, os.fsdecode(b"a\xff.docx"))
     named.touch()
@@ -84,7 +84,7 @@ NEEDS = "a task needs at least: request: TEXT"
 DAMAGED = "'a.docx' is damaged and can't be opened ("
 
 MISTAKES = {
-    # what is called
+    # the arguments
     "a path that is not there": (lambda: ["run", "nowhere"], "nowhere: there is no such file or folder"),
     "no path": (lambda: ["run"], "Missing argument 'FOLDER | TASK.yaml | REQUEST DOCUMENT...'; see root run --help"),
     "an unknown option": (lambda: ["run", "x", "--jsn"], "No such option: --jsn; see root run --help"),
@@ -214,7 +214,7 @@ def test_a_mistake_is_told_in_one_sentence_before_anything_is_done(call, here, m
     assert isinstance(result.exception, SystemExit), result.exception
     (line,) = result.stderr.splitlines()
     assert (line.startswith(f"callboard: {sentence.format(here=here)}"), result.exit_code) == (True, 2), line
-    if "target" not in sentence:  # what there is to work on is known only once all is started
+    if "target" not in sentence:  # the targets are known only once all is started
         assert (result.stdout, list(Path().glob("runs/*"))) == ("", [])
 
 

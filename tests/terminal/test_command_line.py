@@ -254,7 +254,7 @@ def test_who_answers_is_said_even_if_nothing_asks(
 
 
 def played(folder: Path, host: Callable[..., Any], attendance: Attendance) -> tuple[TaskResult, str]:
-    """Play a task on no terminal, with questions switched on; returns its result and what was printed."""
+    """Play a task on no terminal, with questions switched on; returns its result and the output."""
     settings = Settings.load(folder / "callboard.yaml")
     with (
         open(os.devnull, "w", encoding="utf-8") as file,  # noqa: PTH123

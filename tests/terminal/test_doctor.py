@@ -1,4 +1,4 @@
-"""The command `doctor`: what works, what is missing, and the commands that bring it."""
+"""The command `doctor`: the working parts, the missing ones, and the commands that bring them."""
 
 from __future__ import annotations
 

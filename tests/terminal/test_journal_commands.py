@@ -1,4 +1,4 @@
-"""The command line and its journals: what is listed and told, taken over, refused, and never shown as it came."""
+"""The command line and its journals: contents listed and told, taken over, refused, and never shown raw."""
 
 from __future__ import annotations
 
@@ -448,7 +448,7 @@ def test_a_second_ctrl_c_leaves_what_is_not_over_and_says_how_to_go_on(call: Cal
         assert process.returncode == INTERRUPTED
     told = "callboard: interrupted; the journal keeps the unfinished tasks; resume them with: "
     assert f"{told}callboard resume runs/job-1\n" in errors
-    ended = call("resume", "runs/job-1").exit_code  # whether the cancel was written down yet, nobody can say
+    ended = call("resume", "runs/job-1").exit_code  # the cancel may be written down by now, or not
     assert ended in {EXIT_CODES[Outcome.FINISHED], EXIT_CODES[Outcome.CANCELLED]}
 
 
@@ -485,7 +485,7 @@ def test_what_was_in_doubt_is_told_when_it_is_resumed_and_in_the_history(call: C
     assert sorted(path.name for path in (in_doubt / "workspace").iterdir()) == ["a.xlsx", "b.xlsx"]
 
 
-# What can't be read
+# Unreadable journals
 
 
 def damaged(path: Path) -> None:

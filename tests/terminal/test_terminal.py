@@ -1,4 +1,4 @@
-"""Approvals and questions in a real terminal: what is shown, what is typed, and how the task ends."""
+"""Approvals and questions in a real terminal: the output, the input, and how the task ends."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Terminal:
         self._read_to = 0
 
     def until(self, text: str) -> None:
-        """Read until something is shown, after what was read for before."""
+        """Read until a text is shown, after the text of the last call."""
         while text not in self.shown[self._read_to :]:
             part = self._read()
             assert part, f"{text!r} was not shown:\n{self.shown}"

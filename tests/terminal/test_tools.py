@@ -1,4 +1,4 @@
-"""`callboard tools`: the tools of what the settings name, and nothing that a third party writes drives the terminal."""
+"""`callboard tools`: the tools that the settings give, and no text of a third party drives the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The phone for tests: one state, seen as a hierarchy and as a picture, and used by what the hierarchy tells."""
+"""The phone for tests: one state, seen as a hierarchy and as a picture, and used by means of the hierarchy."""
 
 import io
 import re

@@ -1,4 +1,4 @@
-"""The phone's applications, used by what the hierarchy tells alone."""
+"""The phone's applications, used by means of the hierarchy alone."""
 
 import pytest
 

@@ -47,7 +47,7 @@ class Held:
 
 
 async def until(holds):
-    """Wait for what another process does."""
+    """Wait for an effect of another process."""
     async with asyncio.timeout(PATIENCE):
         while not holds():  # noqa: ASYNC110 - another program's state
             await asyncio.sleep(0.005)

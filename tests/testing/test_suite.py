@@ -1,4 +1,4 @@
-"""The tests that every surface should pass: ours pass them, and what is wrong in one point fails in that point."""
+"""The tests that every surface should pass: ours pass them, and a fault in one point fails in that point."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ TestMemory = surface_suite(memory)
 
 
 class SlowDocuments(DocumentServer):
-    """Documents, of which a heading takes an hour."""
+    """Documents in which a heading takes an hour."""
 
     def __init__(self, folder, started, go):
         super().__init__(folder)
@@ -304,7 +304,7 @@ class Shuffled(Pad):
 
 
 class Renumbered(Pad):
-    """A surface whose targets are named by a counter, which begins anew with each server."""
+    """A surface whose targets are named by a counter, which differs with each server."""
 
     count = itertools.count()
 
@@ -318,7 +318,7 @@ class Renumbered(Pad):
 
 
 class Cut(Pad):
-    """A surface that leaves out what is too much, and says nothing of it."""
+    """A surface that leaves out excess text without saying so."""
 
     def observe(self, target, look):
         return super().observe(target, look).model_copy(update={"text": "ab"[: look.budget.text]})
@@ -433,12 +433,12 @@ class Sure(Unmarked):
 class Repeating(Unmarked):
     @tool(effect=Effect.IDEMPOTENT)
     def stamp(self) -> str:
-        """Stamp the pad; it is marked as what may be repeated, and may not."""
+        """Stamp the pad; it is marked as repeatable, and is not."""
         return super().stamp()
 
 
 class Boxless(Pad):
-    """A surface that does not tell where its field is, and draws what is in it."""
+    """A surface that does not tell where its field is, and draws the field's contents."""
 
     def observe(self, target, look):
         seen = super().observe(target, look)
@@ -459,14 +459,14 @@ class Misplaced(Pad):
 
 
 class Counting(Pad):
-    """A surface that tells something about what is in its field."""
+    """A surface that tells something about its field's contents."""
 
     def observe(self, target, look):
         return super().observe(target, look).model_copy(update={"text": f"{self.world.text.count('e')} times an e"})
 
 
 class Leaking(Pad):
-    """A surface that writes what it was given where others look."""
+    """A surface that writes its input to a place that others read."""
 
     @tool(effect=Effect.IDEMPOTENT)
     def fill(self, control_id: str, text: SecretStr, sheet: str = "first") -> str:
@@ -481,7 +481,7 @@ class Synonyms(Pad):
 
 
 class Hasty(Pad):
-    """A surface that does what it is asked about."""
+    """A surface that acts when it is only asked about an action."""
 
     def resources(self, target, tool, arguments):
         self.world.stamps.append("asked")
@@ -493,7 +493,7 @@ class Unkind(Pad):
 
 
 class Living(Pad):
-    """A surface that leaves what `leaves` says."""
+    """A surface that leaves the value of `leaves` behind."""
 
     kept: ClassVar[list] = []
 
@@ -524,7 +524,7 @@ class Orphaned(Living):
 
 class Filed(Living):
     def leaves(self):
-        return open(os.devnull)  # noqa: PTH123 - that it stays open is what is tried
+        return open(os.devnull)  # noqa: PTH123 - staying open is the tested fault
 
 
 class Listening(Living):
@@ -540,7 +540,7 @@ class Littering(Living):
 
 
 class Presuming(Pad):
-    """A surface that closes what it takes for open."""
+    """A surface that closes its stream even if it was never opened."""
 
     def open(self, stage):
         self.line = io.BytesIO()
@@ -612,7 +612,7 @@ WRONG = [
 
 @pytest.fixture
 def left():
-    """End what the surfaces that leave something have left."""
+    """End the processes and files that surfaces have left."""
     yield
     for each in Living.kept:
         if isinstance(each, subprocess.Popen):
@@ -651,7 +651,7 @@ ALSO = {
     Unclosed: {*POINTS},  # each closes its server at its end
     Refusing: {_CRASH, "test_close_leaves_nothing"},
 }
-"""In which other points a surface fails by what it is wrong in: one that never does `once` can't be tried further."""
+"""The other points that a surface fails because of its fault: one that never does `once` can't be tried further."""
 
 
 @pytest.mark.slow  # the short form is the test above it: that point fails

@@ -84,7 +84,7 @@ def test_a_call_of_which_nobody_knows_what_it_took_is_of_unknown_price(run, prov
     ("order", "outcome"), [("refuses", Outcome.FINISHED), ("cuts", Outcome.OUT_OF_BUDGET)], ids=["known", "unknown"]
 )
 def test_what_was_reserved_stays_spent_where_nobody_knows_better(run, provider, order, outcome):
-    """A call may cost about 7: what went on before the first answer leaves, or does not leave, enough for a second."""
+    """A call may cost about 7: the cost before the first answer leaves, or does not leave, enough for a second."""
     getattr(provider, order)(*["no"] if order == "refuses" else [])
     provider.says("no JSON")
     provider.says(full_answer())

@@ -1,4 +1,4 @@
-"""A live model that says FINISH before anything was done is not simply believed, and what was changed is counted."""
+"""A live model that says FINISH before anything was done is not simply believed, and changes are counted."""
 
 from __future__ import annotations
 
@@ -229,7 +229,7 @@ def test_a_host_agent_that_assigns_a_failed_subtask_again_and_again_fails(start)
     assert "failed 3 times on memo:one" in result.causes[0].reason
 
 
-# What was changed
+# Changes
 
 
 @pytest.mark.parametrize(

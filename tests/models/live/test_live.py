@@ -62,7 +62,7 @@ def test_a_small_model_gets_a_short_prompt(run, provider):
     provider.says(full_answer())
     run(short=True).result(PATIENCE)
     _, second = (request["messages"][1]["content"] for request in provider.requests)
-    assert "I do it." not in second  # what it thought
+    assert "I do it." not in second  # its thought
     assert '- step 1:\n    write on "field-1" {"text": "hello"} → returned' in second
 
 

@@ -49,11 +49,11 @@ class Protocol:
         raise NotImplementedError
 
     def error(self, status: int, message: str) -> dict[str, Any]:
-        """Say what went wrong."""
+        """Give the body of an error response."""
         raise NotImplementedError
 
     def prompt(self, sent: dict[str, Any]) -> tuple[str, str]:
-        """Give the instructions and the rest of what was asked."""
+        """Give the instructions and the rest of the request."""
         raise NotImplementedError
 
     def schema(self, sent: dict[str, Any]) -> dict[str, Any] | None:
@@ -310,7 +310,7 @@ def run(on_window, provider, settings):
 
 @pytest.fixture
 async def asked(provider, settings, asks):
-    """Ask the provider's model once, and give what it answered."""
+    """Ask the provider's model once, and give its answer."""
 
     async def ask(options=None, **fields):
         protocol = provider.protocol
@@ -676,7 +676,7 @@ _CALL = {"type": "tool_use", "id": "1"}
 
 
 def calling(*calls, text="", answer=None):
-    """Make a response of the protocol: calls of the computer tool, words, and a call of what stands for an answer."""
+    """Make a response of the protocol: calls of the computer tool, words, and a call of the answering tool."""
     content = [{"type": "text", "text": text}] if text else []
     content += [{**_CALL, "id": str(place), "name": name, "input": given} for place, (name, given) in enumerate(calls)]
     content += [{**_CALL, "id": "a", "name": "answer", "input": answer}] if answer is not None else []
@@ -684,7 +684,7 @@ def calling(*calls, text="", answer=None):
 
 
 class Pad(Server):
-    """A picture that is larger than what is sent, and notes what is done to it."""
+    """A picture that is larger than the one sent, and notes the actions on it."""
 
     name = "pads"
     pictures = True

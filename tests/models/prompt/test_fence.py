@@ -1,4 +1,4 @@
-"""The fence: what stands in it can't close it, and is the same text again when JSON is read."""
+"""The fence: text in it can't close it, and is the same text again when JSON is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prompt: what a model is told, and what of it stands in the fence."""
+"""The prompt: its contents, and the parts of them that stand in the fence."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def text_of(request):
 
 
 def outside(text):
-    """Give what stands in no fence."""
+    """Give the text outside all fences."""
     return "".join(part.partition("</data>")[2] if n else part for n, part in enumerate(text.split("<data>\n")))
 
 

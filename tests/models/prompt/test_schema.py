@@ -1,4 +1,4 @@
-"""The schema of one answer: what is legal and really there, in a form that strict modes take."""
+"""The schema of one answer: only legal and existing choices, in a form that strict modes take."""
 
 from __future__ import annotations
 

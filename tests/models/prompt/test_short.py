@@ -1,4 +1,4 @@
-"""Short requests, as small models are asked: what they leave out, and what they keep."""
+"""Short requests, as small models are asked: the parts that they leave out, and those that they keep."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_tools_are_told_without_what_may_be_left_out(asks):
     assert "title" not in text
     form = schema["$defs"]["Action"]["properties"]
     assert list(form["Args"]["properties"]) == ["rows"]
-    assert "ControlText" in form  # the control it may act on is chosen all the same
+    assert "ControlText" in form  # the control it may act on is still chosen
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Recordings: what a live run asked and answered, and the same run once more without a model."""
+"""Recordings: a live run's requests and answers, and the same run once more without a model."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_a_run_is_not_added_to_another_runs_recording(call, file):
     assert file.read_text("utf-8") == "another run's\n"
 
 
-# What is the same request
+# Equal requests
 
 
 def test_the_same_request_gets_the_recorded_answer(asks, file, tmp_path):
@@ -281,7 +281,7 @@ def test_a_request_with_the_folder_differs_from_one_with_its_placeholder(asks, f
     refused(file, tmp_path, asks(request="open ${base}/x"))
 
 
-# What must not be in the file
+# Contents that must not be in the file
 
 
 def test_a_secret_is_told_by_its_name_alone(start, file):

@@ -14,7 +14,7 @@ MINUTE = 60
 
 @pytest.fixture
 def adb(adb_program, adb_port):
-    """Run the program adb on a phone, and give what has come of it."""
+    """Run the program adb on a phone, and give the result."""
     with plugged_in(Phone()) as device:
 
         def run(*words, **options):

@@ -29,7 +29,7 @@ def napping():
 
 
 async def until(holds):
-    """Wait for what other processes do."""
+    """Wait for other processes' work."""
     async with asyncio.timeout(PATIENCE):
         while not holds():  # noqa: ASYNC110 - another program's state
             await asyncio.sleep(0.005)

@@ -1,4 +1,4 @@
-"""A device that somebody lends: ``CALLBOARD_ANDROID_SERIAL`` names it, ``CALLBOARD_ADB_PORT`` the adb server's port.
+"""A device on loan: ``CALLBOARD_ANDROID_SERIAL`` names it, ``CALLBOARD_ADB_PORT`` the adb server's port.
 
 It is looked at, and left at its home screen. Nothing is typed, sent or set.
 """

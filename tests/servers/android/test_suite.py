@@ -30,7 +30,7 @@ def phone(adb_port: int) -> Iterator[None]:
 
 
 def case(_folder: Path) -> SurfaceCase:
-    """A number in the dialler; what is done once is a letter in it. Nothing that was seen is kept for a second look."""
+    """A number in the dialler; an action done once is a letter in it. Nothing seen is kept for a second look."""
     phone: Phone = STAND["phone"]
     phone.start("com.android.dialer", "tel:")
     app = phone.app

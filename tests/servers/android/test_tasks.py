@@ -100,7 +100,7 @@ class Unplugged(Phone):
     """A phone whose cable is pulled at its first touch, and put in again at once.
 
     Args:
-        done: Whether it takes the touch all the same.
+        done: Whether it takes the touch nevertheless.
     """
 
     def __init__(self, *, done: bool) -> None:

@@ -25,7 +25,7 @@ def paper(picture):
 
 
 def host(kind):
-    """Open the editor, have it worked in by a kind of agent, and finish with what came of it."""
+    """Open the editor, have it worked in by a kind of agent, and finish with the result."""
 
     def decide(request):
         if not request.memory:

@@ -1,4 +1,4 @@
-"""The desktop as a surface: its targets, its applications, what is seen of it."""
+"""The desktop as a surface: its targets, its applications, its pictures and controls."""
 
 import io
 

@@ -19,7 +19,7 @@ def screen(server):
 
 @pytest.fixture
 def killed(screen):
-    """Give what a program has left down, and the keys that it has put characters on."""
+    """Give the keys and buttons that a program has left down, and the keys that it has put characters on."""
     display = XScreen(screen.display.get_display_name())
     keyboard = XKeyboard(display)
     keyboard.type(FOREIGN, lambda symbol: keyboard.press([symbol]))

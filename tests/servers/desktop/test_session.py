@@ -79,7 +79,7 @@ def opened(tmp_path):
 
 
 def killed_host(folder, grace, command):
-    """Have a program start a desktop and another program on it, and be killed; gives what it told of both."""
+    """Have a program start a desktop and another program on it, and be killed; gives its report on both."""
     arguments = [sys.executable, "-c", HOST, str(folder / "session.json"), str(grace), command]
     done = forks.run(arguments, timeout=PATIENCE, cwd=folder)
     assert done.returncode == -signal.SIGKILL, done.stderr
@@ -88,7 +88,7 @@ def killed_host(folder, grace, command):
 
 
 def left_of(told, folder):
-    """Name what is left of a desktop: processes that have its folder or its environment, and files."""
+    """Name the remains of a desktop: processes that have its folder or its environment, and files."""
     runtime, number = Path(told["runtime"]), told["environment"]["DISPLAY"][1:]
     files = [runtime, Path(f"/tmp/.X11-unix/X{number}"), folder / "session.json"]  # noqa: S108
     found = [str(each) for each in files if each.exists()]

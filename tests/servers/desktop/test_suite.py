@@ -6,7 +6,7 @@ from callboard.actors.servers.desktop import DesktopServer
 from callboard.testing import SurfaceCall, SurfaceCase, surface_suite
 
 LONG = "." * 20_000 + "!"
-"""A text that nobody sees the end of; only that has an effect that counts."""
+"""A text whose end is not visible; only the end has an effect that counts."""
 STAND = {}
 """The editor, and the clipboard, as a person sees them: by another connection than that of the server on trial."""
 

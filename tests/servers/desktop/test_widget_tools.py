@@ -1,4 +1,4 @@
-"""Working with what stands in windows, in real programs."""
+"""Working with the contents of windows, in real programs."""
 
 import os
 import signal
@@ -23,7 +23,7 @@ def form(start):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """Have tools wait for what never comes for a moment only."""
+    """Have tools wait for a moment only."""
     for name in ("READY_SECONDS", "SHOWN_SECONDS"):
         monkeypatch.setattr(f"callboard.actors.servers.desktop._widget_tools.{name}", 0.3)
 

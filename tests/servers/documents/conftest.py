@@ -51,7 +51,7 @@ def call(server: DocumentServer) -> Call:
             answer = entry.tool.fn(**entry.tool.fn_metadata.validate_arguments({**arguments, **bound}))
             if inspect.iscoroutine(answer):
                 answer = asyncio.run(answer)
-        if foreseen:  # what a crash right after the write must not lose
+        if foreseen:  # the answer that a crash right after the write must not lose
             assert repr(foreseen[-1][-1]) == repr(to_jsonable_python(answer)), f"{name} does not answer as it foresaw"
         return answer
 

@@ -158,7 +158,7 @@ EDITS: dict[str, tuple[str, dict[str, Any]]] = {
     "add_sheet": ("add_sheet", {"title": "New", "position": 1}),
 }
 LESS = {"v", "f", "Override", "Relationship", "calcChain", "row", "c"}
-"""Elements of which an edit may leave fewer: of results, of a deleted row, of the calculation chain."""
+"""Elements whose number an edit may lower: those of results, of a deleted row, of the calculation chain."""
 
 
 def make(name: str) -> bytes:
@@ -194,7 +194,7 @@ def _no_calculator(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "is_available", lambda: False)
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning:openpyxl")  # it warns of some of what it would lose
+@pytest.mark.filterwarnings("ignore::UserWarning:openpyxl")  # it warns of some parts that it would lose
 @pytest.mark.parametrize("feature", FEATURES)
 def test_an_edit_keeps_what_a_workbook_has(workspace: Path, call: Call, feature: str) -> None:
     data = make(feature)

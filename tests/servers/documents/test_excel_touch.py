@@ -16,7 +16,7 @@ PAYROLL = {"sheet": "Payroll", "cells": "A1:C3"}
 
 @pytest.fixture
 def book(workspace):
-    """Give a workbook with two sheets, of which Payroll is open."""
+    """Give a workbook with two sheets; Payroll is open."""
     made = openpyxl.Workbook()
     payroll = made.active
     payroll.title = "Payroll"
@@ -31,7 +31,7 @@ def book(workspace):
 
 @pytest.fixture
 def facts(server, book):
-    """Ask what the rules see of a call on the workbook."""
+    """Ask for the facts that the rules see of a call on the workbook."""
     targets = {target.id: target for target in server.targets()}
 
     async def ask(tool, target="book.xlsx", **arguments):
@@ -193,7 +193,7 @@ def test_a_pattern_for_a_file_stands_for_all_that_is_in_it(server, book, pattern
         ("range:Payroll!c3:a1", "range:Payroll!B2", "all"),
         ("range:Payroll!A1,B2", "range:Payroll!B2", "all"),
         ("range:Payroll!A1,B2", "range:Payroll!B2:B3", "part"),
-        ("range:Payroll!nonsense", "range:Payroll!B2", "part"),  # nobody can tell
+        ("range:Payroll!nonsense", "range:Payroll!B2", "part"),  # undecidable
         ("range:Payroll", "range:Payroll!B2", "all"),
         ("range:*", "range:Payroll!B2", "all"),
         ("re:range:Payroll!B2", "range:Payroll!A1:B2", "part"),

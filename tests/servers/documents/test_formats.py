@@ -386,7 +386,7 @@ def test_a_picture_has_a_size_and_is_converted(workspace: Path, server: Document
     call("save_as", "a.png", path="b.jpg", width=20)
     with Image.open(workspace / "b.jpg") as made:
         assert (made.size, made.format) == ((20, 10), "JPEG")
-        assert min(made.getpixel((3, 3))) > 250  # what was transparent is white
+        assert min(made.getpixel((3, 3))) > 250  # transparent parts are white
     for suffix in ("gif", "bmp", "tiff", "webp", "png"):
         call("save_as", "b.jpg", path=f"c.{suffix}")
         with Image.open(workspace / f"c.{suffix}") as made:

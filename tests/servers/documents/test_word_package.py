@@ -23,7 +23,7 @@ GLOSSARY = b'<Relationship Id="rId99" Type="' + OFFICE + b'glossaryDocument" Tar
 
 
 def odd(data: bytes) -> bytes:
-    """Give a document what python-docx would drop, rewrite or stumble over."""
+    """Give a document parts that python-docx would drop, rewrite or stumble over."""
     data = changed(data, with_part("word/orphan.bin", b"\x00\x01"))
     data = changed(data, with_part("customXml/item1.xml", b"<a  b='1' />\n<!-- kept -->"))
     data = changed(data, with_part("word/comments.xml", b"<not even xml"))
@@ -32,7 +32,7 @@ def odd(data: bytes) -> bytes:
 
 
 def without(*names: str, rels: bytes = b"") -> Any:
-    """Take parts away, and what refers to one of them."""
+    """Take parts away, and the references to one of them."""
 
     def take(entries: dict[str, bytes]) -> None:
         for name in names:

@@ -109,7 +109,7 @@ def test_what_a_command_exports_starts_no_program_outside_the_sandbox(local, tmp
     local.run(f"export PATH={local.work}:$PATH LD_PRELOAD={local.work}/any.so")
     answer = local.run('echo "$PATH"')
     assert answer["stdout"].startswith(f"{local.work}:")
-    assert "from LD_PRELOAD cannot be preloaded" in answer["stderr"]  # of what bash starts, no sooner
+    assert "from LD_PRELOAD cannot be preloaded" in answer["stderr"]  # of programs that bash starts, no sooner
     assert not [*tmp_path.rglob("escaped")]
 
 

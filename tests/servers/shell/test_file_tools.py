@@ -1,4 +1,4 @@
-"""Files in a shell's workspace, and what a call on others is called."""
+"""Files in a shell's workspace, and the hazards of a call on others."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""Commands, and what is told of them before they are run."""
+"""Commands, and the verdict on them before they are run."""
 
 from __future__ import annotations
 

@@ -49,13 +49,13 @@ def split(text: str, sign: str = " ") -> tuple[str, ...]:
 
 NAMES, PATTERNS, TEXTS, BEYOND, OTHERS = split(_NAMES, "|"), *map(split, (_PATTERNS, _TEXTS, _BEYOND, _OTHERS))
 SCRIPTS = {"sed": split(_SED), "awk": split(_AWK), "find": split(_FIND), "test": split(_TEST)}
-"""By the program, what its scripts, or its words, are put together of."""
+"""By the program, the parts of its scripts, or of its words."""
 LISTED = tuple(sorted(READS.keys() - {"sleep", "tail", "date", "hostname"}))
 PROGRAMS = (*LISTED, *(4 * tuple(SCRIPTS)), "echo", "printf")
 
 
 def simple(chosen: Random) -> str:
-    """Write one program with words, most of which it understands."""
+    """Write one program with words that it mostly understands."""
     name = chosen.choice(PROGRAMS if chosen.random() < 0.9 else OTHERS)
     options = sorted(READS[name].table) if name in READS and READS[name].table else ["-n", "-e"]
     if name in SCRIPTS and chosen.random() < 0.7:
@@ -75,7 +75,7 @@ def scripted(chosen: Random, name: str) -> str:
 
 
 def word(chosen: Random, options: list[str]) -> str:
-    """Write an option, with a value or without, or what may be an operand."""
+    """Write an option, with a value or without, or a possible operand."""
     kind = chosen.random()
     if kind < 0.1:
         return f"-{chosen.choice(options).lstrip('-')[:1]}{chosen.choice(options).lstrip('-')[:1]}".replace("#", "1")
@@ -100,7 +100,7 @@ def command(chosen: Random) -> str:
 
 
 class Place:
-    """A workspace with a link out of it, and what stands there."""
+    """A workspace with a link out of it, and its contents."""
 
     def __init__(self, top: Path) -> None:
         self.top, self.work, self.state = top, top / "work", top.with_name(f"{top.name}-state")
@@ -126,7 +126,7 @@ class Place:
         return found
 
     def run(self, text: str) -> bytes:
-        """Run a command as a shell does, and give what it printed."""
+        """Run a command as a shell does, and give its output."""
         words = ["/bin/bash", "--noprofile", "--norc", "-c", _SCRIPT, "bash", text, str(self.state)]
         if not why_not():
             words = [*sandbox(self.top, self.work, (self.state,), network=False), *words]

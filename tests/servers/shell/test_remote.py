@@ -218,7 +218,7 @@ def test_a_cancel_that_overtakes_its_command_holds(opened, own):
     box.server._shell("box").begin("call", "touch begun", box.work, 9)
     with pytest.raises(ToolError, match="it was not run"):
         asyncio.run(held.ended())
-    assert held.call_off()  # what the next program does, which may run it
+    assert held.call_off()  # as the next program does, which may run it
     box.server._shell("box").begin("call", "touch begun", box.work, 9)
     assert asyncio.run(held.ended()).code == 0
     assert (box.work / "begun").exists()

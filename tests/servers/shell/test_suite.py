@@ -21,7 +21,7 @@ MACHINES: list[SshServer] = []
 
 
 def shell(folder: Path, **section: Any) -> SurfaceCase:
-    """A shell on a folder; what is done once is a line in a file."""
+    """A shell on a folder; an action done once is a line in a file."""
     work = folder / "work"
     work.mkdir(parents=True, exist_ok=True)
 
@@ -48,7 +48,7 @@ def shell(folder: Path, **section: Any) -> SurfaceCase:
 TestShell = surface_suite(shell)
 
 
-class TestRemoteShell(surface_suite(lambda folder: shell(folder, **MACHINES[0].section))):  # type: ignore[misc]  # made anew
+class TestRemoteShell(surface_suite(lambda folder: shell(folder, **MACHINES[0].section))):  # type: ignore[misc]  # made here
     """The same over SSH."""
 
     @pytest.fixture(autouse=True)
