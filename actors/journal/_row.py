@@ -192,7 +192,7 @@ def _written(row: Row, apart: Apart, *, repeats: bool) -> tuple[str, bytes, bool
         if repeats and isinstance(message, StepDone):
             body = apart.encoded(row, _rest(message))
         else:
-            pictured = any(getattr(message, name) for name in kind.pictured)
+            pictured = kind.pictured and any(getattr(message, name) for name in kind.pictured)
             body = apart.encoded(row, apart.without_pictures(row) if pictured else message)
         deep = len(body) > _SHORT and body.count(b"[") + body.count(b"{") > SHALLOW
         if deep:

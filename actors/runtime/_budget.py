@@ -82,7 +82,7 @@ class BudgetNode:
                     limit = node.limit(kind)
                     if not node.has(kind, amounts[kind], limit):
                         raise OutOfBudgetError(node.name, kind, limit, node.exhausted.get(kind, ""))
-            self._book(amounts)
+            _book(amounts, (self, *self.above))
 
     def has(self, kind: str, amount: float, limit: float) -> bool:
         """Report whether an amount is left.
@@ -100,7 +100,7 @@ class BudgetNode:
         It may exceed a limit.
         """
         with self.lock:
-            self._book(more)
+            _book(more, (self, *self.above))
 
     def made(self, call: int) -> None:
         """Record above this step that one of its calls is booked.
@@ -116,7 +116,7 @@ class BudgetNode:
         with self.lock:
             if call not in self.calls:
                 self.calls |= {call}
-                self._book(used)
+                _book(used, (self, *self.above))
 
     def settle_again(self, call: int, **used: float) -> None:
         """Book a call that this step made before a crash.
@@ -125,10 +125,10 @@ class BudgetNode:
         """
         with self.lock:
             if self.parent is None or call in self.parent.calls:
-                _add(self, used)
+                _book(used, (self,))
                 return
             self.parent.calls |= {call}
-            self._book(used)
+            _book(used, (self, *self.above))
 
     def exhaust(self, kind: str, why: str) -> None:
         """Count the rest of a kind as used, here and above.
@@ -152,21 +152,17 @@ class BudgetNode:
                 mine = {kind: times for (name, kind), times in given.items() if name == node.name}
                 node.grants[run_id] = Counter(mine)
 
-    def _book(self, amounts: Mapping[str, float]) -> None:
-        for node in (self, *self.above):
-            _add(node, amounts)
-
     def limit(self, kind: str) -> float:
         """Return the limit of a limited kind, extensions included."""
         limit = self.limits[kind]
         return limit + max(limit, 1) * sum(given[kind] for given in self.grants.values())
 
 
-def _add(node: BudgetNode, amounts: Mapping[str, float]) -> None:
-    used = node.used
+def _book(amounts: Mapping[str, float], nodes: Iterable[BudgetNode]) -> None:
     for kind, amount in amounts.items():
         if amount:
-            used[kind] = used.get(kind, 0) + amount
+            for node in nodes:
+                node.used[kind] = node.used.get(kind, 0) + amount
 
 
 class Budgets:
