@@ -1,75 +1,22 @@
-"""The supervisor: starts the system in order, and stops it in reverse."""
+"""The supervisor, through which host programs use the system."""
 
 from __future__ import annotations
 
 import asyncio
-import concurrent.futures
 import contextlib
 import threading
-import time
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import pykka
-
-import callboard.actors.app
-import callboard.actors.host
-import callboard.actors.linux
-import callboard.actors.mobile
-import callboard.actors.operator  # noqa: F401 - the shipped agents register themselves with their machines
-from callboard.actors.client import RootClient, Submission, TaskHandle
-from callboard.actors.commands import (
-    Approved,
-    Dispatcher,
-    MayChange,
-    McpSession,
-    McpSurface,
-    Policy,
-    Secrets,
-    ServerLifecycle,
-    TargetLookup,
-    Toolbox,
-    open_sessions,
-)
-from callboard.actors.models import Model, NamedModels, TaskModels, given_models, recorder, threads_here
-from callboard.actors.observe import Metrics, Traces
-from callboard.actors.processing import AGENTS, AgentSpec, Services, agent_table, named_agents
-from callboard.actors.root import (
-    CloseIntake,
-    GetStatus,
-    JournalBroken,
-    LeaseHung,
-    Opened,
-    Restore,
-    Root,
-    StopAgents,
-    open_journal,
-)
-from callboard.actors.runtime import (
-    Budgets,
-    Clock,
-    EventLoop,
-    EventStream,
-    HungJobs,
-    Jobs,
-    Lanes,
-    LoopScheduler,
-    Schedulers,
-    Subscriber,
-    SystemClock,
-    ThreadScheduler,
-    Watchdog,
-    refuse_own_thread,
-)
-from callboard.actors.servers import Server, named_servers
-from callboard.config import EventLog, Settings, check_kinds, keys_of, load_prompts
+from callboard.actors.assembly import STOP_SECONDS, Assembly
+from callboard.actors.processing import AgentSpec
+from callboard.actors.root import GetStatus
+from callboard.actors.runtime import Subscriber, refuse_own_thread
+from callboard.config import Settings
 from callboard.messages import (
-    AgentKind,
     BlackboardQuery,
     BlackboardView,
     Event,
-    EventName,
     Note,
     OutputT,
     ServerHealth,
@@ -82,15 +29,17 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
+    import concurrent.futures
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
+    from callboard.actors.client import TaskHandle
+    from callboard.actors.models import Model
+    from callboard.actors.runtime import Clock
+    from callboard.actors.servers import Server
 
-STOP_SECONDS = 10.0
 HEALTH_SECONDS = 5.0
 """The time limit of the root's answer to a query of the health."""
-BLOCKED_SECONDS = 1.0
-"""The time limit of a stop for blocking calls, whose results are no longer awaited."""
 
 
 class Supervisor:
@@ -110,170 +59,13 @@ class Supervisor:
     ) -> None:
         """Build all parts and start them; `start` has the arguments."""
         self.settings = settings
-        self._subscribers: list[Subscriber] = []
         self._left: tuple[str, ...] | None = None
-        self._broken: concurrent.futures.Future[Exception] = concurrent.futures.Future()  # why the journal broke
         self._stopping = threading.Lock()
-        with ExitStack() as undo:
-            self._log = EventLog(settings)
-            undo.callback(self._log.close)
-            self._agents = _agents(settings, agents)
-            self._named_models = NamedModels(settings)
-            self._secrets = Secrets(settings.secrets, keys_of(settings))
-            named = self._all_models(models)
-            self._servers = servers = _all_servers(settings, servers, clock)
-            self._metrics = Metrics() if settings.observe.metrics else None
-            self._traces = Traces(settings=settings) if settings.observe.traces else None
-            self._clock = clock or SystemClock("callboard-clock")
-            self._budgets = Budgets(settings.budget, self._clock.now)
-            opened = self._opened()
-            self._journal = opened.journal
-            undo.callback(self._journal.close, STOP_SECONDS)
-            self._stream = self._events(opened)
-            self._loop = EventLoop("callboard-loop")
-            self._schedulers = Schedulers(ThreadScheduler("callboard-root"), LoopScheduler(self._loop))
-            self._lanes = Lanes()
-            self._jobs = Jobs(self._loop, self._clock)
-            self._watchdog = self._watch()
-            self._clock.start()
-            undo.callback(self._clock.stop, STOP_SECONDS)
-            self._loop.start()
-            undo.callback(self._loop.stop, STOP_SECONDS)
-            self._schedulers.root.start()
-            undo.callback(self._schedulers.root.stop, STOP_SECONDS)
-            self._sessions = [self._session(name) for name in settings.mcp_servers]
-            undo.callback(self._close_sessions, STOP_SECONDS)
-            self._left_out = left_out = self._open_sessions()
-            theirs = [McpSurface(each) for each in self._sessions if each.on_target]
-            self._open_servers([*servers, *theirs], undo)
-            services = self._services(named)
-            for task in opened.today:
-                services.budgets.count(task.labels, task.used, unpriced=task.unpriced)
-            self._client = RootClient(Root.start(services, self._life, self._jobs, self._schedulers, opened.token))
-            self._submission = self._new_submission()
-            self._watchdog.start()
-            undo.pop_all()
-        if self._traces is not None:
-            self._subscribers.append(Subscriber(self._stream.open(queue=settings.events.kept), self._traces))
-        self._stream.emit(EventName.SUPERVISOR_STARTED, recovered=len(opened.recovered_tasks))
-        self.warnings = (*self._tell_left_out(left_out), *self._check_tools(), *self._check_rules())
+        self._assembly = Assembly(settings, models, servers, agents, clock)
+        self.warnings = self._assembly.warnings
         """Warnings of the start, each with its reason: optional MCP servers that could not be started, settings of
         tools that no MCP server has, and policy rules that can match nothing. Each is also an event:
         `server.left_out`, `tool.unmatched` or `policy.unmatched`."""
-        self._restore(opened)
-
-    def _all_models(self, given: Mapping[str, Model | Callable[..., Any]]) -> dict[str, Model]:
-        """Build the models of agents, and prepare for those of tasks."""
-        wrap = recorder(self.settings, self._secrets.redact)
-        models = {**self._named_models.of_kinds(self._agents), **given_models(given, self._agents)}
-        named = {kind: wrap(model) for kind, model in models.items()}
-        self._task_models = TaskModels(named, self._named_models, wrap)
-        return named
-
-    def _open_servers(self, servers: Sequence[Server], undo: ExitStack) -> None:
-        """Open the servers that have targets."""
-        settings = self.settings
-        self._toolbox = Toolbox(servers, self._sessions, self._lanes, kinds=self._agents)
-        file = None if settings.journal.path is None else settings.path(settings.journal.path)
-        seconds = settings.limits.command_seconds
-        self._life = ServerLifecycle(servers, self._lanes, self._loop, file, self._clock.elapsed)
-        undo.callback(self._lanes.close, STOP_SECONDS)
-        self._life.open(seconds)
-        undo.callback(self._life.close, STOP_SECONDS)
-        self._lookup = TargetLookup(servers, self._lanes, self._loop, seconds, self._agents)
-        self._lookup.refuse_shared_ids([each.name for each in servers if isinstance(each, McpSurface)])
-
-    def _session(self, name: str) -> McpSession:
-        return McpSession(name, self.settings.mcp_servers[name], self.settings, self._stream.emit)
-
-    def _tell_left_out(self, left_out: Mapping[str, str]) -> Iterator[str]:
-        """Emit an event for each optional MCP server that could not start."""
-        for server, reason in left_out.items():
-            self._stream.emit(EventName.SERVER_LEFT_OUT, server=server, reason=reason)
-            yield self._secrets.redactor("").text(reason)
-
-    def _check_tools(self) -> Iterator[str]:
-        """Emit an event for settings of tools that MCP servers lack."""
-        for session in self._sessions:
-            for reason in session.unknown_tools():
-                self._stream.emit(EventName.TOOL_UNMATCHED, server=session.name, reason=reason)
-                yield self._secrets.redactor("").text(reason)
-
-    def _opened(self) -> Opened:
-        """Open the journal, and read the tasks of earlier processes."""
-        machine = self._agents[AgentKind.HOST].machine
-        return open_journal(self.settings, self._clock, self._broken.set_result, machine)
-
-    def _check_rules(self) -> Iterator[str]:
-        """Emit an event for each policy rule that can match nothing."""
-        for number, reason in self._toolbox.unmatched(self.settings.policy.rules, self._lookup.listed):
-            self._stream.emit(EventName.POLICY_UNMATCHED, rule=number, reason=reason)
-            yield f"rule {number} of the policy: {reason}"
-
-    def _restore(self, opened: Opened) -> None:
-        """Resume the tasks of an earlier process.
-
-        A journal that broke since it was opened is reported to the root first, which then refuses the request.
-        """
-        named = (each.record.task.model for each in opened.recovered_tasks)
-        for name in {model for model in named if model is not None}:
-            self._task_models.build(name, recovered=True)  # may block; a task without it is paused
-        self._broken.add_done_callback(lambda broken: self._client.tell(JournalBroken(broken.result())))
-        try:
-            self._client.ask(Restore(opened.recovered_tasks))
-        except BaseException:
-            self.stop()
-            raise
-
-    def _events(self, opened: Opened) -> EventStream:
-        """Create the event stream, which feeds the journal, log and metrics."""
-        kept, queue = self.settings.events.kept, self.settings.events.queue
-        tasks = self.settings.limits.kept_tasks if opened.events is None else 0  # a file keeps those of all tasks
-        stream = EventStream(
-            self._clock, kept, queue, tasks=tasks, seq=opened.seq, past=opened.events, redaction=self._secrets
-        )
-        if opened.queue is not None:
-            stream.add_queue(*opened.queue)
-        stream.add_sink(self._log.write)
-        if self._metrics is not None:
-            stream.add_sink(self._metrics.see)
-        return stream
-
-    def _new_submission(self) -> Submission:
-        return Submission(
-            client=self._client,
-            stream=self._stream,
-            lookup=self._lookup,
-            toolbox=self._toolbox,
-            models=self._task_models,
-            journal=self._journal,
-            broken=self._broken,
-            secrets=self._secrets,
-            budgets=self._budgets,
-            traces=self._traces,
-        )
-
-    def _services(self, models: Mapping[str, Model]) -> Services:
-        """Gather the services of the agents' processing, which is level 2."""
-        settings = self.settings
-        return Services(
-            settings=settings,
-            models=models,
-            task_models=self._task_models,
-            toolbox=self._toolbox,
-            dispatcher=Dispatcher(self._stream, self._clock, self._secrets),
-            policy=Policy(settings.policy.all_rules, explain=settings.policy.explain),
-            approved=Approved(),
-            may_change=MayChange(),
-            secrets=self._secrets,
-            budgets=self._budgets,
-            lanes=self._lanes,
-            stream=self._stream,
-            journal=self._journal,
-            clock=self._clock,
-            prompts=load_prompts(settings, {kind: spec.prompt for kind, spec in self._agents.items()}),
-            agents=self._agents,
-        )
 
     @classmethod
     def start(
@@ -312,10 +104,10 @@ class Supervisor:
 
     def __repr__(self) -> str:
         """Show the state, servers and journal, without waiting for a thread."""
-        if not hasattr(self, "_client"):
+        if not hasattr(self, "_assembly"):
             return f"<{type(self).__name__} not started>"
-        state = "stopped" if self._left is not None else "stopping" if self._client.closed else "running"
-        names = ", ".join([*(each.name for each in self._servers), *self.settings.mcp_servers])
+        state = "stopped" if self._left is not None else "stopping" if self._assembly.client.closed else "running"
+        names = ", ".join([*(each.name for each in self._assembly.servers), *self.settings.mcp_servers])
         journal = self.settings.journal.path or "in memory"
         return f"<{type(self).__name__} {state}, servers: {names or 'none'}, journal: {journal}>"
 
@@ -354,11 +146,11 @@ class Supervisor:
             threads.
         """
         refuse_own_thread("stop")
-        if self._client.forked:
+        if self._assembly.client.forked:
             return ()  # the threads belong to the process that started them
         with self._stopping:
             if self._left is None:
-                self._left = self._stop(timeout)
+                self._left = self._assembly.stop(timeout)
             return self._left
 
     async def stop_async(self, timeout: float = STOP_SECONDS) -> tuple[str, ...]:  # noqa: ASYNC109 - of each part
@@ -368,104 +160,6 @@ class Supervisor:
         """
         refuse_own_thread("stop_async")
         return await asyncio.to_thread(self.stop, timeout)
-
-    def _stop(self, timeout: float) -> tuple[str, ...]:
-        """Stop the parts from the intake down to the event loop.
-
-        In order: intake, clock, jobs, agents, servers, lanes, sessions, root, models, event stream, journal, log,
-        watchdog, event loop.
-        """
-        self._client.closed = True
-        left: list[str] = []
-        answer = max(timeout, BLOCKED_SECONDS)  # the root never blocks; if it does, it is named below
-        with contextlib.suppress(SupervisorStoppedError):
-            _, late = concurrent.futures.wait(self._client.ask(CloseIntake(), answer), timeout)
-            left += [f"{len(late)} tasks"] if late else []
-        left += [] if self._clock.stop(timeout) else ["the clock"]
-        if self._journal.survives and not self._jobs.drain(timeout):
-            left.append("jobs")
-        with contextlib.suppress(SupervisorStoppedError):
-            left += _late("an agent", self._client.ask(StopAgents(), answer), timeout)
-        blocked = min(timeout, BLOCKED_SECONDS)  # from here on all leases are void: a job that asks for a lane is late
-        left += self._life.close(timeout)
-        left += [f"lane {name}" for name in self._lanes.close(blocked)]
-        left += self._close_sessions(timeout)
-        with contextlib.suppress(pykka.ActorDeadError):
-            left += _late("the switchboard", [self._client.root.stop(block=False)], timeout)
-        left += [] if self._schedulers.root.stop(timeout) else [self._schedulers.root.thread.name]
-        left += self._close_models(timeout)
-        left += self._blocked_models(blocked)
-        self._stream.emit(EventName.SUPERVISOR_STOPPED, left=list(left))
-        self._stream.close()
-        left += [subscriber.name for subscriber in self._subscribers if not subscriber.join(timeout)]
-        closed = self._journal.close(max(timeout, STOP_SECONDS))  # only a disk can delay it; it releases the lock
-        left += [] if closed else ["the journal"]
-        left += [] if self._log.close() else ["the log"]
-        left += [] if self._watchdog.stop(timeout) else ["the watchdog"]
-        left += [] if self._loop.stop(timeout) else [self._loop.thread.name]
-        self._schedulers.agents.stop()
-        return tuple(left)
-
-    def _watch(self) -> Watchdog:
-        limits, hung = self.settings.limits, self.settings.supervision.hung_seconds
-
-        def blocked(thread: str, stack: str, seconds: float) -> None:
-            self._stream.emit(EventName.THREAD_BLOCKED, thread=thread, stack=stack, seconds=seconds)
-
-        hung_jobs = HungJobs(self._jobs, self._clock)
-
-        def look() -> None:
-            for token in hung_jobs.find(limits.step_seconds + hung):
-                self._client.tell(LeaseHung(token, self._jobs.stack(token)))
-
-        return Watchdog(
-            "callboard-watchdog",
-            self._loop,
-            hung,
-            on_blocked=blocked,
-            on_free=lambda thread: self._stream.emit(EventName.THREAD_FREED, thread=thread),
-            watched=(self._schedulers.root, self._journal),
-            on_tick=look,
-        )
-
-    def _open_sessions(self) -> Mapping[str, str]:
-        """Open the MCP sessions, and drop optional ones that can't start.
-
-        Returns:
-            The reasons by the names of their servers.
-        """
-        left_out = self._loop.submit(open_sessions(self._sessions)).result()
-        self._sessions = [session for session in self._sessions if session.name not in left_out]
-        return left_out
-
-    def _close_sessions(self, timeout: float) -> tuple[str, ...]:
-        left = []
-        for session in reversed(self._sessions):
-            try:
-                self._loop.submit(session.close()).result(timeout)
-            except TimeoutError:
-                left.append(f"the MCP server {session.name}")
-        return tuple(left)
-
-    def _close_models(self, timeout: float) -> tuple[str, ...]:
-        """Close the settings' models; the others belong to the host program."""
-        left = []
-        for model in self._named_models.made:
-            try:
-                self._loop.submit(model.close()).result(timeout)
-            except TimeoutError:
-                left.append(f"the model {model.name}")
-        return tuple(left)
-
-    def _blocked_models(self, timeout: float) -> tuple[str, ...]:
-        """Wait for model functions, and name the threads that still run one."""
-        threads: tuple[threading.Thread, ...] = ()
-        with contextlib.suppress(TimeoutError):  # the event loop is blocked, and named below
-            threads = self._loop.submit(threads_here()).result(BLOCKED_SECONDS)
-        end = time.monotonic() + timeout
-        for thread in threads:
-            thread.join(max(0.0, end - time.monotonic()))
-        return tuple(thread.name for thread in threads if thread.is_alive())
 
     def submit(self, task: Task, *, output_type: type[OutputT] | None = None) -> TaskHandle[OutputT]:
         """Submit a task and start it.
@@ -490,7 +184,7 @@ class Supervisor:
                 not be brought back.
             SupervisorStoppedError: If the supervisor is stopping or stopped.
         """
-        return self._submission.submit(task, output_type)
+        return self._assembly.submission.submit(task, output_type)
 
     async def submit_async(self, task: Task, *, output_type: type[OutputT] | None = None) -> TaskHandle[OutputT]:
         """Submit a task, as `submit` does, without blocking the event loop.
@@ -498,7 +192,7 @@ class Supervisor:
         Cancelling the wait does not cancel the submission. A task with an ``id`` or a ``key`` can be submitted again to
         get its handle.
         """
-        return await asyncio.to_thread(self._submission.submit, task, output_type)
+        return await asyncio.to_thread(self._assembly.submission.submit, task, output_type)
 
     def submit_all(
         self, tasks: Iterable[Task], *, output_type: type[OutputT] | None = None
@@ -518,7 +212,7 @@ class Supervisor:
                 errors, and the handles of all other tasks.
             Exception: The first error of the checks, as `submit` raises it; no task was started then.
         """
-        return self._submission.submit_all(tasks, output_type)
+        return self._assembly.submission.submit_all(tasks, output_type)
 
     def handle(self, task_id: str, *, output_type: type[OutputT] | None = None) -> TaskHandle[OutputT]:
         """Return the handle of a task, with its result and events.
@@ -535,7 +229,7 @@ class Supervisor:
             JournalError: If the journal can no longer be written, and has no end of the task.
             TypeError: If the output type has no JSON Schema.
         """
-        return self._submission.handle(task_id, output_type)
+        return self._assembly.submission.handle(task_id, output_type)
 
     def undo(self, task_id: str, *files: str) -> dict[Path, bool]:
         """Bring back files as they were before a task's first change.
@@ -558,15 +252,15 @@ class Supervisor:
             JournalError: If the journal can't be read.
             OSError: If a file can't be written; those before it are brought back.
         """
-        return self._submission.undo(task_id, files)
+        return self._assembly.submission.undo(task_id, files)
 
     def pending(self) -> tuple[TaskHandle, ...]:
         """Return the handles of all unfinished tasks, recovered ones included."""
-        return self._submission.pending()
+        return self._assembly.submission.pending()
 
     def status(self) -> SupervisorStatus:
         """Return the running tasks and agents, open requests and abandoned targets."""
-        status: SupervisorStatus = self._client.ask(GetStatus())
+        status: SupervisorStatus = self._assembly.client.ask(GetStatus())
         return status
 
     def health(self, timeout: float = HEALTH_SECONDS) -> SupervisorHealth:
@@ -581,18 +275,18 @@ class Supervisor:
             WouldDeadlockError: If the caller runs on one of the supervisor's own threads.
         """
         refuse_own_thread("health")
-        blocked, status = self._watchdog.blocked, SupervisorStatus(accepting=False)
+        blocked, status = self._assembly.watchdog.blocked, SupervisorStatus(accepting=False)
         with contextlib.suppress(SupervisorStoppedError):
-            self._client.check_open()
+            self._assembly.client.check_open()
             try:
-                status = self._client.ask(GetStatus(), timeout)
+                status = self._assembly.client.ask(GetStatus(), timeout)
             except SupervisorStoppedError:
-                blocked = tuple(sorted({*blocked, self._schedulers.root.thread.name}))
+                blocked = tuple(sorted({*blocked, self._assembly.schedulers.root.thread.name}))
         runs = [run for task in status.tasks for run in task.runs]
         return SupervisorHealth(
             accepting=status.accepting,
-            journal="failed" if self._broken.done() else "ok" if self._journal.survives else "memory",
-            journal_error=str(self._broken.result()) if self._broken.done() else "",
+            journal="failed" if self._assembly.broken.done() else "ok" if self._assembly.journal.survives else "memory",
+            journal_error=str(self._assembly.broken.result()) if self._assembly.broken.done() else "",
             blocked_threads=blocked,
             abandoned=status.abandoned,
             servers=tuple(self._server_health()),
@@ -603,12 +297,12 @@ class Supervisor:
         )
 
     def _server_health(self) -> Iterator[ServerHealth]:
-        for server in self._servers:
+        for server in self._assembly.servers:
             yield ServerHealth(name=server.name, state="ready")
-        for session in self._sessions:
+        for session in self._assembly.sessions:
             yield ServerHealth(name=session.name, state="ready" if session.ready else "disconnected")
-        for name, reason in self._left_out.items():
-            yield ServerHealth(name=name, state="left_out", reason=self._secrets.redactor("").text(reason))
+        for name, reason in self._assembly.left_out.items():
+            yield ServerHealth(name=name, state="left_out", reason=self._assembly.secrets.redactor("").text(reason))
 
     def metrics(self) -> str:
         """Return the metrics since the start, in Prometheus' text format.
@@ -616,15 +310,15 @@ class Supervisor:
         Raises:
             SettingsError: If `observe.metrics` is off, so that nothing is counted.
         """
-        if self._metrics is None:
+        if self._assembly.metrics is None:
             msg = "observe.metrics is off: nothing is counted"
             raise SettingsError(msg)
-        return self._metrics.text()
+        return self._assembly.metrics.text()
 
     def blackboard(self, task_id: str) -> BlackboardView:
         """Read the blackboard of a task; empty for an unknown task."""
-        future: concurrent.futures.Future[BlackboardView] = self._client.ask(BlackboardQuery(task_id=task_id))
-        return future.result(self._client.seconds)
+        future: concurrent.futures.Future[BlackboardView] = self._assembly.client.ask(BlackboardQuery(task_id=task_id))
+        return future.result(self._assembly.client.seconds)
 
     def post(self, task_id: str, note: str) -> None:
         """Post a note to all agents of a task's conversation.
@@ -642,7 +336,7 @@ class Supervisor:
             JournalError: If the note can't be journaled.
             SupervisorStoppedError: If the supervisor is stopping or stopped.
         """
-        self._client.settle(Note(task_id=task_id, text=note))
+        self._assembly.client.settle(Note(task_id=task_id, text=note))
 
     def targets(self) -> tuple[Target, ...]:
         """List the targets that can be assigned now.
@@ -650,8 +344,8 @@ class Supervisor:
         Raises:
             SupervisorStoppedError: If the supervisor is stopping or stopped.
         """
-        with self._client.while_open():
-            return self._lookup.listed()
+        with self._assembly.client.while_open():
+            return self._assembly.lookup.listed()
 
     def subscribe(
         self, callback: Callable[[Event], None], *, after: int | None = None, task_id: str | None = None
@@ -673,39 +367,12 @@ class Supervisor:
         if self._left is not None:
             msg = "the supervisor is stopped"
             raise SupervisorStoppedError(msg)
-        subscriber = Subscriber(self._stream.open(task_id, after), callback)
-        self._subscribers.append(subscriber)
+        subscriber = Subscriber(self._assembly.stream.open(task_id, after), callback)
+        self._assembly.subscribers.append(subscriber)
 
         def end() -> None:
-            self._stream.drop(subscriber.feed)
+            self._assembly.stream.drop(subscriber.feed)
             with contextlib.suppress(ValueError):  # ended twice
-                self._subscribers.remove(subscriber)
+                self._assembly.subscribers.remove(subscriber)
 
         return end
-
-
-def _all_servers(settings: Settings, servers: Sequence[Server], clock: Clock | None) -> list[Server]:
-    """Create the settings' servers, and put them before the host program's."""
-    for server in servers:
-        if not isinstance(server, Server):
-            msg = f"servers: expected Servers, not a {type(server).__name__}"
-            raise TypeError(msg)
-    if clock is not None and not isinstance(clock, Clock):
-        msg = f"clock: expected a Clock, not a {type(clock).__name__}"
-        raise TypeError(msg)
-    return [*named_servers(settings), *servers]
-
-
-def _agents(settings: Settings, agents: Sequence[AgentSpec]) -> dict[str, AgentSpec]:
-    table = agent_table(AGENTS, [*named_agents(settings), *agents])
-    check_kinds(settings, table)
-    return table
-
-
-def _late(name: str, stopped: Sequence[pykka.Future[Any]], timeout: float) -> Iterator[str]:
-    end = time.monotonic() + timeout
-    for future in stopped:
-        try:
-            future.get(timeout=max(0.0, end - time.monotonic()))
-        except pykka.Timeout:
-            yield name

@@ -100,8 +100,8 @@ class Alone:
     def ask(self, method: Callable[..., Any], *arguments: object, target: Target | None = None) -> Any:
         """Call a method where it may block, and wait for it."""
         supervisor = self._supervisor
-        work = supervisor._lanes.run(self.server.lane(target), functools.partial(method, *arguments))
-        return supervisor._loop.submit(work).result(SECONDS)
+        work = supervisor._assembly.lanes.run(self.server.lane(target), functools.partial(method, *arguments))
+        return supervisor._assembly.loop.submit(work).result(SECONDS)
 
     def targets(self) -> tuple[Target, ...]:
         """List the targets."""
@@ -142,9 +142,9 @@ class Alone:
 
 def server_of(supervisor: Supervisor, case: SurfaceCase) -> Server:
     """Return the server that offers the case's target."""
-    known = {target.id: target for target in supervisor._lookup.listed()}
+    known = {target.id: target for target in supervisor._assembly.lookup.listed()}
     assert case.target in known, f"the case names the target {case.target!r}; there are: {', '.join(known) or 'none'}"
-    return supervisor._toolbox.server(known[case.target])
+    return supervisor._assembly.toolbox.server(known[case.target])
 
 
 @contextlib.contextmanager

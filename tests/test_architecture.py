@@ -32,6 +32,7 @@ LAYERS = [
     {"agents"},
     {"root"},
     {"client", "replay"},
+    {"assembly"},
     {"supervisor"},
     {"public"},
     {"terminal"},

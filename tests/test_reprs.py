@@ -82,7 +82,7 @@ def test_a_representation_needs_no_thread_of_the_supervisor(held):
         inside.set()
         assert go_on.wait(PATIENCE)
 
-    stream = supervisor._stream  # noqa: SLF001 - a sink blocks the emitting thread, which holds the stream's lock
+    stream = supervisor._assembly.stream  # noqa: SLF001 - a sink blocks the emitting thread, which holds the stream's lock
     stream.add_sink(block)
     poster = threading.Thread(target=stream.emit, args=(EventName.SERVER_SAID,))
     poster.start()

@@ -131,7 +131,7 @@ def test_no_clock_runs_while_a_person_is_asked(start):
     handle = supervisor.submit(lone("desk"))
     asked(handle, 0)
     clock.advance(1000)
-    assert HungJobs(supervisor._jobs, clock).find(15) == []  # it does not count as hung
+    assert HungJobs(supervisor._assembly.jobs, clock).find(15) == []  # it does not count as hung
     reply(handle, 0, ANSWER)
     asked(handle, 1)
     clock.advance(1000)

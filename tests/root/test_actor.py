@@ -52,7 +52,7 @@ def test_of_a_task_that_the_journal_refuses_no_secret_is_kept(start, monkeypatch
     while heard.get(timeout=PATIENCE).name is not EventName.TASK_ENDED:
         continue
     supervisor.status()  # the root has handled the refusal, which has that event
-    assert not supervisor._secrets.known
+    assert not supervisor._assembly.secrets.known
 
 
 def test_if_the_root_itself_breaks_waiting_callers_get_an_error(start, monkeypatch):

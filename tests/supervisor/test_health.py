@@ -61,7 +61,7 @@ def test_a_root_that_does_not_answer_is_named(start, monkeypatch):
         release.wait(HELD)
 
     monkeypatch.setattr(Root, "_close_intake", block)
-    stopping = threading.Thread(target=supervisor._client.ask, args=[CloseIntake()])
+    stopping = threading.Thread(target=supervisor._assembly.client.ask, args=[CloseIntake()])
     stopping.start()
     assert began.wait(PATIENCE)
     health = supervisor.health(timeout=0.1)

@@ -117,7 +117,7 @@ def test_a_subscriber_that_fails_gets_the_next_event(start):
 @pytest.mark.usefixtures("down")
 def test_a_blackboard_that_dies_is_made_anew(start):
     supervisor = start(app=[FINISH])
-    events = supervisor._stream.open()
+    events = supervisor._assembly.stream.open()
     pykka.ActorRegistry.get_by_class(Blackboard)[-1].tell(RowsKept(["no row at all"]))
     assert events.get(PATIENCE).name is EventName.BLACKBOARD_REBUILT
     assert ended(supervisor) is Outcome.FINISHED
@@ -137,7 +137,7 @@ def test_who_waits_hears_of_the_end_when_the_host_program_stops_all_actors(down,
     handle = supervisor.submit(lone())
     assert begun.wait(PATIENCE)
     down.log_all()
-    supervisor._client.root.stop(timeout=PATIENCE)
+    supervisor._assembly.client.root.stop(timeout=PATIENCE)
     with pytest.raises(SupervisorStoppedError):
         handle.result(PATIENCE)
     go.set()

@@ -7,7 +7,8 @@ import threading
 
 import pytest
 
-from callboard import EventName, Supervisor
+from callboard import EventName
+from callboard.actors.assembly import Assembly
 from callboard.actors.runtime import EventStream
 from callboard.messages import JournalError
 from callboard.testing import Faults, disk_full
@@ -29,11 +30,11 @@ def test_a_journal_that_breaks_at_the_start_fails_it_and_leaves_nothing(
     first = start(app=[{"Status": "PENDING", "Comment": "which?"}, FINISH], journal={"path": path})
     until(first.submit(lone(id="t")), EventName.QUESTION_ASKED)
     first.stop()
-    broken, going_on = threading.Event(), getattr(Supervisor, place)
+    broken, going_on = threading.Event(), getattr(Assembly, place)
 
     def breaks(self, *given):
         if not broken.is_set():
-            self._journal.append((), lambda: None, lambda _error: broken.set())
+            self.journal.append((), lambda: None, lambda _error: broken.set())
             assert broken.wait(PATIENCE)
         return going_on(self, *given)
 
@@ -41,7 +42,7 @@ def test_a_journal_that_breaks_at_the_start_fails_it_and_leaves_nothing(
     with monkeypatch.context() as patched, Faults() as faults:
         faults.before("in_force", disk_full)
         patched.setattr(EventStream, "emit", lambda self, name, **data: (heard.append(name), emit(self, name, **data)))
-        patched.setattr(Supervisor, place, breaks)
+        patched.setattr(Assembly, place, breaks)
         with pytest.raises(JournalError, match="No space left"):
             start(app=[FINISH], journal={"path": path})
     assert EventName.JOURNAL_FAILED in heard

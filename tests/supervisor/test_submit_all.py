@@ -124,7 +124,7 @@ def test_one_that_stands_in_them_again_with_its_secrets_gets_them(start, tmp_pat
     supervisor = start(app=FunctionModel(app), journal=journal)
     handles = supervisor.submit_all([hello(key="order-17"), hello(key="order-17", secrets={"PIN": "1234-5678"})])
     assert handles[0].task_id == handles[1].task_id
-    assert supervisor._secrets.names(handles[0].task_id) == ("PIN",)
+    assert supervisor._assembly.secrets.names(handles[0].task_id) == ("PIN",)
     go_on.set()
     assert handles[0].result(PATIENCE).ok
 
@@ -136,8 +136,8 @@ def test_what_does_not_answer_is_waited_for_once(start):
         def handle(self, _message, _reply_to):
             let_go.wait(HELD)
 
-    supervisor._client.seconds = 0.5
-    supervisor._schedulers.root.put(Hanging(), None)
+    supervisor._assembly.client.seconds = 0.5
+    supervisor._assembly.schedulers.root.put(Hanging(), None)
     try:
         with pytest.raises(NotAllTakenError, match="0 of 500 tasks were accepted") as refused:
             supervisor.submit_all([hello() for _ in range(500)])  # not half a second each

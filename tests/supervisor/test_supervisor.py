@@ -248,9 +248,9 @@ def test_a_task_submitted_again_during_its_target_lookup_is_the_same_one(start, 
         monkeypatch.undo()
         first.append(supervisor.submit(task()))
         assert first[0].result(PATIENCE).ok
-        return supervisor._lookup.targets(asked)
+        return supervisor._assembly.lookup.targets(asked)
 
-    monkeypatch.setattr(supervisor._lookup, "targets", targets)
+    monkeypatch.setattr(supervisor._assembly.lookup, "targets", targets)
     second = supervisor.submit(task())
     assert (second.task_id, second.result(0)) == (first[0].task_id, first[0].result(0))
     assert len(surface.effects) == 1
@@ -383,13 +383,13 @@ def test_a_stop_waits_no_longer_than_it_says_for_a_root_that_hangs(start):
         def handle(self, _message, _reply_to):
             let_go.wait(HELD)
 
-    supervisor._schedulers.root.put(Hanging(), None)
+    supervisor._assembly.schedulers.root.put(Hanging(), None)
     threading.Thread(target=lambda: stopped.put(supervisor.stop(0.01)), daemon=True).start()
     try:
         assert stopped.get(timeout=PATIENCE) == ("the switchboard", "callboard-root")
     finally:
         let_go.set()
-    assert supervisor._schedulers.root.stop(PATIENCE)
+    assert supervisor._assembly.schedulers.root.stop(PATIENCE)
 
 
 class Busy:
@@ -523,7 +523,7 @@ def test_nothing_is_done_any_more_when_the_host_program_stopped_all_actors(start
         handle.result(PATIENCE)
     release.set()
     void.get(timeout=PATIENCE)
-    assert supervisor._jobs.drain(PATIENCE)
+    assert supervisor._assembly.jobs.drain(PATIENCE)
     assert [text for _, _, text in surface.effects] == ["0"]
     assert supervisor.stop() == ()
 

@@ -61,7 +61,7 @@ def test_a_plugin_that_takes_no_model_is_not_given_one():
 
 def test_an_agent_decides_by_a_plugins_model_which_is_closed_at_the_end():
     with Supervisor.start(settings(), servers=[MemoryServer(MemoryServer.window())]) as supervisor:
-        (model,) = supervisor._named_models.made
+        (model,) = supervisor._assembly.named_models.made
         assert supervisor.submit(lone()).result(PATIENCE).ok
         assert not model.closed
     assert model.closed

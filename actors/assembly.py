@@ -1,0 +1,370 @@
+"""The parts of a supervisor, started in order and stopped in reverse."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pykka
+
+import callboard.actors.app
+import callboard.actors.host
+import callboard.actors.linux
+import callboard.actors.mobile
+import callboard.actors.operator  # noqa: F401 - the shipped agents register themselves with their machines
+from callboard.actors.client import RootClient, Submission
+from callboard.actors.commands import (
+    Approved,
+    Dispatcher,
+    MayChange,
+    McpSession,
+    McpSurface,
+    Policy,
+    Secrets,
+    ServerLifecycle,
+    TargetLookup,
+    Toolbox,
+    open_sessions,
+)
+from callboard.actors.models import Model, NamedModels, TaskModels, given_models, recorder, threads_here
+from callboard.actors.observe import Metrics, Traces
+from callboard.actors.processing import AGENTS, AgentSpec, Services, agent_table, named_agents
+from callboard.actors.root import (
+    CloseIntake,
+    JournalBroken,
+    LeaseHung,
+    Opened,
+    Restore,
+    Root,
+    StopAgents,
+    open_journal,
+)
+from callboard.actors.runtime import (
+    Budgets,
+    Clock,
+    EventLoop,
+    EventStream,
+    HungJobs,
+    Jobs,
+    Lanes,
+    LoopScheduler,
+    Schedulers,
+    Subscriber,
+    SystemClock,
+    ThreadScheduler,
+    Watchdog,
+)
+from callboard.actors.servers import Server, named_servers
+from callboard.config import EventLog, Settings, check_kinds, keys_of, load_prompts
+from callboard.messages import AgentKind, EventName, SupervisorStoppedError
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+STOP_SECONDS = 10.0
+BLOCKED_SECONDS = 1.0
+"""The time limit of a stop for calls whose results are discarded."""
+
+
+class Assembly:
+    """The running parts of one supervisor."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        models: Mapping[str, Model | Callable[..., Any]],
+        servers: Sequence[Server],
+        agents: Sequence[AgentSpec],
+        clock: Clock | None,
+    ) -> None:
+        """Build all parts and start them, as `Supervisor.start` describes."""
+        self.settings = settings
+        self.subscribers: list[Subscriber] = []
+        self.broken: concurrent.futures.Future[Exception] = concurrent.futures.Future()  # why the journal broke
+        with ExitStack() as undo:
+            self.log = EventLog(settings)
+            undo.callback(self.log.close)
+            self.agents = _agents(settings, agents)
+            self.named_models = NamedModels(settings)
+            self.secrets = Secrets(settings.secrets, keys_of(settings))
+            named = self._all_models(models)
+            self.servers = servers = _all_servers(settings, servers, clock)
+            self.metrics = Metrics() if settings.observe.metrics else None
+            self.traces = Traces(settings=settings) if settings.observe.traces else None
+            self.clock = clock or SystemClock("callboard-clock")
+            self.budgets = Budgets(settings.budget, self.clock.now)
+            opened = self._opened()
+            self.journal = opened.journal
+            undo.callback(self.journal.close, STOP_SECONDS)
+            self.stream = self._events(opened)
+            self.loop = EventLoop("callboard-loop")
+            self.schedulers = Schedulers(ThreadScheduler("callboard-root"), LoopScheduler(self.loop))
+            self.lanes = Lanes()
+            self.jobs = Jobs(self.loop, self.clock)
+            self.watchdog = self._watch()
+            self.clock.start()
+            undo.callback(self.clock.stop, STOP_SECONDS)
+            self.loop.start()
+            undo.callback(self.loop.stop, STOP_SECONDS)
+            self.schedulers.root.start()
+            undo.callback(self.schedulers.root.stop, STOP_SECONDS)
+            self.sessions = [self._session(name) for name in settings.mcp_servers]
+            undo.callback(self._close_sessions, STOP_SECONDS)
+            self.left_out = left_out = self._open_sessions()
+            theirs = [McpSurface(each) for each in self.sessions if each.on_target]
+            self._open_servers([*servers, *theirs], undo)
+            services = self._services(named)
+            for task in opened.today:
+                services.budgets.count(task.labels, task.used, unpriced=task.unpriced)
+            self.client = RootClient(Root.start(services, self.life, self.jobs, self.schedulers, opened.token))
+            self.submission = self._new_submission()
+            self.watchdog.start()
+            undo.pop_all()
+        if self.traces is not None:
+            self.subscribers.append(Subscriber(self.stream.open(queue=settings.events.kept), self.traces))
+        self.stream.emit(EventName.SUPERVISOR_STARTED, recovered=len(opened.recovered_tasks))
+        self.warnings = (*self._tell_left_out(left_out), *self._check_tools(), *self._check_rules())
+        """The warnings of `Supervisor.warnings`."""
+        self._restore(opened)
+
+    def _all_models(self, given: Mapping[str, Model | Callable[..., Any]]) -> dict[str, Model]:
+        """Build the models of agents, and prepare for those of tasks."""
+        wrap = recorder(self.settings, self.secrets.redact)
+        models = {**self.named_models.of_kinds(self.agents), **given_models(given, self.agents)}
+        named = {kind: wrap(model) for kind, model in models.items()}
+        self.task_models = TaskModels(named, self.named_models, wrap)
+        return named
+
+    def _open_servers(self, servers: Sequence[Server], undo: ExitStack) -> None:
+        """Open the servers that have targets."""
+        settings = self.settings
+        self.toolbox = Toolbox(servers, self.sessions, self.lanes, kinds=self.agents)
+        file = None if settings.journal.path is None else settings.path(settings.journal.path)
+        seconds = settings.limits.command_seconds
+        self.life = ServerLifecycle(servers, self.lanes, self.loop, file, self.clock.elapsed)
+        undo.callback(self.lanes.close, STOP_SECONDS)
+        self.life.open(seconds)
+        undo.callback(self.life.close, STOP_SECONDS)
+        self.lookup = TargetLookup(servers, self.lanes, self.loop, seconds, self.agents)
+        self.lookup.refuse_shared_ids([each.name for each in servers if isinstance(each, McpSurface)])
+
+    def _session(self, name: str) -> McpSession:
+        return McpSession(name, self.settings.mcp_servers[name], self.settings, self.stream.emit)
+
+    def _tell_left_out(self, left_out: Mapping[str, str]) -> Iterator[str]:
+        """Emit an event for each optional MCP server that could not start."""
+        for server, reason in left_out.items():
+            self.stream.emit(EventName.SERVER_LEFT_OUT, server=server, reason=reason)
+            yield self.secrets.redactor("").text(reason)
+
+    def _check_tools(self) -> Iterator[str]:
+        """Emit an event for settings of tools that MCP servers lack."""
+        for session in self.sessions:
+            for reason in session.unknown_tools():
+                self.stream.emit(EventName.TOOL_UNMATCHED, server=session.name, reason=reason)
+                yield self.secrets.redactor("").text(reason)
+
+    def _opened(self) -> Opened:
+        """Open the journal, and read the tasks of earlier processes."""
+        machine = self.agents[AgentKind.HOST].machine
+        return open_journal(self.settings, self.clock, self.broken.set_result, machine)
+
+    def _check_rules(self) -> Iterator[str]:
+        """Emit an event for each policy rule that can match nothing."""
+        for number, reason in self.toolbox.unmatched(self.settings.policy.rules, self.lookup.listed):
+            self.stream.emit(EventName.POLICY_UNMATCHED, rule=number, reason=reason)
+            yield f"rule {number} of the policy: {reason}"
+
+    def _restore(self, opened: Opened) -> None:
+        """Resume the tasks of an earlier process.
+
+        A journal that broke since it was opened is reported to the root first, which then refuses the request.
+        """
+        named = (each.record.task.model for each in opened.recovered_tasks)
+        for name in {model for model in named if model is not None}:
+            self.task_models.build(name, recovered=True)  # may block; a task without it is paused
+        self.broken.add_done_callback(lambda broken: self.client.tell(JournalBroken(broken.result())))
+        try:
+            self.client.ask(Restore(opened.recovered_tasks))
+        except BaseException:
+            self.stop(STOP_SECONDS)
+            raise
+
+    def _events(self, opened: Opened) -> EventStream:
+        """Create the event stream, which feeds the journal, log and metrics."""
+        kept, queue = self.settings.events.kept, self.settings.events.queue
+        tasks = self.settings.limits.kept_tasks if opened.events is None else 0  # a file keeps those of all tasks
+        stream = EventStream(
+            self.clock, kept, queue, tasks=tasks, seq=opened.seq, past=opened.events, redaction=self.secrets
+        )
+        if opened.queue is not None:
+            stream.add_queue(*opened.queue)
+        stream.add_sink(self.log.write)
+        if self.metrics is not None:
+            stream.add_sink(self.metrics.see)
+        return stream
+
+    def _new_submission(self) -> Submission:
+        return Submission(
+            client=self.client,
+            stream=self.stream,
+            lookup=self.lookup,
+            toolbox=self.toolbox,
+            models=self.task_models,
+            journal=self.journal,
+            broken=self.broken,
+            secrets=self.secrets,
+            budgets=self.budgets,
+            traces=self.traces,
+        )
+
+    def _services(self, models: Mapping[str, Model]) -> Services:
+        """Gather the services of the agents' processing, which is level 2."""
+        settings = self.settings
+        return Services(
+            settings=settings,
+            models=models,
+            task_models=self.task_models,
+            toolbox=self.toolbox,
+            dispatcher=Dispatcher(self.stream, self.clock, self.secrets),
+            policy=Policy(settings.policy.all_rules, explain=settings.policy.explain),
+            approved=Approved(),
+            may_change=MayChange(),
+            secrets=self.secrets,
+            budgets=self.budgets,
+            lanes=self.lanes,
+            stream=self.stream,
+            journal=self.journal,
+            clock=self.clock,
+            prompts=load_prompts(settings, {kind: spec.prompt for kind, spec in self.agents.items()}),
+            agents=self.agents,
+        )
+
+    def stop(self, timeout: float) -> tuple[str, ...]:
+        """Stop the parts from the intake down to the event loop.
+
+        In order: intake, clock, jobs, agents, servers, lanes, sessions, root, models, event stream, journal, log,
+        watchdog, event loop.
+        """
+        self.client.closed = True
+        left: list[str] = []
+        answer = max(timeout, BLOCKED_SECONDS)  # the root never blocks; if it does, it is named below
+        with contextlib.suppress(SupervisorStoppedError):
+            _, late = concurrent.futures.wait(self.client.ask(CloseIntake(), answer), timeout)
+            left += [f"{len(late)} tasks"] if late else []
+        left += [] if self.clock.stop(timeout) else ["the clock"]
+        if self.journal.survives and not self.jobs.drain(timeout):
+            left.append("jobs")
+        with contextlib.suppress(SupervisorStoppedError):
+            left += _late("an agent", self.client.ask(StopAgents(), answer), timeout)
+        blocked = min(timeout, BLOCKED_SECONDS)  # from here on all leases are void: a job that asks for a lane is late
+        left += self.life.close(timeout)
+        left += [f"lane {name}" for name in self.lanes.close(blocked)]
+        left += self._close_sessions(timeout)
+        with contextlib.suppress(pykka.ActorDeadError):
+            left += _late("the switchboard", [self.client.root.stop(block=False)], timeout)
+        left += [] if self.schedulers.root.stop(timeout) else [self.schedulers.root.thread.name]
+        left += self._close_models(timeout)
+        left += self._blocked_models(blocked)
+        self.stream.emit(EventName.SUPERVISOR_STOPPED, left=list(left))
+        self.stream.close()
+        left += [subscriber.name for subscriber in self.subscribers if not subscriber.join(timeout)]
+        closed = self.journal.close(max(timeout, STOP_SECONDS))  # only a disk can delay it; it releases the lock
+        left += [] if closed else ["the journal"]
+        left += [] if self.log.close() else ["the log"]
+        left += [] if self.watchdog.stop(timeout) else ["the watchdog"]
+        left += [] if self.loop.stop(timeout) else [self.loop.thread.name]
+        self.schedulers.agents.stop()
+        return tuple(left)
+
+    def _watch(self) -> Watchdog:
+        limits, hung = self.settings.limits, self.settings.supervision.hung_seconds
+
+        def blocked(thread: str, stack: str, seconds: float) -> None:
+            self.stream.emit(EventName.THREAD_BLOCKED, thread=thread, stack=stack, seconds=seconds)
+
+        hung_jobs = HungJobs(self.jobs, self.clock)
+
+        def look() -> None:
+            for token in hung_jobs.find(limits.step_seconds + hung):
+                self.client.tell(LeaseHung(token, self.jobs.stack(token)))
+
+        return Watchdog(
+            "callboard-watchdog",
+            self.loop,
+            hung,
+            on_blocked=blocked,
+            on_free=lambda thread: self.stream.emit(EventName.THREAD_FREED, thread=thread),
+            watched=(self.schedulers.root, self.journal),
+            on_tick=look,
+        )
+
+    def _open_sessions(self) -> Mapping[str, str]:
+        """Open the MCP sessions, and drop optional ones that can't start.
+
+        Returns:
+            The reasons by the names of their servers.
+        """
+        left_out = self.loop.submit(open_sessions(self.sessions)).result()
+        self.sessions = [session for session in self.sessions if session.name not in left_out]
+        return left_out
+
+    def _close_sessions(self, timeout: float) -> tuple[str, ...]:
+        left = []
+        for session in reversed(self.sessions):
+            try:
+                self.loop.submit(session.close()).result(timeout)
+            except TimeoutError:
+                left.append(f"the MCP server {session.name}")
+        return tuple(left)
+
+    def _close_models(self, timeout: float) -> tuple[str, ...]:
+        """Close the settings' models; the others belong to the host program."""
+        left = []
+        for model in self.named_models.made:
+            try:
+                self.loop.submit(model.close()).result(timeout)
+            except TimeoutError:
+                left.append(f"the model {model.name}")
+        return tuple(left)
+
+    def _blocked_models(self, timeout: float) -> tuple[str, ...]:
+        """Wait for model functions, and name the threads that still run one."""
+        threads: tuple[threading.Thread, ...] = ()
+        with contextlib.suppress(TimeoutError):  # the event loop is blocked, and named below
+            threads = self.loop.submit(threads_here()).result(BLOCKED_SECONDS)
+        end = time.monotonic() + timeout
+        for thread in threads:
+            thread.join(max(0.0, end - time.monotonic()))
+        return tuple(thread.name for thread in threads if thread.is_alive())
+
+
+def _all_servers(settings: Settings, servers: Sequence[Server], clock: Clock | None) -> list[Server]:
+    """Create the settings' servers, and put them before the host program's."""
+    for server in servers:
+        if not isinstance(server, Server):
+            msg = f"servers: expected Servers, not a {type(server).__name__}"
+            raise TypeError(msg)
+    if clock is not None and not isinstance(clock, Clock):
+        msg = f"clock: expected a Clock, not a {type(clock).__name__}"
+        raise TypeError(msg)
+    return [*named_servers(settings), *servers]
+
+
+def _agents(settings: Settings, agents: Sequence[AgentSpec]) -> dict[str, AgentSpec]:
+    table = agent_table(AGENTS, [*named_agents(settings), *agents])
+    check_kinds(settings, table)
+    return table
+
+
+def _late(name: str, stopped: Sequence[pykka.Future[Any]], timeout: float) -> Iterator[str]:
+    end = time.monotonic() + timeout
+    for future in stopped:
+        try:
+            future.get(timeout=max(0.0, end - time.monotonic()))
+        except pykka.Timeout:
+            yield name
