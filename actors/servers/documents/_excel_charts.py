@@ -296,15 +296,8 @@ def _draw(plan: ChartPlan) -> bytes:
     if first > cells.max_row or cells.min_col == cells.max_col:
         msg = f"{cells.coord} is too small for a chart: it needs categories, numbers and a row of data"
         raise ToolError(msg)
-    series = plan.columns or list(range(cells.min_col, cells.max_col + 1))
-    series = [column for column in series if column != plan.categories] or series  # all columns were named
-    for column in series:
-        _check_numbers(sheet, column, first, cells.max_row, positive=plan.type == "pie")
-    if plan.type == "pie" and len(series) != 1:
-        msg = "a pie shows one column; name it in columns"
-        raise ToolError(msg)
     chart = _make(plan)
-    for column in series:
+    for column in _series(plan, first):
         values = Reference(_titled(sheet), min_col=column, max_col=column, min_row=cells.min_row, max_row=cells.max_row)
         if plan.type == "scatter":
             across = Reference(_titled(sheet), min_col=plan.categories, min_row=first, max_row=cells.max_row)
@@ -317,6 +310,32 @@ def _draw(plan: ChartPlan) -> bytes:
         chart.series.append(drawn)
     written: bytes = tostring(chart._write())
     return written
+
+
+def _series(plan: ChartPlan, first: int) -> list[int]:
+    """Return the columns to draw.
+
+    Raises:
+        ToolError: If one of them can't be drawn; the error names columns that can be.
+    """
+    every = range(plan.cells.min_col, plan.cells.max_col + 1)
+    named = plan.columns or list(every)
+    series = [column for column in named if column != plan.categories] or named  # all columns were named
+    wrong = next(filter(None, (_fault(plan, column, first) for column in series)), "")
+    if not wrong and plan.type == "pie" and len(series) != 1:
+        wrong = "a pie shows one column"
+    if wrong:
+        others = [column for column in every if column != plan.categories]
+        fit = [_heading(plan, column) for column in others if not _fault(plan, column, first)]
+        msg = f"{wrong}; name one of these in columns: {', '.join(fit)}" if fit else wrong
+        raise ToolError(msg)
+    return series
+
+
+def _heading(plan: ChartPlan, column: int) -> str:
+    """Return the name of a column, quoted: its header, or its letter."""
+    header = plan.sheet.raw(plan.cells.min_row, column)[0] if plan.header else None
+    return repr(short(str(header or get_column_letter(column)), 40))
 
 
 def _make(plan: ChartPlan) -> Any:
@@ -352,26 +371,21 @@ def _categories(sheet: Sheet, column: int, first: int, last: int) -> AxDataSourc
     return AxDataSource(strRef=StrRef(f=text))
 
 
-def _check_numbers(sheet: Sheet, column: int, first: int, last: int, *, positive: bool) -> None:
-    """Refuse a column without numbers.
+def _fault(plan: ChartPlan, column: int, first: int) -> str:
+    """Return why a column can't be drawn, or nothing.
 
     A formula counts as a number, and an empty cell leaves a gap.
     """
-    found = 0
-    for row in range(first, last + 1):
-        where = f"{get_column_letter(column)}{row}"
+    sheet, letter, found = plan.sheet, get_column_letter(column), 0
+    for row in range(first, plan.cells.max_row + 1):
         value, kind = sheet.raw(row, column)
         number = sheet.is_formula(row, column) or kind == "number"
         if kind != "empty" and not number:
-            msg = f"{where} holds {short(str(value), 40)!r}, which is not a number; a chart needs numbers"
-            raise ToolError(msg)
-        if positive and kind == "number" and value < 0:
-            msg = f"{where} is negative; a pie can't show it"
-            raise ToolError(msg)
+            return f"{letter}{row} holds {short(str(value), 40)!r}, which is not a number; a chart needs numbers"
+        if plan.type == "pie" and kind == "number" and value < 0:
+            return f"{letter}{row} is negative; a pie can't show it"
         found += number
-    if not found:
-        msg = f"column {get_column_letter(column)} has no numbers from row {first} to {last}"
-        raise ToolError(msg)
+    return "" if found else f"column {letter} has no numbers from row {first} to {plan.cells.max_row}"
 
 
 def _titled(sheet: Sheet) -> Any:
