@@ -59,7 +59,7 @@ def _check_can_go_on(history: TaskHistory, settings: Settings, who: Attendance) 
     servers = {surface.name for surface in named_surfaces(settings)}
     for assign in history.assigned:
         kind, target = agent_kind(assign.address), assign.target
-        if settings.models.of(kind) is None:
+        if settings.models.of(kind) is None and history.task.model is None:
             fail(f"{task_id} needs a model for {assign.address}, and models.{kind} names none{_ELSEWHERE}")
         if target is not None and target.server not in servers:
             fail(f"{task_id} works on {target.id} of the server {target.server!r}, which is not there{_ELSEWHERE}")

@@ -367,6 +367,16 @@ def test_a_task_is_not_taken_over_without_its_model(call: Call, suspended: Folde
     assert listed(call, place) == {"t": None}
 
 
+def test_a_task_with_a_model_of_its_own_needs_none_in_the_settings(call: Call, folder: Folder) -> None:
+    place = folder(CREATE, FINISH, models={}, policy=NOD)
+    settings = Settings.load(place / "callboard.yaml")
+    with Supervisor.start(settings) as supervisor:
+        handle = supervisor.submit(Task(id="t", request="do it", model="scripted:script.yaml"))
+        next(event for event in handle.events() if event.name is EventName.APPROVAL_REQUESTED)
+    result = call("resume", place, "--yes")
+    assert listed(call, place) == {"t": "finished"}, result.output
+
+
 def test_where_all_is_over_resume_says_so(call: Call, folder: Folder) -> None:
     call("run", folder(FINISH))
     result = call("resume", "runs/job-1")
