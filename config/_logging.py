@@ -290,7 +290,7 @@ def _rendered(
         fields["task"] = event.task_id
     if entry.labels:
         fields["labels"] = entry.labels
-    if event.run_id and not event.run_id.endswith("/0"):
+    if event.run_id and not event.run_id.endswith(("~0", "/0")):
         fields["subtask"] = event.run_id
     if event.agent:
         fields["agent"] = event.agent

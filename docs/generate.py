@@ -349,7 +349,7 @@ def _request() -> ModelRequest:
     target = surface.targets()[0]
     tools = Toolbox([surface], [], Lanes()).actions(AgentKind.APP, target)
     read = SubtaskResult(
-        run_id="t/1",
+        run_id="t~1",
         number=1,
         request="Read the weather on the page",
         address="app/browser/7",

@@ -23,6 +23,7 @@ from callboard.messages._base import (
     Token,
     Value,
     agent_kind,
+    is_of_task,
 )
 from callboard.messages._blackboard import (
     MOST_CHARACTERS,
@@ -289,6 +290,7 @@ __all__ = [
     "each_text",
     "encodable",
     "fits",
+    "is_of_task",
     "maker",
     "new_task_id",
     "paired",

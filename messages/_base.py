@@ -30,7 +30,8 @@ TaskId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]{
 """A task's name, unique within one supervisor. `Task.id` has the rules for new ones; earlier versions allowed ``:``."""
 
 RunId = Annotated[str, StringConstraints(min_length=1, max_length=120)]
-"""One piece of work of one agent: ``<task>/0`` is a HostAgent's, ``<task>/1`` the first subtask."""
+"""One piece of work of one agent: ``<task>~0`` is a HostAgent's, ``<task>~1`` the first subtask. It is safe in URLs.
+Tasks of earlier journals keep the form ``<task>/1``."""
 
 KindName = Annotated[str, StringConstraints(pattern=f"^{_KIND}$")]
 """The name of a kind of agent: small letters, digits and ``_ -``, at most 40. `AgentKind` has those that ship."""
@@ -47,6 +48,11 @@ Seconds = float
 
 Timestamp = float
 """Seconds since the epoch, UTC."""
+
+
+def is_of_task(name: str, task_id: str) -> bool:
+    """Return whether a run or a call is one of a task."""
+    return name.startswith((f"{task_id}~", f"{task_id}/"))
 
 
 class Term(StrEnum):

@@ -277,7 +277,7 @@ class SubtaskResult(Message):
     kind: Literal["subtask_result"] = "subtask_result"
     """The tag of the message."""
     run_id: RunId
-    """The piece of work, such as `report/1`."""
+    """The piece of work, such as `report~1`."""
     number: int = Field(ge=1)
     """Its place within the task, from 1."""
     request: str

@@ -88,7 +88,7 @@ class TaskDisplay:
             }
         self.last = event.at
         if event.agent:
-            run_id = event.run_id or f"{self.task_id}/0"
+            run_id = event.run_id or f"{self.task_id}~0"
             row = self.rows.get(run_id) or AgentRow(event.agent, self.request, event.at)
             self.rows[run_id] = _advanced(row, event)
         description = _described(event)

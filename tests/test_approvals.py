@@ -121,7 +121,7 @@ def test_an_approval_says_who_wants_what_where_why_and_until_when(start, asked):
     supervisor = start(app=[answer(), FINISH], clock=clock, limits={"approval_seconds": 30}, **APPROVE)
     handle = supervisor.submit(lone())
     request = asked(handle)
-    assert (request.task_id, request.run_id, request.address) == (handle.task_id, f"{handle.task_id}/1", "app/memo/one")
+    assert (request.task_id, request.run_id, request.address) == (handle.task_id, f"{handle.task_id}~1", "app/memo/one")
     assert request.target.id == "memo:one"
     (wanted,) = request.actions
     assert (wanted.tool, wanted.arguments) == ("write", {"text": "hello", "control_id": "field-1"})

@@ -419,7 +419,7 @@ def test_agents_that_work_side_by_side_can_not_overspend_together():
     passed = []
 
     def agent(number):
-        step = budgets.step("t", f"t/{number}")
+        step = budgets.step("t", f"t~{number}")
         begin.wait(PATIENCE)
         for _ in range(100):
             try:
@@ -439,9 +439,9 @@ def test_agents_that_work_side_by_side_can_not_overspend_together():
 def test_a_refused_reservation_reserves_nothing_anywhere():
     settings = {"task": {"model_calls": 5, "tokens": 100}, "subtask": {"tokens": 50}}
     budgets = Budgets(BudgetSettings.model_validate(settings))
-    with pytest.raises(OutOfBudgetError, match="subtask t/1"):
-        budgets.run("t", "t/1").reserve(model_calls=1, tokens=60)
-    budgets.run("t", "t/2").reserve(model_calls=5, tokens=50)
+    with pytest.raises(OutOfBudgetError, match="subtask t~1"):
+        budgets.run("t", "t~1").reserve(model_calls=1, tokens=60)
+    budgets.run("t", "t~2").reserve(model_calls=5, tokens=50)
 
 
 @given(
@@ -452,7 +452,7 @@ def test_whatever_is_called_no_node_of_the_tree_is_over_its_limit(limits, calls)
     """Each call uses at most the amount reserved for it."""
     nodes = dict(zip(("task", "subtask", "step"), ({"tokens": limit} for limit in limits), strict=True))
     budgets = Budgets(BudgetSettings.model_validate(nodes))
-    steps = {1: budgets.step("t", "t/1"), 2: budgets.step("t", "t/2")}
+    steps = {1: budgets.step("t", "t~1"), 2: budgets.step("t", "t~2")}
     used = {1: 0, 2: 0}
     for who, expected, really in calls:
         try:

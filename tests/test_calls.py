@@ -52,7 +52,7 @@ def test_a_tool_knows_its_call_and_task_and_when_it_is_given_up(start, name):
     result, _, surface = run(start, lambda _: "", answer={**call(name), "Status": "FINISH"})
     assert result.ok, result.causes
     (known,) = surface.heard
-    assert (known.id, known.task_id, known.session) == ("t/1.1.0", "t", "t")
+    assert (known.id, known.task_id, known.session) == ("t~1.1.0", "t", "t")
     limit = Settings.load().limits.command_seconds
     assert before + limit <= known.deadline <= time.monotonic() + limit
 
@@ -131,7 +131,7 @@ def test_progress_is_told_without_secrets_at_most_ten_times_a_second(start):
 
     _, handle, _ = run(start, work, task=lone(id="t", secrets={"pw": SecretStr("hunter22")}))
     told = [event.data for event in handle.events() if event.name is EventName.TOOL_PROGRESS]
-    assert told[0] == {"call": "t/1.1.0", "tool": "work", "text": "row 0, ${secret:pw}", "share": 0.0}
+    assert told[0] == {"call": "t~1.1.0", "tool": "work", "text": "row 0, ${secret:pw}", "share": 0.0}
     assert len(told) < 100
 
 

@@ -67,8 +67,8 @@ def test_what_subtasks_left_in_another_process_is_known_to_host_and_agents(begin
 
     handle = begin(host=host, app=app).handle("t").follow_up("two", id="u")
     result = handle.result(PATIENCE)
-    assert [done.run_id for done in result.subtasks] == ["u/2"]
-    assert seen == {"host": [("t/1", "1"), ("u/2", "12")], "app": [("t/1", "1")]}
+    assert [done.run_id for done in result.subtasks] == ["u~2"]
+    assert seen == {"host": [("t~1", "1"), ("u~2", "12")], "app": [("t~1", "1")]}
 
 
 def test_the_blackboard_has_the_whole_conversation_again(begin):
@@ -81,7 +81,7 @@ def test_the_blackboard_has_the_whole_conversation_again(begin):
     assert after == second.blackboard("t")
     assert after.requests[:1] == before.requests
     assert [entry.content for entry in after.requests] == ["one", "two"]
-    assert [entry.content["run_id"] for entry in after.subtasks] == ["t/1", "u/2"]
+    assert [entry.content["run_id"] for entry in after.subtasks] == ["t~1", "u~2"]
     assert after.trajectories[: len(before.trajectories)] == before.trajectories
     assert len(after.trajectories) == 6
 
@@ -94,7 +94,7 @@ def test_a_conversation_past_the_limit_is_gone_on_with_from_the_journal(begin):
     assert first.follow_up("two", id="u").result(PATIENCE).ok
     assert first.follow_up("three", id="v").result(PATIENCE).ok
     board = supervisor.blackboard("t")
-    assert Counter(entry.content["run_id"] for entry in board.subtasks) == Counter(["t/1", "u/2", "v/3"])
+    assert Counter(entry.content["run_id"] for entry in board.subtasks) == Counter(["t~1", "u~2", "v~3"])
     assert len(board.trajectories) == 9
 
 
@@ -209,7 +209,7 @@ def test_a_subtask_resumed_by_another_process_knows_the_conversation(begin):
     blocked.go.set()
     second = begin(host=hosts, app=blocked)
     assert second.handle("u").result(PATIENCE).ok
-    assert blocked.seen == [[], [("t/1", "t")], [("t/1", "t")]]
+    assert blocked.seen == [[], [("t~1", "t")], [("t~1", "t")]]
     assert [entry.content for entry in second.blackboard("u").requests] == ["one", "two"]
 
 
@@ -265,7 +265,7 @@ def test_a_subtask_that_its_host_agent_says_again_knows_the_conversation(begin, 
     after = handle.follow_up("two", id="u")
     assert after.result(PATIENCE).ok
     assert not crashes
-    assert blocked.seen == [[], [("t/1", "t")]]
+    assert blocked.seen == [[], [("t~1", "t")]]
 
 
 # Memory of other agents

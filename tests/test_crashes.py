@@ -388,7 +388,7 @@ def test_an_agent_that_could_not_be_started_once_is_started_later(start, monkeyp
 
 
 def test_a_question_is_asked_again_under_the_new_lease_alone():
-    whose = {"task_id": "t", "run_id": "t/1", "address": "app/memo/one"}
+    whose = {"task_id": "t", "run_id": "t~1", "address": "app/memo/one"}
     run = Run.begin(Assign(**whose, token=8, number=1, request="x"), Limits(), "CONTINUE")
     asked = Question(**whose, id="ask", token=7, questions=(AskedQuestion(text="which?"),), deadline=5.0)
     again = renewed(asked, run)

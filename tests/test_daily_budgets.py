@@ -108,7 +108,7 @@ def test_a_day_change_during_a_task_renews_the_budget_for_its_next_step(start):
 
 def node(budgets, task_id, labels):
     budgets.take(Task(id=task_id, request="x", labels=labels))
-    return budgets.step(task_id, f"{task_id}/1")
+    return budgets.step(task_id, f"{task_id}~1")
 
 
 def budgets_of(*given, now):

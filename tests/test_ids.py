@@ -1,4 +1,4 @@
-"""Ids of tasks: safe in URLs and file names, and those of earlier journals stay."""
+"""Ids of tasks and runs: safe in URLs, and those of earlier journals stay."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from pydantic import ValidationError
 
 from callboard import EventName, FunctionModel, Task
-from callboard.messages import STORED, new_task_id
-from support import PATIENCE
+from callboard.messages import STORED, is_of_task, new_task_id
+from support import ASSIGN, FINISH, PATIENCE, write
 
 SAFE = ["a", "7", "sales-1", "Q3_report.v2", "x" * 100]
 UNSAFE = [
@@ -37,6 +37,38 @@ def test_an_unsafe_id_is_refused_with_the_rule(name):
 
 def test_generated_ids_are_safe():
     assert [Task(id=new_task_id(), request="x").id for _ in range(100)]
+
+
+def test_ids_of_runs_calls_and_requests_are_safe_in_urls(start):
+    def host(request):
+        return FINISH if request.subtasks else ASSIGN
+
+    policy = [{"verdict": "approve", "tool": "write"}]
+    handle = start(host=host, app=[write(), FINISH], policy=policy).submit(Task(id="a.b-1", request="x"))
+    event = next(event for event in handle.events() if event.name is EventName.APPROVAL_REQUESTED)
+    [approval] = handle.approvals()
+    handle.approve(approval.id)
+    assert handle.result(PATIENCE).ok
+    runs = {event.run_id for event in handle.events()} - {""}
+    calls = {event.data["call"] for event in handle.events() if event.name is EventName.COMMAND_ENDED}
+    assert (runs, event.run_id, calls) == ({"a.b-1~0", "a.b-1~1"}, "a.b-1~1", {"a.b-1~1.1.0"})
+    assert [quote(name, safe="") for name in (*runs, *calls, approval.id)] == [*runs, *calls, approval.id]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_its"),
+    [
+        ("t~0", True),
+        ("t~1.1.0", True),
+        ("t/1", True),
+        ("t/1.1.0", True),
+        ("t", False),
+        ("t-2~1", False),
+        ("u~1", False),
+    ],
+)
+def test_runs_and_calls_of_a_task_are_told_from_others(name, is_its):
+    assert is_of_task(name, "t") is is_its
 
 
 def test_a_stored_task_keeps_the_id_that_an_earlier_version_allowed():

@@ -62,7 +62,7 @@ def test_no_message_of_a_step_stands_behind_the_cancel_that_made_it_late(cancell
     journal, task_id = cancelled_at(address)
     number = 0 if address == "host/" else 1
     with JournalReader.open(journal) as reader:
-        rows = [row for row in reader.rows(task_id, events=False) if row.run_id in {"", f"{task_id}/{number}"}]
+        rows = [row for row in reader.rows(task_id, events=False) if row.run_id in {"", f"{task_id}~{number}"}]
     cancel = next(place for place, row in enumerate(rows) if isinstance(row.message, Cancel))
     kinds = [row.message.kind for row in rows[cancel + 1 :] if row.job]
     assert "step_done" not in kinds

@@ -378,7 +378,7 @@ def test_what_nobody_can_see_is_put_before_a_person(stage, until, in_doubt, said
     assert (event.data["tool"], event.data["probe"]) == ("stamp", "unknown")
     until(handle, EventName.QUESTION_ASKED)
     (question,) = handle.questions()
-    assert question.in_doubt == "t/1.1.0"
+    assert question.in_doubt == "t~1.1.0"
     assert question.questions[0].choices == ("it was done", "it was not done", "stop")
     handle.answer(question.id, said)
     assert handle.result(PATIENCE).outcome is outcome

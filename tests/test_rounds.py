@@ -70,7 +70,7 @@ def test_what_the_earlier_subtasks_left_is_known_to_the_follow_up(start):
 
     def host(request):
         seen[:] = [done.output for done in request.subtasks]
-        mine = [done for done in request.subtasks if done.run_id.startswith(f"{request.task_id}/")]
+        mine = [done for done in request.subtasks if done.run_id.startswith(f"{request.task_id}~")]
         return FINISH if mine else ASSIGN
 
     supervisor = start(host=host, app=lambda request: {"Status": "FINISH", "Result": f"of {request.task_request}"})
@@ -95,7 +95,7 @@ def test_a_failed_subtask_may_be_tried_again_in_a_follow_up(start):
     app = FunctionModel(lambda request: FINISH if request.task_request == "again" else {"Status": "FAIL"})
 
     def host(request):
-        mine = [done for done in request.subtasks if done.run_id.startswith(f"{request.task_id}/")]
+        mine = [done for done in request.subtasks if done.run_id.startswith(f"{request.task_id}~")]
         return {"Status": "FINISH" if mine[-1].outcome is Outcome.FINISHED else "FAIL"} if mine else ASSIGN
 
     supervisor = start(host=host, app=app, limits={"subtask_retries": 0})

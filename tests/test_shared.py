@@ -72,7 +72,7 @@ def answered(handle, until, *texts, by="Ada"):
 
 
 def host(request):
-    own = [done for done in request.subtasks if done.run_id.startswith(f"{request.task_id}/")]
+    own = [done for done in request.subtasks if done.run_id.startswith(f"{request.task_id}~")]
     return FINISH if own else ASSIGN
 
 

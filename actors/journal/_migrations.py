@@ -127,6 +127,9 @@ MIGRATIONS: tuple[str, ...] = (
     # A row of events has what its events share once: it lists the consecutive events of each run, without the names of
     # task, run and agent. Older rows stay as they are; older versions can't read the new ones.
     "PRAGMA user_version = 7;",
+    # The ids of runs and calls have `~` in place of `/`. Older tasks keep theirs, since shells and desktops know calls
+    # by them; older versions don't recognise the subtasks and calls of newer tasks.
+    "PRAGMA user_version = 8;",
 )
 """The migration scripts, one per version; the last line of each sets the version."""
 

@@ -222,7 +222,7 @@ class Traces:
             self._add(task.runs[event.run_id].inmost, event, ())  # after a crash
             return
         kind, _, rest = event.agent.partition("/")
-        hosts = task.runs.get(f"{event.task_id}/0")
+        hosts = task.runs.get(f"{event.task_id}~0") or task.runs.get(f"{event.task_id}/0")  # of an earlier journal
         parent = task.open if hosts is None else hosts.open
         if kind == "host":
             task.open.span.set_attribute("gen_ai.conversation.id", rest)

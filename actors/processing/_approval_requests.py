@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 def request_id(run: Run) -> str:
     """Return the id of a step's request to a person."""
-    return _safe(f"{run.assign.run_id}/ask-{run.assign.round}.{run.job}")
+    return _safe(f"{run.assign.run_id}~ask-{run.assign.round}.{run.job}")
 
 
 def _safe(name: str) -> str:
     """Make an id one part of a URL's path."""
-    return name.replace("/", "~")
+    return name.replace("/", "~")  # runs of earlier journals have slashes
 
 
 def unattended_approval(context: Context, run: Run) -> ApprovalAnswer | None:

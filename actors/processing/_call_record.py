@@ -106,7 +106,7 @@ class CallRecord:
         redactor = services.secrets.redactor(assign.task_id)
         self._asked += 1
         redacted = tuple(redactor.redact(each) for each in questions)
-        asked = question(self._context, self._run, redacted, f"{self._command.call_id}/ask-{self._asked}")
+        asked = question(self._context, self._run, redacted, f"{self._command.call_id}~ask-{self._asked}")
         with self.waiting():
             answer = await services.people.ask(asked)
         if answer is None:

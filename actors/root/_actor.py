@@ -434,7 +434,7 @@ class Root(ScheduledActor):
         self._hands.leave(record, ended.run_id, ended.token)
         record.end_subtask(result)
         if record.target is None:
-            context.outbox.keep(ended.task_id, f"{ended.task_id}/0", ended, context.children.sender(record.host, ended))
+            context.outbox.keep(ended.task_id, record.run_id, ended, context.children.sender(record.host, ended))
         self._end_if_over(record)
 
     def _running(self, task_id: str, run_id: str, token: int, message: str) -> TaskRecord | None:

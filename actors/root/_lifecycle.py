@@ -192,7 +192,7 @@ class Stops:
         self._stop_run(record, run, cancel)
         if run.run_id not in record.runs and run.number and record.target is None:  # no agent will send its ending
             ended = subtask_ended(run.task_id, run.token, record.subtasks[-1])
-            context.outbox.keep(run.task_id, f"{run.task_id}/0", ended, context.children.sender(record.host, ended))
+            context.outbox.keep(run.task_id, record.run_id, ended, context.children.sender(record.host, ended))
         return True
 
     def _stop_run(self, record: TaskRecord, run: Assign, cancel: Cancel) -> None:

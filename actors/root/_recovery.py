@@ -166,7 +166,7 @@ def _assigned(recovered: RecoveredTask, assign: Assign) -> None:
             record.end_round(ended)
     if assign.host is None:
         record.round = max(record.round, assign.round)
-        record.target = assign.target
+        record.target, record.run_id = assign.target, assign.run_id
     record.runs[assign.run_id] = assign.model_copy(update={"token": 0})
     if assign.token:
         recovered.token = max(recovered.token, assign.token)
@@ -178,9 +178,9 @@ def _assigned(recovered: RecoveredTask, assign: Assign) -> None:
 
 def used_by(recovered: RecoveredTask) -> Iterable[tuple[str, dict[str, float]]]:
     """Yield each run's usage by kind of budget, HostAgents' rounds included."""
-    host = f"{recovered.record.task.id}/0"
+    record = recovered.record
     for run_id, usage in recovered.used.items():
-        rounds = recovered.record.round if run_id == host else 0
+        rounds = record.round if run_id == record.run_id and record.target is None else 0
         yield (
             run_id,
             {

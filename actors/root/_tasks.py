@@ -42,6 +42,8 @@ class TaskRecord:
     """The number of the current round, from 1."""
     rounds: int = 0
     """The number of rounds that took a step; a round refused by its budget took none."""
+    run_id: str = ""
+    """The id of its HostAgent's run, or of its only subtask; empty before the first round."""
     runs: dict[str, Assign] = field(default_factory=dict)
     """The unfinished runs by id; a run that waits for its target or agent has the token 0."""
     subtasks: list[SubtaskResult] = field(default_factory=list)
@@ -104,9 +106,10 @@ class TaskRecord:
         task = self.task
         step = task.plan[self.round - 1] if task.plan else None
         alone = self.target is not None
+        self.run_id = self.run_id or f"{task.id}~{1 if alone else 0}"
         assign = Assign(
             task_id=task.id,
-            run_id=f"{task.id}/{1 if alone else 0}",
+            run_id=self.run_id,
             address=self.target.address if self.target is not None else self.host,
             request=step.request if step is not None else task.request,
             task_request=task.request or (step.request if step is not None else ""),

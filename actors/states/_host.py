@@ -89,7 +89,7 @@ class AssignHostAgentState(HostAgentState):
         number = len(context.subtasks) + 1
         return Assign(
             task_id=assign.task_id,
-            run_id=f"{assign.task_id}/{number}",
+            run_id=f"{assign.run_id.removesuffix('0')}{number}",
             address=target.address,
             request=decision.subtask or assign.request,
             task_request=assign.task_request,

@@ -39,6 +39,7 @@ from callboard.messages import (
     SubtaskEnding,
     SubtaskResult,
     Usage,
+    is_of_task,
 )
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ class Run:
     @property
     def own_subtasks(self) -> tuple[SubtaskResult, ...]:
         """The results of this task's subtasks, without the conversation's earlier tasks."""
-        return tuple(done for done in self.subtasks if done.run_id.rpartition("/")[0] == self.assign.task_id)
+        return tuple(done for done in self.subtasks if is_of_task(done.run_id, self.assign.task_id))
 
     @property
     def broken_off(self) -> bool:

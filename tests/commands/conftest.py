@@ -262,7 +262,7 @@ def command() -> Callable[..., Command]:
     def make(tool: str, timeout: float = PATIENCE, /, **parameters: Any) -> Command:
         return Command(
             task_id="task-1",
-            run_id="task-1/1",
+            run_id="task-1~1",
             token=1,
             call_id=f"1.{tool}",
             tool=tool,

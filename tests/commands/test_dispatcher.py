@@ -299,4 +299,4 @@ async def test_each_command_is_told_to_the_stream(run, command, stream):
     ]
     assert events[0].data["artifacts"] == ["/w/a"]
     assert events[1].data["error"] == "the drawer is stuck"
-    assert {(event.task_id, event.run_id, event.agent) for event in events} == {("task-1", "task-1/1", "app/memo/one")}
+    assert {(event.task_id, event.run_id, event.agent) for event in events} == {("task-1", "task-1~1", "app/memo/one")}

@@ -25,7 +25,7 @@ def known():
 
 
 def foreseen(path="/w/a.xlsx", after=NEW):
-    return Foreseen(call_id="t/1.1.0", path=path, after=hashlib.sha256(after).hexdigest())
+    return Foreseen(call_id="t~1.1.0", path=path, after=hashlib.sha256(after).hexdigest())
 
 
 def test_only_the_task_itself_may_change_its_files(known):

@@ -239,7 +239,7 @@ def test_after_a_crash_the_call_that_asked_is_in_doubt(start, tmp_path):
     handle = start(app=[BOOK], **settings).handle("t")
     requests = (event.data["request"] for event in handle.events() if event.name is EventName.QUESTION_ASKED)
     request = next(each for each in requests if "in_doubt" in each)  # the journal may have the first one's event
-    assert request["in_doubt"] == "t/1.1.0"
+    assert request["in_doubt"] == "t~1.1.0"
     assert request["questions"][0]["text"].startswith("desk.book may have been done before a crash, or not")
 
 
@@ -247,7 +247,7 @@ def test_after_a_crash_the_call_that_asked_is_in_doubt(start, tmp_path):
 
 
 def running(tool, keeper):
-    command = Command(task_id="t", run_id="t/1", token=1, call_id=tool, tool=tool, timeout=PATIENCE)
+    command = Command(task_id="t", run_id="t~1", token=1, call_id=tool, tool=tool, timeout=PATIENCE)
     return EffectGuard(Lease("app/mcp/desk", 1), command, keeper)
 
 

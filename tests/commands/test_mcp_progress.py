@@ -28,7 +28,7 @@ class Kept:
 
 def told_of(*progress):
     kept = Kept()
-    command = Command(task_id="one", run_id="one/1", token=1, call_id="1", tool="notes.count", timeout=PATIENCE)
+    command = Command(task_id="one", run_id="one~1", token=1, call_id="1", tool="notes.count", timeout=PATIENCE)
     for each in progress:
         guard = EffectGuard(Lease("app/mcp/notes", 1), command, kept)  # each tells ten times a second at most
         asyncio.run(_progress_of(guard)(*each))
@@ -67,7 +67,7 @@ def test_any_progress_is_told_within_bounds(progress, text, share):
 
 def test_a_flood_of_progress_is_not_told():
     kept = Kept()
-    command = Command(task_id="one", run_id="one/1", token=1, call_id="1", tool="notes.count", timeout=PATIENCE)
+    command = Command(task_id="one", run_id="one~1", token=1, call_id="1", tool="notes.count", timeout=PATIENCE)
     guard = EffectGuard(Lease("app/mcp/notes", 1), command, kept)
     guard.quiet_until = math.inf
     asyncio.run(_progress_of(guard)(1.0, 2.0, "again"))

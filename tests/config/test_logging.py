@@ -89,7 +89,7 @@ def test_a_line_holds_what_the_event_holds():
             seq=12,
             at=1_700_000_000.25,
             task_id="night-run",
-            run_id="night-run/2",
+            run_id="night-run~2",
             agent="app/word/report.docx",
             state="CONTINUE",
             step=3,
@@ -106,7 +106,7 @@ def test_a_line_holds_what_the_event_holds():
             "schema": 1,
             "seq": 12,
             "task": "night-run",
-            "subtask": "night-run/2",
+            "subtask": "night-run~2",
             "agent": "app/word/report.docx",
             "state": "CONTINUE",
             "step": 3,
@@ -127,15 +127,16 @@ def test_what_is_zero_is_not_left_out():
     assert (told["duration"], told["count"], told["error"]) == (0.0, 0, "")
 
 
-def test_the_round_of_a_host_agent_is_no_subtask():
-    (told,) = written(event(task_id="t", run_id="t/0"))
+@pytest.mark.parametrize("run_id", ["t~0", "t/0"])
+def test_the_round_of_a_host_agent_is_no_subtask(run_id):
+    (told,) = written(event(task_id="t", run_id=run_id))
     assert "subtask" not in told
 
 
 @pytest.mark.parametrize("key", ["event", "level", "timestamp", "seq", "task", "subtask", "agent", "state", "step"])
 def test_data_never_hides_what_a_line_says_of_its_own(key):
-    plain = written(event(task_id="t", run_id="t/1", agent="app/a/b", state="CONTINUE", step=1))[0]
-    told = written(event(task_id="t", run_id="t/1", agent="app/a/b", state="CONTINUE", step=1, data={key: "mine"}))[0]
+    plain = written(event(task_id="t", run_id="t~1", agent="app/a/b", state="CONTINUE", step=1))[0]
+    told = written(event(task_id="t", run_id="t~1", agent="app/a/b", state="CONTINUE", step=1, data={key: "mine"}))[0]
     assert told == {**plain, f"data_{key}": "mine"}
 
 

@@ -145,7 +145,7 @@ def test_once_a_call_was_about_to_write_a_person_says_whether_it_was_done(
     handle = broken_off(where, nth)
     until(handle, EventName.QUESTION_ASKED)
     [question] = handle.questions()
-    assert question.in_doubt == f"t/1.1.{nth - 1}"
+    assert question.in_doubt == f"t~1.1.{nth - 1}"
     handle.answer(question.id, said)
     assert handle.result(PATIENCE).outcome is outcome
     assert cells(book) == PERSON

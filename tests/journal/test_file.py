@@ -96,8 +96,8 @@ def shared(tmp_path_factory):
 @given(data=st.data())
 def test_every_message_comes_back_as_it_was(message, shared, data):
     sent = data.draw(EVERY.instances(message))
-    shared.write([Row(1.5, "t", "t/0", sent, 7)])
-    assert list(shared.rows("t", events=True)) == [Row(1.5, "t", "t/0", sent, 7)]
+    shared.write([Row(1.5, "t", "t~0", sent, 7)])
+    assert list(shared.rows("t", events=True)) == [Row(1.5, "t", "t~0", sent, 7)]
     shared.rollback()
 
 
@@ -147,7 +147,7 @@ def written_as(place: Path) -> list[str]:
 )
 def test_the_end_of_a_step_does_not_repeat_its_turn_and_comes_back_whole(opened, place, changed, kind):
     journal, said = opened(), a_step(**changed)
-    rows = [Row(1.0, "t", "t/1", message, 1) for message in said]
+    rows = [Row(1.0, "t", "t~1", message, 1) for message in said]
     written(journal, *rows)
     assert written_as(place) == ["decided", "command_result", "command_result", kind]
     assert list(journal.rows("t")) == rows
@@ -155,7 +155,7 @@ def test_the_end_of_a_step_does_not_repeat_its_turn_and_comes_back_whole(opened,
 
 def test_the_end_of_a_step_is_whole_in_another_row_than_what_was_decided(opened, place):
     journal, said = opened(), a_step()
-    rows = [Row(1.0, "t", "t/1", message, 1) for message in said]
+    rows = [Row(1.0, "t", "t~1", message, 1) for message in said]
     written(journal, *rows[:2])
     written(journal, *rows[2:])
     assert written_as(place) == ["decided", "command_result", "command_result", "step_done"]
@@ -190,10 +190,10 @@ def test_a_message_that_can_not_be_written_is_refused_alone(opened, a_row, a_tas
 def test_events_that_are_written_together_come_back_as_they_were(opened):
     journal = opened()
     of_runs = [
-        ("t", "t/0", "host/t"),
-        ("u", "u/1", "app/a"),
-        ("t", "t/0", "host/t"),
-        ("t", "t/1", "app/b"),
+        ("t", "t~0", "host/t"),
+        ("u", "u~1", "app/a"),
+        ("t", "t~0", "host/t"),
+        ("t", "t~1", "app/b"),
         ("t", "", ""),
     ]
     facts = [
@@ -207,10 +207,10 @@ def test_events_that_are_written_together_come_back_as_they_were(opened):
 
 def test_a_row_of_events_has_what_those_of_a_run_share_once(opened):
     journal = opened()
-    shared = ("t", "t/1", "app/word/report.docx")
+    shared = ("t", "t~1", "app/word/report.docx")
     events_written(journal, *(Fact(seq, 1.0, EventName.STEP_STARTED, *shared, step=seq) for seq in range(1, 100)))
     [(body,)] = journal._connection.execute("SELECT body FROM rows").fetchall()
-    assert (body.count("app/word/report.docx"), body.count("t/1")) == (1, 1)
+    assert (body.count("app/word/report.docx"), body.count("t~1")) == (1, 1)
 
 
 @pytest.mark.parametrize(("seq", "data"), [(2**63, {}), (2, {"value": object()})], ids=["too large", "no JSON"])

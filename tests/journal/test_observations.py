@@ -51,7 +51,7 @@ def kept(journal, task="t"):
     return [row.message.observation for row in journal.rows(task) if isinstance(row.message, Captured)]
 
 
-def write(journal, a_row, *observations, task="t", run="t/1"):
+def write(journal, a_row, *observations, task="t", run="t~1"):
     rows = [a_row(Captured(observation=each), task=task)._replace(run_id=run) for each in observations]
     journal.write(rows)
     journal.commit()
@@ -111,9 +111,9 @@ def test_what_drifts_away_is_compared_with_a_later_one(opened, place, a_row):
 def test_each_run_is_compared_with_its_own(opened, place, a_row):
     journal = opened()
     other = {f"c{n}": "other" for n in range(MANY)}
-    write(journal, a_row, seen(), run="t/1")
-    write(journal, a_row, seen(**other), run="t/2")
-    write(journal, a_row, seen(c1="y"), run="t/1")
+    write(journal, a_row, seen(), run="t~1")
+    write(journal, a_row, seen(**other), run="t~2")
+    write(journal, a_row, seen(c1="y"), run="t~1")
     (first, base), (second, none), (_, last) = ((name, base) for name, base, _ in stored(place))
     assert (base, none, last) == (None, None, first)
     assert kept(journal) == [seen(), seen(**other), seen(c1="y")]
@@ -122,8 +122,8 @@ def test_each_run_is_compared_with_its_own(opened, place, a_row):
 
 def test_a_run_that_begins_is_compared_with_the_latest_of_another(opened, place, a_row):
     journal = opened()
-    write(journal, a_row, seen(), task="a", run="a/1")
-    write(journal, a_row, seen(c1="x"), seen(c1="x", c2="x"), task="b", run="b/1")
+    write(journal, a_row, seen(), task="a", run="a~1")
+    write(journal, a_row, seen(c1="x"), seen(c1="x", c2="x"), task="b", run="b~1")
     (first, *others) = stored(place)
     assert [base for _, base, _ in others] == [first[0], first[0]]
     assert kept(journal, "b") == [seen(c1="x"), seen(c1="x", c2="x")]
@@ -135,7 +135,7 @@ def test_no_observation_is_compared_with_one_kept_as_changes(opened, place, a_ro
 
     journal = opened()
     for step in range(5):  # each task begins where the last one ended
-        write(journal, a_row, state(step), state(step + 1), task=f"t{step}", run=f"t{step}/1")
+        write(journal, a_row, state(step), state(step + 1), task=f"t{step}", run=f"t{step}~1")
     bases = {name: base for name, base, _ in stored(place)}
     assert {bases[base] for base in bases.values() if base is not None} == {None}
     assert [kept(journal, f"t{step}") for step in range(5)] == [[state(step), state(step + 1)] for step in range(5)]

@@ -39,7 +39,7 @@ def seen(picture=PNG):
 
 def subtask(picture=PNG):
     return SubtaskResult(
-        run_id="t/1", number=1, request="r", address="app/x", outcome=Outcome.FAILED, last_seen=seen(picture)
+        run_id="t~1", number=1, request="r", address="app/x", outcome=Outcome.FAILED, last_seen=seen(picture)
     )
 
 
@@ -47,9 +47,9 @@ WITH_PICTURES = [
     Captured(observation=seen()),
     StepDone(record=StepRecord(step=1, status="CONTINUE", observation=seen(), decision=Decision(status="FINISH"))),
     ApprovalRequest(
-        id="a", task_id="t", run_id="t/1", token=1, address="app/x", actions=(), reason="r", observation=seen()
+        id="a", task_id="t", run_id="t~1", token=1, address="app/x", actions=(), reason="r", observation=seen()
     ),
-    SubtaskFailed(task_id="t", run_id="t/1", token=1, result=subtask()),
+    SubtaskFailed(task_id="t", run_id="t~1", token=1, result=subtask()),
     TaskResult(task_id="t", outcome=Outcome.FAILED, subtasks=(subtask(None), subtask(), subtask(b"another"))),
 ]
 every_message = pytest.mark.parametrize("message", WITH_PICTURES, ids=lambda message: message.kind)

@@ -85,7 +85,7 @@ def test_an_observation_stays_as_long_as_one_of_its_tasks(journal, place, a_row)
 def test_what_another_task_is_compared_with_stays_readable(journal, place, a_row):
     def saw(task, *changed):
         cells = (Control(id=f"{n}", name=f"Cell {n}", kind="cell", enabled=n not in changed) for n in range(50))
-        return a_row(Captured(observation=Observation(controls=tuple(cells))), task=task)._replace(run_id=f"{task}/1")
+        return a_row(Captured(observation=Observation(controls=tuple(cells))), task=task)._replace(run_id=f"{task}~1")
 
     # "young" begins where "older" was left: with an observation that is kept as changes of one that only "older" has
     rows = {"older": [saw("older"), saw("older", 1)], "young": [saw("young", 1), saw("young", 1, 2)]}

@@ -21,11 +21,13 @@ WRITTEN = {
     4: 1_795_476_398.0,
     5: 1_795_534_147.0,
     6: 1_795_550_215.0,
+    7: 1_795_613_849.0,
 }
 """Moments right after each was written, in seconds since 1970: ten minutes later no answer is accepted any more.
 
 Each holds three tasks of the program that wrote it: ``done``; ``waits`` for an approval; ``doubt``, killed midway.
-Those from version 2 on have a fourth, ``secret``, which waits with an action that names a secret.
+Those from version 2 on have a fourth, ``secret``, which waits with an action that names a secret. Version 7 also has
+``rounds``, whose HostAgent has assigned one subtask, and asks a question in the second of three rounds.
 """
 
 
@@ -33,8 +35,8 @@ class Left(MemoryServer):
     """The windows as that program left them."""
 
     def __init__(self):
-        super().__init__(*(self.window(name) for name in ("one", "two", "three", "four")))
-        for name, text in (("one", "BOBCAROL"), ("two", "ALICE"), ("three", "ALICEBOB")):
+        super().__init__(*(self.window(name) for name in ("one", "two", "three", "four", "five")))
+        for name, text in (("one", "BOBCAROL"), ("two", "ALICE"), ("three", "ALICEBOB"), ("five", "DAVE")):
             self._controls[f"memo:{name}"]["field-1"] = text
 
 
@@ -117,6 +119,26 @@ def test_what_was_changed_is_taken_from_what_was_told(started, version):
     told = ((), 0) if version == 1 else (("memo:one",), 3)
     assert (result.changed, result.actions) == (told[0], result.usage.commands)
     assert (result.subtasks[0].changed, result.subtasks[0].actions) == told
+
+
+@pytest.mark.parametrize("version", [7])
+def test_a_task_keeps_the_form_of_its_run_ids(start, journal, version):
+    def host(request):
+        if len(request.subtasks) == {"second": 2, "third": 3}[request.request]:
+            return FINISH
+        return {"Status": "ASSIGN", "ControlText": "memo:five", "Current Sub-Task": "more"}
+
+    _, supervisor = left(start, journal, version, host=host)
+    handle = supervisor.handle("rounds")
+    handle.answer(handle.questions()[0].id, "this one")
+    result = handle.result(PATIENCE)
+    assert (result.ok, result.rounds) == (True, 3)
+    assert [done.run_id for done in result.subtasks] == ["rounds/1", "rounds/2", "rounds/3"]
+    with JournalReader.open(journal) as reader:
+        rows = list(reader.rows("rounds", events=True))
+    assert {row.run_id for row in rows} == {"", "rounds/0", "rounds/1", "rounds/2", "rounds/3"}
+    supervisor.stop()
+    assert assert_replays(journal, "rounds")
 
 
 @pytest.mark.parametrize("version", [2])

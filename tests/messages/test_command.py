@@ -53,7 +53,7 @@ def test_an_action_names_its_tool():
 @pytest.mark.parametrize("timeout", [0.0, -1.0])
 def test_a_command_has_some_time(timeout):
     with pytest.raises(ValidationError, match="timeout"):
-        Command(task_id="t", run_id="t/1", token=1, call_id="1.0", tool="save", timeout=timeout)
+        Command(task_id="t", run_id="t~1", token=1, call_id="1.0", tool="save", timeout=timeout)
 
 
 @pytest.mark.parametrize("kind", AgentKind)

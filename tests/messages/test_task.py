@@ -97,7 +97,7 @@ def test_only_a_finished_task_is_ok(outcome):
 
 
 def test_the_first_subtask_is_number_one():
-    result = {"run_id": "t/0", "request": "count", "address": "app/memo/one", "outcome": Outcome.FINISHED}
+    result = {"run_id": "t~0", "request": "count", "address": "app/memo/one", "outcome": Outcome.FINISHED}
     assert SubtaskResult(number=1, **result)
     with pytest.raises(ValidationError, match="number"):
         SubtaskResult(number=0, **result)

@@ -39,11 +39,11 @@ STEP = StepRecord(
     observation=SEEN,
     decision=Decision(status="CONTINUE"),
     results=(
-        CommandResult(call_id="t/2.1.0", tool="read", status=ResultStatus.SUCCESS, value={"rows": [[1, 2.5], ["a"]]}),
+        CommandResult(call_id="t~2.1.0", tool="read", status=ResultStatus.SUCCESS, value={"rows": [[1, 2.5], ["a"]]}),
     ),
 )
 DONE = SubtaskResult(
-    run_id="t/1",
+    run_id="t~1",
     number=1,
     request="read the table",
     address="app/word/report.docx",
@@ -62,7 +62,7 @@ def asks() -> Asks:
             "address": "app/excel/book.xlsx",
             "kind": AgentKind.APP,
             "task_id": "t",
-            "run_id": "t/2",
+            "run_id": "t~2",
             "step": 2,
             "call": 1,
             "status": "CONTINUE",

@@ -28,7 +28,7 @@ JSON = st.recursive(
 
 def left(number, output):
     return SubtaskResult(
-        run_id=f"t/{number}", number=number, request="r", address="app/x/y", outcome=Outcome.FINISHED, output=output
+        run_id=f"t~{number}", number=number, request="r", address="app/x/y", outcome=Outcome.FINISHED, output=output
     )
 
 

@@ -168,7 +168,7 @@ def test_a_tool_call_tells_tool_call_and_status(traced, spans):
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "write",
         "gen_ai.tool.type": "function",
-        "gen_ai.tool.call.id": f"{result.task_id}/1.1.0",
+        "gen_ai.tool.call.id": f"{result.task_id}~1.1.0",
         "callboard.tool.status": "success",
     }
 
@@ -178,7 +178,7 @@ def test_an_agents_span_tells_its_address_and_run(traced, spans):
     agent = spans.one("invoke_agent")
     assert agent.attributes["gen_ai.agent.name"] == "app"
     assert agent.attributes["gen_ai.agent.id"] == "app/memo/one"
-    assert agent.attributes["callboard.run.id"] == f"{result.task_id}/1"
+    assert agent.attributes["callboard.run.id"] == f"{result.task_id}~1"
 
 
 def test_a_tasks_span_tells_its_id_its_labels_and_its_outcome(traced, spans):
@@ -363,7 +363,7 @@ AT = 1000.0
 
 
 def event(
-    name, seq=1, at=AT, task_id="t", run_id="t/1", agent="app/memo/one", step=None, phase="", duration=None, **data
+    name, seq=1, at=AT, task_id="t", run_id="t~1", agent="app/memo/one", step=None, phase="", duration=None, **data
 ):
     return Event(
         seq=seq,
@@ -389,7 +389,7 @@ CALL = event(
     EventName.COMMAND_ENDED,
     at=AT + 1,
     duration=0.1,
-    call="t/1.1.0",
+    call="t~1.1.0",
     tool="write",
     type="action",
     status="success",
@@ -461,7 +461,7 @@ def test_many_tasks_at_a_time_are_not_mixed_up(start, spans):
             handle.result(PATIENCE)
     for call in spans.named("execute_tool"):
         task = next(span for span in spans.named("invoke_workflow") if span.context.trace_id == call.context.trace_id)
-        assert call.attributes["gen_ai.tool.call.id"].startswith(f"{task.attributes['callboard.task.id']}/")
+        assert call.attributes["gen_ai.tool.call.id"].startswith(f"{task.attributes['callboard.task.id']}~")
 
 
 def test_the_settings_are_off_by_default():

@@ -51,7 +51,7 @@ class Stage:
         """Make a run of this agent."""
         assign = Assign(
             task_id="t",
-            run_id="t/1" if self.target else "t/0",
+            run_id="t~1" if self.target else "t~0",
             address=self.lease.target,
             token=self.lease.token,
             request="write it down",

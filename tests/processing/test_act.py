@@ -115,7 +115,7 @@ async def test_actions_run_in_order(stage):
         (SUCCESS, "amore"),
         (SUCCESS, "amore"),
     ]
-    assert [result.call_id for result in done.record.results] == ["t/1.1.0", "t/1.1.1", "t/1.1.2"]
+    assert [result.call_id for result in done.record.results] == ["t~1.1.0", "t~1.1.1", "t~1.1.2"]
     assert here.surface.effects == [("memo:one", "field-1", "a"), ("memo:one", "field-1", "more")]
 
 
@@ -200,7 +200,7 @@ async def test_actions_before_a_denied_one_run_and_those_after_it_are_skipped(st
     done = await acted(here)
     assert statuses(done) == [("write", SUCCESS), ("append", FAILURE), ("read", SKIPPED)]
     assert done.record.results[1].error == "denied: once only"
-    assert [result.call_id for result in done.record.results] == ["t/1.1.0", "t/1.1.1", "t/1.1.2"]
+    assert [result.call_id for result in done.record.results] == ["t~1.1.0", "t~1.1.1", "t~1.1.2"]
     assert here.surface.effects == [("memo:one", "field-1", "a")]
 
 
@@ -444,6 +444,6 @@ async def test_an_approved_action_runs_without_asking_for_approval_again(stage):
     run = await held(here)
     control = ControlRef(id="field-1")
     told = write("a")["arguments"]
-    assert run.held == (Action(tool="write", arguments=told, control=control, call_id="t/1.1.0", program=True),)
+    assert run.held == (Action(tool="write", arguments=told, control=control, call_id="t~1.1.0", program=True),)
     approved = run.apply(ApprovalAnswer(id="ask", task_id="t", approved=True))
     assert statuses(await here.pipeline.process_resume(approved)) == [("write", SUCCESS)]

@@ -29,7 +29,7 @@ async def test_an_approval_is_asked_for_with_what_the_agent_sees_and_holds(stage
     run = here.run("CONFIRM", held=held, held_by=Held.POLICY, held_why="rule 1", job=4)
     asked = await here.pipeline.process_confirmation(run)
     assert isinstance(asked, ApprovalRequest)
-    assert (asked.id, asked.task_id, asked.run_id, asked.token) == ("t~1~ask-1.4", "t", "t/1", 7)
+    assert (asked.id, asked.task_id, asked.run_id, asked.token) == ("t~1~ask-1.4", "t", "t~1", 7)
     assert (asked.address, asked.target, asked.actions) == ("app/memo/one", here.target, held)
     assert (asked.reason, asked.deadline) == ("rule 1", 1060.0)
     assert [control.id for control in asked.observation.controls] == ["field-1"]

@@ -26,11 +26,11 @@ async def test_the_model_is_asked_with_all_that_it_may_decide_on(stage):
         return FINISH
 
     here = stage(model)
-    subtask = SubtaskResult(run_id="t/1", number=1, request="x", address="app/a/b", outcome=Outcome.FINISHED)
+    subtask = SubtaskResult(run_id="t~1", number=1, request="x", address="app/a/b", outcome=Outcome.FINISHED)
     run = here.run(subtasks=(subtask,), plan=("later",), asked=4, notes=("a remark",), steps=0)
     await here.pipeline.process(run)
     [request] = asked
-    assert (request.address, request.kind, request.task_id, request.run_id) == ("app/memo/one", "app", "t", "t/1")
+    assert (request.address, request.kind, request.task_id, request.run_id) == ("app/memo/one", "app", "t", "t~1")
     assert (request.step, request.call, request.status) == (1, 5, "CONTINUE")
     assert request.statuses == ("CONTINUE", "SCREENSHOT", "FINISH", "FAIL", "PENDING", "CONFIRM", "ERROR")
     assert (request.instructions, request.task_request, request.request) == (
@@ -98,13 +98,13 @@ async def test_agents_of_one_task_that_ask_at_once_can_not_overspend_together(st
 
     here = stage(FunctionModel(model, expects=lambda _request: Expected(tokens=10)), budget={"task": {"tokens": 20}})
     runs = [here.run() for _ in range(3)]
-    runs = [dataclasses.replace(r, assign=r.assign.model_copy(update={"run_id": f"t/{n}"})) for n, r in enumerate(runs)]
+    runs = [dataclasses.replace(r, assign=r.assign.model_copy(update={"run_id": f"t~{n}"})) for n, r in enumerate(runs)]
     steps = [asyncio.create_task(here.pipeline.process(run)) for run in runs]
     refused = await steps[2]
     assert refused.outcome is Outcome.OUT_OF_BUDGET
     asked.set()
     assert [type(await step) for step in steps[:2]] == [StepDone, StepDone]
-    assert calls == ["t/0", "t/1"]
+    assert calls == ["t~0", "t~1"]
 
 
 async def test_a_timeout_of_the_models_own_keeps_its_words(stage):

@@ -91,7 +91,7 @@ def action(text="", name="append"):
 
 
 def decided(here, *actions, approved="", resumed=False, status="CONTINUE"):
-    actions = tuple(each.model_copy(update={"call_id": f"t/1.1.{place}"}) for place, each in enumerate(actions))
+    actions = tuple(each.model_copy(update={"call_id": f"t~1.1.{place}"}) for place, each in enumerate(actions))
     return Decided(
         step=1,
         observation=here.surface.observe(WINDOW),
@@ -104,7 +104,7 @@ def decided(here, *actions, approved="", resumed=False, status="CONTINUE"):
 
 def intent(number=0, text="a"):
     return Intent(
-        call_id=f"t/1.1.{number}",
+        call_id=f"t~1.1.{number}",
         tool="append",
         arguments={"control_id": "field-1", "text": text},
         target=WINDOW,
@@ -112,15 +112,15 @@ def intent(number=0, text="a"):
     )
 
 
-RAN = Intent(call_id="t/1.0.9", tool="append", expected="as it left it")
+RAN = Intent(call_id="t~1.0.9", tool="append", expected="as it left it")
 
 
-NOTE = Foreseen(call_id="t/1.1.0", path="old.txt", before="1", after="2")
+NOTE = Foreseen(call_id="t~1.1.0", path="old.txt", before="1", after="2")
 
 
 def done(number=0, status=ResultStatus.SUCCESS):
     error = "" if status is ResultStatus.SUCCESS else "no"
-    return CommandResult(call_id=f"t/1.1.{number}", tool="append", status=status, error=error)
+    return CommandResult(call_id=f"t~1.1.{number}", tool="append", status=status, error=error)
 
 
 @pytest.fixture
@@ -152,23 +152,23 @@ async def test_what_was_done_is_not_done_again_and_the_list_goes_on_after_it(lef
     assert isinstance(returned, StepDone)
     assert here.surface.texts == ["b", "c"]
     assert [(result.call_id, result.status) for result in returned.record.results] == [
-        ("t/1.1.0", ResultStatus.SUCCESS),
-        ("t/1.1.1", ResultStatus.SUCCESS),
-        ("t/1.1.2", ResultStatus.SUCCESS),
+        ("t~1.1.0", ResultStatus.SUCCESS),
+        ("t~1.1.1", ResultStatus.SUCCESS),
+        ("t~1.1.2", ResultStatus.SUCCESS),
     ]
 
 
 async def test_what_was_done_is_noted_so_that_the_next_crash_leaves_no_doubt(left):
     here, run = left(Probe.DONE, intent=intent())
     await here.pipeline.process_recovered(run)
-    assert [result.call_id for result in kept(here, CommandResult)] == ["t/1.1.0", "t/1.1.1", "t/1.1.2"]
-    assert [note.call_id for note in kept(here, Intent)] == ["t/1.1.1", "t/1.1.2"]
+    assert [result.call_id for result in kept(here, CommandResult)] == ["t~1.1.0", "t~1.1.1", "t~1.1.2"]
+    assert [note.call_id for note in kept(here, Intent)] == ["t~1.1.1", "t~1.1.2"]
 
 
 async def test_the_result_of_what_was_done_has_the_files_that_it_foresaw(left):
     foreseen = (
-        Foreseen(call_id="t/1.1.0", path="new.txt", before="", after="1"),
-        Foreseen(call_id="t/1.1.0", path="old.txt", before="1", after="2"),
+        Foreseen(call_id="t~1.1.0", path="new.txt", before="", after="1"),
+        Foreseen(call_id="t~1.1.0", path="old.txt", before="1", after="2"),
     )
     here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen)
     returned = await here.pipeline.process_recovered(run)
@@ -178,13 +178,13 @@ async def test_the_result_of_what_was_done_has_the_files_that_it_foresaw(left):
 
 
 async def test_what_was_done_answers_as_its_server_foresaw(left):
-    foreseen = (Foreseen(call_id="t/1.1.0", path="new.txt", after="1", answer={"rows": [1, 2]}),)
+    foreseen = (Foreseen(call_id="t~1.1.0", path="new.txt", after="1", answer={"rows": [1, 2]}),)
     here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen)
     returned = await here.pipeline.process_recovered(run)
     assert [result.value for result in returned.record.results] == [{"rows": [1, 2]}]
 
 
-@pytest.mark.parametrize("foreseen", [(), (Foreseen(call_id="t/1.1.0", path="new.txt", after="1"),)])
+@pytest.mark.parametrize("foreseen", [(), (Foreseen(call_id="t~1.1.0", path="new.txt", after="1"),)])
 async def test_the_model_is_told_that_an_answer_is_lost_which_nobody_foresaw(left, foreseen):
     here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen)
     returned = await here.pipeline.process_recovered(run)
@@ -202,7 +202,7 @@ def left_start(stage):
         seen = Observation(targets=here.surface.targets())
         decision = Decision(status="ASSIGN", target=APPLICATION, subtask="write")
         step = Decided(step=1, observation=seen, decision=decision, actions=(start,))
-        doubt = Intent(call_id="t/0.1.0", tool=start.tool, arguments=start.arguments)
+        doubt = Intent(call_id="t~0.1.0", tool=start.tool, arguments=start.arguments)
         note = Foreseen(call_id=doubt.call_id, path="new.txt", after="1", **foreseen)
         return here, here.run(unfinished=Unfinished(decided=step, intent=doubt, foreseen=(note,)))
 
@@ -229,7 +229,7 @@ async def test_what_was_not_done_or_only_begun_is_called_with_a_new_intent(left,
     assert isinstance(returned, StepDone)
     assert here.surface.texts == ["a", "b", "c"]
     notes = kept(here, Intent)
-    assert [note.call_id for note in notes] == ["t/1.1.0", "t/1.1.1", "t/1.1.2"]
+    assert [note.call_id for note in notes] == ["t~1.1.0", "t~1.1.1", "t~1.1.2"]
     assert notes[0].fingerprint not in {"", "before"}
 
 
@@ -237,7 +237,7 @@ async def test_what_nobody_can_tell_is_put_before_a_person_and_nothing_is_done(l
     here, run = left(Probe.UNKNOWN, intent=intent(), settings={"limits": {"question_seconds": 60}})
     asked = await here.pipeline.process_recovered(run)
     assert isinstance(asked, Question)
-    assert (asked.in_doubt, asked.deadline, asked.limit) == ("t/1.1.0", 1060.0, None)
+    assert (asked.in_doubt, asked.deadline, asked.limit) == ("t~1.1.0", 1060.0, None)
     [question] = asked.questions
     assert question.choices == ("it was done", "it was not done", "stop")
     assert "append(control_id='field-1', text='a')" in question.text
@@ -248,7 +248,7 @@ async def test_an_unknown_outcome_of_a_repeatable_write_is_asked_of_a_person(lef
     here, run = left(Probe.UNKNOWN, actions=[action("a", "write")], foreseen=(NOTE,))
     asked = await here.pipeline.process_recovered(run)
     assert isinstance(asked, Question)
-    assert asked.in_doubt == "t/1.1.0"
+    assert asked.in_doubt == "t~1.1.0"
     assert "Was write(control_id='field-1', text='a') done?" in asked.questions[0].text
     assert here.surface.effects == []
 
@@ -290,7 +290,7 @@ async def test_every_doubt_is_an_event(left, says):
     here, run = left(says, intent=intent())
     await here.pipeline.process_recovered(run)
     [event] = here.events(EventName.COMMAND_IN_DOUBT)
-    assert event.data == {"tool": "append", "call": "t/1.1.0", "probe": says.value}
+    assert event.data == {"tool": "append", "call": "t~1.1.0", "probe": says.value}
 
 
 async def test_of_a_tool_that_is_gone_nothing_is_known(left):
@@ -304,7 +304,7 @@ async def test_of_several_in_a_list_only_the_one_that_was_under_way_is_in_doubt(
     here, run = left(Probe.DONE, results=(done(0),), intent=intent(1, "b"))
     returned = await here.pipeline.process_recovered(run)
     assert here.surface.texts == ["c"]
-    assert [result.call_id for result in returned.record.results] == ["t/1.1.0", "t/1.1.1", "t/1.1.2"]
+    assert [result.call_id for result in returned.record.results] == ["t~1.1.0", "t~1.1.1", "t~1.1.2"]
 
 
 # The rest of the step
@@ -540,8 +540,8 @@ async def test_what_was_used_and_done_is_not_lost_where_nothing_can_be_seen(left
     failed = await here.pipeline.process_recovered(run)
     assert (type(failed), failed.outcome) == (StepFailure, Outcome.ERROR)
     assert [(result.call_id, result.status, result.in_doubt) for result in failed.results] == [
-        ("t/1.1.0", ResultStatus.SUCCESS, False),
-        ("t/1.1.1", ResultStatus.FAILURE, True),
+        ("t~1.1.0", ResultStatus.SUCCESS, False),
+        ("t~1.1.1", ResultStatus.FAILURE, True),
     ]
     assert failed.results[1].artifacts == (NOTE.path,)
     assert (failed.usage.model_calls, failed.usage.cost, booked(here)["cost"]) == (2, 0.5, 0.5)

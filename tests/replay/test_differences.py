@@ -26,7 +26,7 @@ def whole(record):
 
 def test_another_verdict_of_the_policy(whole):
     found = whole.again(policy=[{"verdict": "deny", "tool": "append", "reason": "no more"}]).difference
-    assert (found.address, found.run_id, found.step) == ("app/memo/one", "t/1", 1)
+    assert (found.address, found.run_id, found.step) == ("app/memo/one", "t~1", 1)
     assert found.what == "the policy's verdict on append"
     assert (found.expected, found.got) == ("allow: no rule matches", "deny: no more")
     assert found.because[0] == 'decided on: CONTINUE with append(control_id="field-1", text="1")'
@@ -142,5 +142,5 @@ def test_a_parser_that_reads_another_action(whole, monkeypatch):
 def test_the_transitions_up_to_the_difference_are_told(whole):
     done = whole.again(limits={"steps": 1})
     told = [(made.run_id, made.source, made.target) for made in done.transitions]
-    assert told == [("t/0", "CONTINUE", "ASSIGN"), ("t/1", "CONTINUE", "CONTINUE")]
+    assert told == [("t~0", "CONTINUE", "ASSIGN"), ("t~1", "CONTINUE", "CONTINUE")]
     assert done.outcome is None

@@ -15,7 +15,7 @@ ASSIGN = {"Status": "ASSIGN", "ControlText": "memo:one"}
 
 def host(request):
     """Assign two subtasks for each task."""
-    mine = [done for done in request.subtasks if done.run_id.startswith(f"{request.task_id}/")]
+    mine = [done for done in request.subtasks if done.run_id.startswith(f"{request.task_id}~")]
     return {**ASSIGN, "Current Sub-Task": f"part {len(mine)}"} if len(mine) < 2 else FINISH
 
 

@@ -187,7 +187,7 @@ def test_agents_have_no_thread_of_their_own(stage):
     assert set(threading.enumerate()) <= before
 
 
-WORK = Assign(task_id="task-1", run_id="task-1/1", address=ONE, number=1, request="work", token=3)
+WORK = Assign(task_id="task-1", run_id="task-1~1", address=ONE, number=1, request="work", token=3)
 
 
 def test_messages_to_an_expected_child_wait_for_its_start_with_history(stage):
@@ -198,7 +198,7 @@ def test_messages_to_an_expected_child_wait_for_its_start_with_history(stage):
     for posted in stage.posted:
         stage.children.deliver(posted)
     assert (stage.children.addresses, stage.events()) == ((), [])
-    gone = (Row(1.0, "task-1", "task-1/1", WORK), Row(2.0, "task-1", "task-1/1", Cancel(task_id="task-1")))
+    gone = (Row(1.0, "task-1", "task-1~1", WORK), Row(2.0, "task-1", "task-1~1", Cancel(task_id="task-1")))
     stage.children.start_with(ONE, Continue(WORK, gone))
     seen = [stage.until(EventName.RUN_RECOVERED), *(stage.until(EventName.MESSAGE_STALE) for _ in range(2))]
     assert [event.task_id for event in seen] == ["task-1", "task-8", "task-9"]
@@ -209,7 +209,7 @@ def test_messages_that_the_history_already_has_are_not_delivered_again(stage):
     read, later = Cancel(task_id="task-1"), Cancel(task_id="task-1", reason="once more")
     for message in (read, STALE, later):
         stage.children.deliver(Deliver(ONE, message))
-    before = (Row(1.0, "task-1", "", later), Row(2.0, "task-1", "task-1/1", WORK))
+    before = (Row(1.0, "task-1", "", later), Row(2.0, "task-1", "task-1~1", WORK))
     stage.children.start_with(ONE, Continue(WORK, (*before, Row(3.0, "task-1", "", read))))
     stale = [stage.until(EventName.MESSAGE_STALE).task_id for _ in range(2)]
     assert stale == ["task-9", "task-1"]  # the later cancel comes too late, the one that was read is not heard

@@ -35,10 +35,10 @@ def test_a_watch_cancels_its_task_once_when_its_seconds_are_used(bench):
 
 
 def test_a_watch_of_a_run_cancels_that_run_alone(bench):
-    bench.watches.start("task-1/2", 10, "task-1", "task-1/2")
+    bench.watches.start("task-1~2", 10, "task-1", "task-1~2")
     bench.clock.advance(10)
     reason = "the subtask took longer than 10 s"
-    expected = Cancel(task_id="task-1", run_id="task-1/2", outcome=Outcome.TIMED_OUT, reason=reason)
+    expected = Cancel(task_id="task-1", run_id="task-1~2", outcome=Outcome.TIMED_OUT, reason=reason)
     assert bench.posted == [expected]
 
 

@@ -77,7 +77,7 @@ def question(id_="ask-1", task_id="task-1", deadline=None, questions=WHICH):
     return Question(
         id=id_,
         task_id=task_id,
-        run_id=f"{task_id}/1",
+        run_id=f"{task_id}~1",
         token=1,
         address=ADDRESS,
         questions=questions,
@@ -89,7 +89,7 @@ def approval(id_="ask-2", task_id="task-1", deadline=None):
     return ApprovalRequest(
         id=id_,
         task_id=task_id,
-        run_id=f"{task_id}/1",
+        run_id=f"{task_id}~1",
         token=1,
         address=ADDRESS,
         actions=(Action(tool="write"),),
@@ -118,7 +118,7 @@ def test_what_is_asked_is_told_without_what_the_agent_sees(office):
     office.desk.ask(approval())
     ((name, fields),) = office.notes.events
     assert name is EventName.APPROVAL_REQUESTED
-    assert (fields["task_id"], fields["run_id"], fields["agent"]) == ("task-1", "task-1/1", ADDRESS)
+    assert (fields["task_id"], fields["run_id"], fields["agent"]) == ("task-1", "task-1~1", ADDRESS)
     assert "what is seen" not in str(fields)
     assert fields["request"]["reason"] == "a rule"
 
@@ -137,7 +137,7 @@ def test_an_answer_is_kept_before_the_agent_is_told(office):
     assert (office.kept, office.agents.told) == ([], [])
     office.outbox.flush()
     [row] = office.kept
-    assert (row.task_id, row.run_id, row.message, row.at) == ("task-1", "task-1/1", answer("this"), 1000.0)
+    assert (row.task_id, row.run_id, row.message, row.at) == ("task-1", "task-1~1", answer("this"), 1000.0)
     assert office.agents.told == [(ADDRESS, answer("this"))]
 
 

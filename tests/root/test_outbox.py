@@ -47,23 +47,23 @@ ONE, TWO = (Answer(id=text, task_id="t") for text in ("1", "2"))
 
 
 def test_nothing_leaves_before_it_is_flushed(outbox, journal):
-    outbox.keep("t", "t/1", ONE)
+    outbox.keep("t", "t~1", ONE)
     assert journal.waiting == []
 
 
 def test_all_of_one_message_is_kept_in_one_piece(outbox, journal):
-    outbox.keep("t", "t/1", ONE)
+    outbox.keep("t", "t~1", ONE)
     outbox.keep("t", "", TWO)
     outbox.flush()
     [(rows, _, _)] = journal.waiting
-    assert rows == (Row(1000.0, "t", "t/1", ONE), Row(1000.0, "t", "", TWO))
+    assert rows == (Row(1000.0, "t", "t~1", ONE), Row(1000.0, "t", "", TWO))
 
 
 def test_what_follows_is_done_in_order_once_all_is_kept(outbox, journal):
     told = []
-    outbox.keep("t", "t/1", ONE, lambda: told.append("one"), lambda: told.append("one again"))
+    outbox.keep("t", "t~1", ONE, lambda: told.append("one"), lambda: told.append("one again"))
     outbox.tell(lambda: told.append("said"))
-    outbox.keep("t", "t/1", TWO, lambda: told.append("two"))
+    outbox.keep("t", "t~1", TWO, lambda: told.append("two"))
     outbox.flush()
     assert told == []
     journal.keep_all()

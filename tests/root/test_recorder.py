@@ -35,7 +35,7 @@ from callboard.messages import (
 )
 from support import PATIENCE
 
-ASSIGN = Assign(task_id="task-1", run_id="task-1/2", address="app/memo/one", number=2, request="work", token=3)
+ASSIGN = Assign(task_id="task-1", run_id="task-1~2", address="app/memo/one", number=2, request="work", token=3)
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def record(stream, journal, posted, scheduler):
 
 @pytest.fixture
 def keep(journal):
-    """Keep messages of a task as the root and jobs do: ``keep("task-1", message, run_id="task-1/1")``."""
+    """Keep messages of a task as the root and jobs do: ``keep("task-1", message, run_id="task-1~1")``."""
 
     def kept(task_id, *messages, run_id="", job=0):
         journal.append([Row(1000.0, task_id, run_id, message, job) for message in messages])
@@ -100,13 +100,13 @@ def task(task_id="task-1", **fields):
 
 def round_of(task_id="task-1", number=1, request="the whole"):
     return Assign(
-        task_id=task_id, run_id=f"{task_id}/0", address=f"host/{task_id}", request=request, token=1, round=number
+        task_id=task_id, run_id=f"{task_id}~0", address=f"host/{task_id}", request=request, token=1, round=number
     )
 
 
 def subtask_of(task_id="task-1"):
     fields = {"address": "app/memo/one", "host": f"host/{task_id}", "number": 1, "request": "a part", "token": 2}
-    return Assign(task_id=task_id, run_id=f"{task_id}/1", **fields)
+    return Assign(task_id=task_id, run_id=f"{task_id}~1", **fields)
 
 
 def step(thought):
@@ -118,16 +118,16 @@ def step(thought):
 
 def ending(task_id="task-1"):
     result = SubtaskResult(
-        run_id=f"{task_id}/1", number=1, request="a part", address="app/memo/one", outcome=Outcome.FINISHED, output=3
+        run_id=f"{task_id}~1", number=1, request="a part", address="app/memo/one", outcome=Outcome.FINISHED, output=3
     )
     return subtask_ended(task_id, 2, result)
 
 
-def question(id_="task-1/1/ask-1.1"):
+def question(id_="task-1~1~ask-1.1"):
     return Question(
         id=id_,
         task_id="task-1",
-        run_id="task-1/1",
+        run_id="task-1~1",
         token=2,
         address="app/memo/one",
         questions=(AskedQuestion(text="which?"),),
@@ -149,7 +149,7 @@ def test_an_event_of_an_assignment_says_whose_it_is(record, stream):
     assert (event.name, event.task_id, event.run_id, event.agent) == (
         EventName.SUBTASK_ASSIGNED,
         "task-1",
-        "task-1/2",
+        "task-1~2",
         "app/memo/one",
     )
     assert event.data == {"request": "work"}
@@ -178,7 +178,7 @@ def test_what_was_asked_for_stands_on_its_board_with_its_author_and_time(record,
 def test_a_step_stands_under_the_agent_that_took_it_without_what_it_saw(record, keep):
     recorder = record()
     keep("task-1", task(), subtask_of())
-    keep("task-1", step("so"), run_id="task-1/1", job=1)
+    keep("task-1", step("so"), run_id="task-1~1", job=1)
     [row] = read(recorder).trajectories
     assert (row.author, row.content["decision"]["thought"]) == ("app/memo/one", "so")
     assert "seen" not in str(row.content)

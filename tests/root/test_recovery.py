@@ -50,26 +50,26 @@ TASK = Task(id="t", request="the whole")
 
 
 def round_of(number=1, token=1, **fields):
-    return Assign(task_id="t", run_id="t/0", address=HOST, request="the whole", round=number, token=token, **fields)
+    return Assign(task_id="t", run_id="t~0", address=HOST, request="the whole", round=number, token=token, **fields)
 
 
 def part(number=1, token=0):
     return Assign(
-        task_id="t", run_id=f"t/{number}", address=APP, request="a part", number=number, token=token, host=HOST
+        task_id="t", run_id=f"t~{number}", address=APP, request="a part", number=number, token=token, host=HOST
     )
 
 
 def alone(token=1):
-    return Assign(task_id="t", run_id="t/1", address=APP, request="x", number=1, token=token, target=WINDOW)
+    return Assign(task_id="t", run_id="t~1", address=APP, request="x", number=1, token=token, target=WINDOW)
 
 
 def ended(number=1, token=2):
-    result = SubtaskResult(run_id=f"t/{number}", number=number, request="x", address=APP, outcome=Outcome.FINISHED)
+    result = SubtaskResult(run_id=f"t~{number}", number=number, request="x", address=APP, outcome=Outcome.FINISHED)
     return subtask_ended("t", token, result)
 
 
 def round_ended(token=1, **fields):
-    return RoundEnding(task_id="t", run_id="t/0", token=token, outcome=Outcome.FINISHED, **fields)
+    return RoundEnding(task_id="t", run_id="t~0", token=token, outcome=Outcome.FINISHED, **fields)
 
 
 def step(**usage):
@@ -77,12 +77,12 @@ def step(**usage):
     return StepDone(record=record, usage=Usage(steps=1, **usage))
 
 
-def question(id_="ask", run="t/0", **fields):
+def question(id_="ask", run="t~0", **fields):
     whose = {"task_id": "t", "run_id": run, "token": 1, "address": HOST}
     return Question(id=id_, questions=(AskedQuestion(text="which?"),), **whose, **fields)
 
 
-def approval(id_="ask", run="t/0"):
+def approval(id_="ask", run="t~0"):
     whose = {"task_id": "t", "run_id": run, "token": 1, "address": HOST}
     return ApprovalRequest(id=id_, actions=(Action(tool="w"),), reason="r", observation=Observation(), **whose)
 
@@ -95,7 +95,7 @@ def recovered() -> Callable[..., RecoveredTask]:
         made = [Row(100.0, "t", "", first)]
         for number, row in enumerate(rows, 1):
             message, job = row if isinstance(row, tuple) else (row, 0)
-            run = getattr(message, "run_id", "t/0")
+            run = getattr(message, "run_id", "t~0")
             made.append(Row(100.0 + number, "t", "" if run == "*" else run, message, job))
         found = recover_task(made, NOW)
         assert found is not None
@@ -114,7 +114,7 @@ def whole(message):
 
 def test_rows_that_do_not_begin_with_a_task_have_no_past():
     assert recover_task([], NOW) is None
-    assert recover_task([Row(1.0, "t", "t/0", round_of())], NOW) is None
+    assert recover_task([Row(1.0, "t", "t~0", round_of())], NOW) is None
 
 
 def test_a_task_of_which_nothing_was_begun_has_its_first_round_to_come(recovered):
@@ -127,8 +127,8 @@ def test_a_task_of_which_nothing_was_begun_has_its_first_round_to_come(recovered
 
 def test_a_round_that_had_begun_is_still_a_run_and_has_no_lease_any_more(recovered):
     found = recovered(round_of(token=3))
-    assert found.record.runs == {"t/0": round_of(token=0)}
-    assert (found.begun, found.token, found.record.round) == (["t/0"], 3, 1)
+    assert found.record.runs == {"t~0": round_of(token=0)}
+    assert (found.begun, found.token, found.record.round) == (["t~0"], 3, 1)
 
 
 def test_where_work_was_done_there_may_be_memory(recovered):
@@ -137,18 +137,18 @@ def test_where_work_was_done_there_may_be_memory(recovered):
 
 def test_an_assignment_that_waited_for_its_target_had_not_begun(recovered):
     found = recovered(round_of(), (part(), 1))
-    assert set(found.record.runs) == {"t/0", "t/1"}
-    assert (found.begun, found.record.agents) == (["t/0"], {HOST})
+    assert set(found.record.runs) == {"t~0", "t~1"}
+    assert (found.begun, found.record.agents) == (["t~0"], {HOST})
 
 
 def test_runs_had_begun_in_the_order_in_which_they_got_their_targets(recovered):
     found = recovered(round_of(), (part(1), 1), (part(2), 2), part(2, token=2), part(1, token=3))
-    assert (found.begun, found.token) == (["t/0", "t/2", "t/1"], 3)
+    assert (found.begun, found.token) == (["t~0", "t~2", "t~1"], 3)
 
 
 def test_a_run_that_was_begun_again_after_a_crash_had_begun_once(recovered):
     found = recovered(round_of(), round_of(token=4))
-    assert (found.begun, found.token) == (["t/0"], 4)
+    assert (found.begun, found.token) == (["t~0"], 4)
 
 
 def test_a_lone_agents_task_knows_its_target(recovered):
@@ -161,20 +161,20 @@ def test_a_lone_agents_task_knows_its_target(recovered):
 
 def test_an_ending_that_nobody_acted_on_is_said_again(recovered):
     found = recovered(round_of(), (part(), 1), part(token=2), (ended(), 4))
-    assert found.endings == {"t/1": ended()}
-    assert found.begun == ["t/0"]
-    assert "t/1" in found.record.runs
+    assert found.endings == {"t~1": ended()}
+    assert found.begun == ["t~0"]
+    assert "t~1" in found.record.runs
 
 
 def test_an_ending_that_was_handed_on_is_in_the_books(recovered):
     found = recovered(round_of(), (part(), 1), part(token=2), (ended(), 4), ended())
-    assert (found.endings, set(found.record.runs)) == ({}, {"t/0"})
-    assert [done.run_id for done in found.record.subtasks] == ["t/1"]
+    assert (found.endings, set(found.record.runs)) == ({}, {"t~0"})
+    assert [done.run_id for done in found.record.subtasks] == ["t~1"]
 
 
 def test_an_ending_that_a_crash_made_is_in_the_books_too(recovered):
     found = recovered(round_of(), (part(), 1), part(token=2), ended())
-    assert (found.begun, set(found.record.runs)) == (["t/0"], {"t/0"})
+    assert (found.begun, set(found.record.runs)) == (["t~0"], {"t~0"})
 
 
 def test_the_next_round_begins_after_the_ending_of_the_last(recovered):
@@ -183,13 +183,13 @@ def test_the_next_round_begins_after_the_ending_of_the_last(recovered):
     ending = round_ended(usage=usage, artifacts=("a.txt",))
     found = recovered(round_of(), (ending, 3), round_of(2, token=2), first=plan)
     record = found.record
-    assert (found.endings, found.begun, record.round, record.rounds) == ({}, ["t/0"], 2, 1)
+    assert (found.endings, found.begun, record.round, record.rounds) == ({}, ["t~0"], 2, 1)
     assert [(ended.usage, ended.artifacts) for ended in record.ended_rounds] == [(usage, ("a.txt",))]
 
 
 def test_the_ending_of_a_round_that_nobody_acted_on_is_said_again(recovered):
     found = recovered(round_of(), (round_ended(), 3))
-    assert (found.endings, found.begun, found.record.round) == ({"t/0": round_ended()}, [], 1)
+    assert (found.endings, found.begun, found.record.round) == ({"t~0": round_ended()}, [], 1)
 
 
 # Stops and pauses
@@ -202,12 +202,12 @@ def test_a_cancel_stops_the_task_and_withdraws_what_was_asked(recovered):
 
 
 def test_a_cancel_of_one_run_takes_away_what_that_run_asked(recovered):
-    found = recovered(round_of(), question("1", "t/1"), question("2", "t/2"), Cancel(task_id="t", run_id="t/1"))
+    found = recovered(round_of(), question("1", "t~1"), question("2", "t~2"), Cancel(task_id="t", run_id="t~1"))
     assert (found.record.stopping, set(found.asks)) == (None, {"2"})
 
 
 def test_a_pause_lasts_until_the_resume():
-    begun = [Row(100.0, "t", "", TASK), Row(100.0, "t", "t/0", round_of())]
+    begun = [Row(100.0, "t", "", TASK), Row(100.0, "t", "t~0", round_of())]
     pause, resume = whole(Pause(task_id="t")), whole(Resume(task_id="t"))
     assert recover_task([*begun, pause], NOW).record.paused
     assert not recover_task([*begun, pause, resume], NOW).record.paused
@@ -215,7 +215,7 @@ def test_a_pause_lasts_until_the_resume():
 
 def test_a_pause_passed_on_to_a_run_does_not_pause_the_task_again():
     rows = [Pause(task_id="t"), Resume(task_id="t")]
-    told = Row(103.0, "t", "t/1", Pause(task_id="t"))
+    told = Row(103.0, "t", "t~1", Pause(task_id="t"))
     found = recover_task([Row(100.0, "t", "", TASK), *(whole(row) for row in rows), told], NOW)
     assert not found.record.paused
 
@@ -241,7 +241,7 @@ def test_what_was_answered_or_expired_does_not_wait_any_more(recovered, word):
 
 
 def test_what_a_run_asked_that_is_over_does_not_wait_any_more(recovered):
-    found = recovered(round_of(), (part(), 1), part(token=2), (question(run="t/1"), 2), ended())
+    found = recovered(round_of(), (part(), 1), part(token=2), (question(run="t~1"), 2), ended())
     assert found.asks == {}
 
 
@@ -266,7 +266,7 @@ def test_what_steps_used_is_counted_for_their_run(recovered):
     asked = (question(usage=Usage(model_calls=2)), 2)
     found = recovered(round_of(), host, asked, Captured(observation=None))
     kinds = {"steps": 1, "rounds": 1, "model_calls": 3, "tokens": 15, "cost": 0.5}
-    assert dict(used_by(found)) == {"t/0": kinds}
+    assert dict(used_by(found)) == {"t~0": kinds}
 
 
 ANSWERED = Answered(step=1, call=3, content={}, input_tokens=10, output_tokens=5, cost=0.5)
@@ -277,7 +277,7 @@ def test_answers_of_a_step_that_was_broken_off_are_booked_once(recovered):
     budgets = Budgets(BudgetSettings())
     book_usage(found, budgets)
     assert budgets.task("t").used == {"model_calls": 1, "tokens": 15, "cost": 0.5}
-    budgets.step("t", "t/0").settle_again(ANSWERED.call, **ANSWERED.used)
+    budgets.step("t", "t~0").settle_again(ANSWERED.call, **ANSWERED.used)
     assert budgets.task("t").used["model_calls"] == 1
 
 
@@ -287,7 +287,7 @@ def test_answers_of_a_step_that_was_broken_off_are_booked_once(recovered):
         (lambda: step(model_calls=1), False),
         (lambda: StepFailure(phase=None, causes=(Cause(reason="no"),)), False),
         (lambda: question(usage=Usage(model_calls=1)), False),
-        (lambda: question(in_doubt="t/0.1.0"), True),
+        (lambda: question(in_doubt="t~0.1.0"), True),
     ],
     ids=["done", "failed", "at-a-limit", "in-doubt"],
 )
@@ -297,9 +297,9 @@ def test_what_a_step_says_it_used_has_its_answers(recovered, word, kept):
 
 
 def test_only_a_host_agent_uses_rounds(recovered):
-    rows = [Row(100.0, "t", "", TASK), Row(101.0, "t", "t/1", alone()), Row(102.0, "t", "t/1", step(), 1)]
+    rows = [Row(100.0, "t", "", TASK), Row(101.0, "t", "t~1", alone()), Row(102.0, "t", "t~1", step(), 1)]
     [(run_id, kinds)] = used_by(recover_task(rows, NOW))
-    assert (run_id, kinds["rounds"], kinds["steps"]) == ("t/1", 0, 1)
+    assert (run_id, kinds["rounds"], kinds["steps"]) == ("t~1", 0, 1)
 
 
 # Time
@@ -308,33 +308,33 @@ def test_only_a_host_agent_uses_rounds(recovered):
 def spent(*rows):
     """Give the seconds of work of the task and its runs; a row is a time and a message."""
     made = [
-        Row(at, "t", "" if isinstance(message, Pause | Resume | Recovered) else "t/0", message) for at, message in rows
+        Row(at, "t", "" if isinstance(message, Pause | Resume | Recovered) else "t~0", message) for at, message in rows
     ]
     return recover_task([Row(0.0, "t", "", TASK), *made], NOW)
 
 
 def test_the_time_of_a_task_and_its_runs_is_the_time_between_their_rows():
     found = spent((10.0, round_of()), (25.0, step()))
-    assert found.worked == {"t": 25.0, "t/0": 15.0}
+    assert found.worked == {"t": 25.0, "t~0": 15.0}
     assert found.record.started == NOW - 25
 
 
 def test_between_two_processes_no_time_passes():
     found = spent((10.0, round_of()), (1000.0, Recovered(task_id="t")), (1005.0, step()))
-    assert found.worked == {"t": 15.0, "t/0": 5.0}
+    assert found.worked == {"t": 15.0, "t~0": 5.0}
 
 
 def test_in_a_pause_no_time_passes():
     found = spent((10.0, round_of()), (20.0, Pause(task_id="t")), (500.0, Resume(task_id="t")), (505.0, step()))
-    assert found.worked == {"t": 25.0, "t/0": 15.0}
+    assert found.worked == {"t": 25.0, "t~0": 15.0}
 
 
 def test_while_a_person_is_asked_no_time_passes():
     answer = Answer(id="ask", task_id="t", texts=("x",))
     found = spent((10.0, round_of()), (20.0, question()), (500.0, answer), (505.0, step()))
-    assert found.worked == {"t": 25.0, "t/0": 15.0}
+    assert found.worked == {"t": 25.0, "t~0": 15.0}
 
 
 def test_a_wall_clock_that_is_set_back_takes_no_time_away():
     found = spent((10.0, round_of()), (5.0, step()), (8.0, step()))
-    assert found.worked == {"t": 13.0, "t/0": 3.0}
+    assert found.worked == {"t": 13.0, "t~0": 3.0}

@@ -16,7 +16,7 @@ ONE, TWO = "app/memo/one", "app/memo/two"
 
 
 def assign(number, address=ONE):
-    return Assign(task_id="task-1", run_id=f"task-1/{number}", address=address, number=number, request="work")
+    return Assign(task_id="task-1", run_id=f"task-1~{number}", address=address, number=number, request="work")
 
 
 @pytest.fixture

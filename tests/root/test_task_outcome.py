@@ -27,12 +27,12 @@ def record(task=HOSTED, target=None):
 
 
 def round_ended(outcome=Outcome.FINISHED, **fields):
-    return RoundEnding(task_id="task-1", run_id="task-1/0", token=1, outcome=outcome, **fields)
+    return RoundEnding(task_id="task-1", run_id="task-1~0", token=1, outcome=outcome, **fields)
 
 
 def subtask(number=1, outcome=Outcome.FINISHED, **fields):
     return SubtaskResult(
-        run_id=f"task-1/{number}", number=number, request="part", address=WINDOW.address, outcome=outcome, **fields
+        run_id=f"task-1~{number}", number=number, request="part", address=WINDOW.address, outcome=outcome, **fields
     )
 
 

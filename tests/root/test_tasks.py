@@ -32,7 +32,7 @@ def record(task=HOSTED, target=None):
 
 def subtask(number=1, outcome=Outcome.FINISHED, **fields):
     return SubtaskResult(
-        run_id=f"task-1/{number}", number=number, request="part", address=WINDOW.address, outcome=outcome, **fields
+        run_id=f"task-1~{number}", number=number, request="part", address=WINDOW.address, outcome=outcome, **fields
     )
 
 
@@ -106,13 +106,13 @@ def test_only_the_latest_ids_are_remembered(book, monkeypatch):
 
 def test_a_task_without_a_target_begins_with_its_hostagent():
     assign = record().next_assign()
-    assert (assign.address, assign.run_id, assign.number, assign.round) == ("host/task-1", "task-1/0", 0, 1)
+    assert (assign.address, assign.run_id, assign.number, assign.round) == ("host/task-1", "task-1~0", 0, 1)
     assert (assign.request, assign.task_request, assign.token) == ("the whole", "the whole", 0)
 
 
 def test_a_task_with_a_target_begins_with_that_targets_agent():
     assign = record(ALONE, WINDOW).next_assign()
-    assert (assign.address, assign.run_id, assign.number) == (WINDOW.address, "task-1/1", 1)
+    assert (assign.address, assign.run_id, assign.number) == (WINDOW.address, "task-1~1", 1)
     assert assign.target == WINDOW
 
 

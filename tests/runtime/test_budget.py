@@ -23,7 +23,7 @@ def test_agents_that_reserve_at_once_never_overspend():
                 return
             passed.append(step)
 
-        one, other = budgets.step("t", "t/1"), budgets.step("t", "t/2")
+        one, other = budgets.step("t", "t~1"), budgets.step("t", "t~2")
         yield (lambda: reserve(one)), (lambda: reserve(other))
         assert len(passed) == 1
 
@@ -33,7 +33,7 @@ def test_agents_that_reserve_at_once_never_overspend():
 def test_what_agents_use_at_once_is_all_booked():
     def scenario():
         budgets = budgets_of(100)
-        one, other = budgets.step("t", "t/1"), budgets.step("t", "t/2")
+        one, other = budgets.step("t", "t~1"), budgets.step("t", "t~2")
         yield (lambda: one.settle(tokens=10)), (lambda: other.settle(tokens=20))
         assert budgets.task("t").used["tokens"] == 30
 
@@ -43,7 +43,7 @@ def test_what_agents_use_at_once_is_all_booked():
 def test_a_call_that_two_book_after_a_crash_is_booked_once():
     def scenario():
         budgets = budgets_of(100)
-        run, step = budgets.run("t", "t/1"), budgets.step("t", "t/1")
+        run, step = budgets.run("t", "t~1"), budgets.step("t", "t~1")
         yield (lambda: run.settle_call(3, tokens=10)), (lambda: step.settle_again(3, tokens=10))
         assert budgets.task("t").used["tokens"] == 10
 
@@ -64,8 +64,8 @@ def test_more_may_be_granted_while_an_agent_reserves():
     def scenario():
         task = budgets_of(10).task("t")
         limit = Limit(node=task.name, kind="tokens")
-        task.grant("t/1", [limit])
-        yield (lambda: task.reserve(tokens=1)), (lambda: task.grant("t/2", [limit]))
+        task.grant("t~1", [limit])
+        yield (lambda: task.reserve(tokens=1)), (lambda: task.grant("t~2", [limit]))
         task.reserve(tokens=29)
 
     in_every_order(scenario)
@@ -74,7 +74,7 @@ def test_more_may_be_granted_while_an_agent_reserves():
 def test_agents_of_one_subtask_that_begin_at_once_share_its_node():
     def scenario():
         budgets, nodes = budgets_of(10), []
-        yield (lambda: nodes.append(budgets.run("t", "t/1"))), (lambda: nodes.append(budgets.run("t", "t/1")))
+        yield (lambda: nodes.append(budgets.run("t", "t~1"))), (lambda: nodes.append(budgets.run("t", "t~1")))
         assert nodes[0] is nodes[1]
 
     in_every_order(scenario)

@@ -40,7 +40,7 @@ def make_run(status: str = "CONTINUE", *, address: str = "app/memo/one", task: s
     made = Assign(
         **{
             "task_id": task,
-            "run_id": f"{task}/{number}",
+            "run_id": f"{task}~{number}",
             "address": address,
             "token": 7,
             "request": "do it",
@@ -55,7 +55,7 @@ def make_step(status: str = "CONTINUE", *results: str, held: int = 0, by_policy:
     """Make the end of a step: status, outcomes of actions, further decisions."""
     ended = tuple(
         CommandResult(
-            call_id=f"t/1.1.{number}",
+            call_id=f"t~1.1.{number}",
             tool="write",
             status=ResultStatus(result),
             value=f"value {number}" if result == "success" else None,
@@ -76,7 +76,7 @@ def make_step(status: str = "CONTINUE", *results: str, held: int = 0, by_policy:
     )
 
 
-def make_end(outcome: Outcome, run_id: str = "t/1", **fields: Any) -> Any:
+def make_end(outcome: Outcome, run_id: str = "t~1", **fields: Any) -> Any:
     """Make the message of a subtask's end."""
     causes = () if outcome is Outcome.FINISHED else (Cause(reason="it broke", where="app/memo/one"),)
     result = SubtaskResult(

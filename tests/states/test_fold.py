@@ -90,11 +90,11 @@ def assignment(address="app/memo/one", number=1, *, token=7, **fields):
     host = address.startswith("host/")
     number = 0 if host else number
     return Assign(
-        task_id="t", run_id=f"t/{number}", address=address, token=token, request="do it", number=number, **fields
+        task_id="t", run_id=f"t~{number}", address=address, token=token, request="do it", number=number, **fields
     )
 
 
-def result(call="t/1.1.0", status=ResultStatus.SUCCESS):
+def result(call="t~1.1.0", status=ResultStatus.SUCCESS):
     error = "" if status is ResultStatus.SUCCESS else "no"
     return CommandResult(call_id=call, tool="write", status=status, error=error, artifacts=(f"{call}.txt",))
 
@@ -105,7 +105,7 @@ def question(run, **fields):
 
 
 def ask_id(run):
-    return f"{run.assign.run_id}/ask-{run.assign.round}.{run.job}"
+    return f"{run.assign.run_id}~ask-{run.assign.round}.{run.job}"
 
 
 def whose(run):
@@ -185,8 +185,8 @@ class Drawn:
         """The notes of a step; a question at the limit of a budget comes before the decision."""
         answered = ModelAnswered(step=run.steps + 1, call=1, content={"Status": "CONTINUE"})
         decided = Decided(step=run.steps + 1, observation=SEEN, decision=Decision(status="CONTINUE"))
-        intent = Intent(call_id="t/1.1.0", tool="write")
-        foreseen = Foreseen(call_id="t/1.1.0", path="a.txt", after="1")
+        intent = Intent(call_id="t~1.1.0", tool="write")
+        foreseen = Foreseen(call_id="t~1.1.0", path="a.txt", after="1")
         return (answered, decided, intent, foreseen, result())
 
     def word_to(self, run):
@@ -203,9 +203,9 @@ class Drawn:
         return ApprovalAnswer(**asked, approved=self.once_in(2))
 
 
-def ended_as(outcome, run_id="t/1"):
+def ended_as(outcome, run_id="t~1"):
     causes = () if outcome is Outcome.FINISHED else (Cause(reason="it broke", where="there"),)
-    number = int(run_id.rpartition("/")[2])
+    number = int(run_id.rpartition("~")[2])
     done = SubtaskResult(
         run_id=run_id, number=number, request="x", address="app/memo/one", outcome=outcome, causes=causes
     )
@@ -347,8 +347,8 @@ DECIDED = Decided(
     decision=Decision(status="CONTINUE"),
     actions=(Action(tool="write"), Action(tool="write")),
 )
-INTENT = Intent(call_id="t/1.1.0", tool="write")
-FORESEEN = Foreseen(call_id="t/1.1.0", path="a.txt", before="", after="1")
+INTENT = Intent(call_id="t~1.1.0", tool="write")
+FORESEEN = Foreseen(call_id="t~1.1.0", path="a.txt", before="", after="1")
 CANCEL = Cancel(task_id="t")
 
 
@@ -381,7 +381,7 @@ def test_the_word_of_a_job_that_a_cancel_broke_off_did_not_count():
 
 
 def test_an_answer_that_nobody_waits_for_did_not_count():
-    assert folded(WORK, Answer(id="t/1/ask-1.1", task_id="t", texts=("x",))) == folded(WORK)
+    assert folded(WORK, Answer(id="t~1~ask-1.1", task_id="t", texts=("x",))) == folded(WORK)
 
 
 def test_what_comes_after_the_ending_did_not_count():
@@ -399,7 +399,7 @@ def test_the_next_assignment_goes_on_with_the_memory_of_the_last():
 
 def test_the_next_round_of_a_host_agent_is_another_assignment():
     rounds = [assignment("host/t", token=number, round=number) for number in (1, 2)]
-    end = RoundEnding(task_id="t", run_id="t/0", token=1, outcome=Outcome.FINISHED)
+    end = RoundEnding(task_id="t", run_id="t~0", token=1, outcome=Outcome.FINISHED)
     run = folded(rounds[0], (step("FINISH"), 1), (end, 2), rounds[1], machine=HostAgentStateManager)
     assert (run.assign, run.steps, len(run.memory), run.outcome) == (rounds[1], 0, 1, None)
 
@@ -435,7 +435,7 @@ def test_an_approval_by_a_clock_is_not_taken_for_the_answer_to_a_doubt():
     request = ApprovalRequest(
         id=ask_id(asking),
         task_id="t",
-        run_id="t/1",
+        run_id="t~1",
         token=7,
         address=WORK.address,
         actions=asking.held,
@@ -474,7 +474,7 @@ def test_an_outcome_ends_the_doubt():
 
 
 def test_the_next_intent_is_another_doubt():
-    later = Intent(call_id="t/1.1.1", tool="write")
+    later = Intent(call_id="t~1.1.1", tool="write")
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), (result(), 1), (later, 1))
     before = {"results": (result(),), "known": INTENT, "wrote": (FORESEEN,)}
     assert run.unfinished == Unfinished(decided=DECIDED, intent=later, **before)
@@ -490,7 +490,7 @@ def test_an_intent_that_is_tried_anew_keeps_what_its_call_had_noted():
     noted, again = Noted(call_id=INTENT.call_id, text="one"), INTENT.model_copy(update={"fingerprint": "anew"})
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), (noted, 1), assignment(token=8), (again, 2))
     assert run.unfinished.intent.noted == ("one",)
-    other = INTENT.model_copy(update={"call_id": "t/1.1.1"})
+    other = INTENT.model_copy(update={"call_id": "t~1.1.1"})
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), (noted, 1), assignment(token=8), (other, 2))
     assert run.unfinished.intent.noted == ()
 
@@ -503,8 +503,8 @@ def test_a_foreseen_change_after_the_calls_result_leaves_no_doubt():
 
 
 def test_a_surface_is_known_by_the_last_action_with_a_foreseen_outcome():
-    expected = Intent(call_id="t/1.1.1", tool="write", expected="after it")
-    second, third = (result().model_copy(update={"call_id": f"t/1.1.{number}"}) for number in (1, 2))
+    expected = Intent(call_id="t~1.1.1", tool="write", expected="after it")
+    second, third = (result().model_copy(update={"call_id": f"t~1.1.{number}"}) for number in (1, 2))
     begun = (WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), (result(), 1), (expected, 1))
     assert folded(*begun).unfinished.known == INTENT
     run = folded(*begun, (second, 1), (third, 1))
@@ -529,7 +529,7 @@ def test_what_a_job_noted_after_its_cancel_did_not_count():
 
 def test_a_cancel_keeps_what_the_unfinished_step_had_done():
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), (result(), 1), CANCEL)
-    assert (run.unfinished, run.lost, run.artifacts) == (None, (result(),), ("t/1.1.0.txt",))
+    assert (run.unfinished, run.lost, run.artifacts) == (None, (result(),), ("t~1.1.0.txt",))
 
 
 def test_a_cancel_keeps_what_the_unfinished_step_was_about_to_write():
@@ -539,7 +539,7 @@ def test_a_cancel_keeps_what_the_unfinished_step_was_about_to_write():
 
 
 def test_a_cancel_drops_what_a_person_says_was_not_done():
-    asked = question(folded(WORK), in_doubt="t/1.1.0")
+    asked = question(folded(WORK), in_doubt="t~1.1.0")
     probe = Answer(id=asked.id, task_id="t", texts=(WAS_NOT_DONE,))
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), assignment(token=8), (asked, 2), probe, CANCEL)
     assert run.lost == ()
@@ -565,7 +565,7 @@ def test_a_pause_leaves_a_step_unfinished():
 
 @pytest.mark.parametrize(("text", "probe"), [(WAS_DONE, Probe.DONE), (WAS_NOT_DONE, Probe.NOT_DONE)])
 def test_what_a_person_says_of_a_doubt_is_kept_with_it(text, probe):
-    asked = question(folded(WORK), in_doubt="t/1.1.0")
+    asked = question(folded(WORK), in_doubt="t~1.1.0")
     begun = (WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), assignment(token=8), (asked, 2))
     assert (folded(*begun).waiting, folded(*begun).broken_off) == (asked.id, True)
     run = folded(*begun, Answer(id=asked.id, task_id="t", texts=(text,)))
@@ -576,14 +576,14 @@ def test_what_a_person_says_of_a_doubt_is_kept_with_it(text, probe):
 @pytest.mark.parametrize(
     ("word", "outcome"),
     [
-        (Answer(id="t/1/ask-1.0", task_id="t", texts=(STOP,)), Outcome.FAILED),
-        (RequestExpired(id="t/1/ask-1.0", task_id="t"), Outcome.TIMED_OUT),
+        (Answer(id="t~1~ask-1.0", task_id="t", texts=(STOP,)), Outcome.FAILED),
+        (RequestExpired(id="t~1~ask-1.0", task_id="t"), Outcome.TIMED_OUT),
         (CANCEL, Outcome.CANCELLED),
     ],
     ids=["stop", "nobody-in-time", "cancelled"],
 )
 def test_a_doubt_that_nobody_settles_ends_the_work(word, outcome):
-    asked = question(folded(WORK), in_doubt="t/1.1.0")
+    asked = question(folded(WORK), in_doubt="t~1.1.0")
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), assignment(token=8), (asked, 2), word)
     assert (run.status, run.outcome) == ("FAIL", outcome)
     assert run.unfinished is None

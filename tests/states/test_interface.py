@@ -213,7 +213,7 @@ async def test_assign_hands_the_subtask_that_was_decided_to_its_targets_agent(ru
     said = await HostAgentStateManager.get_state("ASSIGN").handle(Level2(), context)
     assert said == Assign(
         task_id="t",
-        run_id="t/2",
+        run_id="t~2",
         address="app/memo/one",
         request="write a line",
         round=2,
@@ -231,7 +231,7 @@ def test_without_a_host_agent_nobody_else_has_the_next_word(kind, run):
 
 
 def test_while_a_subtask_is_assigned_its_agent_has_the_next_word(run):
-    assign = Assign(task_id="t", run_id="t/1", address="app/memo/one", request="write", number=1)
+    assign = Assign(task_id="t", run_id="t~1", address="app/memo/one", request="write", number=1)
     context = run("ASSIGN", address="host/t").apply(assign)
     assert HostAgentStateManager.get_state("ASSIGN").next_agent(context) == "app/memo/one"
 
@@ -261,7 +261,7 @@ async def test_finish_archives_a_subtask_with_the_recorded_outcome(machine, outc
     context = run("FINISH", outcome=outcome, causes=causes, memory=memory, steps=1, usage=Usage(steps=1))
     said = await machine.get_state("FINISH").handle(Level2(), context)
     assert type(said) is ending
-    assert (said.task_id, said.run_id, said.token) == ("t", "t/1", 7)
+    assert (said.task_id, said.run_id, said.token) == ("t", "t~1", 7)
     result = said.result
     assert (result.outcome, result.causes, result.output, result.comment) == (outcome, causes, "value 0", "said")
     assert result.usage == Usage(steps=1)
@@ -272,7 +272,7 @@ async def test_finish_of_a_host_agent_ends_the_round_with_the_recorded_outcome(o
     context = run("FINISH", address="host/t", outcome=outcome)
     said = await HostAgentStateManager.get_state("FINISH").handle(Level2(), context)
     assert isinstance(said, RoundEnding)
-    assert (said.run_id, said.token, said.outcome) == ("t/0", 7, outcome)
+    assert (said.run_id, said.token, said.outcome) == ("t~0", 7, outcome)
 
 
 @pytest.mark.parametrize("address", ["host/t", "app/memo/one"])

@@ -61,19 +61,19 @@ STOPS = Answer(id="ask", task_id="t", texts=(STOP,))
 SPENT = StepFailure(phase=None, causes=(Cause(reason="no tokens"),), outcome=Outcome.OUT_OF_BUDGET)
 LATE = StepFailure(phase=None, causes=(Cause(reason="too slow"),), outcome=Outcome.TIMED_OUT)
 QUESTION = Question(
-    id="ask", task_id="t", run_id="t/1", token=7, address="app/a/b", questions=(AskedQuestion(text="which?"),)
+    id="ask", task_id="t", run_id="t~1", token=7, address="app/a/b", questions=(AskedQuestion(text="which?"),)
 )
 REQUEST = ApprovalRequest(
     id="ask",
     task_id="t",
-    run_id="t/1",
+    run_id="t~1",
     token=7,
     address="app/a/b",
     actions=(),
     reason="rule 1",
     observation=Observation(),
 )
-ASSIGN = Assign(task_id="t", run_id="t/1", address="app/memo/one", request="write", number=1)
+ASSIGN = Assign(task_id="t", run_id="t~1", address="app/memo/one", request="write", number=1)
 
 
 CLAIMS = [

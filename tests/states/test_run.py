@@ -45,12 +45,12 @@ APPROVED = ApprovalAnswer(id="ask", task_id="t", approved=True)
 EXPIRED = RequestExpired(id="ask", task_id="t")
 ALLOWED = RequestExpired(id="ask", task_id="t", at_deadline=AtDeadline.ALLOW)
 QUESTION = Question(
-    id="ask", task_id="t", run_id="t/1", token=7, address="app/a/b", questions=(AskedQuestion(text="which?"),)
+    id="ask", task_id="t", run_id="t~1", token=7, address="app/a/b", questions=(AskedQuestion(text="which?"),)
 )
 REQUEST = ApprovalRequest(
     id="ask",
     task_id="t",
-    run_id="t/1",
+    run_id="t~1",
     token=7,
     address="app/a/b",
     actions=(),
@@ -72,7 +72,7 @@ def test_a_run_begins_in_the_initial_status_with_nothing_done(run, make):
 
 def test_memory_plan_and_calls_carry_over_to_a_tasks_next_assignment(run, make):
     before = run().apply(make.step("FINISH", "success", plan=("next",)))
-    begun = Run.begin(run(assign={"run_id": "t/2", "number": 2}).assign, Limits(), "CONTINUE", before)
+    begun = Run.begin(run(assign={"run_id": "t~2", "number": 2}).assign, Limits(), "CONTINUE", before)
     assert (begun.memory, begun.plan, begun.asked) == (before.memory, ("next",), 1)
     assert (begun.steps, begun.records, begun.usage) == (0, (), Usage())
 
@@ -205,8 +205,8 @@ def test_a_question_or_approval_is_waited_for_by_its_id(message, awaited, run):
 
 
 def test_an_assigned_subtask_is_waited_for_by_its_run(run):
-    assign = Assign(task_id="t", run_id="t/3", address="app/a/b", request="write", number=3)
-    assert run("ASSIGN", address="host/t").apply(assign).waiting == "t/3"
+    assign = Assign(task_id="t", run_id="t~3", address="app/a/b", request="write", number=3)
+    assert run("ASSIGN", address="host/t").apply(assign).waiting == "t~3"
 
 
 def test_an_answer_becomes_a_note_beside_its_question(run, make):
@@ -362,7 +362,7 @@ def test_the_model_is_told_at_the_limit_that_it_goes_round_in_a_circle(run, make
 
 def test_a_subtasks_result_joins_those_before_it(run, make):
     end = make.end(Outcome.FAILED)
-    after = run("ASSIGN", address="host/t", waiting="t/1", subtasks=(end.result,)).apply(end)
+    after = run("ASSIGN", address="host/t", waiting="t~1", subtasks=(end.result,)).apply(end)
     assert (after.waiting, after.subtasks) == ("", (end.result, end.result))
 
 
@@ -377,9 +377,9 @@ def test_only_the_answer_to_what_is_waited_for_is_expected(message, run):
 
 
 def test_only_the_end_of_the_assigned_subtask_is_expected(run, make):
-    assert run("ASSIGN", waiting="t/1").expects(make.end(Outcome.FINISHED, "t/1"))
-    assert not run("ASSIGN", waiting="t/2").expects(make.end(Outcome.FINISHED, "t/1"))
-    assert not run("CONTINUE").expects(make.end(Outcome.FINISHED, "t/1"))
+    assert run("ASSIGN", waiting="t~1").expects(make.end(Outcome.FINISHED, "t~1"))
+    assert not run("ASSIGN", waiting="t~2").expects(make.end(Outcome.FINISHED, "t~1"))
+    assert not run("CONTINUE").expects(make.end(Outcome.FINISHED, "t~1"))
 
 
 @pytest.mark.parametrize("outcome", Outcome)
@@ -431,7 +431,7 @@ def test_the_causes_of_a_subtask_stand_below_the_subtask(run, make):
         run("ASSIGN", address="host/t").apply(end).moved(Move("FINISH", By.SYSTEM, Outcome.ERROR), reannotating=False)
     )
     first, *rest = moved.causes
-    assert (first.reason, first.where) == ("the subtask t/1 ended as error", "app/memo/one")
+    assert (first.reason, first.where) == ("the subtask t~1 ended as error", "app/memo/one")
     assert tuple(rest) == end.result.causes
 
 
@@ -467,7 +467,7 @@ def messages():
             step=1, status="CONTINUE", observation=Observation(), decision=Decision(status=status), results=ended
         )
 
-    subtask = SubtaskResult(run_id="t/1", number=1, request="do it", address="app/a/b", outcome=Outcome.FINISHED)
+    subtask = SubtaskResult(run_id="t~1", number=1, request="do it", address="app/a/b", outcome=Outcome.FINISHED)
     return st.one_of(
         st.builds(StepDone, record=st.builds(record, statuses, results), usage=usage),
         st.builds(StepFailure, phase=st.none(), causes=st.just((Cause(reason="boom"),)), usage=usage),
@@ -481,8 +481,8 @@ def messages():
                 APPROVED,
                 EXPIRED,
                 ALLOWED,
-                SubtaskFinished(task_id="t", run_id="t/1", token=9, result=subtask),
-                Assign(task_id="t", run_id="t/1", address="app/a/b", request="write", number=1),
+                SubtaskFinished(task_id="t", run_id="t~1", token=9, result=subtask),
+                Assign(task_id="t", run_id="t~1", address="app/a/b", request="write", number=1),
             ]
         ),
         st.builds(Cancel, task_id=st.just("t"), outcome=st.sampled_from([Outcome.CANCELLED, Outcome.TIMED_OUT])),
@@ -491,7 +491,7 @@ def messages():
 
 def begin():
     return Run.begin(
-        Assign(task_id="t", run_id="t/1", address="app/a/b", token=1, request="do it", number=1), Limits(), "CONTINUE"
+        Assign(task_id="t", run_id="t~1", address="app/a/b", token=1, request="do it", number=1), Limits(), "CONTINUE"
     )
 
 

@@ -99,7 +99,7 @@ def agent_in(agent: type[Agent], status: str) -> tuple[Agent, EventStream]:
     stream = EventStream(VirtualClock(), kept=10, queue=10)
     nothing = dict.fromkeys(field.name for field in dataclasses.fields(AgentContext))
     actor = agent(f"{kind_of(agent)}/a/b", AgentContext(**{**nothing, "stream": stream, "agents": AGENTS}))
-    assign = Assign(task_id="t", run_id="t/1", address=actor.address, token=1, request="do it", number=1)
+    assign = Assign(task_id="t", run_id="t~1", address=actor.address, token=1, request="do it", number=1)
     actor._run = Run(assign=assign, limits=Limits(), status=status)
     return actor, stream
 

@@ -483,7 +483,7 @@ def test_a_wrong_call_is_told_without_a_traceback(call: Call, arguments: list[An
 def at(seconds: float, name: EventName, number: int = 0, agent: str = "host/t", **fields: Any) -> Event:
     known = {key: fields.pop(key) for key in ("state", "step") if key in fields}
     return Event(
-        seq=1, at=1000 + seconds, name=name, task_id="t", run_id=f"t/{number}", agent=agent, data=fields, **known
+        seq=1, at=1000 + seconds, name=name, task_id="t", run_id=f"t~{number}", agent=agent, data=fields, **known
     )
 
 

@@ -482,7 +482,7 @@ def test_a_step_on_its_way_is_told(call: Call, in_doubt: Path) -> None:
     assert "host/job-1 step 1, in progress" in said
     assert 'create_document {"path": "a.xlsx"}: success' in said
     assert 'create_document {"path": "b.xlsx"}: started, no outcome yet' in said
-    told = json.loads(call("show", "job-1", in_doubt, "--json").stdout)["broken_off"]["job-1/0"]
+    told = json.loads(call("show", "job-1", in_doubt, "--json").stdout)["broken_off"]["job-1~0"]
     assert told["in_doubt"]["arguments"] == {"path": "b.xlsx"}
 
 

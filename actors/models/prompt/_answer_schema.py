@@ -27,7 +27,7 @@ from callboard.actors.models.prompt._strict import (
     values,
 )
 from callboard.actors.states import UNATTENDED
-from callboard.messages import AgentStatus, Effect, Outcome, ResultStatus
+from callboard.messages import AgentStatus, Effect, Outcome, ResultStatus, is_of_task
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,12 +117,7 @@ def own_subtasks(request: ModelRequest) -> tuple[SubtaskResult, ...]:
 
     Those of earlier tasks in the conversation are left out.
     """
-    return tuple(done for done in request.subtasks if is_own(done.run_id, request.task_id))
-
-
-def is_own(name: str, task_id: str) -> bool:
-    """Return whether a run or a call is one of a task."""
-    return name.rpartition("/")[0] == task_id
+    return tuple(done for done in request.subtasks if is_of_task(done.run_id, request.task_id))
 
 
 def parts_of(request: ModelRequest) -> dict[str, tuple[str, ...]]:

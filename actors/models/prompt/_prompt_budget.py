@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from callboard.actors.models._references import is_plain
-from callboard.actors.models.prompt._answer_schema import is_own
 from callboard.actors.models.prompt._fence import cut, shortened, written
 from callboard.actors.states import people_notes
-from callboard.messages import ResultStatus
+from callboard.messages import ResultStatus, is_of_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Sequence
@@ -113,7 +112,7 @@ def _ended(result: SubtaskResult, task_id: str) -> str:
     if not result.would_do:
         return result.outcome.value
     dry = "only planned (dry run)"
-    return f"{result.outcome.value}, {dry if is_own(result.run_id, task_id) else f'NOT done: {dry}'}"
+    return f"{result.outcome.value}, {dry if is_of_task(result.run_id, task_id) else f'NOT done: {dry}'}"
 
 
 def _subtask(result: SubtaskResult, most: int, named: Container[str], task_id: str) -> str:
@@ -176,7 +175,7 @@ def _outcome(action: Action | None, result: CommandResult, most: int, task_id: s
         case ResultStatus.FAILURE:
             return f"{call} → FAILED: {cut(written(result.error), most)}"
         case ResultStatus.DRY_RUN:
-            counts = "counts as done" if is_own(result.call_id, task_id) else "NOT done"
+            counts = "counts as done" if is_of_task(result.call_id, task_id) else "NOT done"
             return f"{call} → {counts}: {cut(written(result.error), 300)}"
         case ResultStatus.SKIPPED:
             return f"{call} → not run: {cut(written(result.error), 300)}"

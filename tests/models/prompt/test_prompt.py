@@ -68,12 +68,12 @@ def outside(text):
 
 
 def result(value=None, status=ResultStatus.SUCCESS, error=""):
-    return CommandResult(call_id="t/2.1.0", tool="read_table", status=status, value=value, error=error)
+    return CommandResult(call_id="t~2.1.0", tool="read_table", status=status, value=value, error=error)
 
 
 def record(number, *results, thought="", status="CONTINUE"):
     control = ControlRef(id="table-1", name="Sales")
-    actions = (Action(tool="read_table", control=control, arguments={"decimal": "."}, call_id="t/2.1.0"),)
+    actions = (Action(tool="read_table", control=control, arguments={"decimal": "."}, call_id="t~2.1.0"),)
     decision = Decision(status=status, thought=thought, actions=actions if results else ())
     seen = Observation(fingerprint=str(number))
     return StepRecord(step=number, status="CONTINUE", observation=seen, decision=decision, results=results)
@@ -154,7 +154,7 @@ def test_what_earlier_subtasks_left_is_told(asks):
 
 def test_a_failed_subtask_is_told_with_its_reason(asks):
     failed = SubtaskResult(
-        run_id="t/1", number=1, request="write", address="app/word/x", outcome=Outcome.FAILED,
+        run_id="t~1", number=1, request="write", address="app/word/x", outcome=Outcome.FAILED,
         causes=(Cause(reason="the document is locked"),),
     )  # fmt: skip
     assert '→ failed; "the document is locked"' in text_of(asks(subtasks=(failed,)))
@@ -193,7 +193,7 @@ def test_a_history_keeps_to_its_bound(asks, size):
 
 def left(number, size=100):
     return SubtaskResult(
-        run_id=f"t/{number}", number=number, request="read", address="app/word/x", outcome=Outcome.FINISHED,
+        run_id=f"t~{number}", number=number, request="read", address="app/word/x", outcome=Outcome.FINISHED,
         output="x" * size,
     )  # fmt: skip
 
@@ -313,7 +313,7 @@ def evil(kind):
     window = Target(id=EVIL, name=EVIL, kind=TargetKind.WINDOW, address="app/word/x", server="documents")
     controls = tuple(Control(id=f"{n}{EVIL}", name=EVIL, kind="field", detail={"text": EVIL}) for n in range(2))
     done = SubtaskResult(
-        run_id="t/1", number=1, request=EVIL, address=f"app/word/{EVIL.splitlines()[0]}", outcome=Outcome.FAILED,
+        run_id="t~1", number=1, request=EVIL, address=f"app/word/{EVIL.splitlines()[0]}", outcome=Outcome.FAILED,
         causes=(Cause(reason=EVIL),), comment=EVIL, output={EVIL: [EVIL]}, artifacts=(EVIL,),
     )  # fmt: skip
     return {
@@ -627,10 +627,10 @@ def test_a_tool_whose_schema_makes_no_sense_is_told_as_far_as_it_does(asks):
 @pytest.mark.parametrize("resumed", [False, True])
 def test_a_held_actions_result_is_told_with_its_own_action(asks, resumed):
     def paid(place, name):
-        return CommandResult(call_id=f"t/1.1.{place}", tool="pay", status=ResultStatus.SUCCESS, value=f"paid {name}")
+        return CommandResult(call_id=f"t~1.1.{place}", tool="pay", status=ResultStatus.SUCCESS, value=f"paid {name}")
 
     names = list(enumerate(["ALICE", "BOB"]))
-    actions = tuple(Action(tool="pay", arguments={"to": name}, call_id=f"t/1.1.{place}") for place, name in names)
+    actions = tuple(Action(tool="pay", arguments={"to": name}, call_id=f"t~1.1.{place}") for place, name in names)
     step = {"observation": Observation(), "decision": Decision(status="CONTINUE", actions=actions)}
     first = StepRecord(step=1, status="CONTINUE", results=(paid(*names[0]),), **step)
     second = StepRecord(step=2, status="CONFIRM", results=(paid(*names[1]),), resumed=True, **step)

@@ -479,7 +479,7 @@ def test_a_host_does_not_finish_with_a_subtask_that_failed(asks):
     def offered(*outcomes):
         (done,) = asks().subtasks
         subtasks = tuple(
-            done.model_copy(update={"outcome": outcome, "number": n, "run_id": f"t/{n}"})
+            done.model_copy(update={"outcome": outcome, "number": n, "run_id": f"t~{n}"})
             for n, outcome in enumerate(outcomes, 1)
         )
         return legal_statuses(asked(asks, AgentKind.HOST, subtasks=subtasks))

@@ -137,7 +137,7 @@ def test_steps_are_told_without_what_was_thought(asks):
         thought="I want it.",
         comment="I say it.",
         plan=("I plan it.",),
-        actions=(Action(tool="read", arguments={"all": True}, call_id="t/2.1.0"),),
+        actions=(Action(tool="read", arguments={"all": True}, call_id="t~2.1.0"),),
     )
     request = asks()
     request = dataclasses.replace(request, memory=(request.memory[0].model_copy(update={"decision": decision}),))

@@ -218,7 +218,7 @@ def test_a_difference_that_is_too_long_to_be_shown_is_noticed(asks, tmp_path):
     assert sum(map(len, one.digest())) < 20_000
 
 
-@pytest.mark.parametrize("change", [{"task_id": "u"}, {"run_id": "u/2"}], ids=["task", "run"])
+@pytest.mark.parametrize("change", [{"task_id": "u"}, {"run_id": "u~2"}], ids=["task", "run"])
 def test_the_names_of_task_and_run_make_no_other_request(asks, tmp_path, change):
     assert RequestDigest(asks(**change), tmp_path).fingerprint == RequestDigest(asks(), tmp_path).fingerprint
 
@@ -230,7 +230,7 @@ def test_every_host_agent_is_the_same_agent(asks, tmp_path):
 
 
 def remembering(**fields):
-    result = {"call_id": "t/2.1.0", "tool": "read", "status": ResultStatus.SUCCESS, "value": 4, **fields}
+    result = {"call_id": "t~2.1.0", "tool": "read", "status": ResultStatus.SUCCESS, "value": 4, **fields}
     results = (CommandResult.model_validate(result),)
     return (
         StepRecord(
@@ -239,7 +239,7 @@ def remembering(**fields):
     )
 
 
-@pytest.mark.parametrize("change", [{"seconds": 3.0}, {"call_id": "u/7.1.0"}], ids=["seconds", "call"])
+@pytest.mark.parametrize("change", [{"seconds": 3.0}, {"call_id": "u~7.1.0"}], ids=["seconds", "call"])
 def test_how_long_a_call_took_and_its_number_make_no_other_request(asks, tmp_path, change):
     slow = asks(memory=remembering(**change))
     assert RequestDigest(slow, tmp_path).fingerprint == RequestDigest(asks(memory=remembering()), tmp_path).fingerprint

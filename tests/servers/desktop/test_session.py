@@ -195,10 +195,10 @@ def test_one_that_talks_nonsense_is_let_go_and_others_are_served(opened, said):
 
 def test_it_remembers_which_calls_have_started_programs(opened):
     first = opened()
-    first.start(["true"], {}, "t/0.1.0")
-    assert [first.has_started(call) for call in ("t/0.1.0", "t/0.2.0")] == [True, None]
+    first.start(["true"], {}, "t~0.1.0")
+    assert [first.has_started(call) for call in ("t~0.1.0", "t~0.2.0")] == [True, None]
     adopted = opened()
-    assert [adopted.has_started(call) for call in ("t/0.1.0", "t/0.2.0")] == [True, False]
+    assert [adopted.has_started(call) for call in ("t~0.1.0", "t~0.2.0")] == [True, False]
 
 
 def test_a_program_that_is_not_there_is_told(opened):
