@@ -47,6 +47,9 @@ from callboard.terminal import (
     list_tools,
     mistakes,
     models_of,
+    page,
+    page_list,
+    page_names,
     play,
     prepare,
     prepared,
@@ -558,6 +561,23 @@ def completion() -> None:
     callboard completion > ~/.local/share/bash-completion/completions/callboard
     """
     typer.echo(completion_script(), nl=False)
+
+
+@app.command("docs")
+def docs(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PAGE]", help="A page; a list of all by default.", autocompletion=page_names, show_default=False
+        ),
+    ] = None,
+) -> None:
+    """List the pages of the documentation, or print one.
+
+    The page README is an index by purpose. The pages are installed with the
+    package; a mention of docs/models.md is the page models.
+    """
+    typer.echo(page_list() if name is None else page(name), nl=False)
 
 
 @app.command("tools")

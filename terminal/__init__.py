@@ -18,6 +18,7 @@ from callboard.terminal._completion import COMPLETE, completion_script, task_ids
 from callboard.terminal._demos import DEMO, demo_folder, demo_names
 from callboard.terminal._doctor import examine
 from callboard.terminal._journals import SETTINGS_FILE, journal_in, list_tasks, print_log, resume_command, settings_at
+from callboard.terminal._manual import page, page_list, page_names
 from callboard.terminal._people import Attendance, attendance
 from callboard.terminal._place import keep_inside, prepare
 from callboard.terminal._prepared_run import prepared, started
@@ -55,6 +56,9 @@ __all__ = [
     "list_tools",
     "mistakes",
     "models_of",
+    "page",
+    "page_list",
+    "page_names",
     "play",
     "prepare",
     "prepared",

@@ -151,7 +151,7 @@ def _check_models(settings: Settings, given: OwnDocuments) -> None:
     lacking = [kind for kind in (AgentKind.HOST, AgentKind.APP) if settings.models.of(kind) is None]
     if len(lacking) == 2:
         taken = "" if given.files else f"{given.request!r} is no file or folder, so it is a request, and "
-        fail(f"{taken}no model is named: add --model, as in {_EXAMPLE}; docs/models.md lists the providers")
+        fail(f"{taken}no model is named: add --model, as in {_EXAMPLE}; `callboard docs models` lists the providers")
     if lacking:
         kind = lacking[0]
         fail(f"no model is named for agents of the kind {kind}: add --model {kind}=NAME, or --model NAME for all")

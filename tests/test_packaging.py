@@ -79,6 +79,10 @@ def test_all_files_of_a_demo_are_shipped(name):
     assert files - shipped_data() == set()
 
 
+def test_all_pages_of_the_documentation_are_shipped():
+    assert {path for path in shipped_data() if path.parent == ROOT / "docs"} == set((ROOT / "docs").glob("*.md"))
+
+
 @pytest.mark.parametrize("kind", ["host", "app", "mobile", "linux"])
 def test_the_prompt_of_each_kind_of_agent_is_readable_as_package_data(kind):
     prompt = resources.files("callboard.config").joinpath("prompts", f"{kind}.md")
