@@ -41,12 +41,12 @@ from callboard.terminal import (
     existing_path,
     fail,
     file_schemas,
-    journal_in,
     keep_inside,
     list_tasks,
     list_tools,
     mistakes,
     models_of,
+    named_journal,
     page,
     page_list,
     page_names,
@@ -64,6 +64,7 @@ from callboard.terminal import (
     show_task,
     started,
     take_over,
+    task_command,
     task_ids,
     terminal,
     undo_command,
@@ -258,8 +259,9 @@ def run(
             print_head(console, Secrets(call.settings.secrets).as_kept(call.task), call.copy, who.remark)
             warn(supervisor.warnings)
             result = play(supervisor, who.sign(call.task), _stage(console, who, log=log))
-            undo = undo_command(call.task, result, journal_in(call.settings))
-            print_result(console, result, undo, before=call.before, history=call.history_command(journal))
+            place = named_journal(call.settings, call.settings_file, journal)
+            undo, history = undo_command(call.task, result, place), task_command("show", call.task.id, place)
+            print_result(console, result, undo, before=call.before, history=history)
             if as_json:
                 typer.echo(result.model_dump_json(indent=2))
         raise typer.Exit(EXIT_CODES[result.outcome])
@@ -322,8 +324,8 @@ def resume(
     with mistakes():
         models = models_of(model or ())
         settings, left = take_over(path, who, _changes(who, log_file, journal, log=log) | {"models": models})
-        for history in left:
-            print_head(console, history.task, None, "")
+        for each in left:
+            print_head(console, each.task, None, "")
         if not left:
             console.print("nothing to resume: the journal has no unfinished task")
         results = []
@@ -334,8 +336,10 @@ def resume(
             ):
                 warn(supervisor.warnings)
                 results = resume_tasks(supervisor, left, _stage(console, who, log=log))
-        for history, result in zip(left, results, strict=True):
-            print_result(console, result, undo_command(history.task, result, journal_in(settings)))
+        place = named_journal(settings, path or settings_at(None), journal)
+        for task, result in zip((each.task for each in left), results, strict=True):
+            undo, history = undo_command(task, result, place), task_command("show", task.id, place)
+            print_result(console, result, undo, history=history)
         if as_json:
             typer.echo(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
         outcomes = [result.outcome for result in results if not result.ok]

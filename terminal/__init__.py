@@ -17,7 +17,15 @@ from callboard.terminal._commands import (
 from callboard.terminal._completion import COMPLETE, completion_script, task_ids
 from callboard.terminal._demos import DEMO, demo_folder, demo_names
 from callboard.terminal._doctor import examine
-from callboard.terminal._journals import SETTINGS_FILE, journal_in, list_tasks, print_log, resume_command, settings_at
+from callboard.terminal._journals import (
+    SETTINGS_FILE,
+    list_tasks,
+    named_journal,
+    print_log,
+    resume_command,
+    settings_at,
+    task_command,
+)
 from callboard.terminal._manual import page, page_list, page_names
 from callboard.terminal._people import Attendance, attendance
 from callboard.terminal._place import keep_inside, prepare
@@ -50,12 +58,12 @@ __all__ = [
     "existing_path",
     "fail",
     "file_schemas",
-    "journal_in",
     "keep_inside",
     "list_tasks",
     "list_tools",
     "mistakes",
     "models_of",
+    "named_journal",
     "page",
     "page_list",
     "page_names",
@@ -73,6 +81,7 @@ __all__ = [
     "show_task",
     "started",
     "take_over",
+    "task_command",
     "task_ids",
     "terminal",
     "undo_command",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import json
+import os
 import shlex
 import sys
 import time
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 
 SETTINGS_FILE = "callboard.yaml"
+RUNS = "runs"
+"""The folder of the runs on copies."""
 SETTINGS_SUFFIXES = {".yaml", ".yml"}
 _NAMED = 10
 """The number of tasks that an error message names."""
@@ -60,16 +63,59 @@ def journal_at(path: Path | None) -> Path:
 
 def journal_of(settings: Settings, file: Path | None) -> Path:
     """Return the journal that settings name; ``file`` is the settings' file."""
+    runs = [each.parent for each in Path(RUNS).glob(f"*/{SETTINGS_FILE}")]
+    latest = f", such as {max(runs, key=os.path.getmtime)}" if runs else ""
     if settings.journal.path is None and file is None:
-        fail("no journal is named: pass its file, or a settings file or folder that names one")
+        fail(
+            f"no journal is named, and this folder has no {SETTINGS_FILE} that names one: "
+            f"add a run's folder{latest}, or a settings file or a journal"
+        )
     if settings.journal.path is None:
         fail(f"{file}: journal.path is not set, so there is no journal")
-    return settings.path(settings.journal.path)
+    journal = settings.path(settings.journal.path)
+    if latest and not journal.exists():
+        fail(f"the journal {journal} is not there; each run on a copy has its own: add the run's folder{latest}")
+    return journal
 
 
 def journal_in(settings: Settings) -> Path | None:
     """Return the journal that settings name, or None."""
     return None if settings.journal.path is None else settings.path(settings.journal.path)
+
+
+def named_journal(settings: Settings, path: Path | None, journal: Path | None) -> Path | None:
+    """Return the path that names the journal in other commands; None without a journal.
+
+    Args:
+        settings: The settings in force.
+        path: Their file or folder, if there is one.
+        journal: The journal that replaces theirs, if the call names one.
+    """
+    file = journal_in(settings)
+    return path if file is not None and path is not None and journal is None else file
+
+
+def task_command(command: str, task_id: str, journal: Path | None) -> str:
+    """Format a command on a task of a journal, or of a file or folder that names one.
+
+    Empty without a journal.
+    """
+    return "" if journal is None else shlex.join(["callboard", command, task_id, short(journal.resolve())])
+
+
+def resume_hint(path: Path | None, journal: Path) -> str:
+    """Format the command that resumes the tasks of a journal.
+
+    Args:
+        path: The path that named the journal: its own, that of settings, or None for those of the current folder.
+        journal: The journal's path.
+    """
+    if path is None:
+        return "callboard resume"
+    if path != journal:
+        return shlex.join(["callboard", "resume", str(path)])
+    folder = short(journal.resolve().parent) if journal.with_name(SETTINGS_FILE).is_file() else "SETTINGS.yaml"
+    return shlex.join(["callboard", "resume", folder, "--journal", str(path)])
 
 
 def resume_command(settings: Settings, path: Path | None, journal: Path | None, models: dict[str, str]) -> str:
@@ -180,7 +226,7 @@ def print_log(task_id: str, path: Path | None, *, follow: bool, as_json: bool) -
     terminal = sys.stdout.isatty()
     line = log_line(pretty=terminal and not as_json, colors=terminal)
     with JournalReader.open(journal_at(path)) as reader:
-        task_id = find_task(reader, task_id)
+        journal, task_id = reader.path, find_task(reader, task_id)
         task = next(row.message for row in reader.rows(task_id, events=False) if isinstance(row.message, Task))
         last, over, closed = 0, False, not follow
         while not over:
@@ -192,4 +238,4 @@ def print_log(task_id: str, path: Path | None, *, follow: bool, as_json: bool) -
             closed = reader.holder() is None  # rows that it wrote before it closed the journal are read once more
             time.sleep(_PAUSE)
     if follow and not over:
-        warn([f"no process works on {task_id}: resume it with `callboard resume`"])
+        warn([f"no process works on {task_id}: resume it with: {resume_hint(path, journal)}"])

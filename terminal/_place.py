@@ -21,7 +21,7 @@ from callboard.actors.servers import check_needs, surface_needs
 from callboard.config import Settings, YamlError, load_prompts, load_yaml, make_private
 from callboard.messages import Budget, PlanStep, PolicyRule, Secret, Task, did_you_mean
 from callboard.terminal._commands import existing_path, fail
-from callboard.terminal._journals import SETTINGS_FILE
+from callboard.terminal._journals import RUNS, SETTINGS_FILE
 from callboard.terminal._takeover import known_ids
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
             fail("--output needs a folder; a task file runs in place")
         task, placed = _read_task(path, changes), Settings.load(settings, **changes)
         check_files(placed)
-        return named(task, path.stem, known_ids(placed)), placed
+        return named(task, path.stem, known_ids(placed, settings)), placed
     if settings is not None:
         fail(f"--settings belongs to a task file; the folder {path} has its own {SETTINGS_FILE}")
     for file, what in ((SETTINGS_FILE, "settings"), (TASK_FILE, "task")):
@@ -132,7 +132,7 @@ def new_place(name: str, output: Path | None) -> Path:
             fail(f"{output}: already exists: choose another --output, or resume it: callboard resume {output}")
         make_private(place)
         return place
-    runs = Path("runs").resolve()
+    runs = Path(RUNS).resolve()
     make_private(runs, exist_ok=True)
     return next(place for number in itertools.count(1) if _made(place := runs / f"{name}-{number}"))
 

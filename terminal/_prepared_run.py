@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 from callboard.supervisor import Supervisor
 from callboard.terminal._commands import existing_path, fail
 from callboard.terminal._document_changes import Before, contents_of
-from callboard.terminal._journals import journal_in, resume_command
+from callboard.terminal._journals import resume_command
 from callboard.terminal._own_documents import OwnDocuments, own_documents, prepare_documents
 from callboard.terminal._place import prepare
-from callboard.terminal._text import short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,17 +43,6 @@ class PreparedRun:
     def resume_command(self, journal: Path | None, models: dict[str, str]) -> str:
         """Format the command that resumes this run; empty if there is none."""
         return resume_command(self.settings, self.settings_file, journal, models)
-
-    def history_command(self, journal: Path | None) -> str:
-        """Format the command that prints the history of this run.
-
-        Empty if there is none. `journal` is the one that the call names.
-        """
-        file = journal_in(self.settings)
-        if file is None:
-            return ""
-        where = self.settings_file if journal is None and self.settings_file is not None else file
-        return shlex.join(["callboard", "show", self.task.id, short(where.resolve())])
 
 
 def prepared(

@@ -32,7 +32,7 @@ from callboard.messages import (
 )
 from callboard.terminal._board import probe_words
 from callboard.terminal._commands import fail
-from callboard.terminal._journals import ending, find_task, holder_text, journal_at, moment, print_json
+from callboard.terminal._journals import ending, find_task, holder_text, journal_at, moment, print_json, resume_hint
 from callboard.terminal._people import asked
 from callboard.terminal._results import print_head, print_result
 from callboard.terminal._task_history import history_of
@@ -87,10 +87,10 @@ def show_task(console: Console, task_id: str, path: Path | None, *, as_json: boo
     if as_json:
         print_json(history.as_json())
     else:
-        _print_history(console, history, held, journal)
+        _print_history(console, history, held, path, journal)
 
 
-def _print_history(console: Console, history: TaskHistory, held: str, journal: Path) -> None:
+def _print_history(console: Console, history: TaskHistory, held: str, path: Path | None, journal: Path) -> None:
     task, result = history.task, history.result
     console.print(Text(plain(task.id), style="cyan"))
     print_head(console, task, None, "")
@@ -114,12 +114,12 @@ def _print_history(console: Console, history: TaskHistory, held: str, journal: P
         _print_broken_off(console, history.agents.get(run_id, run_id), unfinished)
     console.print()
     if result is not None:
-        print_result(console, result, undo_command(task, result, journal))
+        print_result(console, result, undo_command(task, result, path or journal))
         return
     for ask in history.waiting:
         console.print(Text(plain(f"{ask.address} waits for a person"), style="yellow"))
-    state = held or "no process works on it; resume it with callboard resume"
-    console.print(ending(None).append(f": {state}", style="default"))
+    state = held or plain(f"no process works on it; resume it with: {resume_hint(path, journal)}")
+    console.print(ending(None).append(f": {state}", style="default"), soft_wrap=True)
 
 
 def _print_below(console: Console, line: Line) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -12,10 +13,10 @@ from callboard.actors.servers import named_surfaces
 from callboard.config import Settings
 from callboard.messages import JournalInUseError, Question, agent_kind
 from callboard.terminal._commands import fail
-from callboard.terminal._journals import SETTINGS_SUFFIXES, journal_in, journal_of, settings_at
+from callboard.terminal._journals import SETTINGS_SUFFIXES, journal_in, journal_of, resume_hint, settings_at
 from callboard.terminal._people import asked
 from callboard.terminal._task_history import TaskHistory, history_of
-from callboard.terminal._text import plain
+from callboard.terminal._text import plain, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +36,7 @@ def take_over(path: Path | None, who: Attendance, changes: dict[str, Any]) -> tu
         JournalError: If it does not exist, or can't be read.
     """
     if path is not None and path.is_file() and path.suffix.lower() not in SETTINGS_SUFFIXES:
-        fail(f"{path}: is not a settings file: pass one, or the run's folder; a journal alone names no models")
+        fail(f"{path}: is not a settings file, and a journal names no models: {resume_hint(path, path)}")
     file = settings_at(path)
     settings = Settings.load(file, **changes)
     journal = journal_of(settings, file)
@@ -72,10 +73,14 @@ def _check_can_go_on(history: TaskHistory, settings: Settings, who: Attendance) 
             )
 
 
-def known_ids(settings: Settings) -> frozenset[str]:
+def known_ids(settings: Settings, file: Path | None = None) -> frozenset[str]:
     """Return the ids of the tasks that the settings' journal has already.
 
     A journal with unfinished tasks is refused: they would resume beside a new one, perhaps on other documents.
+
+    Args:
+        settings: The settings of the new run.
+        file: The file of the settings; None for a run that has its own.
 
     Raises:
         JournalInUseError: If another process has it open.
@@ -89,9 +94,12 @@ def known_ids(settings: Settings) -> frozenset[str]:
         tasks = reader.tasks()
     unfinished = [task.id for task in tasks if task.ended is None]
     if unfinished:
+        source = "SETTINGS.yaml" if file is None else short(file.resolve())
+        resume = shlex.join(["callboard", "resume", source, "--journal", short(journal)])
         fail(
             f"the journal {journal} has unfinished tasks: {', '.join(unfinished)}; "
-            "resume them first (callboard resume), or use another journal (--journal FILE)"
+            "use another journal (--journal FILE), or resume them first"
+            f"{' with the settings of their run' if file is None else ''}: {resume}"
         )
     return frozenset(task.id for task in tasks)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from rich.text import Text
 from callboard.actors.client import undo
 from callboard.actors.journal import JournalReader, Versions
 from callboard.terminal._commands import fail, warn
-from callboard.terminal._journals import find_task, holder_text, journal_at, print_json
+from callboard.terminal._journals import find_task, holder_text, journal_at, print_json, resume_hint, task_command
 from callboard.terminal._text import GOOD, plain, short
 
 if TYPE_CHECKING:
@@ -39,15 +38,16 @@ def undo_task(console: Console, task_id: str, path: Path | None, files: Sequence
         line = Text("brought back" if brought_back else "was so already", style=GOOD if brought_back else "dim")
         console.print(line.append(f"  {plain(short(each))}", style="default"), soft_wrap=True)
     if not over:
-        warn([f"{found} is not over: `callboard resume` goes on with it, from the files as they are now"])
+        how = resume_hint(path, reader.path)
+        warn([f"{found} is not over; this continues it, from the files as they are now: {how}"])
 
 
 def undo_command(task: Task, result: TaskResult, journal: Path | None) -> str:
     """Format the command that undoes a task's changes.
 
-    Empty if it could bring nothing back.
+    Empty if it could bring nothing back, or without a journal.
     """
     changed = [Path(each).as_posix() for each in result.changed]
     if journal is None or not any(each.endswith(f"/{name}") for each in changed for name in task.may_change):
         return ""
-    return shlex.join(["callboard", "undo", task.id, short(journal)])
+    return task_command("undo", task.id, journal)

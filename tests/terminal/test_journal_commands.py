@@ -121,9 +121,42 @@ def test_a_new_run_is_refused_where_tasks_are_not_over(call: Call, here: Path, s
     place = suspended(ASK, FINISH)
     result = call("run", place, "--journal", place / "journal.db")
     assert result.exit_code == USAGE
-    assert "has unfinished tasks: t; resume them first (callboard resume)" in result.stderr
+    assert "has unfinished tasks: t; use another journal" in result.stderr
+    journal = place / "journal.db"
+    assert f"the settings of their run: callboard resume SETTINGS.yaml --journal {journal}\n" in result.stderr
     assert list((here / "runs").iterdir()) == []
     assert listed(call, place) == {"t": None}
+
+
+@pytest.mark.parametrize("named", [".", "callboard.yaml", "journal.db", ""])
+@pytest.mark.parametrize("inside", [False, True])
+def test_the_command_to_resume_works_where_it_is_printed(
+    call: Call, suspended: Folder, monkeypatch: pytest.MonkeyPatch, named: str, *, inside: bool
+) -> None:
+    place = suspended(ASK, FINISH)
+    monkeypatch.chdir(place if inside else place.parent)
+    where = [named if inside else str(Path(place.name, named))] if named or not inside else []
+    shown = call("show", "t", *where).stdout
+    command = shown.rpartition("resume it with: ")[2].split()
+    assert command[:2] == ["callboard", "resume"]
+    assert call(*command[1:], "--no-input").exit_code == EXIT_CODES[Outcome.CANCELLED]
+    assert listed(call, place) == {"t": "cancelled"}
+
+
+def test_a_task_file_names_the_command_that_resumes_its_journal(call: Call, here: Path, suspended: Folder) -> None:
+    place = suspended(ASK, FINISH)
+    told = call("run", place / "task.yaml", "--settings", place / "callboard.yaml").stderr
+    command = told.rpartition("resume them first: ")[2].split()
+    assert call(*command[1:], "--no-input").exit_code == EXIT_CODES[Outcome.CANCELLED]
+
+
+def test_a_missing_journal_is_told_with_the_latest_run(call: Call, here: Path, folder: Folder) -> None:
+    place = folder(FINISH)
+    assert call("run", place).exit_code == 0
+    for arguments in ((), (place,)):
+        told = call("tasks", *arguments).stderr
+        assert "add the run's folder, such as runs/job-1\n" in told or "add a run's folder, such as runs/job-1," in told
+        assert told.count("\n") == 1
 
 
 def test_a_trial_of_the_policy_leaves_the_journal_alone(call: Call, here: Path, folder: Folder) -> None:
@@ -441,14 +474,14 @@ def test_a_run_that_was_killed_goes_on_and_does_nothing_twice(call: Call, here: 
         process.kill()
         process.wait(PATIENCE)
     assert listed(call, here / "runs/job-1") == {"job-1": None}
-    assert "no process works on it; resume it with callboard resume" in words(
-        call("show", "job-1", "runs/job-1").stdout
-    )
+    shown = call("show", "job-1", "runs/job-1").stdout
+    assert shown.endswith("no process works on it; resume it with: callboard resume runs/job-1\n")
     result = call("resume", "runs/job-1")
     assert result.exit_code == 0, result.output
     assert "create_document" not in result.stdout
     assert "resumed from the journal" in result.stdout
     assert "used    2 steps, 2 model calls, 1 tool call" in result.stdout
+    assert result.stdout.endswith("history callboard show job-1 runs/job-1\n")
 
 
 def test_a_second_ctrl_c_leaves_what_is_not_over_and_says_how_to_go_on(call: Call, here: Path, folder: Folder) -> None:
@@ -541,7 +574,7 @@ def test_a_journal_that_cant_be_read_is_told_in_a_line(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["tasks"], "no journal is named: pass its file, or a settings file or folder that names one"),
+        (["tasks"], "this folder has no callboard.yaml that names one: add a run's folder, or a settings file"),
         (["tasks", "plain.yaml"], "plain.yaml: journal.path is not set, so there is no journal"),
         (["tasks", "nowhere"], "nowhere: there is no such file or folder"),
         (["tasks", "named.yaml"], "missing.db is not there"),

@@ -65,5 +65,5 @@ def test_follow_ends_where_nobody_works_on_the_task(call, begin, tmp_path, until
     supervisor.stop()
     result = call("logs", "t", tmp_path / "journal.db", "--follow")
     assert result.exit_code == 0
-    assert "warning: no process works on t: resume it with `callboard resume`" in result.stderr
+    assert "warning: no process works on t: resume it with: callboard resume SETTINGS.yaml --journal" in result.stderr
     assert json.loads(result.stdout.splitlines()[-1])["task"] == "t"

@@ -248,7 +248,7 @@ def test_in_place_changes_the_original_and_undo_brings_it_back(
     lines = result.stdout.splitlines()
     assert "changed prices.xlsx (1 cell)" in lines
     assert lines[-2:] == [
-        "undo    callboard undo offer-1 runs/offer-1/journal.db",
+        "undo    callboard undo offer-1 runs/offer-1",
         "history callboard show offer-1 runs/offer-1",
     ]
     assert not (documents / "runs/offer-1/workspace").exists()
