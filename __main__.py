@@ -28,7 +28,6 @@ from callboard.terminal import (
     DEMO,
     EXIT_CODES,
     INTERRUPTED,
-    SETTINGS_FILE,
     USAGE,
     Attendance,
     Commands,
@@ -201,7 +200,11 @@ def run(
     ],
     *,
     settings: Annotated[
-        Path | None, typer.Option(help="The settings for a task file; a folder has its own.", show_default=False)
+        Path | None,
+        typer.Option(
+            help="For a task file: its settings file, or a folder with one. Without it, those of the environment.",
+            show_default=False,
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option(help="The folder for the copy.", show_default="runs/<name>-<number>")
@@ -413,7 +416,12 @@ def replay(
     journal: Journal = None,
     *,
     settings: Annotated[
-        Path | None, typer.Option(help="The settings to use.", show_default="those of the original run")
+        Path | None,
+        typer.Option(
+            callback=existing_path,
+            help="Another settings file, or a folder with one.",
+            show_default="those of the original run",
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -629,7 +637,10 @@ def doctor(
 @app.command()
 def config(
     path: Annotated[
-        Path | None, typer.Argument(help="A settings file, or a folder with one.", show_default=False)
+        Path | None,
+        typer.Argument(
+            callback=existing_path, show_default="./callboard.yaml", help="A settings file, or a folder with one."
+        ),
     ] = None,
     *,
     as_json: AsJson = False,
@@ -639,8 +650,7 @@ def config(
     They come from the file, the environment and the defaults.
     """
     with mistakes():
-        file = path / SETTINGS_FILE if path is not None and path.is_dir() else path
-        shown = Settings.load(file).model_dump(mode="json", by_alias=True)
+        shown = Settings.load(settings_at(path)).model_dump(mode="json", by_alias=True)
     text = json.dumps(shown, indent=2, ensure_ascii=False) + "\n" if as_json else _yaml(shown)
     typer.echo(text, nl=False)
 

@@ -18,7 +18,6 @@ from callboard.terminal._completion import COMPLETE, completion_script, task_ids
 from callboard.terminal._demos import DEMO, demo_folder, demo_names
 from callboard.terminal._doctor import examine
 from callboard.terminal._journals import (
-    SETTINGS_FILE,
     list_tasks,
     named_journal,
     print_log,
@@ -44,7 +43,6 @@ __all__ = [
     "DEMO",
     "EXIT_CODES",
     "INTERRUPTED",
-    "SETTINGS_FILE",
     "USAGE",
     "Attendance",
     "Commands",

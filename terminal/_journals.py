@@ -84,7 +84,9 @@ def journal_in(settings: Settings) -> Path | None:
 
 
 def named_journal(settings: Settings, path: Path | None, journal: Path | None) -> Path | None:
-    """Return the path that names the journal in other commands; None without a journal.
+    """Return the path that names the journal in other commands.
+
+    None without a journal.
 
     Args:
         settings: The settings in force.
@@ -96,9 +98,9 @@ def named_journal(settings: Settings, path: Path | None, journal: Path | None) -
 
 
 def task_command(command: str, task_id: str, journal: Path | None) -> str:
-    """Format a command on a task of a journal, or of a file or folder that names one.
+    """Format a command on a task.
 
-    Empty without a journal.
+    `journal` is a journal, or a file or folder that names one. Empty without it.
     """
     return "" if journal is None else shlex.join(["callboard", command, task_id, short(journal.resolve())])
 

@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import os
 import re
+import shlex
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,8 @@ from callboard.actors.models import named_models
 from callboard.actors.servers import check_needs, surface_needs
 from callboard.config import Settings, YamlError, load_prompts, load_yaml, make_private
 from callboard.messages import Budget, PlanStep, PolicyRule, Secret, Task, did_you_mean
-from callboard.terminal._commands import existing_path, fail
-from callboard.terminal._journals import RUNS, SETTINGS_FILE
+from callboard.terminal._commands import existing_path, fail, warn
+from callboard.terminal._journals import RUNS, SETTINGS_FILE, settings_at
 from callboard.terminal._takeover import known_ids
 
 if TYPE_CHECKING:
@@ -43,9 +44,13 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
     if path.is_file():
         if output is not None:
             fail("--output needs a folder; a task file runs in place")
-        task, placed = _read_task(path, changes), Settings.load(settings, **changes)
+        file = None if settings is None else settings_at(existing_path(settings))
+        task, placed = _read_task(path, changes), Settings.load(file, **changes)
         check_files(placed)
-        return named(task, path.stem, known_ids(placed, settings)), placed
+        beside = path.with_name(SETTINGS_FILE)
+        if file is None and beside.is_file():
+            warn([f"{beside} is not used: to run a task file with it, add --settings {shlex.quote(str(beside))}"])
+        return named(task, path.stem, known_ids(placed, file)), placed
     if settings is not None:
         fail(f"--settings belongs to a task file; the folder {path} has its own {SETTINGS_FILE}")
     for file, what in ((SETTINGS_FILE, "settings"), (TASK_FILE, "task")):

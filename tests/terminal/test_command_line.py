@@ -89,9 +89,18 @@ def test_the_copy_goes_where_output_says(call: Call, here: Path, folder: Callabl
 
 def test_a_task_file_runs_where_it_is(call: Call, folder: Callable[..., Path]) -> None:
     place = folder(CREATE)
-    result = call("run", place / "task.yaml", "--settings", place / "callboard.yaml")
+    result = call("run", place / "task.yaml", "--settings", place)
     assert result.exit_code == 0, result.output
+    assert "warning" not in result.stderr
     assert (place / "workspace/new.xlsx").is_file()
+
+
+def test_a_task_file_without_settings_names_those_beside_it(call: Call, folder: Callable[..., Path]) -> None:
+    place = folder(FINISH)
+    result = call("run", place / "task.yaml", "--model", f"scripted:{place / 'script.yaml'}")
+    assert result.exit_code == 0, result.output
+    file = place / "callboard.yaml"
+    assert f"warning: {file} is not used: to run a task file with it, add --settings {file}\n" in result.stderr
 
 
 def test_links_are_copied_as_links(call: Call, here: Path, folder: Callable[..., Path], tmp_path: Path) -> None:
@@ -461,8 +470,8 @@ def test_a_workspace_that_is_not_there_is_told(call: Call, folder: Callable[...,
         (["run", EXAMPLE, "--output", "."], ".: already exists: choose another --output"),
         (["run", EXAMPLE, "--settings", "x.yaml"], "--settings belongs to a task file"),
         (["run", EXAMPLE / "task.yaml", "--output", "x"], "--output needs a folder"),
-        (["run", EXAMPLE / "task.yaml", "--settings", "x.yaml"], "x.yaml: can't be read"),
-        (["config", "x.yaml"], "x.yaml: can't be read"),
+        (["run", EXAMPLE / "task.yaml", "--settings", "x.yaml"], "x.yaml: there is no such file"),
+        (["config", "x.yaml"], "x.yaml: there is no such file or folder"),
         (["graph", "hots"], "'hots' is not one of 'host', 'app', 'mobile', 'linux'"),
         (["schema", "tsk"], "there is no message or file 'tsk'; did you mean 'task'?"),
         (["schema", "qqqqqqqq"], "there is no message or file 'qqqqqqqq'; there are: callboard.yaml, "),
@@ -586,6 +595,11 @@ def test_config_prints_what_is_in_force(call: Call, here: Path, monkeypatch: pyt
     monkeypatch.setenv("CALLBOARD_LIMITS__STEPS", "9")
     limits = yaml.safe_load(call("config", "some.yaml").stdout)["limits"]
     assert (limits["steps"], limits["repairs"], limits["action_failures"]) == (9, 5, 3)
+
+
+def test_config_reads_the_settings_of_the_current_folder(call: Call, here: Path) -> None:
+    (here / "callboard.yaml").write_text("limits: {steps: 7}")
+    assert yaml.safe_load(call("config").stdout)["limits"]["steps"] == 7
 
 
 @pytest.mark.parametrize("arguments", [[], ["--json"]])
