@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import EventName, FunctionModel, Model, ModelAnswer, Outcome, Task
-from callboard.actors.models import Expected
+from callboard.actors.models import Expected, ScriptedModel
 from callboard.actors.runtime import Budgets
 from callboard.config import BudgetSettings
 from callboard.messages import OutOfBudgetError
@@ -173,6 +173,11 @@ def test_a_model_without_an_estimate_is_stopped_when_money_is_used_up(start):
 def test_without_any_money_models_that_cost_nothing_can_be_asked(start):
     model = FunctionModel(lambda _request: ModelAnswer(content=FINISH, cost=0.0))
     assert start(app=model, budget={"task": {"cost": 0}}).submit(lone()).result(PATIENCE).ok
+
+
+def test_a_script_without_an_answer_costs_nothing(start):
+    result = start(app=ScriptedModel({}), budget={"task": {"cost": 1}}).submit(lone()).result(PATIENCE)
+    assert (result.outcome, result.usage.cost, result.usage.unpriced_calls) == (Outcome.ERROR, 0, 0)
 
 
 def test_money_is_counted_without_the_errors_of_binary_fractions(start):

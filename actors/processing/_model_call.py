@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.models import Model, ModelAnswer, ModelRequest
 from callboard.actors.runtime import UNPRICED
-from callboard.messages import Answered, EventName, ModelError, ModelTimeoutError, Usage, encodable
+from callboard.messages import Answered, EventName, ModelError, ModelTimeoutError, ScriptError, Usage, encodable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,6 +44,9 @@ async def _ask_now(context: Context, run: Run, model: Model, request: ModelReque
         usage, bounded = answer.usage, bounded and answer.cost is not None
     except ModelError as error:
         usage = error.usage
+        raise
+    except ScriptError:
+        usage = Usage()  # a script or a recording without an answer costs nothing
         raise
     finally:
         _settle(context, reserved, usage, bounded=bounded)
