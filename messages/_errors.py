@@ -14,7 +14,7 @@
     ├── NotWaitingError          the caller's: an answer to a question or approval that is not open
     ├── AnswerRefusedError       the caller's: an answer that does not fit its question
     ├── OutputTypeError          the caller's: the output of a task is not of the type that the caller gave
-    ├── ScriptError              the script's author's: it ran dry, or refers to something that does not exist
+    ├── ScriptError              the script's author's: it lacks an answer, or refers to something that does not exist
     ├── ModelError               the model's: no answer
     │   ├── InvalidAnswerError   its answers were invalid, after all repairs
     │   │   └── FailedSubtaskError  it insists on a subtask that failed

@@ -78,8 +78,9 @@ class ScriptedModel(Model):
         who = f"{request.address}, step {request.step}"
         key = self._key(request)
         if key not in self._answers:
-            known = ", ".join(self._answers) or "no agent"
-            msg = f"{who}: {self._source} has no answers for this agent; it has some for {known}"
+            wanted = _ANY_HOST if request.is_host else request.address
+            known = f"it has answers for {', '.join(self._answers)}" if self._answers else "it has no answers at all"
+            msg = f"{who}: {self._source} has no answers for this agent: add a list of them, {wanted!r}; {known}"
             raise ScriptError(msg)
         answers = self._answers[key]
         if request.reasons:
@@ -89,13 +90,13 @@ class ScriptedModel(Model):
             )
             raise ScriptError(msg)
         if request.call > len(answers):
-            held = f"it holds {len(answers)} answers for {key}"
-            msg = f"{who}: {self._source} ran dry: {held}, this would be number {request.call}"
+            missing = f"{self._source} has no answer {request.call} for {key}; it has {len(answers)}: add the next one"
+            msg = f"{who}: {missing}"
             raise ScriptError(msg)
         try:
             return ModelAnswer(content=_resolve(answers[request.call - 1], _visible(request)), cost=0.0, program=True)
         except LookupError as error:
-            msg = f"{who}: {self._source}, answer {request.call} of {key}: {error.args[0]}"
+            msg = f"{who}: {self._source}, answer {request.call} of {key}: {error.args[0]}{_failure(request)}"
             raise ScriptError(msg) from error
 
     def _key(self, request: ModelRequest) -> str:
@@ -118,6 +119,12 @@ def _checked(answers: object, source: str) -> dict[str, list[dict[str, Any]]]:
                 msg = f"{source}: {address}: answer {number} is a {type(entry).__name__}, not an object"
                 raise ScriptError(msg)
     return {address: list(entries) for address, entries in answers.items()}
+
+
+def _failure(request: ModelRequest) -> str:
+    """Describe the failure before the answer, which may be the cause of a missing value."""
+    failed = (result for record in reversed(request.memory) for result in record.results if result.error)
+    return next((f"; before, {result.tool} failed: {result.error}" for result in failed), "")
 
 
 def _visible(request: ModelRequest) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard.actors.models import ScriptedModel
-from callboard.messages import AgentKind, ScriptError
+from callboard.messages import AgentKind, CommandResult, ResultStatus, ScriptError
 
 APP = "app/excel/book.xlsx"
 
@@ -170,9 +170,9 @@ def test_a_target_can_not_be_referred_to_where_there_is_none(asks):
     assert "target has nothing, not 'id'" in refused({APP: [{"Result": "${target.id}"}]}, asks(target=None))
 
 
-def test_a_script_that_ran_dry_names_the_agent_and_the_step(asks):
+def test_a_script_without_a_next_answer_names_the_agent_and_the_step(asks):
     told = refused({APP: [{"Status": "CONTINUE"}]}, asks(call=2))
-    assert told == f"{APP}, step 2: night.yaml ran dry: it holds 1 answers for {APP}, this would be number 2"
+    assert told == f"{APP}, step 2: night.yaml has no answer 2 for {APP}; it has 1: add the next one"
 
 
 def test_an_answer_that_is_sent_back_ends_the_step_and_tells_why(asks):
@@ -182,11 +182,26 @@ def test_an_answer_that_is_sent_back_ends_the_step_and_tells_why(asks):
 
 def test_an_agent_unknown_to_the_script_is_named_with_the_known_ones(asks):
     told = refused({"host": [], "linux/a": []}, asks())
-    assert told == f"{APP}, step 2: night.yaml has no answers for this agent; it has some for host, linux/a"
+    missing = "night.yaml has no answers for this agent"
+    assert told == f"{APP}, step 2: {missing}: add a list of them, {APP!r}; it has answers for host, linux/a"
 
 
-def test_an_empty_script_knows_nobody(asks):
-    assert "it has some for no agent" in refused({}, asks())
+def test_the_missing_key_of_a_host_agent_is_host(asks):
+    told = refused({APP: []}, asks(kind=AgentKind.HOST, address="host/t"))
+    assert f"add a list of them, 'host'; it has answers for {APP}" in told
+
+
+def test_an_empty_script_has_no_answers_at_all(asks):
+    assert refused({}, asks()).endswith("; it has no answers at all")
+
+
+def test_a_missing_value_is_told_with_the_failure_before_it(asks):
+    failed = CommandResult(call_id="t/2.1.1", tool="write", status=ResultStatus.FAILURE, error="A1 is not empty")
+    skipped = CommandResult(call_id="t/2.1.2", tool="save", status=ResultStatus.SKIPPED, error="write failed")
+    (step,) = asks().memory
+    request = asks(memory=(step.model_copy(update={"results": (*step.results, failed, skipped)}),))
+    told = refused({APP: [{"Result": "${steps.1.results.1.value.cells}"}]}, request)
+    assert told.endswith("steps.1.results.1.value is None, not 'cells'; before, write failed: A1 is not empty")
 
 
 @pytest.mark.parametrize(

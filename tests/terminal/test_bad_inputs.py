@@ -253,7 +253,7 @@ ENDINGS = {
     "a script that ends too early": (
         lambda: job(files={"script.yaml": "host: []\n"}),
         3,
-        "because the model gave no decision: host/job-1, step 1: {here}/runs/job-1/script.yaml ran dry: it holds 0",
+        "because the model gave no decision: host/job-1, step 1: {here}/runs/job-1/script.yaml has no answer 1 ",
     ),
 }
 

@@ -14,8 +14,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
-from callboard import Settings, Task
-from callboard.__main__ import app
+from callboard import Outcome, Settings, Task
+from callboard.__main__ import EXIT_CODES, app
 
 Call = Callable[..., Result]
 FILES = {"callboard.yaml", "task.yaml", "script.yaml", "test_task.py", "conftest.py", "workspace/expenses.csv"}
@@ -45,6 +45,17 @@ def test_a_project_runs_at_once(call: Call, here: Path) -> None:
     result = call("run", "mine")
     assert result.exit_code == 0, result.output
     assert "made    runs/mine-1/workspace/expenses.xlsx (17 cells)" in result.stdout
+
+
+def test_a_second_run_in_place_ends_with_the_first_failure(call: Call, here: Path) -> None:
+    call("init")
+    arguments = ("run", "task.yaml", "--settings", ".")
+    assert call(*arguments).exit_code == 0
+    again = call(*arguments)
+    assert again.exit_code == EXIT_CODES[Outcome.ERROR]
+    because = " ".join(again.stdout.rpartition("because the model gave no decision")[2].split())
+    assert "is None, not 'cells'; before, insert_table failed: A1:C5 is not empty" in because
+    assert "unknown cost" not in because
 
 
 def test_the_test_of_a_project_passes_in_a_process_of_its_own(call: Call, here: Path) -> None:
