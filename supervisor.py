@@ -243,7 +243,7 @@ class Supervisor:
             files: Files to bring back, by their names in `may_change` or their paths; by default all.
 
         Returns:
-            Each file, with whether it was brought back, or was so already.
+            Each file, with whether it was brought back; False if it was unchanged.
 
         Raises:
             UndoRefusedError: If the task is not over, no version is kept, or a file was changed since by another

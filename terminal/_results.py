@@ -78,7 +78,7 @@ def print_result(
     facts += [("planned", _planned(each)) for each in result.would_do]
     facts += (before or Before()).lines(result)
     if not result.actions:
-        facts.append(("changed", "nothing was changed"))
+        facts.append(("changed", "nothing"))
     facts += [("undo", undo)] if undo else []
     facts += [("history", history)] if history else []
     for name, text in facts:  # paths and commands are not wrapped, so that people can copy them

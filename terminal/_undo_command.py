@@ -35,7 +35,7 @@ def undo_task(console: Console, task_id: str, path: Path | None, files: Sequence
     if as_json:
         print_json({str(each): brought_back for each, brought_back in done.items()})
     for each, brought_back in () if as_json else done.items():
-        line = Text("brought back" if brought_back else "was so already", style=GOOD if brought_back else "dim")
+        line = Text("brought back" if brought_back else "unchanged", style=GOOD if brought_back else "dim")
         console.print(line.append(f"  {plain(short(each))}", style="default"), soft_wrap=True)
     if not over:
         how = resume_hint(path, reader.path)

@@ -47,7 +47,7 @@ def undo(rows: Iterable[Row], versions: Versions, task_id: str, files: Collectio
         files: The names of files, or paths, to bring back; empty for all.
 
     Returns:
-        The files, in the order of their changes; each with whether it was brought back, or was so already.
+        The files, in the order of their changes; each with whether it was brought back; False if it was unchanged.
 
     Raises:
         UndoRefusedError: If no version is kept, or if a file was changed since by someone else, is open in another

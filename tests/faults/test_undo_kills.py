@@ -85,9 +85,9 @@ def test_undo_after_a_kill_brings_back_the_version_before(work, tmp_path, place)
     if place == PLACES[0]:
         assert "there is nothing to bring back" in told.stderr
     else:
-        assert ("brought back" if place not in FIRST else "was so already") in told.stdout
+        assert ("brought back" if place not in FIRST else "unchanged") in told.stdout
         assert "t is not over" in told.stderr
-    assert "was so already" in command_line("undo", "t", journal).stdout or place == PLACES[0]
+    assert "unchanged" in command_line("undo", "t", journal).stdout or place == PLACES[0]
     assert path.read_bytes() == before
 
 

@@ -116,7 +116,7 @@ def test_a_live_model_at_an_address_of_the_environment_drives_a_run(call, folder
     assert "the model's" in result.stdout
     assert [request["model"] for request in provider.requests] == ["small", "small"]
     assert "it says FINISH, and nothing was done yet" in json.dumps(provider.requests[1])
-    assert "nothing was changed" in result.stdout
+    assert "changed nothing\n" in result.stdout
 
 
 def test_the_policy_is_tried_with_a_model_of_the_call(call, here, folder):
