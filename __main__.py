@@ -627,7 +627,7 @@ def doctor(
 
     Checks the settings, the journal, the surfaces, MCP servers, models and
     extras. Without --online no program is started, and nothing is sent. The
-    exit code is 1 if a part that the settings name does not work.
+    exit code is 1 if a part that is configured does not work.
     """
     with mistakes():
         works = examine(terminal(), settings_at(path), online=online, as_json=as_json)

@@ -177,7 +177,7 @@ def _surfaces(settings: Settings | None) -> Iterator[Finding]:
 def _surface(surface: NamedSurface, settings: Settings, *, named: bool) -> Finding:
     """Check a surface's requirements.
 
-    A surface that is named and lacks nothing is made, to check its options.
+    A surface that is named, and of which nothing is missing, is made, to check its options.
     """
     owner = () if surface.name in SHIPPED else (f"a plug-in of {described(surface.entry)}",)
     needs: list[Need] = []
@@ -194,7 +194,7 @@ def _surface(surface: NamedSurface, settings: Settings, *, named: bool) -> Findi
         name=surface.name,
         works=found.works and not lacking,
         named=named,
-        told=(*found.told, *told, *(() if named else ("the settings do not name it",))),
+        told=(*found.told, *told, *(() if named else ("not configured",))),
         commands=tuple(dict.fromkeys((*found.commands, *(need.command for need in missing if need.command)))),
     )
 
@@ -251,12 +251,12 @@ def _extras(settings: Settings | None) -> Iterator[Finding]:
         )
 
 
-_INDENT = 7
+_INDENT = 8
 """The width of the column before the text: the longest status, and a space."""
 
 
 def examine(console: Console, file: Path | None, *, online: bool, as_json: bool) -> bool:
-    """Print the results. Returns whether everything works that the settings name."""
+    """Print the results. Returns whether everything works that is configured."""
     found: list[Finding] = []
     for finding in findings(file, online=online):
         found.append(finding)
@@ -268,12 +268,12 @@ def examine(console: Console, file: Path | None, *, online: bool, as_json: bool)
     if not as_json:
         one = f"{bad[0].part} {bad[0].name} does not work" if len(bad) == 1 else f"{len(bad)} things do not work"
         console.print()
-        print_hanging(console, Text(plain(one) if bad else "everything that the settings name works here"), 0)
+        print_hanging(console, Text(plain(one) if bad else "everything that is configured works here"), 0)
     return not bad
 
 
 def _print_finding(console: Console, finding: Finding) -> None:
-    state, style = ("fails", BAD) if finding.named else ("lacks", "yellow")
+    state, style = ("fails", BAD) if finding.named else ("missing", "yellow")
     if finding.works is not False:
         state, style = ("works", GOOD) if finding.works else ("?", "yellow")
     text = Text(state.ljust(_INDENT), style).append(f"{finding.part} {plain(finding.name)}", "default")

@@ -241,7 +241,7 @@ def list_tools(console: Console, settings: Settings, name: str | None, *, as_jso
         for server in shown:
             _print_server(console, server)
         if not shown:
-            console.print("the settings name no surface and no MCP server")
+            console.print("no surface and no MCP server is configured")
     warn(server.failed for server in shown if server.failed)
     return all(server.optional or not server.failed for server in shown)
 

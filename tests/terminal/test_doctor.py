@@ -30,22 +30,22 @@ def _small(here: Path) -> None:
 def test_all_that_the_settings_name_works(call: Call) -> None:
     result = call("doctor")
     assert result.exit_code == 0
-    assert "works  settings callboard.yaml\nworks  surface documents\n" in result.stdout
-    assert result.stdout.endswith("\neverything that the settings name works here\n")
+    assert "works   settings callboard.yaml\nworks   surface documents\n" in result.stdout
+    assert result.stdout.endswith("\neverything that is configured works here\n")
 
 
 def test_what_is_missing_is_told_with_its_command_and_the_exit_code(call: Call, here: Path) -> None:
     (here / "callboard.yaml").write_text("documents: {workspace: no where}", encoding="utf-8")
     result = call("doctor", ".")
     assert result.exit_code == 1
-    assert f"\n       mkdir -p '{here}/no where'\n" in result.stdout
+    assert f"\n        mkdir -p '{here}/no where'\n" in result.stdout
     assert result.stdout.endswith("\nsurface documents does not work\n")
 
 
 def test_a_command_is_not_broken_by_a_narrow_terminal(here: Path) -> None:
     (here / "callboard.yaml").write_text("documents: {workspace: no where}", encoding="utf-8")
     told = CliRunner().invoke(app, ["doctor"], env={"COLUMNS": "40"}).stdout.splitlines()
-    assert f"       mkdir -p '{here}/no where'" in told
+    assert f"        mkdir -p '{here}/no where'" in told
     assert max(len(line) for line in told if "mkdir" not in line) <= 40
 
 
@@ -60,7 +60,7 @@ def test_without_settings_the_defaults_are_looked_at(call: Call, here: Path) -> 
     (here / "callboard.yaml").unlink()
     result = call("doctor")
     assert result.exit_code == 0
-    assert "works  settings the environment and the defaults\n" in result.stdout
+    assert "works   settings the environment and the defaults\n" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_wrong_settings_are_told_and_the_rest_is_looked_at(found: Callable[..., 
 
 def test_a_surface_that_is_not_named_matters_to_nobody(found: Callable[..., Finding]) -> None:
     assert found("surface") == Finding(
-        part="surface", name="documents", works=True, named=False, told=("the settings do not name it",)
+        part="surface", name="documents", works=True, named=False, told=("not configured",)
     )
 
 
@@ -241,7 +241,7 @@ def test_all_extras_are_told_but_those_of_developers():
 
 
 @pytest.mark.parametrize("extra", ["models", "otel", "prometheus"])
-def test_an_extra_that_the_tests_install_lacks_nothing(extra):
+def test_an_extra_that_the_tests_install_is_complete(extra):
     assert missing_distributions(extra) == ()
 
 

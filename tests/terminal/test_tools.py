@@ -143,7 +143,7 @@ def test_an_unknown_name_is_told_with_the_nearest(
 
 
 def test_settings_that_name_nothing_have_no_tools(call: Call) -> None:
-    assert call("tools").stdout == "the settings name no surface and no MCP server\n"
+    assert call("tools").stdout == "no surface and no MCP server is configured\n"
 
 
 JSON = st.recursive(
