@@ -150,9 +150,12 @@ def _read(part: str) -> tuple[str, str]:
         hint = did_you_mean(kind.lower(), AgentKind, f"there are: {', '.join(AgentKind)}")
         fail(f"--model {part.strip()}: there is no kind of agent {kind!r}{hint}")
     form, _, rest = name.strip().partition(":")
+    if form and not rest.strip() and ":" in name:
+        missing, example = ("file", "FILE") if form in _IN_FILES else ("model", "MODEL, such as openai:gpt-5")
+        fail(f"--model {part.strip()} names no {missing} after the colon: write {form}:{example}")
     if not form or not rest:
         fail(
             f"--model {part.strip()}: {name.strip()!r} is not a known model; "
-            "known forms are: scripted:FILE, recorded:FILE, PROVIDER:MODEL"
+            "known forms are: scripted:FILE, recorded:FILE, PROVIDER:MODEL, such as openai:gpt-5"
         )
     return kind, f"{form}:{Path(rest).absolute()}" if form in _IN_FILES else name.strip()

@@ -199,6 +199,9 @@ def test_models_written_as_options_are_read_as_they_were(models):
         ("host=a:b,host=c:d", "--model host=c:d: there is already a model for host: a:b"),
         ("gpt-5", "--model gpt-5: 'gpt-5' is not a known model; known forms are: scripted:FILE, "),
         ("host=", "--model host=: '' is not a known model; known forms are: scripted:FILE, "),
+        ("openai:", "--model openai: names no model after the colon: write openai:MODEL, such as openai:gpt-5"),
+        ("app=openai: ", "--model app=openai: names no model after the colon: write openai:MODEL"),
+        ("scripted:", "--model scripted: names no file after the colon: write scripted:FILE"),
         ("", "--model : '' is not a known model; known forms are: scripted:FILE, "),
     ],
 )
