@@ -17,7 +17,7 @@ from callboard.actors.replay import RecordedTask, replay
 from callboard.config import Settings
 from callboard.terminal._document_changes import Before
 from callboard.terminal._journals import find_task, journal_at, print_json, settings_at
-from callboard.terminal._text import BAD, GOOD, cut, numbered, plain, short
+from callboard.terminal._text import BAD, GOOD, cut, numbered, plain, print_hanging, short
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _SHOWN_ARGUMENT = 60
 _LABEL = 8
 """The width of a label, in columns."""
+_VERDICT = 9
+"""The width of a verdict, in columns."""
 _WHOLE = {"made", "changed", "undo", "history"}
 """The labels of paths and commands, which people copy."""
 _MEMBERS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
@@ -67,10 +69,7 @@ def print_result(
     ended = Text(result.outcome.value.replace("_", " "), style=GOOD if result.ok else BAD)
     ended.append(f" in {result.seconds:.1f} s", style="default")
     console.print(ended.append(f": {plain(result.comment)}" if result.comment else "", style="default"))
-    facts: list[tuple[str, str]] = []
-    for number, cause in enumerate(result.causes):
-        if not any(cause.reason in nearer.reason for nearer in result.causes[:number]):
-            facts.append(("because", f"{cause.reason} ({cause.where})" if cause.where else cause.reason))
+    facts = [("because", reason) for reason in _reasons(result)]
     if result.ok and result.output is not None:
         output = result.output if isinstance(result.output, str) else json.dumps(result.output, ensure_ascii=False)
         facts.append(("output", cut(output)))
@@ -109,28 +108,38 @@ def used(usage: Usage) -> str:
 
 
 def print_verdicts(console: Console, verdicts: list[Event], result: TaskResult) -> None:
-    """Print the facts that the policy's rules saw, and their verdicts."""
-    table = Table(box=box.SIMPLE, pad_edge=False)
-    for name in ("agent", "step", "tool", "verdict", "reason", "what the rules saw"):
-        table.add_column(name, overflow="fold")
+    """Print the verdicts, and below each the facts that the policy's rules saw."""
     styles = {"allow": GOOD, "approve": "yellow", "deny": BAD}
     for event in verdicts:
         verdict = str(event.data["verdict"])
-        cells = (event.agent, str(event.step), str(event.data["tool"]))
-        reason, seen = plain(str(event.data["reason"])), _seen(event)
-        table.add_row(*map(plain, cells), Text(verdict, styles[verdict]), reason, seen)
-    console.print(table)
-    console.print(f"{len(verdicts)} actions; the trial run ended as {result.outcome.value.replace('_', ' ')}")
+        line = Text(f"{verdict:<{_VERDICT}}", styles[verdict]).append(plain(str(event.data["tool"])), "bold")
+        line.append(plain(f": {event.data['reason']} ({event.agent}, step {event.step})"), "default")
+        print_hanging(console, line, 0, _VERDICT)
+        for fact in _seen(event):  # not wrapped, so that people can copy paths
+            console.print(Text(" " * _VERDICT).append(plain(fact), "dim"), soft_wrap=True)
+    ended = f"the trial run ended as {result.outcome.value.replace('_', ' ')}"
+    console.print(f"\n{numbered(len(verdicts), 'action')}; {ended}")
+    for reason in _reasons(result):
+        console.print(Text("because ", style="dim").append(plain(reason), "default"))
 
 
-def _seen(event: Event) -> str:
+def _reasons(result: TaskResult) -> list[str]:
+    """List the causes of an outcome, without those that a nearer one contains."""
+    causes = enumerate(result.causes)
+    told = (
+        each for number, each in causes if not any(each.reason in nearer.reason for nearer in result.causes[:number])
+    )
+    return [f"{cause.reason} ({cause.where})" if cause.where else cause.reason for cause in told]
+
+
+def _seen(event: Event) -> list[str]:
     """Format a call's arguments as the rules saw them, and its resources.
 
     Empty arguments are left out.
     """
     arguments, resources = (_MEMBERS.validate_python(event.data[name]) for name in ("canonical", "resources"))
     lines = [f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items() if value != ""]
-    return "\n".join(map(plain, [*(cut(line, _SHOWN_ARGUMENT) for line in lines), *resources]))
+    return [*(cut(line, _SHOWN_ARGUMENT) for line in lines), *map(str, resources)]
 
 
 def replay_task(console: Console, task_id: str, path: Path | None, settings: Path | None, *, as_json: bool) -> bool:

@@ -21,11 +21,11 @@ import jsonschema
 import pytest
 import yaml
 from rich.console import Console
-from typer.testing import Result
+from typer.testing import CliRunner, Result
 
 import forks
 from callboard import Event, EventName, FunctionModel, Outcome, Settings, Supervisor, Task, TaskResult
-from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE
+from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE, app
 from callboard.actors.processing import MACHINES
 from callboard.actors.states import mermaid
 from callboard.messages import AgentKind, Message
@@ -343,6 +343,19 @@ def test_policy_check_shows_each_verdict_and_leaves_nothing(
         "new files need a nod",
     )
     assert not (here / "runs").exists()
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 120])
+def test_policy_check_fits_a_terminal_of_any_width(here: Path, folder: Callable[..., Path], columns: int) -> None:
+    rules = [{"verdict": "deny", "tool": "create_document", "reason": "no new files for this test"}]
+    arguments = ["policy", "check", str(folder(CREATE, policy=rules))]
+    lines = CliRunner().invoke(app, arguments, env={"COLUMNS": str(columns)}).stdout.splitlines()
+    facts = [line for line in lines if line.startswith('         path="') or "file:" in line]
+    assert facts[0] == '         path="new.xlsx"'
+    assert facts[1].endswith("/job/workspace/new.xlsx")
+    verdict = " ".join(" ".join(lines[: lines.index(facts[0])]).split())
+    assert verdict == "deny create_document: no new files for this test (host/job, step 1)"
+    assert max(map(len, lines[: lines.index(facts[0])])) <= columns
 
 
 def test_policy_check_shows_what_the_rules_saw_and_warns(call: Call, folder: Callable[..., Path]) -> None:
