@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -51,6 +52,15 @@ class Commands(TyperGroup):
                 fail(f"{named}{message}{asked}", USAGE)
             except typer.Exit as leaving:
                 code = leaving.exit_code
+        except Exception as error:  # the program's edge: a bug, or an error of a plug-in
+            notes = getattr(error, "__notes__", [])
+            error.__notes__ = []
+            traceback.print_exception(error)
+            reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            what = f"an unexpected error ended the command: {reason}; please report it with the lines above"
+            with contextlib.suppress(typer.Exit):
+                fail("\n".join([what, *notes]))
+            code = EXIT_CODES[Outcome.ERROR]
         sys.exit(code if isinstance(code, int) else 0)
 
 
@@ -89,7 +99,7 @@ def mistakes() -> Iterator[None]:
     try:
         yield
     except SupervisorStoppedError as error:
-        fail(str(error), EXIT_CODES[Outcome.ERROR])
+        fail("\n".join([str(error), *getattr(error, "__notes__", [])]), EXIT_CODES[Outcome.ERROR])
     except CallboardError as error:
         fail(str(error))
     except BrokenPipeError:

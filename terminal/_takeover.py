@@ -11,8 +11,15 @@ import typer
 from callboard.actors.journal import JournalReader
 from callboard.actors.servers import named_surfaces
 from callboard.config import Settings
-from callboard.messages import JournalInUseError, Question, agent_kind
-from callboard.terminal._commands import fail
+from callboard.messages import (
+    CallboardError,
+    JournalInUseError,
+    Outcome,
+    Question,
+    SupervisorStoppedError,
+    agent_kind,
+)
+from callboard.terminal._commands import EXIT_CODES, fail
 from callboard.terminal._journals import SETTINGS_SUFFIXES, journal_in, journal_of, resume_hint, settings_at
 from callboard.terminal._people import asked
 from callboard.terminal._task_history import TaskHistory, history_of
@@ -112,16 +119,23 @@ def _check_free(reader: JournalReader) -> None:
 
 @contextlib.contextmanager
 def with_resume_hint(command: str) -> Iterator[None]:
-    """Describe how to resume the journal's tasks after leaving at once.
+    """Describe how to resume the journal's tasks if the command ends before them.
 
-    Empty without a command or a journal.
+    `command` resumes them; without one, nothing is described.
     """
+    hint = f"the journal keeps the unfinished tasks; resume them with: {command}"
     try:
         yield
     except KeyboardInterrupt:
         if command:
-            typer.echo(
-                f"\ncallboard: interrupted; the journal keeps the unfinished tasks; resume them with: {command}",
-                err=True,
-            )
+            typer.echo(f"\ncallboard: interrupted; {hint}", err=True)
+        raise
+    except typer.Exit as leaving:
+        if command and leaving.exit_code == EXIT_CODES[Outcome.ERROR]:
+            typer.echo(f"callboard: {hint}", err=True)
+        raise
+    except Exception as error:
+        known = isinstance(error, CallboardError | OSError) and not isinstance(error, SupervisorStoppedError)
+        if command and not known:  # others come before the start, and a person can correct them
+            error.add_note(hint)
         raise

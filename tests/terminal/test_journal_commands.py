@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner, Result
 
 import forks
 from callboard import Event, EventName, FunctionModel, Outcome, Settings, Supervisor, Task, TaskResult
 from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE, app
 from callboard.actors.journal import JournalReader
-from callboard.messages import JournalError
+from callboard.messages import JournalError, SupervisorStoppedError
 from callboard.terminal import TaskDisplay
 from support import PATIENCE
 
@@ -33,6 +34,7 @@ Folder = Callable[..., Path]
 FINISH = {"Status": "FINISH", "Comment": "All done.", "Result": {"sum": 3}}
 ASK = {"Status": "PENDING", "Questions": [{"text": "Which year?", "choices": ["last", "this"]}]}
 CREATE = {"Status": "CONTINUE", "Function": "create_document", "Args": {"path": "new.xlsx"}, "Thought": "I make it"}
+KEEPS = "the journal keeps the unfinished tasks; resume them with: "
 NOD = [{"verdict": "approve", "tool": "create_document", "reason": "new files need a nod"}]
 
 
@@ -484,13 +486,45 @@ def test_a_run_that_was_killed_goes_on_and_does_nothing_twice(call: Call, here: 
     assert result.stdout.endswith("history callboard show job-1 runs/job-1\n")
 
 
+@pytest.mark.parametrize(
+    ("error", "first"),
+    [
+        (
+            ValueError("boom"),
+            "an unexpected error ended the command: ValueError: boom; please report it with the lines",
+        ),
+        (SupervisorStoppedError("it is stopped"), "it is stopped"),
+        (typer.Exit(EXIT_CODES[Outcome.ERROR]), ""),
+    ],
+    ids=["a bug", "a stopped supervisor", "a lost journal"],
+)
+def test_an_error_in_a_run_names_the_command_that_continues(
+    call: Call, folder: Folder, monkeypatch: pytest.MonkeyPatch, error: Exception, first: str
+) -> None:
+    def fails(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("callboard.__main__.play", fails)
+    result = call("run", folder(FINISH))
+    assert result.exit_code == EXIT_CODES[Outcome.ERROR]
+    told = [line for line in result.stderr.splitlines() if line.startswith("callboard: ") and "warning" not in line]
+    assert first in told[0]
+    assert told[-1] == f"callboard: {KEEPS}callboard resume runs/job-1"
+    assert ("Traceback" in result.stderr) is isinstance(error, ValueError)
+
+
+def test_a_refused_start_has_no_tasks_to_resume(call: Call, folder: Folder) -> None:
+    result = call("run", folder(FINISH, documents={"workspace": "nowhere"}))
+    assert result.exit_code == USAGE
+    assert "resume" not in result.stderr
+
+
 def test_a_second_ctrl_c_leaves_what_is_not_over_and_says_how_to_go_on(call: Call, here: Path, folder: Folder) -> None:
     with program("run", folder(CREATE, FINISH), cwd=here) as process:
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode == INTERRUPTED
-    told = "callboard: interrupted; the journal keeps the unfinished tasks; resume them with: "
-    assert f"{told}callboard resume runs/job-1\n" in errors
+    assert f"callboard: interrupted; {KEEPS}callboard resume runs/job-1\n" in errors
     ended = call("resume", "runs/job-1").exit_code  # the cancel may be written down by now, or not
     assert ended in {EXIT_CODES[Outcome.FINISHED], EXIT_CODES[Outcome.CANCELLED]}
 
