@@ -83,14 +83,15 @@ _CODES = {code: outcome.value.replace("_", " ") for outcome, code in EXIT_CODES.
 _EXIT_HELP = "Exit codes: " + ", ".join(f"{code} {meaning}" for code, meaning in sorted(_CODES.items())) + "."
 app = typer.Typer(
     cls=Commands,
-    help="Run agents that work in documents, windows, devices and shells.",
+    help="Run agents that work in documents, windows, devices and shells.\n\n"
+    "`callboard demo` shows a run, and `callboard init FOLDER` writes a first project.",
     no_args_is_help=True,
     add_completion=False,  # its scripts run the program that the line names, and evaluate its output in zsh
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # its boxes break lines within sentences, and show a type for flags
 )
 
-policy_app = typer.Typer(help="Show the policy's verdicts.", no_args_is_help=True, rich_markup_mode=None)
+policy_app = typer.Typer(help="Try the policy's rules on a task.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(policy_app, name="policy")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -150,7 +151,7 @@ Journal = Annotated[
     typer.Argument(
         callback=existing_path,
         show_default="the journal of ./callboard.yaml",
-        help="A journal, or a settings file or folder that names one.",
+        help="A run's folder, such as runs/sales_report-1; a settings file; or the journal itself.",
     ),
 ]
 
@@ -176,7 +177,7 @@ def _version(
 
 @app.command()
 def init(
-    folder: Annotated[Path, typer.Argument(help="The folder of the project.", show_default="this one")] = Path(),
+    folder: Annotated[Path, typer.Argument(help="The folder of the project.", show_default="the current one")] = Path(),
 ) -> None:
     """Write a first project that runs at once.
 
@@ -235,7 +236,7 @@ def run(
     log: Log = False,
     log_file: LogFile = None,
 ) -> None:
-    """Run a task, and show its progress and outcome.
+    """Run a task, and show its progress.
 
     A folder contains callboard.yaml (settings), task.yaml and the files that they
     name. Each run works on a fresh copy of it. A task file runs in place.
@@ -282,7 +283,7 @@ def demo(
     yes: Yes = False,
     no_input: NoInput = False,
 ) -> None:
-    """Run an example that is installed with the package, on a copy.
+    """Run an installed example on a copy.
 
     Without a name it is the report from a Word document to an Excel chart, which
     needs no key, display or Office. A script decides in place of a language model;
@@ -351,7 +352,11 @@ def resume(
 
 @app.command("tasks")
 def tasks(journal: Journal = None, *, as_json: AsJson = False) -> None:
-    """List the tasks of a journal, which may be in use."""
+    """List the tasks of a journal.
+
+    Each has its outcome. The journal may be in use. A run on a copy has its
+    journal in its own folder.
+    """
     with mistakes():
         list_tasks(terminal(), journal, as_json=as_json)
 
@@ -363,10 +368,10 @@ def show(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Print the history of a task from a journal.
+    """Print the history of a task.
 
-    The journal may be in use. The history has the requests and answers, the decisions and actions, the actions in
-    doubt after a crash, and the outcome.
+    It has the requests and answers, the decisions and actions, the actions in
+    doubt after a crash, and the outcome. The journal may be in use.
     """
     with mistakes():
         show_task(terminal(), task, journal, as_json=as_json)
@@ -383,12 +388,12 @@ def undo(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Bring back files as they were before a task.
+    """Bring back the files that a task changed.
 
-    These are the files that it changed and names in may_change; their versions
-    from before its first change are kept as long as the journal keeps the task.
-    If one of them was changed since by another program or task, or is open in
-    one, nothing is brought back.
+    These are the files that it names in may_change; their versions from before
+    its first change are kept as long as the journal keeps the task. If one of
+    them was changed since by another program or task, or is open in one, nothing
+    is brought back.
     """
     with mistakes():
         undo_task(terminal(), task, journal, file or (), as_json=as_json)
@@ -402,9 +407,9 @@ def logs(
     follow: Annotated[bool, typer.Option("--follow", help="Follow new events until the task ends.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on a terminal too, one event per line.")] = False,
 ) -> None:
-    """Print the log of a task from a journal.
+    """Print the log of a task.
 
-    The journal may be in use. The log has the task's events, one per line.
+    It has the task's events, one per line. The journal may be in use.
     """
     with mistakes():
         print_log(task, journal, follow=follow, as_json=as_json)
@@ -425,7 +430,7 @@ def replay(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replay a task of a journal without models and surfaces.
+    """Replay a task without models and surfaces.
 
     The models' answers and the tools' results are the recorded ones. All else runs
     again: parsing of answers, the policy, the limits, the machines. Prints the
@@ -478,11 +483,12 @@ def check(
     model: Model = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the policy's verdicts on the actions of a trial run.
+    """Show the policy's verdict on each action.
 
-    The task really runs, on a copy that is deleted afterwards. No person is asked:
-    actions that need an approval run, and denied ones do not. Tasks with MCP servers
-    of third parties or surfaces of plug-ins are refused; so are those whose workspace
+    The policy allows an action, denies it, or has a person approve it. The task
+    really runs, on a copy that is deleted afterwards. No person is asked: actions
+    that need an approval run, and denied ones do not. Tasks with MCP servers of
+    third parties or surfaces of plug-ins are refused; so are those whose workspace
     is outside the folder.
     """
     if path.is_file():
@@ -519,7 +525,10 @@ def graph(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Print an agent's state machine as a Mermaid diagram."""
+    """Print the state machine of an agent.
+
+    It is a diagram in Mermaid.
+    """
     machine = MACHINES[agent]
     if not as_json:
         typer.echo(mermaid(machine), nl=False)
@@ -541,7 +550,7 @@ def schema(
     message: Annotated[
         str | None,
         typer.Argument(
-            metavar="[MESSAGE | FILE]",
+            metavar="MESSAGE | FILE",
             autocompletion=schema_names,
             help="The tag of one message, such as task; all by default. "
             "Or the name of a file: callboard.yaml, task.yaml, script.yaml.",
@@ -549,7 +558,10 @@ def schema(
         ),
     ] = None,
 ) -> None:
-    """Print the JSON Schema of the messages, or of a file."""
+    """Print the schemas of messages and files.
+
+    They are in JSON Schema.
+    """
     known, files = Message.registry, file_schemas()
     if message in files:  # for editors
         typer.echo(files[message].read_text(encoding="utf-8"), nl=False)
@@ -568,7 +580,7 @@ def schema(
 
 @app.command()
 def completion() -> None:
-    """Print a script for the completion of commands in bash.
+    """Print a script for completion in bash.
 
     callboard completion > ~/.local/share/bash-completion/completions/callboard
     """
@@ -623,11 +635,12 @@ def doctor(
     online: Annotated[bool, typer.Option("--online", help="Also start the MCP servers, or connect to them.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check the installation, and print commands for missing parts.
+    """Check the installation for missing parts.
 
     Checks the settings, the journal, the surfaces, MCP servers, models and
-    extras. Without --online no program is started, and nothing is sent. The
-    exit code is 1 if a part that is configured does not work.
+    extras, and prints the commands that install missing parts. Without --online
+    no program is started, and nothing is sent. The exit code is 1 if a part that
+    is configured does not work.
     """
     with mistakes():
         works = examine(terminal(), settings_at(path), online=online, as_json=as_json)
@@ -645,9 +658,10 @@ def config(
     *,
     as_json: AsJson = False,
 ) -> None:
-    """Print the effective settings as YAML, with secrets hidden.
+    """Print the effective settings as YAML.
 
-    They come from the file, the environment and the defaults.
+    They come from the file, the environment and the defaults. Secrets are
+    hidden.
     """
     with mistakes():
         shown = Settings.load(settings_at(path)).model_dump(mode="json", by_alias=True)

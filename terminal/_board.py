@@ -163,7 +163,8 @@ def _described(event: Event) -> str:  # noqa: C901, PLR0911 - one match, a case 
         case EventName.STATE_CHANGED if data["source"] not in {"", data["target"]}:
             return _moved(str(data["source"]), str(data["target"]))
         case EventName.COMMAND_ENDED:
-            return f"{data['tool']}: {data['status']}" + (f", {data['error']}" if data["error"] else "")
+            status, error = str(data["status"]), str(data["error"] or "")
+            return f"{data['tool']}: {error if error.startswith(status) else ', '.join(filter(None, (status, error)))}"
         case EventName.MODEL_REPAIRED:
             return f"its model's answer was sent back: {data['reason']}"
         case EventName.STEP_FAILED | EventName.AGENT_CRASHED:

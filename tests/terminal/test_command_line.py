@@ -160,6 +160,12 @@ def test_every_outcome_has_an_exit_code_of_its_own() -> None:
     assert EXIT_CODES[Outcome.FINISHED] == 0
 
 
+@pytest.mark.parametrize("group", [[], ["policy"]])
+def test_the_list_of_commands_fits_a_narrow_terminal(group: list[str]) -> None:
+    told = CliRunner().invoke(app, [*group, "--help"], env={"COLUMNS": "60"}).stdout
+    assert "..." not in told.partition("Commands:")[2]
+
+
 def test_the_help_tells_every_exit_code(call: Call) -> None:
     said = " ".join(call("run", "--help").stdout.split())
     for outcome, code in EXIT_CODES.items():
@@ -549,6 +555,13 @@ def test_the_display_shows_agent_state_subtask_step_and_elapsed_time(board: Task
 
 def test_the_display_shows_what_happened_last(board: TaskDisplay) -> None:
     assert drawn(board, 9.5)[-1] == "    5.00 s  app/excel/report.xlsx  insert_chart: failure, no numbers"
+
+
+def test_the_display_says_once_that_an_action_was_skipped(board: TaskDisplay) -> None:
+    why = "skipped, because insert_chart failed before it"
+    line = board.see(at(6, EventName.COMMAND_ENDED, 2, "app/x", tool="format_cells", status="skipped", error=why))
+    assert line is not None
+    assert line.plain == f"    6.00 s  app/x  format_cells: {why}"
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 200])
