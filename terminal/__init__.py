@@ -15,7 +15,6 @@ from callboard.terminal._commands import (
     warn,
 )
 from callboard.terminal._completion import COMPLETE, completion_script, task_ids
-from callboard.terminal._demos import DEMO, demo_folder, demo_names
 from callboard.terminal._doctor import examine
 from callboard.terminal._journals import (
     list_tasks,
@@ -29,7 +28,7 @@ from callboard.terminal._manual import page, page_list, page_names
 from callboard.terminal._people import Attendance, attendance
 from callboard.terminal._place import keep_inside, prepare
 from callboard.terminal._prepared_run import prepared, started
-from callboard.terminal._project import file_schemas, write_project
+from callboard.terminal._project import DEMO, demo_folder, demo_names, file_schemas, write_project
 from callboard.terminal._results import print_head, print_result, print_verdicts, replay_task
 from callboard.terminal._show import show_task
 from callboard.terminal._takeover import take_over, with_resume_hint

@@ -1,4 +1,4 @@
-"""A first project, and the JSON Schemas of files."""
+"""The installed examples, a first project made from one, and the schemas of files."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 import callboard
+from callboard.messages import did_you_mean
 from callboard.terminal._commands import fail
-from callboard.terminal._demos import demo_folder
+from callboard.terminal._place import TASK_FILE
 from callboard.terminal._text import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+DEMO = "sales_report"
+"""The example that needs no key, display or Office."""
+_EXAMPLES = Path(callboard.__file__).parent / "examples"
 _EXAMPLE = "expenses"
 """The example that a project begins with."""
 _FILES = {
@@ -31,6 +35,20 @@ _FILES = {
 _SCHEMAS = Path(callboard.__file__).parent / "config" / "schemas"
 _FOLDER = "schemas"
 """The folder of the schemas within a project."""
+
+
+def demo_names() -> list[str]:
+    """List the examples that have a folder to run."""
+    return sorted(each.parent.name for each in _EXAMPLES.glob(f"*/{TASK_FILE}"))
+
+
+def demo_folder(name: str) -> Path:
+    """Find the folder of an example; only listed names are accepted."""
+    known = demo_names()
+    if name not in known:
+        hint = did_you_mean(name, known, f"there are: {', '.join(known) or 'none'}")
+        fail(f"there is no example {name!r}{hint}")
+    return _EXAMPLES / name
 
 
 def file_schemas() -> dict[str, Path]:
