@@ -23,6 +23,8 @@ from callboard.terminal._journals import (
     resume_command,
     settings_at,
     task_command,
+    undo_command,
+    undo_task,
 )
 from callboard.terminal._manual import page, page_list, page_names
 from callboard.terminal._people import Attendance, attendance
@@ -35,7 +37,6 @@ from callboard.terminal._takeover import take_over, with_resume_hint
 from callboard.terminal._task_session import TaskSession, play, resume_tasks
 from callboard.terminal._text import terminal
 from callboard.terminal._tool_list import list_tools
-from callboard.terminal._undo_command import undo_command, undo_task
 
 __all__ = [
     "COMPLETE",

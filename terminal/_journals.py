@@ -1,4 +1,4 @@
-"""Journals on the command line: their location, tasks and logs."""
+"""Journals on the command line: their location, and the commands on their tasks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from callboard.actors.journal import JournalReader
+from callboard.actors.client import undo
+from callboard.actors.journal import JournalReader, Versions
 from callboard.config import LabelledEvent, Settings, log_line
 from callboard.messages import EventName, JournalError, Outcome, Task, did_you_mean
 from callboard.terminal._commands import fail, model_options, warn
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.console import Console
+
+    from callboard.messages import TaskResult
 
 
 SETTINGS_FILE = "callboard.yaml"
@@ -241,3 +244,35 @@ def print_log(task_id: str, path: Path | None, *, follow: bool, as_json: bool) -
             time.sleep(_PAUSE)
     if follow and not over:
         warn([f"no process works on {task_id}: resume it with: {resume_hint(path, journal)}"])
+
+
+def undo_task(console: Console, task_id: str, path: Path | None, files: Sequence[str], *, as_json: bool) -> None:
+    """Bring back the files of a task, and print them.
+
+    The task is found by the first characters of its id.
+    """
+    with JournalReader.open(journal_at(path)) as reader:
+        found = find_task(reader, task_id)
+        over = next(task.ended is not None for task in reader.tasks() if task.id == found)
+        if not over and (held := holder_text(reader)):
+            fail(f"{found} is not over, and {held}: cancel it first, or wait for its end")
+        done = undo(reader.rows(found, events=False), Versions(reader.path), found, files)
+    if as_json:
+        print_json({str(each): brought_back for each, brought_back in done.items()})
+    for each, brought_back in () if as_json else done.items():
+        line = Text("brought back" if brought_back else "unchanged", style=GOOD if brought_back else "dim")
+        console.print(line.append(f"  {plain(short(each))}", style="default"), soft_wrap=True)
+    if not over:
+        how = resume_hint(path, reader.path)
+        warn([f"{found} is not over; this continues it, from the files as they are now: {how}"])
+
+
+def undo_command(task: Task, result: TaskResult, journal: Path | None) -> str:
+    """Format the command that undoes a task's changes.
+
+    Empty if it could bring nothing back, or without a journal.
+    """
+    changed = [Path(each).as_posix() for each in result.changed]
+    if journal is None or not any(each.endswith(f"/{name}") for each in changed for name in task.may_change):
+        return ""
+    return task_command("undo", task.id, journal)

@@ -32,12 +32,20 @@ from callboard.messages import (
 )
 from callboard.terminal._board import probe_words
 from callboard.terminal._commands import fail
-from callboard.terminal._journals import ending, find_task, holder_text, journal_at, moment, print_json, resume_hint
+from callboard.terminal._journals import (
+    ending,
+    find_task,
+    holder_text,
+    journal_at,
+    moment,
+    print_json,
+    resume_hint,
+    undo_command,
+)
 from callboard.terminal._people import asked
 from callboard.terminal._results import print_head, print_result
 from callboard.terminal._task_history import history_of
 from callboard.terminal._text import BAD, GOOD, plain
-from callboard.terminal._undo_command import undo_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -173,6 +173,9 @@ def test_each_file_names_its_schema_beside_it(project: Path, name: str) -> None:
     assert (project / f"schemas/{name}.json").is_file()
 
 
+# The installed examples
+
+
 def test_the_first_demo_needs_no_arguments(call: Call, here: Path) -> None:
     result = call("demo")
     assert result.exit_code == 0, result.output
