@@ -16,13 +16,15 @@ import itertools
 import json
 import re
 import sys
-import tempfile
 import threading
 import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
+import document_tools
 from annotated_types import Ge, Gt, Le
+from file_schemas import FILES, schema_of_file
+from markdown_parts import description, first_line, table
 from pydantic import AwareDatetime, BaseModel, JsonValue, SecretStr
 from pydantic_core import PydanticUndefined
 
@@ -34,9 +36,8 @@ from callboard.actors.models import ModelRequest
 from callboard.actors.models.prompt._answer_schema import answer_schema
 from callboard.actors.models.prompt._prompt import prompt_of
 from callboard.actors.observe._metrics import COUNTERS, GAUGES, HISTOGRAMS
-from callboard.actors.processing import AGENTS, MACHINES
+from callboard.actors.processing import MACHINES
 from callboard.actors.runtime import Lanes
-from callboard.actors.servers import DocumentServer
 from callboard.actors.states import By, mermaid
 from callboard.config import Prompts, Settings, load_prompts
 from callboard.config._logging import LEVELS
@@ -65,25 +66,9 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).resolve().parent
 PACKAGE = DOCS.parent
+SCHEMAS = PACKAGE / "config" / "schemas"
 _PART = re.compile(r"(<!-- generated: (?P<name>[\w.]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _NOT_SHIPPED = {"tests", "docs", "examples", "benchmarks", "build"}
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """Draw a Markdown table."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |\n" for line in lines)
-
-
-def first_line(text: str | None) -> str:
-    """Give a docstring's first paragraph on one line, with Markdown's code quotes."""
-    paragraph = inspect.cleandoc(text or "").partition("\n\n")[0]
-    return " ".join(paragraph.split()).replace("``", "`")
-
-
-def description(text: str | None) -> str:
-    """Give a docstring as Markdown, one line per paragraph."""
-    return "\n\n".join(first_line(paragraph) for paragraph in inspect.cleandoc(text or "").split("\n\n"))
 
 
 def field_docstrings(model: type[BaseModel]) -> dict[str, str]:
@@ -411,23 +396,6 @@ def metrics() -> str:
     return table(["name", "kind", "labels", "meaning"], rows)
 
 
-def document_tools(root: str) -> str:
-    """Write the table of one application's tools, as models see them."""
-    with tempfile.TemporaryDirectory() as folder:
-        found = [entry for entry in DocumentServer(Path(folder)).tools() if root in entry.roots and entry.offered]
-    hidden = {"document", "control_id", "control_name"}
-    rows = [
-        [
-            f"`{entry.name}`",
-            first_line(entry.tool.description),
-            ", ".join(f"`{name}`" for name in entry.tool.parameters["properties"] if name not in hidden),
-            ", ".join(sorted(hazard.value for hazard in entry.hazards)),
-        ]
-        for entry in found
-    ]
-    return table(["tool", "purpose", "arguments", "hazards of each call"], rows)
-
-
 def example(path: Path) -> str:
     """Quote a program."""
     return f"```python\n{path.read_text(encoding='utf-8')}```\n"
@@ -444,74 +412,6 @@ def fields(model: type[BaseModel]) -> str:
         if name not in {"kind", "schema_version"}
     ]
     return table(["field", "type", "default", "meaning"], rows)
-
-
-# JSON Schemas of files
-
-
-def settings_schema() -> dict[str, Any]:
-    """Describe a settings file; an empty section is allowed, too."""
-    schema = Settings.model_json_schema()
-    sections = schema["properties"]
-    sections["mcpServers"] = sections["mcp_servers"]
-    for key, section in sections.items():
-        about = {name: section.pop(name) for name in ("description", "default") if name in section}
-        sections[key] = {"anyOf": [*section.get("anyOf", [section]), {"type": "null"}], **about}
-    return schema
-
-
-def task_schema() -> dict[str, Any]:
-    """Describe a task file, which has a request or a plan."""
-    return Task.model_json_schema() | {"anyOf": [{"required": ["request"]}, {"required": ["plan"]}]}
-
-
-def script_schema() -> dict[str, Any]:
-    """Describe a script: a list of answers for each agent.
-
-    Models' own spellings of keys are accepted in answers, so unknown keys are not refused here.
-    """
-    responses = {spec.response for spec in AGENTS.values()}
-    keys = [key for response in responses for key in response.model_json_schema()["properties"]]
-    answer = {"type": "object", "properties": {key: {} for key in sorted(set(keys))}}
-    return {
-        "description": "The answers of each agent, in order, by its address; `host` stands for every HostAgent.",
-        "type": "object",
-        "additionalProperties": {"type": "array", "items": answer},
-    }
-
-
-FILES: dict[str, Callable[[], dict[str, Any]]] = {
-    "callboard.yaml": settings_schema,
-    "task.yaml": task_schema,
-    "script.yaml": script_schema,
-}
-"""The files that people write, with the functions that describe them."""
-SCHEMAS = PACKAGE / "config" / "schemas"
-
-
-def schema_of_file(name: str) -> str:
-    """Write the JSON Schema of a file, for editors.
-
-    Editors know draft 7 without a network, and show a section's whole default as a text to insert.
-    """
-    described = {"$schema": "http://json-schema.org/draft-07/schema#", **_for_editors(FILES[name]())}
-    return json.dumps(described, indent=1, ensure_ascii=False) + "\n"
-
-
-def _for_editors(part: Any) -> Any:
-    """Remove titles and defaults of sections, and join lines of descriptions."""
-    if isinstance(part, list):
-        return [_for_editors(item) for item in part]
-    if not isinstance(part, dict):
-        return part
-    kept = {
-        key: _for_editors(item)
-        for key, item in part.items()
-        if not (key == "title" and isinstance(item, str)) and not (key == "default" and isinstance(item, dict))
-    }
-    if isinstance(kept.get("description"), str):
-        kept["description"] = description(kept["description"])
-    return kept
 
 
 # The public API
@@ -647,9 +547,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "metrics": metrics,
     "prompt": prompt,
     "answer_schema": schema_of_an_answer,
-    "tools.excel": functools.partial(document_tools, "excel"),
     **{f"recipe.{path.stem}": functools.partial(example, path) for path in (PACKAGE / "examples/recipes").glob("*.py")},
-    "tools.word": functools.partial(document_tools, "word"),
+    **document_tools.PARTS,
     **{
         f"fields.{model.__name__}": functools.partial(fields, model)
         for model in (Task, PlanStep, Secret, TaskResult, SubtaskResult, Cause, Usage)

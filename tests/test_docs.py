@@ -5,7 +5,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
@@ -21,7 +23,8 @@ DOCS = sorted((ROOT / "docs").glob("*.md"))
 def load_generator():
     spec = importlib.util.spec_from_file_location("callboard_docs_generate", ROOT / "docs" / "generate.py")
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    with mock.patch.object(sys, "path", [str(ROOT / "docs"), *sys.path]):
+        spec.loader.exec_module(module)
     return module
 
 

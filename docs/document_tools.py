@@ -1,0 +1,76 @@
+"""Tables of the documents server's tools, as models see them."""
+# ruff: noqa: INP001 - imported by generate.py
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markdown_parts import first_line, table
+
+from callboard.actors.servers import DocumentServer
+from callboard.actors.servers.documents._documents import OVERWRITING
+from callboard.actors.servers.documents._workspace import ROOTS
+from callboard.messages import AgentKind, CommandType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.actors.servers import ServerTool
+
+_HIDDEN = {"document", "control_id", "control_name"}
+
+
+def _tools() -> tuple[ServerTool, ...]:
+    with tempfile.TemporaryDirectory() as folder:
+        return tuple(entry for entry in DocumentServer(Path(folder)).tools() if entry.offered)
+
+
+def tools_of_format(root: str) -> str:
+    """List the files and tools of one format."""
+    suffixes = ", ".join(f"`{suffix}`" for suffix, of in ROOTS.items() if of == root)
+    return f"Files: {suffixes}.\n\n{_listed([entry for entry in _tools() if root in entry.roots])}"
+
+
+def tools_of_hosts() -> str:
+    """List the tools of HostAgents."""
+    return _listed([e for e in _tools() if AgentKind.HOST in e.agents and e.type is CommandType.ACTION])
+
+
+def _listed(tools: list[ServerTool]) -> str:
+    head = ["tool", "purpose", "arguments", "controls", "effect", "hazards"]
+    return table(head, [_row(entry) for entry in tools])
+
+
+def _row(entry: ServerTool) -> list[str]:
+    given = entry.tool.parameters["properties"].items()
+    hazards = [hazard.value for hazard in entry.hazards]
+    return [
+        f"`{entry.name}`",
+        first_line(entry.tool.description) + (f" Takes at most {entry.seconds:g} s." if entry.seconds else ""),
+        ", ".join(f"`{name}`{_bounds(schema)}" for name, schema in given if name not in _HIDDEN),
+        ", ".join(sorted(entry.controls)),
+        entry.effect.value,
+        ", ".join([*sorted(hazards), *(["(overwrites)"] if entry.name in OVERWRITING else [])]),
+    ]
+
+
+def _bounds(schema: dict[str, Any]) -> str:
+    """Give the range of a number, and the longest list."""
+    for part in schema.get("anyOf", [schema]):
+        if "maximum" in part:
+            return f" ({part['minimum']:,} to {part['maximum']:,})"
+        if "minimum" in part:
+            return f" (from {part['minimum']})"
+        if "maxItems" in part:
+            return f" (at most {part['maxItems']})"
+    return ""
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "tools.host": tools_of_hosts,
+    **{f"tools.{root}": functools.partial(tools_of_format, root) for root in dict.fromkeys(ROOTS.values())},
+}
+"""Functions that write the tables, by the name in the marker."""
