@@ -8,7 +8,7 @@ from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_controls import SheetRange, find, place
+from callboard.actors.servers.documents._excel_controls import SheetRange, place
 from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_results import results_of
 from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
@@ -75,7 +75,7 @@ def read_cells(file: ExcelFile, sheet: Sheet, cells: CellRange) -> Answer:
 
 def start_of(file: ExcelFile, sheet: str, cell: str, control_id: str, control_name: str) -> SheetRange:
     """Find the top left cell of a call that writes."""
-    has_cells = control_id and find(file, control_id, control_name).kind in {"range", "table"}
+    has_cells = control_id.startswith(("range-", "table-"))
     return place(file, sheet, cell or ("" if has_cells else "A1"), control_id, control_name)
 
 
