@@ -56,6 +56,14 @@ def tasks(life: int) -> dict[str, Task]:
         Task(id="open", request="start an application, and work in its window"),
         Task(id="late", request="ask, and hear nothing", target="late.docx"),
         Task(id="slow", request="take too long", target="slow.docx"),
+        Task(id="grid", request="change a workbook", target="grid.xlsx"),
+        Task(id="item", request="change a document", target="item.docx"),
+        Task(id="rows", request="change a table", target="rows.csv"),
+        Task(id="letter", request="write a message", target="letter.eml"),
+        Task(id="date", request="change a calendar", target="date.ics"),
+        Task(id="page", request="change a text", target="page.txt"),
+        Task(id="shot", request="convert a picture", target="shot.bmp"),
+        Task(id="paper", request="make a PDF", target="paper.docx"),
     )
     return {name(task.id): task for task in given}
 
@@ -67,7 +75,11 @@ def name(task_id: str) -> str:
 
 DEADLINES = ("late", "slow")
 """Tasks that end when a time is over: they need `limits` that are short."""
-ALL = tuple(known for known in tasks(0) if known not in DEADLINES)
+FORMATS = ("grid", "item", "rows", "letter", "date", "page", "shot")
+"""Tasks on a document of each format."""
+PRINTED = (*FORMATS, "paper")
+"""These, and one that needs LibreOffice."""
+ALL = tuple(known for known in tasks(0) if known not in (*DEADLINES, *PRINTED))
 TWICE = ("note", "book")
 """Tasks that are submitted twice in each life: by the same id, and by the same key."""
 OUTCOMES = {
@@ -79,6 +91,7 @@ OUTCOMES = {
 """The outcomes of tasks that do not finish."""
 
 HEADER = ["name", "mark"]
+DAY = "2026-06-02"
 SCRIPTS: dict[tuple[str, str], list[Said]] = {
     ("plan", "host/plan"): [
         [do("create_document", path="plan.docx")],
@@ -141,6 +154,56 @@ SCRIPTS: dict[tuple[str, str], list[Said]] = {
     ("open", "app/word/Document1.docx"): [[do("insert_paragraph", text="open#1")]],
     ("late", "app/word/late.docx"): [[do("insert_paragraph", text="late#1")], ask("Is somebody there?")],
     ("slow", "app/word/slow.docx"): [[do("insert_paragraph", text="slow#1")], SILENCE],
+    ("grid", "app/excel/grid.xlsx"): [
+        [
+            do("append_rows", sheet="Data", values=[["grid#1", 2], ["grid#2", 1]]),
+            do("insert_rows_or_columns", sheet="Data", what="rows", at="2", count=2),
+            do("write_range", sheet="Data", cell="A2", values=[["grid~1", 9]]),
+        ],
+        [
+            do("set_formula", sheet="Data", cells="C2", formula="=SUM(B2:B6)"),
+            do("insert_chart", sheet="Data", cells="A4:B6", type="bar", header=False),
+            do("delete_rows_or_columns", sheet="Data", what="rows", at="3"),
+            do("sort_range", sheet="Data", cells="A3:B5", by=[{"column": "B"}], header=False),
+        ],
+        [do("rename_sheet", sheet="Data", title="grid#3")],
+    ],
+    ("item", "app/word/item.docx"): [
+        [
+            do("insert_paragraph", text="item#1", more_texts=["item#2"], list_type="number"),
+            do("replace_text", find_text="draft", new_text="draft draft"),
+        ],
+        [do("delete_from_table", control_id="table-1", columns=[2])],
+        [do("append_rows", control_id="table-1", rows=[["item#3"]]), do("delete_control", control_id="paragraph-1")],
+    ],
+    ("rows", "app/csv/rows.csv"): [
+        [do("append_rows", rows=[["a", "rows#1"]]), do("append_rows", rows=[["b", "rows#2"], ["c", "rows#3"]])],
+        [do("write_cell", row=1, column=2, value="rows~1"), do("append_rows", rows=[["d", "rows#4"]])],
+    ],
+    ("letter", "app/mail/letter.eml"): [
+        [do("write_message", to=["ada@example.org"], subject="letter~1", text="letter~2")],
+        [do("write_message", attachments=["letter#1.md"]), do("save_as", path="copy of letter.eml")],
+    ],
+    ("date", "app/calendar/date.ics"): [
+        [do("write_event", summary="date#1", start="2026-06-01T09:00"), do("write_event", summary="date#2", start=DAY)],
+        [do("delete_control", control_id="event-1")],
+        [
+            do("write_event", control_id="event-1", location="date~1"),
+            do("write_event", summary="date#3", start=DAY),
+        ],
+    ],
+    ("page", "app/text/page.txt"): [
+        [do("write_text", text="page#1"), do("write_text", text="page#2")],
+        [do("replace_text", find_text="draft", new_text="draft draft"), do("write_text", text="page#3")],
+    ],
+    ("shot", "app/picture/shot.bmp"): [
+        [do("save_as", path="copy of shot.png", width=16)],
+        [do("save_as", path="copy of shot.jpg")],
+    ],
+    ("paper", "app/word/paper.docx"): [
+        [do("insert_paragraph", text="paper#1"), do("save_as", path="copy of paper.pdf")],
+        [do("insert_paragraph", text="paper#2")],
+    ],
 }
 """The decisions of an agent's model at the steps of a task, before it finishes."""
 
@@ -148,7 +211,7 @@ SCRIPTS: dict[tuple[str, str], list[Said]] = {
 def marks(names: Iterable[str]) -> set[str]:
     """Give the marks of some tasks: each of them stands in the documents once, when they are over."""
     said = json.dumps([script for (task, _), script in SCRIPTS.items() if task in names])
-    return set(re.findall(r'"(\w+[#~]\d)"', said))
+    return set(re.findall(r'"(\w+[#~]\d)(?:\.md)?"', said))
 
 
 def decided(request: ModelRequest) -> Said:

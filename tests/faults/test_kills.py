@@ -5,12 +5,15 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import shutil
 
 import pytest
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="programs are forked, and killed with SIGKILL")
 
 DEADLINES = ("late", "slow")
+FORMATS = ("grid", "item", "rows", "letter", "date", "page", "shot")
+PRINTED = (*FORMATS, "paper")
 SHORT = {"question_seconds": 0.3, "task_seconds": 8}
 
 KINDS = {
@@ -66,6 +69,7 @@ ONE_AFTER_THE_OTHER = [
     (("note", "book"), [("after", "effect", 5), ("after", "effect", 1), ("after", "effect", 2)]),
     (("note", "book"), [("after", "task", 2), ("after", "task_result", 1)]),
     (DEADLINES, [("after", "question", 1), ("before", "request_expired", 1), ("after", "cancel", 1)]),
+    (FORMATS, [("after", "effect", 7), ("before", "effect", 8)]),
 ]
 """Places at which a program is killed, life after life."""
 
@@ -118,20 +122,23 @@ IN_STEP = ("answered", "decided", "intent", "foreseen", "effect", "command_resul
 class Chance:
     """Makes up how the lives of a program end: at the places that a life passes, in turns, or after some time."""
 
-    def __init__(self, trials, seed):
+    def __init__(self, trials, seed, **order):
         self._chance = random.Random(seed)  # noqa: S311 - no secret is made of it
-        places = [(*place, nth) for place, count in trials.passed().items() for nth in range(1, count + 1)]
+        places = [(*place, nth) for place, count in trials.passed(**order).items() for nth in range(1, count + 1)]
         self._chance.shuffle(places)
         self._turns = itertools.cycle(places)
-        self._effects = trials.passed()["after", "effect"]
+        self._effects = trials.passed(**order)["after", "effect"]
         self._trials = trials
+        self._order = order
 
     def figures(self, kills):
         """Run trials, each of up to four lives that end too early, until there were so many kills; gives the figures
         of each."""
         while kills > 0:
             lives = [[self._life(n) for n in range(min(kills, self._chance.randint(1, 4)))] for _ in range(2)]
-            for figures in self._trials.together(lives, durability=self._chance.choice(["full", "process"])):
+            for figures in self._trials.together(
+                lives, durability=self._chance.choice(["full", "process"]), **self._order
+            ):
                 kills -= figures.kills
                 yield figures
 
@@ -160,6 +167,18 @@ def test_a_program_that_is_killed_at_any_time_loses_and_repeats_nothing(trials, 
     problems = []
     for figures in Chance(trials, kills).figures(kills):
         report("at any time", figures)
+        problems += figures.problems
+    assert problems == [], "\n".join(problems)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_documents_of_all_formats_hold_each_change_once(trials, report, request):
+    kills = request.config.getoption("kills")
+    tasks = PRINTED if shutil.which("soffice") else FORMATS
+    problems = []
+    for figures in Chance(trials, kills, tasks=tasks).figures(kills):
+        report("all formats", figures)
         problems += figures.problems
     assert problems == [], "\n".join(problems)
 

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import re
+import struct
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from email import policy
+from email.parser import BytesParser
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -35,6 +39,33 @@ def prepare(workspace: Path) -> None:
     table.rows[0].cells[0].text, table.rows[0].cells[1].text = "name", "mark"
     document.save(str(workspace / "shared.docx"))
     Workbook().save(workspace / "shared.xlsx")
+    _prepare_formats(workspace)
+
+
+def _prepare_formats(workspace: Path) -> None:
+    with lean():
+        Document().save(str(workspace / "paper.docx"))
+        document = Document()
+        document.add_paragraph("to be deleted")
+        document.add_paragraph("a draft")
+        document.add_table(rows=1, cols=2)
+        document.save(str(workspace / "item.docx"))
+    book = Workbook()
+    book.active.title = "Data"
+    book.active.append(["name", "number"])
+    book.active.append(["a", 3])
+    book.save(workspace / "grid.xlsx")
+    files = {
+        "rows.csv": b"name,mark\r\n",
+        "page.txt": b"a draft\r\n",
+        "letter.eml": b"Subject: a draft\r\nContent-Type: text/plain; charset=utf-8\r\n\r\na draft\r\n",
+        "letter#1.md": b"attached",
+        "date.ics": b"BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:x\r\nBEGIN:VEVENT\r\nUID:1\r\nSUMMARY:to be deleted\r\n"
+        b"DTSTAMP:20260101T000000Z\r\nDTSTART:20260601T090000Z\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n",
+        "shot.bmp": b"BM" + struct.pack("<IIIIiiHHIIiiII", 246, 0, 54, 40, 8, 8, 1, 24, *[0] * 6) + bytes(192),
+    }
+    for name, data in files.items():
+        (workspace / name).write_bytes(data)
 
 
 @contextlib.contextmanager
@@ -57,9 +88,8 @@ def lean() -> Iterator[None]:
 
 def contents(workspace: Path) -> dict[str, Any]:
     """Read all that stands in the documents, by their names; leftovers of an unfinished write are none."""
-    readers = {".docx": _in_word, ".xlsx": _in_excel}
-    paths = (path for path in sorted(workspace.iterdir()) if path.suffix in readers)
-    return {path.name: readers[path.suffix](path) for path in paths}
+    paths = (path for path in sorted(workspace.iterdir()) if path.suffix in READERS)
+    return {path.name: READERS[path.suffix](path) for path in paths}
 
 
 def marks(read: dict[str, Any]) -> list[str]:
@@ -97,7 +127,61 @@ def _in_excel(path: Path) -> dict[str, Any]:
             for cell in row
             if cell.value is not None
         }
+        | {"charts": len(sheet._charts)}  # noqa: SLF001 - openpyxl has no other name for them
         for sheet in book.worksheets
     }
     book.close()
     return found
+
+
+def _in_csv(path: Path) -> list[Any]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file, strict=True))
+
+
+def _in_text(path: Path) -> list[Any]:
+    return path.read_bytes().decode().split("\r\n")
+
+
+def _in_mail(path: Path) -> dict[str, Any]:
+    message = BytesParser(policy=policy.default).parsebytes(path.read_bytes())
+    texts = [part.get_content().splitlines() for part in message.walk() if part.get_content_type() == "text/plain"]
+    attached = [part.get_filename().removesuffix(".md") for part in message.iter_attachments()]
+    return {"to": message["To"], "subject": message["Subject"], "texts": texts, "attached": attached}
+
+
+def _in_calendar(path: Path) -> list[Any]:
+    import icalendar  # noqa: PLC0415 - an extra
+
+    changing = {"UID", "DTSTAMP"}
+    events = icalendar.Calendar.from_ical(path.read_bytes()).walk("VEVENT")
+    return [{k: str(getattr(v, "dt", v)) for k, v in event.items() if k not in changing} for event in events]
+
+
+def _in_picture(path: Path) -> list[Any]:
+    from PIL import Image  # noqa: PLC0415 - an extra
+
+    with Image.open(path) as picture:
+        picture.load()
+        return [picture.format, *picture.size]
+
+
+def _in_pdf(path: Path) -> list[Any]:
+    import pdfplumber  # noqa: PLC0415 - an extra
+
+    with pdfplumber.open(path) as pdf:
+        return [page.extract_text() for page in pdf.pages]
+
+
+READERS: dict[str, Callable[[Path], Any]] = {
+    ".docx": _in_word,
+    ".xlsx": _in_excel,
+    ".csv": _in_csv,
+    ".txt": _in_text,
+    ".eml": _in_mail,
+    ".ics": _in_calendar,
+    ".png": _in_picture,
+    ".jpg": _in_picture,
+    ".pdf": _in_pdf,
+}
+"""The functions that read documents, by the suffixes of their names."""
