@@ -209,7 +209,7 @@ class LocalTool(BoundTool):
 
     async def replaced(self, arguments: Mapping[str, JsonValue]) -> str:
         """Ask the server; empty if it raises."""
-        return await self._text_of(self._server.replaced, arguments)
+        return await self._text_of(self._server.replaced, self._unbound(self._received(arguments)))
 
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
         """Combine the tool's hazards with the server's facts.
@@ -217,16 +217,17 @@ class LocalTool(BoundTool):
         The server may inspect its surface.
         """
         server, target, name = self._server, self._target, self.info.name
-        hazards = self._hazards
+        hazards, received = self._hazards, self._received(arguments)
+        given = self._unbound(received)
         if self._asks:
-            hazards |= await self._ask(server.hazards, target, name, arguments, made)
+            hazards |= await self._ask(server.hazards, target, name, given, made)
         effect: Effect | None = None
         if self._asks_effect:
-            stated = await self._ask(server.effect, target, name, arguments)
+            stated = await self._ask(server.effect, target, name, given)
             effect = None if stated is None else Effect(stated)  # intents depend on it: an unknown effect must raise
         if not (asked.arguments or asked.resources or asked.explain):
             return Facts(hazards, effect)
-        seen: Mapping[str, JsonValue] = self._canonical({**arguments, **self.binds})
+        seen: Mapping[str, JsonValue] = {key: canonical(value) for key, value in received.items()}
         touched: Collection[str] = (UNKNOWN,)
         with contextlib.suppress(ToolError):  # the tool itself will reject the call
             seen = await self._ask(server.canonical, target, name, seen)
@@ -239,14 +240,17 @@ class LocalTool(BoundTool):
         covers = functools.partial(self._server.coverage, self._target)
         return {resource: {pattern: covers(pattern, resource) for pattern in patterns} for resource in touched}
 
-    def _canonical(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """Return the arguments in canonical form; references to secrets stay."""
-        given = self._validated(dict(arguments))
+    def _received(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Return the arguments as the tool receives them, as JSON; references to secrets stay."""
+        given = self._validated({**arguments, **self.binds})
         shown = {
             name: arguments.get(name, MASK) if isinstance(value, SecretStr) else value for name, value in given.items()
         }
         values: dict[str, JsonValue] = to_jsonable_python(settled(shown), serialize_unknown=True)
-        return {name: canonical(value) for name, value in values.items()}
+        return values
+
+    def _unbound(self, received: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        return {name: value for name, value in received.items() if name not in self.binds}
 
     async def overwritten(self, arguments: Mapping[str, JsonValue]) -> Collection[str]:
         """Ask the server, if its versions can be kept."""

@@ -9,7 +9,7 @@ from openpyxl.worksheet.table import Table
 from callboard.actors.commands import Asked, Toolbox
 from callboard.actors.runtime import Lanes
 from callboard.actors.servers.documents._excel_touch import coverage
-from callboard.messages import AgentKind
+from callboard.messages import AgentKind, Hazard
 
 PAYROLL = {"sheet": "Payroll", "cells": "A1:C3"}
 
@@ -68,6 +68,19 @@ async def test_the_same_cells_are_one_call_however_they_are_named(facts, argumen
     assert list(found.resources) == ["range:Payroll!A1:C3"]
     assert {name: found.arguments[name] for name in PAYROLL} == PAYROLL
     assert found.arguments["document"] == "book.xlsx"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("replace_text", {"find_text": "ann", "new_text": "Eve"}),
+        ("replace_text", {"find_text": "ann", "new_text": "Eve", "whole_cell": "true"}),
+        ("write_range", {"cell": "A2", "values": '[["Eve"]]'}),
+    ],
+    ids=str,
+)
+async def test_a_call_that_leaves_arguments_out_is_looked_at_as_it_runs(facts, tool, arguments):
+    assert (await facts(tool, **arguments)).hazards == {Hazard.OVERWRITES}
 
 
 @pytest.mark.parametrize("cell", ["A1", "A1:A1", "A01", "$A$1", "Payroll!a1", ""])
