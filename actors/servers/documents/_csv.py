@@ -53,6 +53,12 @@ class CsvTable:
         """The number of cells in the longest row."""
         return max(map(len, self.rows), default=0)
 
+    @property
+    def unclosed(self) -> bool:
+        """Whether the last row has a quotation mark without its second one, so that more lines would belong to it."""
+        last = self.lines[self.spans[-1][0] :] if self.spans else []
+        return len(list(csv.reader([*last, "next"], delimiter=self.delimiter))) == 1 and bool(last)
+
     def line(self, row: list[str]) -> str:
         """Write a row as lines of the file."""
         made = io.StringIO()
@@ -96,6 +102,9 @@ class CsvTools(formats.FormatTools):
             table = _table(file.snapshot, delimiter)
             if table.rows and width != table.width:
                 msg = f"the rows must have {table.width} cells, as the table has; they have {width}"
+                raise ToolError(msg)
+            if table.unclosed:
+                msg = f"row {len(table.rows)} lacks a closing quotation mark; write its last cell anew with write_cell"
                 raise ToolError(msg)
             text = "".join(table.lines)
             ends = table.coding.line_break if text and not text.endswith(("\n", "\r")) else ""

@@ -355,6 +355,15 @@ def test_no_formula_is_written_into_a_csv(call: Call, workspace: Path, value: st
     assert (workspace / "a.csv").read_bytes().count(b"\n") == 2
 
 
+def test_rows_are_not_appended_to_a_cell_that_is_left_open(workspace: Path, call: Call) -> None:
+    (workspace / "a.csv").write_bytes(b'a,b\nc,"d\n')
+    with pytest.raises(ToolError, match="row 2 lacks a closing quotation mark"):
+        call("append_rows", "a.csv", rows=[["e", "f"]])
+    call("write_cell", "a.csv", row=2, column=2, value="d")
+    call("append_rows", "a.csv", rows=[["e", "f"]])
+    assert (workspace / "a.csv").read_bytes() == b"a,b\nc,d\ne,f\n"
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_a_text_keeps_its_encoding_and_line_breaks(workspace: Path, call: Call, encoding: str) -> None:
     (workspace / "a.txt").write_bytes("Grüße\r\nAda".encode(encoding))
