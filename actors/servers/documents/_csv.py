@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -156,8 +157,8 @@ class CsvTools(formats.FormatTools):
         return row < len(rows) and column < len(rows[row]) and bool(rows[row][column])
 
     def empty(self) -> bytes:
-        """Return an empty file."""
-        return b""
+        """Return a file without rows, with the mark by which Excel and LibreOffice recognize UTF-8."""
+        return codecs.BOM_UTF8
 
 
 def _table(snapshot: Snapshot, delimiter: str = "auto") -> CsvTable:

@@ -364,6 +364,13 @@ def test_rows_are_not_appended_to_a_cell_that_is_left_open(workspace: Path, call
     assert (workspace / "a.csv").read_bytes() == b"a,b\nc,d\ne,f\n"
 
 
+def test_a_new_csv_says_that_it_is_utf_8(workspace: Path, call: Call) -> None:
+    call("create_document", path="a.csv")
+    call("append_rows", "a.csv", rows=[["Jörg"]])
+    assert (workspace / "a.csv").read_bytes() == "Jörg\n".encode("utf-8-sig")
+    assert call("read_table", "a.csv")["header"] == ["Jörg"]
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_a_text_keeps_its_encoding_and_line_breaks(workspace: Path, call: Call, encoding: str) -> None:
     (workspace / "a.txt").write_bytes("Grüße\r\nAda".encode(encoding))
