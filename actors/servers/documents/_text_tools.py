@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TEXT = ("text",)
 _PREVIEW = 1500
 """The characters that an observation shows."""
+_LINE_BREAK = r"(?:\r\n|\r|\n)"
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -46,7 +47,7 @@ class Decoded:
     @property
     def line_break(self) -> str:
         """The line break that the file uses."""
-        return "\r\n" if "\r\n" in self.text else "\n"
+        return next((each for each in ("\r\n", "\n", "\r") if each in self.text), "\n")
 
     def encoded(self, text: str) -> bytes:
         """Encode another text in the same way.
@@ -103,10 +104,11 @@ class TextTools(FormatTools):
         """Append a text to the file, or replace the whole text."""
         with self._replacing(document) as file:
             before = decoded(file.snapshot)
-            old = _plain(before.text) if append else ""
-            new = old + ("\n" if old and not old.endswith("\n") else "") + clean(text)
-            file.data = before.encoded(new.replace("\n", before.line_break))
-            return file.answers({"characters": len(new)})
+            old, ends = before.text if append else "", before.line_break
+            between = ends if old and not old.endswith(("\n", "\r")) else ""
+            new = old + between + clean(text).replace("\n", ends)
+            file.data = before.encoded(new)
+            return file.answers({"characters": len(_plain(new))})
 
     @tool(effect=Effect.ONCE, roots=TEXT)
     def replace_text(
@@ -120,9 +122,9 @@ class TextTools(FormatTools):
         """Find and replace a text everywhere in the file."""
         with self._replacing(document) as file:
             before = decoded(file.snapshot)
-            ends = before.line_break
-            pattern = re.compile(re.escape(clean(find_text).replace("\n", ends)), 0 if match_case else re.IGNORECASE)
-            new = clean(new_text).replace("\n", ends)
+            wanted = re.escape(clean(find_text)).replace("\\\n", _LINE_BREAK)
+            pattern = re.compile(wanted, 0 if match_case else re.IGNORECASE)
+            new = clean(new_text).replace("\n", before.line_break)
             changed, count = pattern.subn(lambda _: new, before.text)
             if not count:
                 msg = f"{find_text!r} does not occur in {document!r}; nothing was replaced"

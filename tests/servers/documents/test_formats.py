@@ -371,6 +371,17 @@ def test_a_new_csv_says_that_it_is_utf_8(workspace: Path, call: Call) -> None:
     assert call("read_table", "a.csv")["header"] == ["Jörg"]
 
 
+def test_an_appended_text_leaves_mixed_line_breaks_as_they_are(workspace: Path, call: Call) -> None:
+    (workspace / "a.txt").write_bytes(b"a\nb\r\nc\rd")
+    assert call("write_text", "a.txt", text="e\nf") == {"characters": 11}
+    assert (workspace / "a.txt").read_bytes() == b"a\nb\r\nc\rd\r\ne\r\nf"
+    assert call("replace_text", "a.txt", find_text="a\nb\nc\nd", new_text="g") == {"replaced": 1}
+    assert (workspace / "a.txt").read_bytes() == b"g\r\ne\r\nf"
+    (workspace / "b.txt").write_bytes(b"a\rb")
+    call("write_text", "b.txt", text="c")
+    assert (workspace / "b.txt").read_bytes() == b"a\rb\rc"
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
 def test_a_text_keeps_its_encoding_and_line_breaks(workspace: Path, call: Call, encoding: str) -> None:
     (workspace / "a.txt").write_bytes("Grüße\r\nAda".encode(encoding))
