@@ -49,7 +49,8 @@ def read_pdf(request: dict[str, Any], data: bytes) -> Answer:
             return {"error": f"it has {count} pages, and no page {page}"}, b""
         if request["tables"]:
             found = pdf.pages[page - 1].extract_tables() if count else []
-            return {"pages": count, "tables": found}, b""
+            filled = [table for table in found if any(cell for row in table for cell in row)]  # a chart's grid is empty
+            return {"pages": count, "tables": filled}, b""
         texts: list[str] = []
         until = time.monotonic() + READING_SECONDS
         while page <= count and sum(map(len, texts)) < limit and (not texts or time.monotonic() < until):

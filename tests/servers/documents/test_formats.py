@@ -150,6 +150,14 @@ def test_a_pdf_is_read_page_by_page(workspace: Path, server: DocumentServer, cal
         call("read_text", "a.pdf", page=3)
 
 
+def test_lines_without_a_text_are_no_table(workspace: Path, call: Call) -> None:
+    grid = "".join(f"50 {y} m 250 {y} l S\n" for y in (100, 150, 200))
+    grid += "".join(f"{x} 100 m {x} 200 l S\n" for x in (50, 150, 250))
+    (workspace / "a.pdf").write_bytes(pdf_of([], zlib.compress(grid.encode())))
+    with pytest.raises(ToolError, match="has 0 tables"):
+        call("read_table", "a.pdf")
+
+
 @pytest.mark.parametrize("data", [b"", b"%PDF-1.4", b"\0" * 1000, b"%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj"])
 def test_a_damaged_pdf_is_told(workspace: Path, call: Call, data: bytes) -> None:
     (workspace / "a.pdf").write_bytes(data)
