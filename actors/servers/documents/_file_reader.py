@@ -90,7 +90,11 @@ def read_picture(request: dict[str, Any], data: bytes) -> Answer:
         return about, b""
     from PIL import ImageOps
 
+    if picture.mode == "F":
+        return {"error": "its pixels are fractions, which have no fixed black and white"}, b""
     turned = ImageOps.exif_transpose(picture)  # as viewers show it: the new file has no such mark
+    if turned.mode.startswith("I"):  # Pillow would make all but the darkest of 16-bit levels white
+        turned = turned.convert("I").point(lambda level: level * (1 / 257)).convert("L")
     if request["what"] == "text":
         return _text_in(turned, request["language"])
     if size := request["size"]:

@@ -430,6 +430,21 @@ def test_a_picture_has_a_size_and_is_converted(workspace: Path, server: Document
         call("save_as", "a.png", path="huge.png", width=20_000, height=20_000)
 
 
+@pytest.mark.parametrize("mode", ["I;16", "I"])
+@pytest.mark.parametrize("path", ["b.jpg", "b.png", "b.webp"])
+def test_a_picture_with_16_bits_keeps_its_levels(workspace: Path, call: Call, mode: str, path: str) -> None:
+    Image.new(mode, (40, 20), 0x8080).save(workspace / "a.tif")
+    call("save_as", "a.tif", path=path, width=20)
+    with Image.open(workspace / path) as made:
+        assert made.convert("L").getpixel((3, 3)) in range(127, 130)
+
+
+def test_a_picture_without_a_fixed_white_is_not_converted(workspace: Path, call: Call) -> None:
+    Image.new("F", (40, 20), 0.5).save(workspace / "a.tif")
+    with pytest.raises(ToolError, match="no fixed black and white"):
+        call("save_as", "a.tif", path="b.png")
+
+
 def test_a_huge_or_false_picture_is_refused(workspace: Path, server: DocumentServer) -> None:
     made = io.BytesIO()
     Image.new("1", (20_000, 20_000)).save(made, "PNG")
