@@ -580,11 +580,11 @@ def schema(
 
 @app.command()
 def completion() -> None:
-    """Print a script for completion in bash.
+    """Print a script for completion in bash and zsh.
 
     callboard completion > ~/.local/share/bash-completion/completions/callboard
     """
-    typer.echo(completion_script(), nl=False)
+    typer.echo(completion_script(typer.main.get_command(app)), nl=False)
 
 
 @app.command("docs")

@@ -1,9 +1,10 @@
-"""Completion in bash, which runs the program at a press of the tab key."""
+"""Completion in bash and zsh: the script, and the program that it runs for ids and names."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import pty
 import shutil
 import sqlite3
 import subprocess
@@ -13,13 +14,17 @@ from pathlib import Path
 
 import pytest
 import yaml
+from typer.main import get_command
 from typer.testing import Result
 
 from callboard import Supervisor, Task
+from callboard.__main__ import app
+from callboard.messages import AgentKind
 from callboard.terminal import completion_script, task_ids
 from support import FINISH
 
-BASH = shutil.which("bash")
+BASH, ZSH = shutil.which("bash"), shutil.which("zsh")
+PROGRAM = get_command(app)
 pytestmark = pytest.mark.skipif(BASH is None, reason="needs bash")
 Call = Callable[..., Result]
 SETTINGS = {"models": {"host": "scripted:script.yaml"}, "journal": {"path": "journal.db"}}
@@ -32,7 +37,7 @@ def complete(line: str, here: Path, **variables: str) -> list[str]:
     call = f'{asked}_callboard_completion {words[0]}; printf "%s\\n" "${{COMPREPLY[@]}}"'
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
     done = subprocess.run(
-        [str(BASH), "--norc", "--noprofile", "-c", f"{completion_script()}\n{call}"],
+        [str(BASH), "--norc", "--noprofile", "-c", f"{completion_script(PROGRAM)}\n{call}"],
         cwd=here, env=clean | variables, capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
     assert done.stderr == ""
@@ -52,7 +57,7 @@ def journal(here: Path) -> Path:
 
 def test_the_command_prints_the_script_and_writes_nothing(call: Call, here: Path) -> None:
     result = call("completion")
-    assert (result.exit_code, result.stdout) == (0, completion_script())
+    assert (result.exit_code, result.stdout) == (0, completion_script(PROGRAM))
     assert list(here.iterdir()) == []
 
 
@@ -69,10 +74,56 @@ def test_commands_are_completed(here: Path) -> None:
         ("callboard schema task", ["task.yaml", "task", "task_forgotten", "task_progress", "task_result"]),
         ("callboard run x --in", ["--in-place"]),
         ("callboard run x --settings ", []),
+        ("callboard --v", ["--version"]),
+        ("callboard graph m", ["mobile"]),
+        ("callboard docs mod", ["models"]),
+        ("callboard policy check --as", []),
+        ("callboard policy check --j", ["--json"]),
     ],
 )
 def test_names_and_options_are_completed_and_files_left_to_bash(here: Path, line: str, proposed: list[str]) -> None:
     assert complete(line, here) == proposed
+
+
+def test_commands_and_options_are_completed_without_the_program(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere")
+    assert complete("callboard do", here) == ["docs", "doctor"]
+    assert complete("callboard undo x --", here) == ["--file", "--json", "--help"]
+    assert complete("callboard run a", here) == []
+    assert complete("callboard demo s", here) == []
+
+
+def test_the_program_is_asked_for_all_values_that_only_it_knows() -> None:
+    script = completion_script(PROGRAM)
+    for name, command in PROGRAM.commands.items():
+        given = [each.type_descriptor for each in command.params]
+        known = any(each.parameter_info.autocompletion or each.annotation is AgentKind for each in given)
+        assert (f"*:{name}:*" in script) == (known or hasattr(command, "commands")), name
+
+
+@pytest.mark.skipif(ZSH is None, reason="needs zsh")
+def test_zsh_completes_with_the_same_script(here: Path) -> None:
+    (here / "script").write_text(completion_script(PROGRAM), encoding="utf-8")
+    lines = "autoload -U compinit bashcompinit; compinit -D; bashcompinit; source ./script; PS1='rea''dy '"
+    (here / ".zshrc").write_text(lines, encoding="utf-8")
+    keys, terminal = pty.openpty()
+    environment = {**os.environ, "ZDOTDIR": str(here), "TERM": "dumb"}
+    shell = [str(ZSH), "--no-globalrcs", "-i"]
+    with os.fdopen(keys, "r+b", buffering=0) as typed, subprocess.Popen(
+        shell, cwd=here, env=environment, stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True
+    ) as zsh:  # fmt: skip
+        os.close(terminal)
+        for waits, line in [
+            (b"ready ", b"callboard resu\t"),
+            (b"resume ", b"\x15callboard run --in\t"),
+            (b"--in-place ", b"\x15callboard graph mo\t"),
+            (b"mobile ", b"\x15exit\r"),
+        ]:
+            shown = b""
+            while waits not in shown:
+                shown += typed.read(1)
+            typed.write(line)
+        assert zsh.wait(timeout=60) == 0
 
 
 def test_ids_of_tasks_come_from_the_journal_of_the_folder(journal: Path) -> None:
@@ -136,4 +187,4 @@ def test_an_id_that_a_shell_could_expand_is_left_out(journal: Path, name: str) -
 
 def test_the_script_quotes_the_path_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/opt/my $(touch x)/python")
-    assert "'/opt/my $(touch x)/python' -PE -m callboard" in completion_script()
+    assert "'/opt/my $(touch x)/python' -PE -m callboard" in completion_script(PROGRAM)
