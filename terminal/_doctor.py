@@ -177,7 +177,7 @@ def _surfaces(settings: Settings | None) -> Iterator[Finding]:
 def _surface(surface: NamedSurface, settings: Settings, *, named: bool) -> Finding:
     """Check a surface's requirements.
 
-    A surface that is named, and of which nothing is missing, is made, to check its options.
+    A surface that is named and complete is made, to check its options.
     """
     owner = () if surface.name in SHIPPED else (f"a plug-in of {described(surface.entry)}",)
     needs: list[Need] = []

@@ -1,4 +1,4 @@
-"""Journals on the command line: their location, and the commands on their tasks."""
+"""Journals on the command line: their location, and commands on their tasks."""
 
 from __future__ import annotations
 

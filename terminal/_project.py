@@ -1,4 +1,4 @@
-"""The installed examples, a first project made from one, and the schemas of files."""
+"""The installed examples, a first project from one, and the files' schemas."""
 
 from __future__ import annotations
 

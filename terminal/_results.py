@@ -108,7 +108,7 @@ def used(usage: Usage) -> str:
 
 
 def print_verdicts(console: Console, verdicts: list[Event], result: TaskResult) -> None:
-    """Print the verdicts, and below each the facts that the policy's rules saw."""
+    """Print the policy's verdicts, each with the facts that it saw."""
     styles = {"allow": GOOD, "approve": "yellow", "deny": BAD}
     for event in verdicts:
         verdict = str(event.data["verdict"])
@@ -124,7 +124,7 @@ def print_verdicts(console: Console, verdicts: list[Event], result: TaskResult) 
 
 
 def _reasons(result: TaskResult) -> list[str]:
-    """List the causes of an outcome, without those that a nearer one contains."""
+    """List the causes of an outcome, each once."""
     causes = enumerate(result.causes)
     told = (
         each for number, each in causes if not any(each.reason in nearer.reason for nearer in result.causes[:number])

@@ -119,9 +119,9 @@ def _check_free(reader: JournalReader) -> None:
 
 @contextlib.contextmanager
 def with_resume_hint(command: str) -> Iterator[None]:
-    """Describe how to resume the journal's tasks if the command ends before them.
+    """Name the command that resumes tasks if this one ends before them.
 
-    `command` resumes them; without one, nothing is described.
+    Without a `command`, nothing is printed.
     """
     hint = f"the journal keeps the unfinished tasks; resume them with: {command}"
     try:

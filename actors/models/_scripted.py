@@ -122,7 +122,7 @@ def _checked(answers: object, source: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def _failure(request: ModelRequest) -> str:
-    """Describe the failure before the answer, which may be the cause of a missing value."""
+    """Describe the latest failure, a likely cause of a missing value."""
     failed = (result for record in reversed(request.memory) for result in record.results if result.error)
     return next((f"; before, {result.tool} failed: {result.error}" for result in failed), "")
 

@@ -178,7 +178,9 @@ def test_a_journal_that_breaks_while_a_task_runs_is_not_a_usage_error(
     monkeypatch.setattr(Supervisor, "start", functools.partial(Supervisor.start, models=models))
     result = call("run", folder())
     assert result.exit_code == EXIT_CODES[Outcome.ERROR]
-    assert re.fullmatch(r"callboard: the journal \S+ .+\n", result.stderr)
+    problem, how = result.stderr.splitlines()
+    assert re.fullmatch(r"callboard: the journal \S+ .+", problem)
+    assert how == f"callboard: {KEEPS}callboard resume runs/job-1"
 
 
 # Listing
