@@ -44,13 +44,13 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
     if path.is_file():
         if output is not None:
             fail("--output needs a folder; a task file runs in place")
-        file = None if settings is None else settings_at(existing_path(settings))
-        task, placed = _read_task(path, changes), Settings.load(file, **changes)
+        chosen = None if settings is None else settings_at(existing_path(settings))
+        task, placed = _read_task(path, changes), Settings.load(chosen, **changes)
         check_files(placed)
         beside = path.with_name(SETTINGS_FILE)
-        if file is None and beside.is_file():
+        if chosen is None and beside.is_file():
             warn([f"{beside} is not used: to run a task file with it, add --settings {shlex.quote(str(beside))}"])
-        return named(task, path.stem, known_ids(placed, file)), placed
+        return named(task, path.stem, known_ids(placed, chosen)), placed
     if settings is not None:
         fail(f"--settings belongs to a task file; the folder {path} has its own {SETTINGS_FILE}")
     for file, what in ((SETTINGS_FILE, "settings"), (TASK_FILE, "task")):
