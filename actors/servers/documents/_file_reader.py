@@ -63,10 +63,14 @@ def read_pdf(request: dict[str, Any], data: bytes) -> Answer:
 
 def _opened(data: bytes) -> Image:
     """Open a picture; its pixels are not decoded yet."""
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     Image.MAX_IMAGE_PIXELS = None  # the size is checked here, with words that say what to do
-    picture = Image.open(io.BytesIO(data), formats=_FORMATS)
+    try:
+        picture = Image.open(io.BytesIO(data), formats=_FORMATS)
+    except UnidentifiedImageError as error:  # its text names an address in memory
+        msg = f"no picture in {', '.join(_FORMATS)}"
+        raise ValueError(msg) from error
     if picture.width * picture.height > MOST_PIXELS:
         msg = f"{picture.width} x {picture.height} pixels are more than {MOST_PIXELS}"
         raise OverflowError(msg)
