@@ -216,7 +216,11 @@ def _moment(text: str, timezone: str) -> dt.date:
         except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
             msg = f"there is no time zone {timezone!r}; write one such as Europe/Berlin"
             raise ToolError(msg) from None
-    return moment.astimezone(dt.UTC) if moment.tzinfo else moment
+    try:
+        return moment.astimezone(dt.UTC) if moment.tzinfo else moment
+    except OverflowError:
+        msg = f"{text!r} lies outside of the years 1 to 9999 in UTC"
+        raise ToolError(msg) from None
 
 
 def _change(event: Any, moments: dict[str, dt.date], texts: dict[str, str]) -> None:

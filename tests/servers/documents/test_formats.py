@@ -317,6 +317,13 @@ def test_events_are_added_changed_and_deleted(workspace: Path, server: DocumentS
     assert len(icalendar.Calendar.from_ical((workspace / "a.ics").read_bytes()).events) == 1
 
 
+@pytest.mark.parametrize(("start", "zone"), [("9999-12-31T23:59", "-05:00"), ("0001-01-01T00:00", "+09:00")])
+def test_a_time_that_utc_can_not_express_is_refused(call: Call, start: str, zone: str) -> None:
+    call("create_document", path="a.ics")
+    with pytest.raises(ToolError, match="outside of the years 1 to 9999"):
+        call("write_event", "a.ics", summary="x", start=start + zone)
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"\0", b"BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\n", b"BEGIN:VEVENT\r\nEND:VEVENT\r\n" * 3]
 )
