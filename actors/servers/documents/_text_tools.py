@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 TEXT = ("text",)
 _PREVIEW = 1500
 """The characters that an observation shows."""
-_LINE_BREAK = r"(?:\r\n|\r|\n)"
+_LINE_BREAK = r"(?>\r\n|\r|\n)"  # atomic: otherwise one CRLF would match two line breaks
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),

@@ -392,6 +392,8 @@ def test_an_appended_text_leaves_mixed_line_breaks_as_they_are(workspace: Path, 
     assert (workspace / "a.txt").read_bytes() == b"a\nb\r\nc\rd\r\ne\r\nf"
     assert call("replace_text", "a.txt", find_text="a\nb\nc\nd", new_text="g") == {"replaced": 1}
     assert (workspace / "a.txt").read_bytes() == b"g\r\ne\r\nf"
+    with pytest.raises(ToolError, match="does not occur"):
+        call("replace_text", "a.txt", find_text="g\n\ne", new_text="g")
     (workspace / "b.txt").write_bytes(b"a\rb")
     call("write_text", "b.txt", text="c")
     assert (workspace / "b.txt").read_bytes() == b"a\rb\rc"
