@@ -63,8 +63,9 @@ class CsvTable:
     def line(self, row: list[str]) -> str:
         """Write a row as lines of the file."""
         made = io.StringIO()
-        csv.writer(made, delimiter=self.delimiter, lineterminator=self.coding.line_break).writerow(row)
-        return made.getvalue()
+        csv.writer(made, delimiter=self.delimiter, lineterminator="\r\n").writerow(row)
+        # Python before 3.13 quotes a cell for the characters of its own line terminator only.
+        return made.getvalue().removesuffix("\r\n") + self.coding.line_break
 
 
 class CsvTools(formats.FormatTools):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib
 import io
 import os
@@ -377,6 +378,16 @@ def test_rows_are_not_appended_to_a_cell_that_is_left_open(workspace: Path, call
     call("write_cell", "a.csv", row=2, column=2, value="d")
     call("append_rows", "a.csv", rows=[["e", "f"]])
     assert (workspace / "a.csv").read_bytes() == b"a,b\nc,d\ne,f\n"
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("inside", ["\n", "\r\n", "\r"])
+def test_a_cell_of_several_lines_is_quoted(workspace: Path, call: Call, ends: str, inside: str) -> None:
+    (workspace / "a.csv").write_bytes(f'a,b{ends}"c{inside}d",e{ends}'.encode())
+    call("write_cell", "a.csv", row=2, column=2, value="f")
+    call("append_rows", "a.csv", rows=[["g\nh", "i"]])
+    with (workspace / "a.csv").open(newline="") as file:
+        assert list(csv.reader(file)) == [["a", "b"], [f"c{inside}d", "f"], ["g\nh", "i"]]
 
 
 def test_a_new_csv_says_that_it_is_utf_8(workspace: Path, call: Call) -> None:
