@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.models._model import Model, ModelAnswer, ModelRequest
 from callboard.actors.models._references import look_up
 from callboard.config import YamlError, load_yaml
-from callboard.messages import ScriptError
+from callboard.messages import ResultStatus, ScriptError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -123,7 +123,8 @@ def _checked(answers: object, source: str) -> dict[str, list[dict[str, Any]]]:
 
 def _failure(request: ModelRequest) -> str:
     """Describe the latest failure, a likely cause of a missing value."""
-    failed = (result for record in reversed(request.memory) for result in record.results if result.error)
+    results = (result for record in reversed(request.memory) for result in record.results)
+    failed = (result for result in results if result.status is ResultStatus.FAILURE)
     return next((f"; before, {result.tool} failed: {result.error}" for result in failed), "")
 
 

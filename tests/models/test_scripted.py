@@ -196,12 +196,17 @@ def test_an_empty_script_has_no_answers_at_all(asks):
 
 
 def test_a_missing_value_is_told_with_the_failure_before_it(asks):
-    failed = CommandResult(call_id="t/2.1.1", tool="write", status=ResultStatus.FAILURE, error="A1 is not empty")
-    skipped = CommandResult(call_id="t/2.1.2", tool="save", status=ResultStatus.SKIPPED, error="write failed")
+    failed = CommandResult(call_id="t~2.1.1", tool="write", status=ResultStatus.FAILURE, error="A1 is not empty")
+    skipped = CommandResult(call_id="t~2.1.2", tool="save", status=ResultStatus.SKIPPED, error="write failed")
+    planned = CommandResult(call_id="t~2.1.1", tool="write", status=ResultStatus.DRY_RUN, error="not executed")
     (step,) = asks().memory
-    request = asks(memory=(step.model_copy(update={"results": (*step.results, failed, skipped)}),))
-    told = refused({APP: [{"Result": "${steps.1.results.1.value.cells}"}]}, request)
-    assert told.endswith("steps.1.results.1.value is None, not 'cells'; before, write failed: A1 is not empty")
+    for results, told in [
+        ((failed, skipped), "'cells'; before, write failed: A1 is not empty"),
+        ((planned, skipped), "'cells'"),
+    ]:
+        request = asks(memory=(step.model_copy(update={"results": (*step.results, *results)}),))
+        error = refused({APP: [{"Result": "${steps.1.results.1.value.cells}"}]}, request)
+        assert error.endswith(f"steps.1.results.1.value is None, not {told}")
 
 
 @pytest.mark.parametrize(
