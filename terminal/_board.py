@@ -87,10 +87,9 @@ class TaskDisplay:
                 for run_id, row in self.rows.items()
             }
         self.last = event.at
-        if event.agent:
-            run_id = event.run_id or f"{self.task_id}~0"
-            row = self.rows.get(run_id) or AgentRow(event.agent, self.request, event.at)
-            self.rows[run_id] = _advanced(row, event)
+        if event.run_id:
+            row = self.rows.get(event.run_id) or AgentRow(event.agent, self.request, event.at)
+            self.rows[event.run_id] = _advanced(row, event)
         description = _described(event)
         if not description:
             return None

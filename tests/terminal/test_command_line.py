@@ -528,7 +528,7 @@ def board() -> TaskDisplay:
     board = TaskDisplay("t", "make a chart")
     word, excel = "app/word/sales.docx", "app/excel/report.xlsx"
     for event in (
-        at(0, EventName.ROUND_STARTED, request="make a chart", round=1).model_copy(update={"run_id": ""}),
+        at(0, EventName.ROUND_STARTED, request="make a chart", round=1),
         at(0, EventName.STATE_CHANGED, source="", target="CONTINUE", by="system"),
         at(0, EventName.STEP_STARTED, step=1),
         at(1, EventName.STATE_CHANGED, source="CONTINUE", target="ASSIGN", by="model"),
@@ -551,6 +551,16 @@ def test_the_display_shows_agent_state_subtask_step_and_elapsed_time(board: Task
     assert ["host/t", "delegating", "make a chart", "1", "9.5 s"] in found
     assert ["app/word/sales.docx", "failed", "read the table", "2", "2.0 s"] in found
     assert ["app/excel/report.xlsx", "working", "draw it", "3", "6.5 s"] in found
+
+
+def test_a_message_that_came_too_late_is_no_work_of_an_agent(board: TaskDisplay) -> None:
+    late = Event(seq=1, at=1006, name=EventName.MESSAGE_STALE, task_id="t", run_id="", agent="supervisor")
+    rows = dict(board.rows)
+    board.see(late.model_copy(update={"data": {"message": "Pause"}}))
+    assert board.rows == rows
+    alone = TaskDisplay("t", "make a chart")
+    alone.see(late)
+    assert alone.rows == {}
 
 
 def test_the_display_shows_what_happened_last(board: TaskDisplay) -> None:

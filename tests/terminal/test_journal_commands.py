@@ -639,8 +639,8 @@ def test_the_display_does_not_count_the_time_in_which_nobody_worked() -> None:
         (12.0, EventName.STATE_CHANGED, {"source": "", "target": "CONTINUE", "by": "system"}),
         (90_000.0, EventName.TASK_RECOVERED, {"runs": 1}),
     ):
-        agent = "host/t" if name is not EventName.TASK_RECOVERED else ""
-        line = board.see(Event(seq=1, at=at, name=name, task_id="t", run_id="", agent=agent, data=data))
+        run_id, agent = ("", "") if name in {EventName.TASK_SUBMITTED, EventName.TASK_RECOVERED} else ("t~0", "host/t")
+        line = board.see(Event(seq=1, at=at, name=name, task_id="t", run_id=run_id, agent=agent, data=data))
     assert line is not None
     assert line.plain == "    2.00 s  supervisor  resumed from the journal"
     (row,) = board.rows.values()
