@@ -81,7 +81,8 @@ class JournalReader:
         Raises:
             JournalDamagedError: If the file is not a journal, or is incomplete.
             JournalNewerError: If a newer version wrote it.
-            JournalError: If the file is missing, empty, unreadable, or of an older version and `older` is not set.
+            JournalError: If the file is missing, empty, or unreadable, or if `older` is not set and it is of an older
+                version whose rows need a migration.
         """
         path = located(path)
         with journal_errors(path, "read"):
@@ -164,7 +165,7 @@ def _connected(path: Path, leave: ExitStack, oldest: int) -> sqlite3.Connection:
     connection = connect_reading(path)
     leave.callback(connection.close)
     try:
-        check_open(path, connection, oldest=oldest)
+        check_open(path, connection, MIGRATIONS, oldest=oldest)
     except sqlite3.OperationalError as error:
         logs = [log for log in (beside(path, suffix) for suffix in ("-wal", "-journal")) if log.exists()]
         if error.sqlite_errorcode & 0xFF not in _LEFT or not logs:
@@ -173,7 +174,7 @@ def _connected(path: Path, leave: ExitStack, oldest: int) -> sqlite3.Connection:
         folder = leave.enter_context(tempfile.TemporaryDirectory(prefix="callboard-"))
         connection = sqlite3.connect(_copied(path, logs, Path(folder)), isolation_level=None, check_same_thread=False)
         leave.callback(connection.close)
-        check_open(path, connection, oldest=oldest)
+        check_open(path, connection, MIGRATIONS, oldest=oldest)
     return connection
 
 

@@ -84,7 +84,7 @@ def check_open(
     """Refuse a connection to a wrong version or wrong tables.
 
     Raises:
-        JournalError: If its version is below `oldest`.
+        JournalError: If its version is below `oldest`, and a migration to that one does more than set the version.
         JournalDamagedError: If it is another program's, or its tables differ from those of its version.
         JournalNewerError: If its tables are newer than the migrations.
     """
@@ -95,7 +95,7 @@ def check_open(
         raise JournalNewerError(path, version=version, known=len(migrations))
     if tables_in(connection) != tables_of(migrations[:version]):
         raise _damaged(path, f"its tables are not those of version {version}")
-    if version < oldest:
+    if any(not script.startswith("PRAGMA user_version") for script in migrations[version:oldest]):
         problem = f"has tables of the older version {version}: start a supervisor on it once"
         raise JournalError(path, problem)
 

@@ -10,7 +10,7 @@ import pytest
 
 from callboard import EventName, Outcome, Task
 from callboard.actors.journal import JournalReader
-from callboard.messages import StepDone
+from callboard.messages import JournalError, StepDone
 from callboard.testing import MemoryServer, VirtualClock, assert_replays
 from support import FINISH, PATIENCE, command_line
 
@@ -77,6 +77,17 @@ def test_an_older_journal_tells_its_version_and_is_left_as_it_is(journal, versio
     before = journal.read_bytes()
     with JournalReader.open(journal, older=True) as reader:
         assert reader.version == version
+    assert journal.read_bytes() == before
+
+
+def test_a_journal_whose_number_alone_is_older_can_be_shown(journal, version):
+    before = journal.read_bytes()
+    if version < 4:
+        with pytest.raises(JournalError, match=f"tables of the older version {version}"):
+            JournalReader.open(journal)
+    else:
+        assert paired(journal, "done") == [("ALICE", "ALICE"), ("BOB", "BOB"), ("CAROL", "BOBCAROL")]
+        assert "append on field-1" in command_line("show", "done", journal).stdout
     assert journal.read_bytes() == before
 
 

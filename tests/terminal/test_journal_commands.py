@@ -404,6 +404,15 @@ def test_a_task_is_not_taken_over_without_its_model(call: Call, suspended: Folde
     assert listed(call, place) == {"t": None}
 
 
+def test_the_tasks_of_an_older_journal_are_resumed(call: Call, suspended: Folder) -> None:
+    place = suspended(ASK, FINISH)
+    with contextlib.closing(sqlite3.connect(place / "journal.db")) as older:
+        older.execute("PRAGMA user_version = 7")
+    assert listed(call, place) == {"t": None}
+    assert call("resume", place, "--no-input").exit_code == EXIT_CODES[Outcome.CANCELLED]
+    assert listed(call, place) == {"t": "cancelled"}
+
+
 def test_a_task_with_a_model_of_its_own_needs_none_in_the_settings(call: Call, folder: Folder) -> None:
     place = folder(CREATE, FINISH, models={}, policy=NOD)
     settings = Settings.load(place / "callboard.yaml")
