@@ -241,7 +241,10 @@ class LocalTool(BoundTool):
         return {resource: {pattern: covers(pattern, resource) for pattern in patterns} for resource in touched}
 
     def _received(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """Return the arguments as the tool receives them, as JSON; references to secrets stay."""
+        """Return the arguments as the tool receives them, in JSON.
+
+        References to secrets stay.
+        """
         given = self._validated({**arguments, **self.binds})
         shown = {
             name: arguments.get(name, MASK) if isinstance(value, SecretStr) else value for name, value in given.items()

@@ -56,7 +56,10 @@ class CsvTable:
 
     @property
     def unclosed(self) -> bool:
-        """Whether the last row has a quotation mark without its second one, so that more lines would belong to it."""
+        """True if the last cell lacks its closing quotation mark.
+
+        Lines after it would belong to it.
+        """
         last = self.lines[self.spans[-1][0] :] if self.spans else []
         return len(list(csv.reader([*last, "next"], delimiter=self.delimiter))) == 1 and bool(last)
 
@@ -158,7 +161,10 @@ class CsvTools(formats.FormatTools):
         return row < len(rows) and column < len(rows[row]) and bool(rows[row][column])
 
     def empty(self) -> bytes:
-        """Return a file without rows, with the mark by which Excel and LibreOffice recognize UTF-8."""
+        """Return a file without rows, marked as UTF-8.
+
+        Excel and LibreOffice recognize the encoding by the mark.
+        """
         return codecs.BOM_UTF8
 
 
