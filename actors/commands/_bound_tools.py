@@ -209,7 +209,7 @@ class LocalTool(BoundTool):
 
     async def replaced(self, arguments: Mapping[str, JsonValue]) -> str:
         """Ask the server; empty if it raises."""
-        return await self._text_of(self._server.replaced, self._unbound(self._received(arguments)))
+        return await self._text_of(self._server.replaced, arguments)
 
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
         """Combine the tool's hazards with the server's facts.
@@ -244,6 +244,9 @@ class LocalTool(BoundTool):
         """Return the arguments as the tool receives them, in JSON.
 
         References to secrets stay.
+
+        Raises:
+            ValidationError: If they are invalid.
         """
         given = self._validated({**arguments, **self.binds})
         shown = {
@@ -259,7 +262,8 @@ class LocalTool(BoundTool):
         """Ask the server, if its versions can be kept."""
         if self._target is None or not self._server.keeps_versions:
             return ()
-        found: Collection[str] = await self._ask(self._server.overwritten, self._target, self.info.name, arguments)
+        given = self._unbound(self._received(arguments))
+        found: Collection[str] = await self._ask(self._server.overwritten, self._target, self.info.name, given)
         return found
 
     async def expected(self, arguments: Mapping[str, JsonValue]) -> str:
@@ -271,7 +275,8 @@ class LocalTool(BoundTool):
         if self._target is None:
             return ""
         try:
-            text: str = await self._ask(method, self._target, self.info.name, arguments)
+            given = self._unbound(self._received(arguments))
+            text: str = await self._ask(method, self._target, self.info.name, given)
         except Exception:  # third-party code boundary: the text is optional
             return ""
         return text

@@ -140,6 +140,22 @@ async def test_a_server_is_asked_for_the_hazards_of_a_call_if_it_knows_any(lanes
     assert await found("look", {}) == set()  # it only reads
 
 
+@pytest.mark.parametrize(
+    ("method", "answer", "default"), [("overwritten", ("a",), ()), ("replaced", "a", ""), ("expected", "a", "")]
+)
+async def test_a_server_is_asked_about_a_call_as_it_runs(lanes, office, monkeypatch, method, answer, default):
+    def answers(*asked):
+        assert asked == (window, "type_text", {"text": "x", "times": 2})
+        return answer
+
+    (window,) = office.targets()
+    tool = Toolbox([office], (), lanes).tools(AgentKind.APP, window)["type_text"]
+    assert await getattr(tool, method)({"text": "x", "times": "2"}) == default
+    monkeypatch.setattr(office, "keeps_versions", True)
+    monkeypatch.setattr(office, method, answers)
+    assert await getattr(tool, method)({"text": "x", "times": "2"}) == answer
+
+
 def test_a_bound_argument_is_hidden_from_the_model(type_text):
     assert list(type_text.info.schema["properties"]) == ["text", "times"]
     assert type_text.info.schema["required"] == ["text"]
