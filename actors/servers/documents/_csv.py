@@ -109,7 +109,11 @@ class CsvTools(formats.FormatTools):
                 msg = f"the rows must have {table.width} cells, as the table has; they have {width}"
                 raise ToolError(msg)
             if table.unclosed:
-                msg = f"row {len(table.rows)} lacks a closing quotation mark; write its last cell anew with write_cell"
+                first, after = table.spans[-1]
+                how = "write its last cell again with write_cell"
+                if after - first > 1:  # that would delete lines that belong to other rows
+                    how = f"its last cell holds all lines from {first + 1} to {after}; a person has to repair the file"
+                msg = f"row {len(table.rows)} lacks a closing quotation mark: {how}"
                 raise ToolError(msg)
             text = "".join(table.lines)
             ends = table.coding.line_break if text and not text.endswith(("\n", "\r")) else ""
