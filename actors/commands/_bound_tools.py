@@ -217,7 +217,10 @@ class LocalTool(BoundTool):
         The server may inspect its surface.
         """
         server, target, name = self._server, self._target, self.info.name
-        hazards, received = self._hazards, self._received(arguments)
+        hazards, for_policy = self._hazards, asked.arguments or asked.resources or asked.explain
+        if not (self._asks or self._asks_effect or for_policy):
+            return Facts(hazards, None)
+        received = self._received(arguments)
         given = self._unbound(received)
         if self._asks:
             hazards |= await self._ask(server.hazards, target, name, given, made)
@@ -225,7 +228,7 @@ class LocalTool(BoundTool):
         if self._asks_effect:
             stated = await self._ask(server.effect, target, name, given)
             effect = None if stated is None else Effect(stated)  # intents depend on it: an unknown effect must raise
-        if not (asked.arguments or asked.resources or asked.explain):
+        if not for_policy:
             return Facts(hazards, effect)
         seen: Mapping[str, JsonValue] = {key: canonical(value) for key, value in received.items()}
         touched: Collection[str] = (UNKNOWN,)
