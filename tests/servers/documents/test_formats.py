@@ -378,9 +378,9 @@ def test_rows_are_not_appended_to_a_cell_that_is_left_open(workspace: Path, call
     call("write_cell", "a.csv", row=2, column=2, value="d")
     call("append_rows", "a.csv", rows=[["e", "f"]])
     assert (workspace / "a.csv").read_bytes() == b"a,b\nc,d\ne,f\n"
-    (workspace / "a.csv").write_bytes(b'a,b\nc,"d\ng,h\ni,j\n')
+    (workspace / "b.csv").write_bytes(b'a,b\nc,"d\ng,h\ni,j\n')
     with pytest.raises(ToolError, match="holds all lines from 2 to 4; a person has to repair the file"):
-        call("append_rows", "a.csv", rows=[["e", "f"]])
+        call("append_rows", "b.csv", rows=[["e", "f"]])
 
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
