@@ -67,7 +67,7 @@ def journal_at(path: Path | None) -> Path:
 def journal_of(settings: Settings, file: Path | None) -> Path:
     """Return the journal that settings name; ``file`` is the settings' file."""
     runs = [each.parent for each in Path(RUNS).glob(f"*/{SETTINGS_FILE}")]
-    latest = f", such as {max(runs, key=os.path.getmtime)}" if runs else ""
+    latest = f", such as {shlex.quote(str(max(runs, key=os.path.getmtime)))}" if runs else ""
     if settings.journal.path is None and file is None:
         fail(
             f"no journal is named, and this folder has no {SETTINGS_FILE} that names one: "

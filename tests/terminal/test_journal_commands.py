@@ -161,6 +161,12 @@ def test_a_missing_journal_is_told_with_the_latest_run(call: Call, here: Path, f
         assert told.count("\n") == 1
 
 
+def test_the_name_of_the_latest_run_is_quoted(call: Call, here: Path) -> None:
+    (here / "runs/$(id) 1").mkdir(parents=True)
+    (here / "runs/$(id) 1/callboard.yaml").touch()
+    assert "add a run's folder, such as 'runs/$(id) 1', or" in call("tasks").stderr
+
+
 def test_a_trial_of_the_policy_leaves_the_journal_alone(call: Call, here: Path, folder: Folder) -> None:
     place = folder(CREATE, FINISH, journal={"path": str(here / "kept.db")})
     assert call("policy", "check", place).exit_code == 0
