@@ -259,7 +259,8 @@ def run(
         changes = _changes(who, log_file, journal, log=log) | {"models": models | _recording(record)}
         call = prepared(arguments, settings, output, changes, may_change or (), in_place=in_place)
         call = call.dry() if dry_run else call
-        with with_resume_hint(call.resume_command(journal, models)), started(call) as supervisor:
+        supervisor = started(call)  # before it the journal has no task to resume
+        with with_resume_hint(call.resume_command(journal, models)), supervisor:
             print_head(console, Secrets(call.settings.secrets).as_kept(call.task), call.copy, who.remark)
             warn(supervisor.warnings)
             result = play(supervisor, who.sign(call.task), _stage(console, who, log=log))

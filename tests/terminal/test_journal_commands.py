@@ -503,6 +503,19 @@ def test_a_run_that_was_killed_goes_on_and_does_nothing_twice(call: Call, here: 
     assert result.stdout.endswith("history callboard show job-1 runs/job-1\n")
 
 
+def test_an_error_of_the_start_names_no_tasks_to_resume(
+    call: Call, here: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(*_: object, **__: object) -> None:
+        raise ValueError
+
+    monkeypatch.setattr(Supervisor, "start", start)
+    told = call("run", folder(FINISH)).stderr
+    assert "an unexpected error ended the command: ValueError" in told
+    assert KEEPS not in told
+    assert list((here / "runs").iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("error", "first"),
     [
