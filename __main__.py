@@ -46,7 +46,6 @@ from callboard.terminal import (
     mistakes,
     models_of,
     named_journal,
-    page,
     page_list,
     page_names,
     play,
@@ -54,6 +53,7 @@ from callboard.terminal import (
     prepared,
     print_head,
     print_log,
+    print_page,
     print_result,
     print_verdicts,
     replay_task,
@@ -600,9 +600,13 @@ def docs(
     """List the pages of the documentation, or print one.
 
     The page README is an index by purpose. The pages are installed with the
-    package; a mention of docs/models.md is the page models.
+    package; a mention of docs/models.md is the page models. A terminal shows a
+    page's layout; a file or pipe gets its Markdown.
     """
-    typer.echo(page_list() if name is None else page(name), nl=False)
+    if name is None:
+        typer.echo(page_list(), nl=False)
+    else:
+        print_page(terminal(), name)
 
 
 @app.command("tools")

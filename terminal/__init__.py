@@ -26,7 +26,7 @@ from callboard.terminal._journals import (
     undo_command,
     undo_task,
 )
-from callboard.terminal._manual import page, page_list, page_names
+from callboard.terminal._manual import page_list, page_names, print_page
 from callboard.terminal._people import Attendance, attendance
 from callboard.terminal._place import keep_inside, prepare
 from callboard.terminal._prepared_run import prepared, started
@@ -62,7 +62,6 @@ __all__ = [
     "mistakes",
     "models_of",
     "named_journal",
-    "page",
     "page_list",
     "page_names",
     "play",
@@ -70,6 +69,7 @@ __all__ = [
     "prepared",
     "print_head",
     "print_log",
+    "print_page",
     "print_result",
     "print_verdicts",
     "replay_task",

@@ -3,12 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from rich.markdown import CodeBlock, Heading, Markdown
+from rich.text import Text
 
 import callboard
 from callboard.messages import did_you_mean
 from callboard.terminal._commands import fail
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import Console, ConsoleOptions
+
 _FOLDER = Path(callboard.__file__).parent / "docs"
+
+
+class _Code(CodeBlock):
+    """Code as it is written, so that people can copy it."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        yield Text(self.text.plain.rstrip(), style="cyan", no_wrap=True, overflow="ignore")
+
+
+class _Heading(Heading):
+    """A heading at the left margin."""
+
+    LEVEL_ALIGN: ClassVar = {}
+
+
+class _Page(Markdown):
+    """A page with tables and the addresses of links."""
+
+    elements: ClassVar = {**Markdown.elements, "fence": _Code, "code_block": _Code, "heading_open": _Heading}
 
 
 def page_names() -> list[str]:
@@ -23,16 +51,19 @@ def page_list() -> str:
     return "\n".join([f"{_FOLDER}:", "", *lines, "", "Print a page with: callboard docs PAGE", ""])
 
 
-def page(name: str) -> str:
-    """Return the text of a page.
+def print_page(console: Console, name: str) -> None:
+    """Print a page.
 
-    Only listed names are accepted, also in the form `docs/NAME.md`.
+    A terminal shows its layout; a file or pipe gets its Markdown. Only listed names are accepted, also in the form `docs/NAME.md`.
     """
     wanted, known = name.removeprefix("docs/").removesuffix(".md"), page_names()
     if wanted not in known:
         hint = did_you_mean(wanted, known, f"there are: {', '.join(known) or 'none'}")
         fail(f"there is no page {name!r}{hint}")
-    return _text(wanted)
+    if console.is_terminal:
+        console.print(_Page(_text(wanted), hyperlinks=False), crop=False)
+    else:
+        console.out(_text(wanted), end="", highlight=False)
 
 
 def _text(name: str) -> str:
