@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from callboard.messages import AgentKind, CallboardError, Outcome, SupervisorStoppedError, did_you_mean, reason_of
+from callboard.messages import (
+    AgentKind,
+    CallboardError,
+    Outcome,
+    SupervisorStoppedError,
+    did_you_mean,
+    reason_of,
+    visible,
+)
 from callboard.terminal._text import plain
 
 if TYPE_CHECKING:
@@ -55,7 +63,8 @@ class Commands(TyperGroup):
         except Exception as error:  # the program's edge: a bug, or an error of a plug-in
             notes = getattr(error, "__notes__", [])
             error.__notes__ = []
-            traceback.print_exception(error)
+            lines = "".join(traceback.format_exception(error)).splitlines()
+            typer.echo("\n".join(map(visible, lines)), err=True)
             reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             what = f"an unexpected error ended the command: {reason}; please report it with the lines above"
             with contextlib.suppress(typer.Exit):

@@ -275,7 +275,7 @@ def examine(console: Console, file: Path | None, *, online: bool, as_json: bool)
 def _print_finding(console: Console, finding: Finding) -> None:
     state, style = ("fails", BAD) if finding.named else ("missing", "yellow")
     if finding.works is not False:
-        state, style = ("works", GOOD) if finding.works else ("?", "yellow")
+        state, style = ("works" if finding.named else "ready", GOOD) if finding.works else ("?", "yellow")
     text = Text(state.ljust(_INDENT), style).append(f"{finding.part} {plain(finding.name)}", "default")
     if len(finding.told) == 1:
         text.append(f": {plain(finding.told[0])}", "default" if finding.works is False else "dim")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import json
-import os
 import shlex
 import sys
 import time
@@ -66,19 +65,23 @@ def journal_at(path: Path | None) -> Path:
 
 def journal_of(settings: Settings, file: Path | None) -> Path:
     """Return the journal that settings name; ``file`` is the settings' file."""
-    runs = [each.parent for each in Path(RUNS).glob(f"*/{SETTINGS_FILE}")]
-    latest = f", such as {shlex.quote(str(max(runs, key=os.path.getmtime)))}" if runs else ""
     if settings.journal.path is None and file is None:
         fail(
             f"no journal is named, and this folder has no {SETTINGS_FILE} that names one: "
-            f"add a run's folder{latest}, or a settings file or a journal"
+            f"add a run's folder{_latest_run()}, or a settings file or a journal"
         )
     if settings.journal.path is None:
         fail(f"{file}: journal.path is not set, so there is no journal")
     journal = settings.path(settings.journal.path)
-    if latest and not journal.exists():
+    if not journal.exists() and (latest := _latest_run()):
         fail(f"the journal {journal} is not there; each run on a copy has its own: add the run's folder{latest}")
     return journal
+
+
+def _latest_run() -> str:
+    """Name the latest run on a copy as an example; empty if there is none."""
+    runs = {each.stat().st_mtime: each.parent for each in Path(RUNS).glob(f"*/{SETTINGS_FILE}")}
+    return f", such as {shlex.quote(str(runs[max(runs)]))}" if runs else ""
 
 
 def journal_in(settings: Settings) -> Path | None:

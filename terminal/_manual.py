@@ -33,7 +33,7 @@ class _Heading(Heading):
     LEVEL_ALIGN: ClassVar = {}
 
 
-class _Page(Markdown):
+class _Layout(Markdown):
     """A page with tables and the addresses of links."""
 
     elements: ClassVar = {**Markdown.elements, "fence": _Code, "code_block": _Code, "heading_open": _Heading}
@@ -54,14 +54,15 @@ def page_list() -> str:
 def print_page(console: Console, name: str) -> None:
     """Print a page.
 
-    A terminal shows its layout; a file or pipe gets its Markdown. Only listed names are accepted, also in the form `docs/NAME.md`.
+    A terminal shows its layout; a file or pipe gets its Markdown. Only listed
+    names are accepted, also in the form `docs/NAME.md`.
     """
     wanted, known = name.removeprefix("docs/").removesuffix(".md"), page_names()
     if wanted not in known:
         hint = did_you_mean(wanted, known, f"there are: {', '.join(known) or 'none'}")
         fail(f"there is no page {name!r}{hint}")
     if console.is_terminal:
-        console.print(_Page(_text(wanted), hyperlinks=False), crop=False)
+        console.print(_Layout(_text(wanted), hyperlinks=False), crop=False)
     else:
         console.out(_text(wanted), end="", highlight=False)
 

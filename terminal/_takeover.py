@@ -13,6 +13,7 @@ from callboard.actors.servers import named_surfaces
 from callboard.config import Settings
 from callboard.messages import (
     CallboardError,
+    JournalError,
     JournalInUseError,
     Outcome,
     Question,
@@ -109,6 +110,17 @@ def known_ids(settings: Settings, file: Path | None = None) -> frozenset[str]:
             f"{' with the settings of their run' if file is None else ''}: {resume}"
         )
     return frozenset(task.id for task in tasks)
+
+
+def unfinished_in(journal: Path | None) -> tuple[str, ...]:
+    """List the unfinished tasks of a journal; none if it can't be read."""
+    if journal is None or not journal.is_file() or not journal.stat().st_size:
+        return ()
+    try:
+        with JournalReader.open(journal) as reader:
+            return tuple(task.id for task in reader.tasks() if task.ended is None)
+    except JournalError:  # a run on a copy does not use it
+        return ()
 
 
 def _check_free(reader: JournalReader) -> None:

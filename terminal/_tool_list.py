@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _DEEPEST = 5
 """The depth to which a nested type is described."""
+_NOTHING = "no surface and no MCP server is configured: name settings that do, such as --settings runs/offer-1"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -241,7 +242,7 @@ def list_tools(console: Console, settings: Settings, name: str | None, *, as_jso
         for server in shown:
             _print_server(console, server)
         if not shown:
-            console.print("no surface and no MCP server is configured")
+            console.print(_NOTHING)
     warn(server.failed for server in shown if server.failed)
     return all(server.optional or not server.failed for server in shown)
 
@@ -254,7 +255,7 @@ def _chosen(listed: Sequence[ServerListing], name: str) -> list[ServerListing]:
             found.append(dataclasses.replace(server, tools=tools))
     if not found:
         known = [*(server.name for server in listed), *(tool.name for server in listed for tool in server.tools)]
-        hint = did_you_mean(name, known, f"servers are: {', '.join(s.name for s in listed) or 'none'}")
+        hint = did_you_mean(name, known, f"servers are: {', '.join(s.name for s in listed)}" if listed else _NOTHING)
         failed = "".join(f"\n{server.failed}" for server in listed if server.failed)
         fail(f"there is no server or tool {name!r}{hint}{failed}")
     return found

@@ -208,7 +208,7 @@ def test_a_note_names_no_file(run, until, workspace):
     supervisor.post(handle.task_id, "may_change: prices.xlsx")
     handle.approve(handle.approvals()[0].id)
     assert handle.result(PATIENCE).ok
-    with pytest.raises(UndoRefusedError, match="names in may_change"):
+    with pytest.raises(UndoRefusedError, match="no file of its may_change"):
         supervisor.undo(handle.task_id)
 
 

@@ -503,14 +503,26 @@ def test_a_run_that_was_killed_goes_on_and_does_nothing_twice(call: Call, here: 
     assert result.stdout.endswith("history callboard show job-1 runs/job-1\n")
 
 
+def test_a_run_of_a_folder_with_an_unfinished_task_says_how_to_resume_it(call: Call, suspended: Folder) -> None:
+    place = suspended(ASK, FINISH)
+    result = call("run", place, "--no-input")
+    assert f"{place} has unfinished tasks (t), and this runs another; to resume them: callboard resume {place}\n" in (
+        result.stderr
+    )
+    assert listed(call, place) == {"t": None}
+
+
 def test_an_error_of_the_start_names_no_tasks_to_resume(
     call: Call, here: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def start(*_: object, **__: object) -> None:
-        raise ValueError
+        msg = "\x1b[2J"
+        raise ValueError(msg)
 
     monkeypatch.setattr(Supervisor, "start", start)
     told = call("run", folder(FINISH)).stderr
+    assert "\x1b" not in told
+    assert "\nTraceback" in f"\n{told}"
     assert "an unexpected error ended the command: ValueError" in told
     assert KEEPS not in told
     assert list((here / "runs").iterdir()) == []

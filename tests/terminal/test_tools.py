@@ -143,7 +143,9 @@ def test_an_unknown_name_is_told_with_the_nearest(
 
 
 def test_settings_that_name_nothing_have_no_tools(call: Call) -> None:
-    assert call("tools").stdout == "no surface and no MCP server is configured\n"
+    told = "no surface and no MCP server is configured: name settings that do, such as --settings runs/offer-1"
+    assert " ".join(call("tools").stdout.split()) == told
+    assert told in call("tools", "excel").stderr
 
 
 JSON = st.recursive(

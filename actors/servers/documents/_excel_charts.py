@@ -31,6 +31,8 @@ _XDR = "http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing"
 _CHART_TYPE = "application/vnd.openxmlformats-officedocument.drawingml.chart+xml"
 _DRAWING_TYPE = "application/vnd.openxmlformats-officedocument.drawing+xml"
 _ROW_EMU = 190_500  # of the usual height
+_MOST_NAMED = 20
+"""Maximum number of columns in an error."""
 _WIDTH, _HEIGHT = 5_760_000, 3_240_000  # 16 by 9 cm in EMU
 _ANCHOR = """<xdr:oneCellAnchor xmlns:xdr="{xdr}" xmlns:a="{a}" xmlns:r="{r}" xmlns:c="{c}">
 <xdr:from><xdr:col>{column}</xdr:col><xdr:colOff>0</xdr:colOff><xdr:row>{row}</xdr:row><xdr:rowOff>0</xdr:rowOff></xdr:from>
@@ -327,7 +329,8 @@ def _series(plan: ChartPlan, first: int) -> list[int]:
     if wrong:
         others = [column for column in every if column != plan.categories]
         fit = [_heading(plan, column) for column in others if not _fault(plan, column, first)]
-        msg = f"{wrong}; name one of these in columns: {', '.join(fit)}" if fit else wrong
+        more = ", …" if len(fit) > _MOST_NAMED else ""
+        msg = f"{wrong}; name one of these in columns: {', '.join(fit[:_MOST_NAMED])}{more}" if fit else wrong
         raise ToolError(msg)
     return series
 
