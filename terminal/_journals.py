@@ -79,7 +79,7 @@ def journal_of(settings: Settings, file: Path | None) -> Path:
 
 
 def _latest_run() -> str:
-    """Name the latest run on a copy as an example; empty if there is none."""
+    """Name the latest run on a copy; empty without one."""
     runs = {each.stat().st_mtime: each.parent for each in Path(RUNS).glob(f"*/{SETTINGS_FILE}")}
     return f", such as {shlex.quote(str(runs[max(runs)]))}" if runs else ""
 

@@ -113,7 +113,7 @@ def known_ids(settings: Settings, file: Path | None = None) -> frozenset[str]:
 
 
 def unfinished_in(journal: Path | None) -> tuple[str, ...]:
-    """List the unfinished tasks of a journal; none if it can't be read."""
+    """List the unfinished tasks of a journal, if it can be read."""
     if journal is None or not journal.is_file() or not journal.stat().st_size:
         return ()
     try:

@@ -149,7 +149,8 @@ def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control
     """Find the sheet and the cells that a call's arguments select.
 
     A control selects its sheet, and a range or table also its cells. Without a control the title selects the sheet,
-    and without a title the workbook's active sheet is used. Without cells the used range is selected.
+    and without a title the workbook's active sheet is used. Without cells the used range is selected. Cells may also
+    be the name of a table.
 
     Raises:
         ToolError: If the control, sheet or range does not exist, or the sheet and the control contradict each other.
@@ -158,9 +159,11 @@ def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control
     if "!" in cells:
         title, _, wanted = cells.rpartition("!")
         title = unquoted(title)
-        if sheet and sheet.casefold() != title.casefold():
-            msg = f"the cells {cells!r} are not on the sheet {sheet!r}"
-            raise ToolError(msg)
+    elif table := _table_called(file, cells):
+        title, wanted = table.sheet.title, table.cells.coord
+    if sheet and sheet.casefold() != title.casefold():
+        msg = f"the cells {cells!r} are not on the sheet {sheet!r}"
+        raise ToolError(msg)
     if control_id:
         control = find(file, control_id, control_name)
         parent = file.sheets[int(str(control.detail.get("sheet", control.id)).rpartition("-")[2]) - 1].title
@@ -172,6 +175,14 @@ def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control
             wanted = wanted or str(control.detail["cells"])
     found = file.sheet(title) if title else file.active
     return SheetRange(found, parse_cells(wanted) if wanted else found.used())
+
+
+def _table_called(file: ExcelFile, name: str) -> Table | None:
+    """Find a table by its name, which never looks like a cell."""
+    if not name or ":" in name or _CORNER.fullmatch(name):
+        return None
+    tables = (table for sheet in file.sheets for table in tables_of(sheet))
+    return next((table for table in tables if table.name.casefold() == name.casefold()), None)
 
 
 def destination(to: str) -> tuple[str, str]:
@@ -219,7 +230,7 @@ def parse_cells(text: str) -> CellRange:
             raise ToolError(msg)
         return CellRange(min_col=left, min_row=top, max_col=right, max_row=bottom)
     except (ValueError, TypeError):
-        msg = f"{text!r} is not a range of cells; write it like A1:C10"
+        msg = f"{text!r} is not a range of cells or the name of a table; write it like A1:C10"
         raise ToolError(msg) from None
 
 

@@ -335,6 +335,16 @@ def test_a_chart_of_nothing_or_of_texts_is_refused(
         call("insert_chart", book.name, **arguments)
 
 
+def test_the_name_of_a_table_selects_its_cells(book: Path, call: Call) -> None:
+    call("insert_table", book.name, header=["Region", "Q1"], rows=[["North", 4.5], ["South", 3]], cell="J20", name="Q")
+    read = call("read_range", book.name, cells="q")
+    assert (read["cells"], read["values"][0]) == ("J20:K22", ["Region", "Q1"])
+    with pytest.raises(ToolError, match="are not on the sheet 'Other'"):
+        call("read_range", book.name, cells="Q", sheet="Other")
+    with pytest.raises(ToolError, match="'Gone' is not a range of cells or the name of a table"):
+        call("read_range", book.name, cells="Gone")
+
+
 def test_a_renamed_sheet_is_followed_by_formulas_names_and_charts(book: Path, call: Call) -> None:
     call("add_sheet", book.name, title="Sum", position=1)
     call("set_formula", book.name, cells="A1", sheet="Sum", formula="=SUM(Sheet1!B2:B4)+'Sheet1'!C2")
