@@ -63,8 +63,8 @@ def test_after_a_restart_a_queued_task_waits_for_the_one_that_had_begun(
     handle.answer(handle.questions()[0].id, "yes")
     assert handle.result(PATIENCE).ok
     assert supervisor.handle(task).result(PATIENCE).ok
-    first = ["twice/1 "] if task == "twice" else []
-    assert [text for _, _, text in surface.effects] == [*first, "begun 1 ", "begun 2 ", f"{task}/{len(first) + 1} "]
+    first = ["twice~1 "] if task == "twice" else []
+    assert [text for _, _, text in surface.effects] == [*first, "begun 1 ", "begun 2 ", f"{task}~{len(first) + 1} "]
     assert [known for name, _, known in remembered if name == "begun"] == [0, 1, 2, 3]
     assert [known for name, _, known in remembered if name == task] == list(range(2 * len(first) + 2))
 
@@ -91,5 +91,5 @@ def test_a_restarted_agent_gets_other_tasks_memory_with_their_next_work(
     twice.answer(twice.questions()[0].id, "yes")
     assert twice.result(PATIENCE).ok
     assert crashes == []
-    assert [text for _, _, text in surface.effects] == ["twice/1 ", "begun 1 ", "begun 2 ", "twice/2 "]
+    assert [text for _, _, text in surface.effects] == ["twice~1 ", "begun 1 ", "begun 2 ", "twice~2 "]
     assert [known for name, _, known in remembered if name == "twice"] == [0, 1, 2, 3]
