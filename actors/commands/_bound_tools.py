@@ -129,6 +129,9 @@ class BoundTool(ABC):
 KEPT = 64
 """The most validated arguments that are kept for their call."""
 
+_Checked = tuple["Mapping[str, JsonValue]", dict[str, Any]]
+"""Validated arguments, and the values that the tool receives."""
+
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
@@ -143,8 +146,8 @@ class LocalTool(BoundTool):
         self._target = target
         self._hazards = tool.hazards
         self._marked = Facts(tool.hazards)
-        self._valid: dict[int, tuple[Mapping[str, JsonValue], dict[str, Any]]] = {}
-        """Validated arguments of pending calls, by identity, each with the values that the tool receives."""
+        self._valid: dict[int, _Checked] = {}
+        """Validated arguments of pending calls, by identity."""
         self._answers = _plain_answer(tool.tool.fn_metadata)
         knows_any = getattr(server.hazards, "__func__", None) is not Server.hazards
         asked = target is not None or server.hazards_of_host
@@ -182,6 +185,15 @@ class LocalTool(BoundTool):
                 self._valid.pop(next(iter(self._valid)), None)
         return None
 
+    def _given(self, arguments: Mapping[str, JsonValue], checked: _Checked | None) -> dict[str, Any]:
+        """Return the arguments as the tool receives them, as checked before if they are still the same.
+
+        Raises:
+            ValidationError: If they are invalid.
+        """
+        whole = {**arguments, **self.binds}
+        return checked[1] if checked is not None and checked[0] == whole else self._validated(whole)
+
     def _validated(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments as the tool receives them.
 
@@ -218,8 +230,6 @@ class LocalTool(BoundTool):
         """
         server, target, name = self._server, self._target, self.info.name
         hazards, for_policy = self._hazards, asked.arguments or asked.resources or asked.explain
-        if not (self._asks or self._asks_effect or for_policy):
-            return Facts(hazards, None)
         received = self._received(arguments)
         given = self._unbound(received)
         if self._asks:
@@ -251,7 +261,7 @@ class LocalTool(BoundTool):
         Raises:
             ValidationError: If they are invalid.
         """
-        given = self._validated({**arguments, **self.binds})
+        given = self._given(arguments, self._valid.get(id(arguments)))
         shown = {
             name: arguments.get(name, MASK) if isinstance(value, SecretStr) else value for name, value in given.items()
         }
@@ -294,9 +304,7 @@ class LocalTool(BoundTool):
 
         A coroutine function is called on the event loop.
         """
-        whole, checked = {**arguments, **self.binds}, self._valid.pop(id(arguments), None)
-        same = checked is not None and checked[0] == whole
-        given = checked[1] if checked is not None and same else self._validated(whole)
+        given = self._given(arguments, self._valid.pop(id(arguments), None))
         with guard.active():
             if self._tool.is_async:
                 returned = await self._tool.fn(**given)
