@@ -22,8 +22,8 @@ from callboard.actors.servers import check_needs, surface_needs
 from callboard.config import Settings, YamlError, load_prompts, load_yaml, make_private
 from callboard.messages import Budget, PlanStep, PolicyRule, Secret, Task, did_you_mean
 from callboard.terminal._commands import existing_path, fail, warn
-from callboard.terminal._journals import RUNS, SETTINGS_FILE, settings_at
-from callboard.terminal._takeover import known_ids, unfinished_in
+from callboard.terminal._journals import RUNS, SETTINGS_FILE, resume_hint, settings_at
+from callboard.terminal._takeover import known_ids, left_in
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -68,10 +68,9 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
         known = known_ids(placed)
         undo.pop_all()
     journal = None if original.journal.path is None else original.path(original.journal.path).resolve()
-    if unfinished := unfinished_in(journal):
-        how = shlex.join(["callboard", "resume", str(path)])
-        left = ", ".join(unfinished)
-        warn([f"{path} has unfinished tasks ({left}), and this runs another; to resume them: {how}"])
+    if journal is not None and (left := left_in(journal)):
+        how = resume_hint(path, journal)
+        warn([f"{path} has unfinished tasks ({', '.join(left)}), and this runs another; to resume them: {how}"])
 
     def skipped(folder: str, names: list[str]) -> list[str]:
         paths = ((name, Path(folder, name)) for name in names)

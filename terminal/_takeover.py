@@ -27,9 +27,10 @@ from callboard.terminal._task_history import TaskHistory, history_of
 from callboard.terminal._text import plain, short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from callboard.actors.journal import TaskLine
     from callboard.terminal._people import Attendance
 
 
@@ -52,7 +53,7 @@ def take_over(path: Path | None, who: Attendance, changes: dict[str, Any]) -> tu
     if not journal.is_file() or journal.stat().st_size:  # an empty file has no tasks
         with JournalReader.open(journal) as reader:
             _check_free(reader)
-            unfinished = [task.id for task in reader.tasks() if task.ended is None]
+            unfinished = _unfinished(reader.tasks())
             found = [history for task_id in unfinished if (history := history_of(reader.rows(task_id))) is not None]
     for history in found:
         _check_can_go_on(history, settings, who)
@@ -100,8 +101,7 @@ def known_ids(settings: Settings, file: Path | None = None) -> frozenset[str]:
     with JournalReader.open(journal) as reader:
         _check_free(reader)
         tasks = reader.tasks()
-    unfinished = [task.id for task in tasks if task.ended is None]
-    if unfinished:
+    if unfinished := _unfinished(tasks):
         source = "SETTINGS.yaml" if file is None else short(file.resolve())
         resume = shlex.join(["callboard", "resume", source, "--journal", short(journal)])
         fail(
@@ -112,15 +112,22 @@ def known_ids(settings: Settings, file: Path | None = None) -> frozenset[str]:
     return frozenset(task.id for task in tasks)
 
 
-def unfinished_in(journal: Path | None) -> tuple[str, ...]:
-    """List the unfinished tasks of a journal, if it can be read."""
+def left_in(journal: Path | None) -> list[str]:
+    """List the unfinished tasks of a journal that no process has open.
+
+    Empty if it can't be read.
+    """
     if journal is None or not journal.is_file() or not journal.stat().st_size:
-        return ()
+        return []
     try:
         with JournalReader.open(journal) as reader:
-            return tuple(task.id for task in reader.tasks() if task.ended is None)
+            return [] if reader.holder() else _unfinished(reader.tasks())
     except JournalError:  # a run on a copy does not use it
-        return ()
+        return []
+
+
+def _unfinished(tasks: Iterable[TaskLine]) -> list[str]:
+    return [task.id for task in tasks if task.ended is None]
 
 
 def _check_free(reader: JournalReader) -> None:
