@@ -49,20 +49,13 @@ class Supervisor:
     tasks that a journal keeps, and cancels all others. All methods may be called from any thread.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        models: Mapping[str, Model | Callable[..., Any]],
-        servers: Sequence[Server],
-        agents: Sequence[AgentSpec],
-        clock: Clock | None,
-    ) -> None:
-        """Build all parts and start them; `start` has the arguments."""
-        self.settings = settings
+    def __init__(self, assembly: Assembly) -> None:
+        """Take parts that are running; `start` builds them."""
+        self.settings = assembly.settings
         self._left: tuple[str, ...] | None = None
         self._stopping = threading.Lock()
-        self._assembly = Assembly(settings, models, servers, agents, clock)
-        self.warnings = self._assembly.warnings
+        self._assembly = assembly
+        self.warnings = assembly.warnings
         """Warnings of the start, each with its reason: optional MCP servers that could not be started, settings of
         tools that no MCP server has, and policy rules that can match nothing. Each is also an event:
         `server.left_out`, `tool.unmatched` or `policy.unmatched`."""
@@ -100,12 +93,10 @@ class Supervisor:
         if not isinstance(settings, Settings):
             msg = f"settings must be a file's path, Settings or None, not a {type(settings).__name__}"
             raise TypeError(msg)
-        return cls(settings, models or {}, servers, agents, clock)
+        return cls(Assembly(settings, models or {}, servers, agents, clock))
 
     def __repr__(self) -> str:
         """Show the state, servers and journal, without waiting for a thread."""
-        if not hasattr(self, "_assembly"):
-            return f"<{type(self).__name__} not started>"
         state = "stopped" if self._left is not None else "stopping" if self._assembly.client.closed else "running"
         names = ", ".join([*(each.name for each in self._assembly.servers), *self.settings.mcp_servers])
         journal = self.settings.journal.path or "in memory"

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from callboard import EventName, FunctionModel, ModelAnswer, PlanStep, ScriptedModel, Settings, Supervisor, Task
+from callboard import EventName, FunctionModel, ModelAnswer, PlanStep, ScriptedModel, Settings, Task
 from callboard.errors import NotAllTakenError, SettingsError, TaskRefusedError
 from callboard.kinds import ON_TARGET, AgentSpec, AppAgentStateManager
 from callboard.messages import Secret
@@ -66,11 +66,6 @@ def test_a_supervisor_shows_its_state_servers_and_journal(begin):
     assert repr(supervisor).endswith("journal.db>")
     supervisor.stop()
     assert repr(supervisor).startswith("<Supervisor stopped, ")
-
-
-def test_a_supervisor_that_did_not_start_has_a_representation():
-    unfinished = Supervisor.__new__(Supervisor)
-    assert repr(unfinished) == "<Supervisor not started>"
 
 
 def test_a_representation_needs_no_thread_of_the_supervisor(held):
