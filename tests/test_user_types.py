@@ -104,7 +104,6 @@ def report(tmp_path_factory):
         patch.setenv("MYPYPATH", str(folder / "path"))
         patch.chdir(folder)
         files = sorted(path.name for path in folder.glob("*.py"))
-        (folder / "mypy.ini").write_text("[mypy]\nplugins = pydantic.mypy\n", encoding="utf-8")  # converts arguments
         options = ["--strict", "--no-error-summary", "--cache-dir", str(folder / "cache")]
         output, errors, _ = mypy.run([*options, *files])
     assert errors == ""
