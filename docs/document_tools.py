@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _HIDDEN = {"document", "control_id", "control_name"}
 
 
+@functools.cache
 def _tools() -> tuple[ServerTool, ...]:
     with tempfile.TemporaryDirectory() as folder:
         return tuple(entry for entry in DocumentServer(Path(folder)).tools() if entry.offered)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime as dt
 import json
@@ -80,7 +81,10 @@ def journal_of(settings: Settings, file: Path | None) -> Path:
 
 def _latest_run() -> str:
     """Name the latest run on a copy; empty without one."""
-    runs = {each.stat().st_mtime: each.parent for each in Path(RUNS).glob(f"*/{SETTINGS_FILE}")}
+    runs: dict[float, Path] = {}
+    for each in Path(RUNS).glob(f"*/{SETTINGS_FILE}"):
+        with contextlib.suppress(FileNotFoundError):  # it is being deleted
+            runs[each.stat().st_mtime] = each.parent
     return f", such as {shlex.quote(str(runs[max(runs)]))}" if runs else ""
 
 

@@ -87,9 +87,10 @@ class AssignHostAgentState(HostAgentState):
             raise LookupError(msg)
         assign = context.assign
         number = len(context.subtasks) + 1
+        task = assign.run_id.removesuffix("0")  # a HostAgent's run is number 0 of its task: "task~0"
         return Assign(
             task_id=assign.task_id,
-            run_id=f"{assign.run_id.removesuffix('0')}{number}",
+            run_id=f"{task}{number}",
             address=target.address,
             request=decision.subtask or assign.request,
             task_request=assign.task_request,

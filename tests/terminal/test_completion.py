@@ -1,4 +1,4 @@
-"""Completion in bash and zsh: the script, and the program that it runs for ids and names."""
+"""Completion in bash and zsh."""
 
 from __future__ import annotations
 
