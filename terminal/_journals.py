@@ -155,12 +155,12 @@ def list_tasks(console: Console, path: Path | None, *, as_json: bool) -> None:
     table.add_column("task", style="cyan", overflow="fold", no_wrap=True)
     table.add_column("outcome", no_wrap=True)
     table.add_column("submitted", no_wrap=True)
-    table.add_column("took", justify="right", no_wrap=True)
+    table.add_column("ended after", justify="right", no_wrap=True)
     table.add_column("request")  # the only column that shrinks on a narrow terminal
     for task in tasks:
-        took = "" if task.ended is None else span(task.ended - task.submitted)
+        after = "" if task.ended is None else span(task.ended - task.submitted)
         request = Text(plain(task.request), no_wrap=True, overflow="ellipsis")
-        table.add_row(plain(task.id), ending(task.outcome), f"{moment(task.submitted):%Y-%m-%d %H:%M}", took, request)
+        table.add_row(plain(task.id), ending(task.outcome), f"{moment(task.submitted):%Y-%m-%d %H:%M}", after, request)
     console.print(table)
     over = sum(task.ended is not None for task in tasks)
     counted = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
