@@ -25,6 +25,7 @@ from callboard.actors.servers.documents._excel_controls import (
     all_charts,
     chart_of,
     column_of,
+    drawn_cells,
     parse_cells,
     place,
 )
@@ -119,7 +120,7 @@ class ExcelChartTools(ExcelEditor):
                 if not cells:
                     msg = "name the cells that the chart draws, to change its type"
                     raise ToolError(msg)
-                found = place(file, "" if "!" in cells else sheet.title, cells)
+                found = drawn_cells(sheet, cells)
                 redraw(chart, _plan(found, type or chart.known_type, columns, categories, header=header))
             for path, text in (("chart", title), ("x", x_title), ("y", y_title)):
                 if text is not None:

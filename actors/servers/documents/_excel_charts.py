@@ -15,6 +15,7 @@ from openpyxl.xml.functions import tostring
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
+from callboard.actors.servers.documents._excel_tables import header_of
 from callboard.actors.servers.documents._office import q
 from callboard.actors.servers.documents._package import R_ID, RELATIONSHIPS, Element, local
 from callboard.actors.servers.documents._tables import short
@@ -337,8 +338,10 @@ def _series(plan: ChartPlan, first: int) -> list[int]:
 
 def _heading(plan: ChartPlan, column: int) -> str:
     """Return the name of a column, quoted: its header, or its letter."""
-    header = plan.sheet.raw(plan.cells.min_row, column)[0] if plan.header else None
-    return repr(short(str(header or get_column_letter(column)), 40))
+    headers = header_of(plan.sheet, plan.cells) if plan.header else []
+    header = headers[column - plan.cells.min_col] if headers else ""
+    usable = header and header == short(header, 40) and headers.count(header) == 1
+    return repr(header if usable else get_column_letter(column))
 
 
 def _make(plan: ChartPlan) -> Any:

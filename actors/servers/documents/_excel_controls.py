@@ -12,7 +12,7 @@ from openpyxl.worksheet.cell_range import CellRange
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_charts import charts_of
 from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
-from callboard.actors.servers.documents._excel_tables import tables_of
+from callboard.actors.servers.documents._excel_tables import header_of, tables_of
 from callboard.actors.servers.documents._excel_values import NOT_COMPUTED
 from callboard.actors.servers.documents._tables import nearest, short
 from callboard.messages import Control
@@ -155,15 +155,14 @@ def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control
     Raises:
         ToolError: If the control, sheet or range does not exist, or the sheet and the control contradict each other.
     """
-    title, wanted = sheet, cells
-    if "!" in cells:
-        title, _, wanted = cells.rpartition("!")
-        title = unquoted(title)
-    elif table := _table_called(file, cells):
+    before, _, wanted = cells.rpartition("!")
+    title = unquoted(before) or sheet
+    if table := _table_called(file, wanted):
         title, wanted = table.sheet.title, table.cells.coord
-    if sheet and sheet.casefold() != title.casefold():
-        msg = f"the cells {cells!r} are not on the sheet {sheet!r}"
-        raise ToolError(msg)
+    for named in filter(None, (unquoted(before), sheet)):
+        if named.casefold() != title.casefold():
+            msg = f"the cells {cells!r} are not on the sheet {named!r}"
+            raise ToolError(msg)
     if control_id:
         control = find(file, control_id, control_name)
         parent = file.sheets[int(str(control.detail.get("sheet", control.id)).rpartition("-")[2]) - 1].title
@@ -174,7 +173,17 @@ def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control
         if control.kind in {"range", "table"}:
             wanted = wanted or str(control.detail["cells"])
     found = file.sheet(title) if title else file.active
-    return SheetRange(found, parse_cells(wanted) if wanted else found.used())
+    return SheetRange(found, parse_cells(wanted, "a range of cells or the name of a table") if wanted else found.used())
+
+
+def drawn_cells(sheet: Sheet, cells: str) -> SheetRange:
+    """Find cells for a chart on a sheet, which may also be on another.
+
+    Raises:
+        ToolError: If there are no such cells.
+    """
+    elsewhere = "!" in cells or _table_called(sheet.file, cells) is not None
+    return place(sheet.file, "" if elsewhere else sheet.title, cells)
 
 
 def _table_called(file: ExcelFile, name: str) -> Table | None:
@@ -216,8 +225,10 @@ def sheet_of(file: ExcelFile, sheet: str, control_id: str, control_name: str) ->
     return file.sheet(control.name)
 
 
-def parse_cells(text: str) -> CellRange:
+def parse_cells(text: str, accepted: str = "a range of cells") -> CellRange:
     """Parse a range such as ``A1`` or ``A1:C10``.
+
+    `accepted` is for the error: all that the caller accepts.
 
     Raises:
         ToolError: If the text is not a range, has no end, or ends beyond the last cell of a sheet.
@@ -230,7 +241,7 @@ def parse_cells(text: str) -> CellRange:
             raise ToolError(msg)
         return CellRange(min_col=left, min_row=top, max_col=right, max_row=bottom)
     except (ValueError, TypeError):
-        msg = f"{text!r} is not a range of cells or the name of a table; write it like A1:C10"
+        msg = f"{text!r} is not {accepted}; write it like A1:C10"
         raise ToolError(msg) from None
 
 
@@ -283,12 +294,6 @@ def chart_of(file: ExcelFile, control_id: str, control_name: str = "") -> Chart:
 def all_charts(file: ExcelFile) -> list[Chart]:
     """List a workbook's charts, in the order of their ids."""
     return [chart for sheet in file.sheets for chart in charts_of(sheet)]
-
-
-def header_of(sheet: Sheet, cells: CellRange) -> list[str]:
-    """Return the texts of a range's first row."""
-    row = (sheet.value(cells.min_row, column) for column in range(cells.min_col, cells.max_col + 1))
-    return ["" if value is None else str(value) for value in row]
 
 
 def column_of(sheet: Sheet, cells: CellRange, name: str, *, header: bool) -> int:

@@ -96,6 +96,12 @@ def tables_of(sheet: Sheet) -> list[Table]:
     return [Table(sheet, part) for part in parts if part is not None]
 
 
+def header_of(sheet: Sheet, cells: CellRange) -> list[str]:
+    """Return the texts of a range's first row."""
+    row = (sheet.value(cells.min_row, column) for column in range(cells.min_col, cells.max_col + 1))
+    return ["" if value is None else str(value) for value in row]
+
+
 def totals_of(sheet: Sheet, cells: CellRange) -> int:
     """Count the rows of totals at the end of a range.
 

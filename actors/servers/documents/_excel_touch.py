@@ -15,8 +15,8 @@ from callboard.actors.servers.documents._excel_cells import spread, start_of
 from callboard.actors.servers.documents._excel_controls import (
     chart_of,
     destination,
+    drawn_cells,
     parse_cells,
-    place,
     sheet_of,
     unquoted,
 )
@@ -121,7 +121,7 @@ def resources(file: ExcelFile, tool: str, arguments: Mapping[str, Any]) -> Itera
         title, _ = destination(str(to))
         yield f"sheet:{_title(file, title) if title else found.sheet.title}"
     if "delete" in arguments and arguments.get("cells"):
-        read = place(file, "" if "!" in arguments["cells"] else found.sheet.title, arguments["cells"])
+        read = drawn_cells(found.sheet, arguments["cells"])
         yield TouchedCells(read.sheet, read.cells).resource
     if anchor := arguments.get("anchor"):
         yield TouchedCells(found.sheet, parse_cells(anchor)).resource

@@ -335,12 +335,31 @@ def test_a_chart_of_nothing_or_of_texts_is_refused(
         call("insert_chart", book.name, **arguments)
 
 
+def test_columns_that_a_chart_may_draw_are_named_as_they_are_accepted(book: Path, call: Call) -> None:
+    header = ["Month", "2026-01-31", "Same", "Same", "a\nb"]
+    call("write_range", book.name, values=[header, ["Jan", 1, 2, 3, 4]], cell="J20")
+    call("write_range", book.name, values=[[{"date": "2026-01-31"}]], cell="K20")
+    with pytest.raises(ToolError, match="name one of these in columns: '2026-01-31', 'L', 'M', 'N'$"):
+        call("insert_chart", book.name, type="pie", cells="J20:N21")
+    for column in ("2026-01-31", "L", "N"):
+        call("insert_chart", book.name, type="pie", cells="J20:N21", columns=[column])
+
+
 def test_the_name_of_a_table_selects_its_cells(book: Path, call: Call) -> None:
     call("insert_table", book.name, header=["Region", "Q1"], rows=[["North", 4.5], ["South", 3]], cell="J20", name="Q")
     read = call("read_range", book.name, cells="q")
     assert (read["cells"], read["values"][0]) == ("J20:K22", ["Region", "Q1"])
-    with pytest.raises(ToolError, match="are not on the sheet 'Other'"):
-        call("read_range", book.name, cells="Q", sheet="Other")
+    assert call("read_range", book.name, cells="Sheet1!Q") == read
+    for arguments in ({"cells": "Q", "sheet": "Other"}, {"cells": "Other!Q"}):
+        with pytest.raises(ToolError, match="are not on the sheet 'Other'"):
+            call("read_range", book.name, **arguments)
+    call("add_sheet", book.name, title="Other")
+    call("insert_table", book.name, header=["Month", "Q2"], rows=[["Jan", 7]], sheet="Other", name="P")
+    call("insert_chart", book.name, type="bar", cells="Q")
+    call("edit_chart", book.name, control_id="chart-1", type="line", cells="P")
+    assert b"'Other'!$B$2" in parts(book)["xl/charts/chart1.xml"]
+    with pytest.raises(ToolError, match="'Q' is not a range of cells; write"):
+        call("insert_chart", book.name, type="bar", cells="Q", anchor="Q")
     with pytest.raises(ToolError, match="'Gone' is not a range of cells or the name of a table"):
         call("read_range", book.name, cells="Gone")
 
