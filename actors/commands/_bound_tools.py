@@ -149,10 +149,9 @@ class LocalTool(BoundTool):
         self._valid: dict[int, _Checked] = {}
         """Validated arguments of pending calls, by identity."""
         self._answers = _plain_answer(tool.tool.fn_metadata)
-        knows_any = getattr(server.hazards, "__func__", None) is not Server.hazards
         asked = target is not None or server.hazards_of_host
-        self._asks = knows_any and asked and tool.effect is not Effect.READ
-        self._asks_effect = target is not None and getattr(server.effect, "__func__", None) is not Server.effect
+        self._asks = _overrides(server, "hazards") and asked and tool.effect is not Effect.READ
+        self._asks_effect = target is not None and _overrides(server, "effect")
         self._tool = tool.tool
         fields = tool.tool.fn_metadata.arg_model.model_fields.values()
         self._texts_alone = all(field.annotation is str and field.alias is None for field in fields)
@@ -177,13 +176,16 @@ class LocalTool(BoundTool):
             whole = {**arguments, **self.binds}
             given = self._validated(whole)
         except ValidationError as error:
-            problems = (f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
-            return f"{self.info.name}: {'; '.join(problems)}"
+            return self._problem(error)
         if _SCALARS.issuperset(map(type, whole.values())):  # lists and objects may be modified before the call
             self._valid[id(arguments)] = whole, given
             if len(self._valid) > KEPT:
                 self._valid.pop(next(iter(self._valid)), None)
         return None
+
+    def _problem(self, error: ValidationError) -> str:
+        problems = (f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
+        return f"{self.info.name}: {'; '.join(problems)}"
 
     def _given(self, arguments: Mapping[str, JsonValue], checked: _Checked | None) -> dict[str, Any]:
         """Return the arguments as the tool receives them, as checked before if they are still the same.
@@ -221,7 +223,7 @@ class LocalTool(BoundTool):
 
     async def replaced(self, arguments: Mapping[str, JsonValue]) -> str:
         """Ask the server; empty if it raises."""
-        return await self._text_of(self._server.replaced, arguments)
+        return await self._text_of("replaced", arguments)
 
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
         """Combine the tool's hazards with the server's facts.
@@ -229,7 +231,7 @@ class LocalTool(BoundTool):
         The server may inspect its surface.
         """
         server, target, name = self._server, self._target, self.info.name
-        hazards, for_policy = self._hazards, asked.arguments or asked.resources or asked.explain
+        hazards = self._hazards
         received = self._received(arguments)
         given = self._unbound(received)
         if self._asks:
@@ -238,7 +240,7 @@ class LocalTool(BoundTool):
         if self._asks_effect:
             stated = await self._ask(server.effect, target, name, given)
             effect = None if stated is None else Effect(stated)  # intents depend on it: an unknown effect must raise
-        if not for_policy:
+        if not (asked.arguments or asked.resources or asked.explain):
             return Facts(hazards, effect)
         seen: Mapping[str, JsonValue] = {key: canonical(value) for key, value in received.items()}
         touched: Collection[str] = (UNKNOWN,)
@@ -259,9 +261,13 @@ class LocalTool(BoundTool):
         References to secrets stay.
 
         Raises:
-            ValidationError: If they are invalid.
+            ToolError: If they are invalid. They were checked before, but a secret may have been filled in since, or
+                another version of the tool may have checked them.
         """
-        given = self._given(arguments, self._valid.get(id(arguments)))
+        try:
+            given = self._given(arguments, self._valid.get(id(arguments)))
+        except ValidationError as error:
+            raise ToolError(self._problem(error)) from error
         shown = {
             name: arguments.get(name, MASK) if isinstance(value, SecretStr) else value for name, value in given.items()
         }
@@ -281,15 +287,15 @@ class LocalTool(BoundTool):
 
     async def expected(self, arguments: Mapping[str, JsonValue]) -> str:
         """Ask the server; empty if it raises."""
-        return await self._text_of(self._server.expected, arguments)
+        return await self._text_of("expected", arguments)
 
-    async def _text_of(self, method: Callable[..., Any], arguments: Mapping[str, JsonValue]) -> str:
+    async def _text_of(self, method: str, arguments: Mapping[str, JsonValue]) -> str:
         """Ask the server for an optional text about a call."""
-        if self._target is None:
+        if self._target is None or not _overrides(self._server, method):
             return ""
         try:
             given = self._unbound(self._received(arguments))
-            text: str = await self._ask(method, self._target, self.info.name, given)
+            text: str = await self._ask(getattr(self._server, method), self._target, self.info.name, given)
         except Exception:  # third-party code boundary: the text is optional
             return ""
         return text
@@ -320,6 +326,11 @@ class LocalTool(BoundTool):
             return self._tool.fn(**given)
         finally:
             guard.returned()
+
+
+def _overrides(server: Server, method: str) -> bool:
+    """Return whether a server has a method of its own."""
+    return getattr(getattr(server, method), "__func__", None) is not getattr(Server, method)
 
 
 def _plain_answer(metadata: FuncMetadata) -> type | None:

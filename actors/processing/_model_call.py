@@ -42,17 +42,21 @@ async def _ask_now(context: Context, run: Run, model: Model, request: ModelReque
     try:
         answer = await _in_time(context, run, model, request)
         usage, bounded = answer.usage, bounded and answer.cost is not None
-    except ModelError as error:
-        usage = error.usage
-        raise
-    except ScriptError:
-        usage = Usage()  # a script or a recording without an answer costs nothing
+    except (ModelError, ScriptError) as error:
+        usage = _usage_of(error)
         raise
     finally:
         _settle(context, reserved, usage, bounded=bounded)
         if context.budget is not None:
             context.budget.made(request.call)
     return answer, usage, start
+
+
+def _usage_of(error: BaseException) -> Usage | None:
+    """Return the usage of a failed call; None if it is unknown."""
+    if isinstance(error, ScriptError):
+        return Usage()  # a script or a recording without an answer costs nothing
+    return error.usage if isinstance(error, ModelError) else None
 
 
 def _settle(context: Context, reserved: Mapping[str, float], usage: Usage | None, *, bounded: bool) -> None:
@@ -97,7 +101,7 @@ async def _in_time(context: Context, run: Run, model: Model, request: ModelReque
         raise ModelTimeoutError(why) from error
     except BaseException as error:
         why = str(error) or type(error).__name__
-        usage = error.usage if isinstance(error, ModelError) else None
+        usage = _usage_of(error)
         raise
     finally:
         if why:

@@ -67,7 +67,7 @@ async def ruling(
         arguments = _filled(context, run, action, tool)
     if facts is None:
         made = (*run.made, *(path for result in results for path in result.made))
-        asking = tool.facts({**arguments}, made, asked)
+        asking = tool.facts(arguments, made, asked)
         facts = await in_time(context, asking, f"asking what {action.tool} would do")
     names = services.may_change.names(assign.task_id)
     if names and Hazard.OVERWRITES in facts.hazards:

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from callboard.actors.commands import Asked, Toolbox, find_target
 from callboard.actors.commands._bound_tools import declared_secret
 from callboard.actors.runtime import EffectGuard, Lease
-from callboard.actors.servers import Server, tool
+from callboard.actors.servers import Server, ToolError, tool
 from callboard.messages import AgentKind, CommandType, Effect, Hazard, Observation, SettingsError, Target, TargetKind
 from callboard.testing import MemoryServer
 
@@ -154,6 +154,17 @@ async def test_a_server_is_asked_about_a_call_as_it_runs(lanes, office, monkeypa
     monkeypatch.setattr(office, "keeps_versions", True)
     monkeypatch.setattr(office, method, answers)
     assert await getattr(tool, method)({"text": "x", "times": "2"}) == answer
+
+
+async def test_arguments_that_became_invalid_since_their_check_are_a_tools_error(lanes, office, monkeypatch):
+    monkeypatch.setattr(office, "hazards", lambda *_: set())
+    monkeypatch.setattr(office, "keeps_versions", True)
+    tool = Toolbox([office], (), lanes).tools(AgentKind.APP, office.targets()[0])["type_text"]
+    invalid = {"text": "x", "times": "many"}
+    with pytest.raises(ToolError, match="type_text: times: .*integer"):
+        await tool.facts(invalid, (), Asked())
+    with pytest.raises(ToolError, match="type_text: times: .*integer"):
+        await tool.overwritten(invalid)
 
 
 def test_a_bound_argument_is_hidden_from_the_model(type_text):

@@ -207,6 +207,8 @@ def test_a_missing_value_is_told_with_the_failure_before_it(asks):
         request = asks(memory=(step.model_copy(update={"results": (*step.results, *results)}),))
         error = refused({APP: [{"Result": "${steps.1.results.1.value.cells}"}]}, request)
         assert error.endswith(f"steps.1.results.1.value is None, not {told}")
+    handled = asks(memory=(step.model_copy(update={"results": (failed,)}), step))
+    assert "before" not in refused({APP: [{"Result": "${targt}"}]}, handled)
 
 
 @pytest.mark.parametrize(
