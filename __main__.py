@@ -142,6 +142,10 @@ SettingsPath = Annotated[
 JournalFile = Annotated[
     Path | None, typer.Option("--journal", help="The journal; overrides the settings.", show_default=False)
 ]
+SettingsPlace = Annotated[
+    Path | None,
+    typer.Argument(callback=existing_path, show_default="./callboard.yaml", help="A settings file, or a folder with one."),
+]
 TaskId = Annotated[
     str,
     typer.Argument(show_default=False, help="A task's id, or its first characters.", autocompletion=task_ids),
@@ -336,7 +340,7 @@ def resume(
         results = []
         if left:
             with (
-                with_resume_hint(resume_command(settings, path, journal, models)),
+                with_resume_hint(resume_command(path, journal, models)),
                 Supervisor.start(settings) as supervisor,
             ):
                 warn(supervisor.warnings)
@@ -630,12 +634,7 @@ def tools(
 
 @app.command("doctor")
 def doctor(
-    path: Annotated[
-        Path | None,
-        typer.Argument(
-            callback=existing_path, show_default="./callboard.yaml", help="A settings file, or a folder with one."
-        ),
-    ] = None,
+    path: SettingsPlace = None,
     *,
     online: Annotated[bool, typer.Option("--online", help="Also start the MCP servers, or connect to them.")] = False,
     as_json: AsJson = False,
@@ -654,12 +653,7 @@ def doctor(
 
 @app.command()
 def config(
-    path: Annotated[
-        Path | None,
-        typer.Argument(
-            callback=existing_path, show_default="./callboard.yaml", help="A settings file, or a folder with one."
-        ),
-    ] = None,
+    path: SettingsPlace = None,
     *,
     as_json: AsJson = False,
 ) -> None:

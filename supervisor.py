@@ -234,7 +234,7 @@ class Supervisor:
             files: Files to bring back, by their names in `may_change` or their paths; by default all.
 
         Returns:
-            Each file, with whether it was brought back; False if it was unchanged.
+            Each file, with whether it was brought back; False if it already was as before the task.
 
         Raises:
             UndoRefusedError: If the task is not over, no version is kept, or a file was changed since by another

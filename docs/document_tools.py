@@ -13,13 +13,19 @@ from markdown_parts import first_line, table
 from callboard.actors.servers import DocumentServer
 from callboard.actors.servers.documents._documents import OVERWRITING
 from callboard.actors.servers.documents._workspace import ROOTS
-from callboard.messages import AgentKind, CommandType
+from callboard.messages import AgentKind, CommandType, Hazard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from callboard.actors.servers import ServerTool
 
+_SOMETIMES = {
+    **dict.fromkeys(OVERWRITING, [Hazard.OVERWRITES]),
+    "edit_chart": [Hazard.DELETES],
+    "move_file": [Hazard.OVERWRITES],
+}
+"""Hazards of some calls of a tool."""
 _HIDDEN = {"document", "control_id", "control_name"}
 
 
@@ -54,7 +60,7 @@ def _row(entry: ServerTool) -> list[str]:
         ", ".join(f"`{name}`{_bounds(schema)}" for name, schema in given if name not in _HIDDEN),
         ", ".join(sorted(entry.controls)),
         entry.effect.value,
-        ", ".join([*sorted(hazards), *(["(overwrites)"] if entry.name in OVERWRITING else [])]),
+        ", ".join([*sorted(hazards), *(f"({hazard.value})" for hazard in _SOMETIMES.get(entry.name, ()))]),
     ]
 
 

@@ -346,7 +346,8 @@ class TaskResult(Message, Generic[OutputT]):
     usage: Usage = Field(default_factory=Usage)
     """The steps, calls, tokens and costs, of all agents together."""
     seconds: Seconds = Field(default=0.0, ge=0)
-    """The time from submission to end, without the time in which no process worked on the task."""
+    """The time from submission to end. If the task was resumed, the time between the processes is left out, and so are
+    waits for people and targets in earlier ones."""
 
     @property
     def ok(self) -> bool:

@@ -17,7 +17,7 @@ COMPLETE = "_CALLBOARD_COMPLETE"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")
 """The form of a task's id, which has no characters with a meaning in a shell; a damaged journal may have others."""
 _ASKED = ("demo", "docs", "graph", "logs", "policy", "replay", "schema", "show", "undo")
-"""The commands whose values only the program knows. Its start takes a second: all else stands in the script."""
+"""The commands whose values only the program knows. Its start takes a second: all else is in the script."""
 _SCRIPT = """\
 # Completes `callboard` in bash 4 or newer; in zsh after: autoload -U bashcompinit && bashcompinit
 _callboard_completion() {{

@@ -69,13 +69,14 @@ def journal_of(settings: Settings, file: Path | None) -> Path:
     if settings.journal.path is None and file is None:
         fail(
             f"no journal is named, and this folder has no {SETTINGS_FILE} that names one: "
-            f"add a run's folder{_latest_run()}, or a settings file or a journal"
+            f"name a run's folder{_latest_run()}, or a settings file or a journal"
         )
     if settings.journal.path is None:
         fail(f"{file}: journal.path is not set, so there is no journal")
     journal = settings.path(settings.journal.path)
-    if not journal.exists() and (latest := _latest_run()):
-        fail(f"the journal {journal} is not there; each run on a copy has its own: add the run's folder{latest}")
+    of_run = file is not None and Path(RUNS).resolve() in file.resolve().parents
+    if not (journal.exists() or of_run) and (latest := _latest_run()):
+        fail(f"the journal {journal} is not there; each run on a copy has its own: name the run's folder{latest}")
     return journal
 
 
@@ -84,7 +85,7 @@ def _latest_run() -> str:
     runs: dict[float, Path] = {}
     for each in Path(RUNS).glob(f"*/{SETTINGS_FILE}"):
         with contextlib.suppress(FileNotFoundError):  # it is being deleted
-            runs[each.stat().st_mtime] = each.parent
+            runs[each.stat().st_ctime] = each.parent  # a copy has the modification time of the original
     return f", such as {shlex.quote(str(runs[max(runs)]))}" if runs else ""
 
 
@@ -115,33 +116,32 @@ def task_command(command: str, task_id: str, journal: Path | None) -> str:
     return "" if journal is None else shlex.join(["callboard", command, task_id, short(journal.resolve())])
 
 
-def resume_hint(path: Path | None, journal: Path) -> str:
-    """Format the command that resumes the tasks of a journal.
+def resume_command(settings: Path | None, journal: Path | None = None, models: dict[str, str] | None = None) -> str:
+    """Format the command that resumes a journal's tasks.
 
     Args:
-        path: The path that named the journal: its own, that of settings, or None for those of the current folder.
-        journal: The journal's path.
+        settings: The settings file or its folder; None for that of the current folder.
+        journal: The journal, if the settings don't name it.
+        models: The models that the command line named, by kind of agent.
     """
-    if path is None:
-        return "callboard resume"
-    if path != journal:
-        return shlex.join(["callboard", "resume", str(path)])
-    folder = short(journal.resolve().parent) if journal.with_name(SETTINGS_FILE).is_file() else "SETTINGS.yaml"
-    return shlex.join(["callboard", "resume", folder, "--journal", str(path)])
-
-
-def resume_command(settings: Settings, path: Path | None, journal: Path | None, models: dict[str, str]) -> str:
-    """Format the command that resumes a journal's tasks, with the same models.
-
-    Empty if there is no such command.
-    """
-    if settings.journal.path is None:
-        return ""
     words = ["callboard", "resume"]
-    words += [] if path is None else [short(path.resolve())]
+    words += [] if settings is None else [short(settings.absolute())]
     words += [] if journal is None else ["--journal", short(journal.absolute())]
-    words += model_options(models)
-    return shlex.join(words)
+    return shlex.join([*words, *model_options(models or {})])
+
+
+def resume_hint(path: Path | None, journal: Path) -> str:
+    """Format the command that resumes a journal's tasks, for the path that a person named.
+
+    Args:
+        path: The journal, or a settings file or folder that names it; None for those of the current folder.
+        journal: The journal.
+    """
+    if path is None or path.resolve() != journal.resolve():
+        return resume_command(path)
+    if journal.resolve().with_name(SETTINGS_FILE).is_file():
+        return resume_command(journal.resolve().parent, journal)
+    return f"{resume_command(Path('SETTINGS.yaml'), journal)}, with the settings of its run"
 
 
 def list_tasks(console: Console, path: Path | None, *, as_json: bool) -> None:
@@ -280,6 +280,6 @@ def undo_command(task: Task, result: TaskResult, journal: Path | None) -> str:
     Empty if it could bring nothing back, or without a journal.
     """
     changed = [Path(each).as_posix() for each in result.changed]
-    if journal is None or not any(each.endswith(f"/{name}") for each in changed for name in task.may_change):
+    if not any(each.endswith(f"/{name}") for each in changed for name in task.may_change):
         return ""
     return task_command("undo", task.id, journal)

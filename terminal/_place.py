@@ -22,7 +22,7 @@ from callboard.actors.servers import check_needs, surface_needs
 from callboard.config import Settings, YamlError, load_prompts, load_yaml, make_private
 from callboard.messages import Budget, PlanStep, PolicyRule, Secret, Task, did_you_mean
 from callboard.terminal._commands import existing_path, fail, warn
-from callboard.terminal._journals import RUNS, SETTINGS_FILE, resume_hint, settings_at
+from callboard.terminal._journals import RUNS, SETTINGS_FILE, resume_command, resume_hint, settings_at
 from callboard.terminal._takeover import known_ids, left_in
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def new_place(name: str, output: Path | None) -> Path:
     if output is not None:
         place = output.resolve()
         if os.path.lexists(place):
-            fail(f"{output}: already exists: choose another --output, or resume it: callboard resume {output}")
+            fail(f"{output}: already exists: choose another --output, or resume it: {resume_command(output)}")
         make_private(place)
         return place
     runs = Path(RUNS).resolve()

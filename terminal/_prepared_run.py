@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from callboard.supervisor import Supervisor
 from callboard.terminal._commands import existing_path, fail
 from callboard.terminal._document_changes import Before, contents_of
-from callboard.terminal._journals import resume_command
+from callboard.terminal._journals import resume_command, settings_at
 from callboard.terminal._own_documents import OwnDocuments, own_documents, prepare_documents
 from callboard.terminal._place import prepare
 
@@ -42,7 +42,9 @@ class PreparedRun:
 
     def resume_command(self, journal: Path | None, models: dict[str, str]) -> str:
         """Format the command that resumes this run; empty if there is none."""
-        return resume_command(self.settings, self.settings_file, journal, models)
+        lost = self.settings_file is None and settings_at(None) is not None  # it would read other settings
+        unkept = self.settings.journal.path is None
+        return "" if lost or unkept else resume_command(self.settings_file, journal, models)
 
 
 def prepared(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -21,14 +21,13 @@ from callboard.messages import (
     agent_kind,
 )
 from callboard.terminal._commands import EXIT_CODES, fail
-from callboard.terminal._journals import SETTINGS_SUFFIXES, journal_in, journal_of, resume_hint, settings_at
+from callboard.terminal._journals import SETTINGS_SUFFIXES, journal_in, journal_of, resume_command, resume_hint, settings_at
 from callboard.terminal._people import asked
 from callboard.terminal._task_history import TaskHistory, history_of
-from callboard.terminal._text import plain, short
+from callboard.terminal._text import plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from callboard.actors.journal import TaskLine
     from callboard.terminal._people import Attendance
@@ -45,7 +44,7 @@ def take_over(path: Path | None, who: Attendance, changes: dict[str, Any]) -> tu
         JournalError: If it does not exist, or can't be read.
     """
     if path is not None and path.is_file() and path.suffix.lower() not in SETTINGS_SUFFIXES:
-        fail(f"{path}: is not a settings file, and a journal names no models: {resume_hint(path, path)}")
+        fail(f"{path}: is not a settings file; a journal names no models, so resume it with: {resume_hint(path, path)}")
     file = settings_at(path)
     settings = Settings.load(file, **changes)
     journal = journal_of(settings, file)
@@ -102,8 +101,7 @@ def known_ids(settings: Settings, file: Path | None = None) -> frozenset[str]:
         _check_free(reader)
         tasks = reader.tasks()
     if unfinished := _unfinished(tasks):
-        source = "SETTINGS.yaml" if file is None else short(file.resolve())
-        resume = shlex.join(["callboard", "resume", source, "--journal", short(journal)])
+        resume = resume_command(file or Path("SETTINGS.yaml"), journal)
         fail(
             f"the journal {journal} has unfinished tasks: {', '.join(unfinished)}; "
             "use another journal (--journal FILE), or resume them first"
@@ -138,7 +136,7 @@ def _check_free(reader: JournalReader) -> None:
 
 @contextlib.contextmanager
 def with_resume_hint(command: str) -> Iterator[None]:
-    """Name the command that resumes tasks if this one ends before them.
+    """Name the command that resumes tasks if the command ends before its tasks.
 
     Without a `command`, nothing is printed.
     """
@@ -155,6 +153,6 @@ def with_resume_hint(command: str) -> Iterator[None]:
         raise
     except Exception as error:
         known = isinstance(error, CallboardError | OSError) and not isinstance(error, SupervisorStoppedError)
-        if command and not known:  # others come before the start, and a person can correct them
+        if command and not known:  # a known error is printed as one line, without notes
             error.add_note(hint)
         raise

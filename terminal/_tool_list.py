@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _DEEPEST = 5
 """The depth to which a nested type is described."""
-_NOTHING = "no surface and no MCP server is configured: name settings that do, such as --settings runs/offer-1"
+_NOTHING = "no surface and no MCP server is configured: pass settings that name one (--settings FILE)"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -47,7 +47,8 @@ def undo(rows: Iterable[Row], versions: Versions, task_id: str, files: Collectio
         files: The names of files, or paths, to bring back; empty for all.
 
     Returns:
-        The files, in the order of their changes; each with whether it was brought back; False if it was unchanged.
+        The files, in the order of their changes; each with whether it was brought back; False if it
+        already was as before the task.
 
     Raises:
         UndoRefusedError: If no version is kept, or if a file was changed since by someone else, is open in another

@@ -76,7 +76,7 @@ class JournalReader:
 
         Args:
             path: The file of the journal.
-            older: Accept journals of older versions, too. Of such a journal, only `version` may be used.
+            older: Accept also versions whose rows need a migration; of such a journal, only `version` may be used.
 
         Raises:
             JournalDamagedError: If the file is not a journal, or is incomplete.

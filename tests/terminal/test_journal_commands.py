@@ -155,16 +155,20 @@ def test_a_task_file_names_the_command_that_resumes_its_journal(call: Call, here
 def test_a_missing_journal_is_told_with_the_latest_run(call: Call, here: Path, folder: Folder) -> None:
     place = folder(FINISH)
     assert call("run", place).exit_code == 0
-    for arguments in ((), (place,)):
-        told = call("tasks", *arguments).stderr
-        assert "add the run's folder, such as runs/job-1\n" in told or "add a run's folder, such as runs/job-1," in told
-        assert told.count("\n") == 1
+    assert call("run", place).exit_code == 0
+    told = call("tasks").stderr
+    assert "name a run's folder, such as runs/job-2, or" in told
+    assert told.count("\n") == 1
+    told = call("tasks", place).stderr
+    assert told.endswith("is not there; each run on a copy has its own: name the run's folder, such as runs/job-2\n")
+    (here / "runs/job-1/journal.db").unlink()
+    assert "runs/job-2" not in call("tasks", "runs/job-1").stderr
 
 
 def test_the_name_of_the_latest_run_is_quoted(call: Call, here: Path) -> None:
     (here / "runs/$(id) 1").mkdir(parents=True)
     (here / "runs/$(id) 1/callboard.yaml").touch()
-    assert "add a run's folder, such as 'runs/$(id) 1', or" in call("tasks").stderr
+    assert "name a run's folder, such as 'runs/$(id) 1', or" in call("tasks").stderr
 
 
 def test_a_trial_of_the_policy_leaves_the_journal_alone(call: Call, here: Path, folder: Folder) -> None:
@@ -650,7 +654,7 @@ def test_a_journal_that_cant_be_read_is_told_in_a_line(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["tasks"], "this folder has no callboard.yaml that names one: add a run's folder, or a settings file"),
+        (["tasks"], "this folder has no callboard.yaml that names one: name a run's folder, or a settings file"),
         (["tasks", "plain.yaml"], "plain.yaml: journal.path is not set, so there is no journal"),
         (["tasks", "nowhere"], "nowhere: there is no such file or folder"),
         (["tasks", "named.yaml"], "missing.db is not there"),

@@ -156,7 +156,7 @@ def test_a_task_goes_on_with_a_model_of_the_call(call, here, suspended):
     ],
 )
 def test_the_command_that_goes_on_names_the_same_models(models):
-    command = resume_command(Settings(journal={"path": "journal.db"}), None, None, models)
+    command = resume_command(None, None, models)
     words = shlex.split(command)
     assert words[:2] == ["callboard", "resume"]
     assert models_of(words[3::2]) == models

@@ -143,7 +143,7 @@ def test_an_unknown_name_is_told_with_the_nearest(
 
 
 def test_settings_that_name_nothing_have_no_tools(call: Call) -> None:
-    told = "no surface and no MCP server is configured: name settings that do, such as --settings runs/offer-1"
+    told = "no surface and no MCP server is configured: pass settings that name one (--settings FILE)"
     assert " ".join(call("tools").stdout.split()) == told
     assert told in call("tools", "excel").stderr
 
