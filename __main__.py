@@ -144,7 +144,9 @@ JournalFile = Annotated[
 ]
 SettingsPlace = Annotated[
     Path | None,
-    typer.Argument(callback=existing_path, show_default="./callboard.yaml", help="A settings file, or a folder with one."),
+    typer.Argument(
+        callback=existing_path, show_default="./callboard.yaml", help="A settings file, or a folder with one."
+    ),
 ]
 TaskId = Annotated[
     str,

@@ -21,7 +21,14 @@ from callboard.messages import (
     agent_kind,
 )
 from callboard.terminal._commands import EXIT_CODES, fail
-from callboard.terminal._journals import SETTINGS_SUFFIXES, journal_in, journal_of, resume_command, resume_hint, settings_at
+from callboard.terminal._journals import (
+    SETTINGS_SUFFIXES,
+    journal_in,
+    journal_of,
+    resume_command,
+    resume_hint,
+    settings_at,
+)
 from callboard.terminal._people import asked
 from callboard.terminal._task_history import TaskHistory, history_of
 from callboard.terminal._text import plain

@@ -415,6 +415,17 @@ def test_a_call_whose_phase_a_crash_took_lies_in_its_step(spans):
     assert [each.name for each in spans.one("invoke_agent").events] == ["agent.crashed"]
 
 
+@pytest.mark.parametrize("separator", ["~", "/"], ids=["now", "earlier journals"])
+def test_the_span_of_a_subtask_lies_in_that_of_its_host(spans, separator):
+    host = event(EventName.SUBTASK_ASSIGNED, run_id=f"t{separator}0", agent="host/t")
+    subtask = event(EventName.SUBTASK_ASSIGNED, run_id=f"t{separator}1")
+    see_all(Traces(spans.provider), [BEGINNING[0], host, subtask, END[-1]])
+    agents = {
+        each.attributes["gen_ai.agent.name"]: each for each in spans.all if "gen_ai.agent.name" in each.attributes
+    }
+    assert agents["app"].parent.span_id == agents["host"].context.span_id
+
+
 def test_a_clock_that_is_set_back_makes_no_span_that_ends_before_it_begins(spans):
     early = PHASE.model_copy(update={"at": AT - 100})
     see_all(Traces(spans.provider), [*BEGINNING, CALL.model_copy(update={"at": AT - 101}), early, *END])

@@ -351,6 +351,12 @@ def test_policy_check_shows_each_verdict_and_leaves_nothing(
     assert not (here / "runs").exists()
 
 
+def test_policy_check_tells_why_a_trial_run_failed(call: Call, folder: Callable[..., Path]) -> None:
+    shown = call("policy", "check", folder()).stdout
+    assert "0 actions; the trial run ended as error\nbecause " in shown
+    assert "answer" in shown.rpartition("because ")[2]
+
+
 @pytest.mark.parametrize("columns", [40, 60, 80, 120])
 def test_policy_check_fits_a_terminal_of_any_width(here: Path, folder: Callable[..., Path], columns: int) -> None:
     rules = [{"verdict": "deny", "tool": "create_document", "reason": "no new files for this test"}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tomllib
 from collections.abc import Callable
@@ -40,6 +41,13 @@ def test_what_is_missing_is_told_with_its_command_and_the_exit_code(call: Call, 
     assert result.exit_code == 1
     assert f"\n        mkdir -p '{here}/no where'\n" in result.stdout
     assert result.stdout.endswith("\nsurface documents does not work\n")
+
+
+def test_what_the_settings_do_not_name_is_ready_or_missing(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
+    shown = call("doctor").stdout
+    assert re.search(r"^ready   extra ", shown, re.MULTILINE)
+    assert re.search(r"^missing surface ", shown, re.MULTILINE)
 
 
 def test_a_command_is_not_broken_by_a_narrow_terminal(here: Path) -> None:

@@ -59,11 +59,13 @@ def test_follow_prints_what_happens_to_the_end(begin, tmp_path, until):
     assert "question.answered" in rest
 
 
-def test_follow_ends_where_nobody_works_on_the_task(call, begin, tmp_path, until):
+def test_follow_ends_where_nobody_works_on_the_task(call, begin, tmp_path, until, monkeypatch):
     supervisor = begin(app=[ASK])
     until(supervisor.submit(Task(id="t", request="x", target="memo:one")), EventName.QUESTION_ASKED)
     supervisor.stop()
-    result = call("logs", "t", tmp_path / "journal.db", "--follow")
+    monkeypatch.chdir(tmp_path)
+    result = call("logs", "t", "journal.db", "--follow")
     assert result.exit_code == 0
-    assert "warning: no process works on t: resume it with: callboard resume SETTINGS.yaml --journal" in result.stderr
+    resume = "callboard resume SETTINGS.yaml --journal journal.db, with the settings of its run\n"
+    assert result.stderr == f"callboard: warning: no process works on t: resume it with: {resume}"
     assert json.loads(result.stdout.splitlines()[-1])["task"] == "t"
