@@ -20,12 +20,8 @@ if TYPE_CHECKING:
 
     from callboard.actors.servers import ServerTool
 
-_SOMETIMES = {
-    **dict.fromkeys(OVERWRITING, [Hazard.OVERWRITES]),
-    "edit_chart": [Hazard.DELETES],
-    "move_file": [Hazard.OVERWRITES],
-}
-"""Hazards of some calls of a tool."""
+_SOMETIMES = dict.fromkeys([*OVERWRITING, "move_file"], Hazard.OVERWRITES) | {"edit_chart": Hazard.DELETES}
+"""The hazard that some calls of a tool have."""
 _HIDDEN = {"document", "control_id", "control_name"}
 
 
@@ -60,7 +56,7 @@ def _row(entry: ServerTool) -> list[str]:
         ", ".join(f"`{name}`{_bounds(schema)}" for name, schema in given if name not in _HIDDEN),
         ", ".join(sorted(entry.controls)),
         entry.effect.value,
-        ", ".join([*sorted(hazards), *(f"({hazard.value})" for hazard in _SOMETIMES.get(entry.name, ()))]),
+        ", ".join([*sorted(hazards), *([f"({_SOMETIMES[entry.name].value})"] if entry.name in _SOMETIMES else [])]),
     ]
 
 

@@ -161,9 +161,9 @@ async def test_arguments_that_became_invalid_since_their_check_are_a_tools_error
     monkeypatch.setattr(office, "keeps_versions", True)
     tool = Toolbox([office], (), lanes).tools(AgentKind.APP, office.targets()[0])["type_text"]
     invalid = {"text": "x", "times": "many"}
-    with pytest.raises(ToolError, match="type_text: times: .*integer"):
+    with pytest.raises(ToolError, match=r"type_text: times: .*integer"):
         await tool.facts(invalid, (), Asked())
-    with pytest.raises(ToolError, match="type_text: times: .*integer"):
+    with pytest.raises(ToolError, match=r"type_text: times: .*integer"):
         await tool.overwritten(invalid)
 
 

@@ -17,6 +17,7 @@ from callboard.actors.servers.documents._excel_controls import (
     destination,
     drawn_cells,
     parse_cells,
+    place,
     sheet_of,
     unquoted,
 )

@@ -339,7 +339,7 @@ def test_columns_that_a_chart_may_draw_are_named_as_they_are_accepted(book: Path
     header = ["Month", "2026-01-31", "Same", "Same", "a\nb"]
     call("write_range", book.name, values=[header, ["Jan", 1, 2, 3, 4]], cell="J20")
     call("write_range", book.name, values=[[{"date": "2026-01-31"}]], cell="K20")
-    with pytest.raises(ToolError, match="name one of these in columns: '2026-01-31', 'L', 'M', 'N'$"):
+    with pytest.raises(ToolError, match=r"name one of these in columns: '2026-01-31', 'L', 'M', 'N'$"):
         call("insert_chart", book.name, type="pie", cells="J20:N21")
     for column in ("2026-01-31", "L", "N"):
         call("insert_chart", book.name, type="pie", cells="J20:N21", columns=[column])
