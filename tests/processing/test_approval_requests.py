@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from callboard.messages import (
@@ -33,6 +35,13 @@ async def test_an_approval_is_asked_for_with_what_the_agent_sees_and_holds(stage
     assert (asked.address, asked.target, asked.actions) == ("app/memo/one", here.target, held)
     assert (asked.reason, asked.deadline) == ("rule 1", 1060.0)
     assert [control.id for control in asked.observation.controls] == ["field-1"]
+
+
+async def test_the_id_of_a_request_is_safe_in_a_run_of_an_earlier_journal(stage):
+    here = stage()
+    run = here.run("CONFIRM", memory=(RECORD,), steps=1, job=4)
+    earlier = dataclasses.replace(run, assign=run.assign.model_copy(update={"run_id": "t/1"}))
+    assert (await here.pipeline.process_confirmation(earlier)).id == "t~1~ask-1.4"
 
 
 @pytest.mark.parametrize(
