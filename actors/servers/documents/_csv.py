@@ -14,7 +14,7 @@ from pydantic import Field
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents import _formats as formats
 from callboard.actors.servers.documents._tables import Answer, Cell, Document, clean, width_of
-from callboard.actors.servers.documents._text_tools import Decoded, decoded
+from callboard.actors.servers.documents._text_tools import Decoded, decoded, most_frequent
 from callboard.actors.servers.documents._word_tables import answer_of, plain_grid
 from callboard.messages import Effect
 
@@ -63,12 +63,22 @@ class CsvTable:
         last = self.lines[self.spans[-1][0] :] if self.spans else []
         return len(list(csv.reader([*last, "next"], delimiter=self.delimiter))) == 1 and bool(last)
 
-    def line(self, row: list[str]) -> str:
-        """Write a row as lines of the file."""
+    @property
+    def line_break(self) -> str:
+        """The line break that most rows end with; those within cells don't count."""
+        return most_frequent(filter(None, (self.end(after) for _, after in self.spans)))
+
+    def end(self, line: int) -> str:
+        """Return the line break of a line, counted from 1; empty if it has none."""
+        text = self.lines[line - 1]
+        return text[len(text.rstrip("\r\n")) :]
+
+    def line(self, row: list[str], end: str) -> str:
+        """Write a row as lines of the file, with a line break at the end."""
         made = io.StringIO()
         csv.writer(made, delimiter=self.delimiter, lineterminator="\r\n").writerow(row)
         # Python before 3.13 quotes a cell for the characters of its own line terminator only.
-        return made.getvalue().removesuffix("\r\n") + self.coding.line_break
+        return made.getvalue().removesuffix("\r\n") + end
 
 
 class CsvTools(formats.FormatTools):
@@ -115,10 +125,10 @@ class CsvTools(formats.FormatTools):
                     how = f"its last cell holds all lines from {first + 1} to {after}; a person has to repair the file"
                 msg = f"row {len(table.rows)} lacks a closing quotation mark: {how}"
                 raise ToolError(msg)
-            text = "".join(table.lines)
-            ends = table.coding.line_break if text and not text.endswith(("\n", "\r")) else ""
-            added = "".join(table.line([_text_of(cell) for cell in row]) for row in rows)
-            file.data = table.coding.encoded(text + ends + added)
+            end = table.line_break
+            before = end if table.lines and not table.end(len(table.lines)) else ""
+            added = (table.line([_text_of(cell) for cell in row], end) for row in rows)
+            file.data = table.coding.encoded("".join([*table.lines, before, *added]))
             return file.answers({"rows_added": len(rows), "rows": len(table.rows) + len(rows)})
 
     @tool(effect=Effect.IDEMPOTENT, roots=CSV)
@@ -141,9 +151,7 @@ class CsvTools(formats.FormatTools):
             cells = [*cells, *[""] * (column - len(cells))]
             cells[column - 1] = _text_of(value)
             first, after = table.spans[row - 1]
-            line = table.line(cells)
-            if after == len(table.lines) and not table.lines[-1].endswith(("\n", "\r")):
-                line = line.removesuffix(table.coding.line_break)
+            line = table.line(cells, table.end(after))
             file.data = table.coding.encoded("".join([*table.lines[:first], line, *table.lines[after:]]))
             return file.answers({"row": row, "column": column})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +16,7 @@ from callboard.actors.servers.documents._tables import Answer, Document, Text, c
 from callboard.messages import Effect
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pydantic import JsonValue
 
@@ -46,8 +47,8 @@ class Decoded:
 
     @property
     def line_break(self) -> str:
-        """The line break that the file uses."""
-        return next((each for each in ("\r\n", "\n", "\r") if each in self.text), "\n")
+        """The line break that the file uses most."""
+        return most_frequent(re.findall(_LINE_BREAK, self.text))
 
     def encoded(self, text: str) -> bytes:
         """Encode another text in the same way.
@@ -61,6 +62,11 @@ class Decoded:
             odd = error.object[error.start]
             msg = f"the file is in {self.encoding}, which has no {odd!r}; leave it out, or make a new file"
             raise ToolError(msg) from None
+
+
+def most_frequent(line_breaks: Iterable[str]) -> str:
+    """Return the most frequent line break; a line feed if there is none."""
+    return next((each for each, _ in Counter(line_breaks).most_common(1)), "\n")
 
 
 def decoded(snapshot: Snapshot) -> Decoded:

@@ -391,6 +391,17 @@ def test_a_cell_of_several_lines_is_quoted(workspace: Path, call: Call, ends: st
     call("append_rows", "a.csv", rows=[["g\nh", "i"]])
     with (workspace / "a.csv").open(newline="") as file:
         assert list(csv.reader(file)) == [["a", "b"], [f"c{inside}d", "f"], ["g\nh", "i"]]
+    written = f'a,b{ends}"c{inside}d",f{ends}"g\nh",i{ends}'
+    assert (workspace / "a.csv").read_bytes() == written.encode()
+
+
+def test_each_row_of_a_csv_keeps_its_line_break(workspace: Path, call: Call) -> None:
+    (workspace / "a.csv").write_bytes(b"a\nb\r\nc\nd")
+    for row in (2, 3, 4):
+        call("write_cell", "a.csv", row=row, column=1, value=row)
+    assert (workspace / "a.csv").read_bytes() == b"a\n2\r\n3\n4"
+    call("append_rows", "a.csv", rows=[["e"]])
+    assert (workspace / "a.csv").read_bytes() == b"a\n2\r\n3\n4\ne\n"
 
 
 def test_a_new_csv_says_that_it_is_utf_8(workspace: Path, call: Call) -> None:
@@ -401,11 +412,11 @@ def test_a_new_csv_says_that_it_is_utf_8(workspace: Path, call: Call) -> None:
 
 
 def test_an_appended_text_leaves_mixed_line_breaks_as_they_are(workspace: Path, call: Call) -> None:
-    (workspace / "a.txt").write_bytes(b"a\nb\r\nc\rd")
-    assert call("write_text", "a.txt", text="e\nf") == {"characters": 11}
-    assert (workspace / "a.txt").read_bytes() == b"a\nb\r\nc\rd\r\ne\r\nf"
-    assert call("replace_text", "a.txt", find_text="a\nb\nc\nd", new_text="g") == {"replaced": 1}
-    assert (workspace / "a.txt").read_bytes() == b"g\r\ne\r\nf"
+    (workspace / "a.txt").write_bytes(b"a\nb\r\nc\r\rd\re")
+    assert call("write_text", "a.txt", text="f\ng") == {"characters": 14}
+    assert (workspace / "a.txt").read_bytes() == b"a\nb\r\nc\r\rd\re\rf\rg"
+    assert call("replace_text", "a.txt", find_text="a\nb\nc\n\nd", new_text="g") == {"replaced": 1}
+    assert (workspace / "a.txt").read_bytes() == b"g\re\rf\rg"
     with pytest.raises(ToolError, match="does not occur"):
         call("replace_text", "a.txt", find_text="g\n\ne", new_text="g")
     (workspace / "b.txt").write_bytes(b"a\rb")
