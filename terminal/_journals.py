@@ -131,7 +131,7 @@ def resume_command(settings: Path | None, journal: Path | None = None, models: d
 
 
 def resume_hint(path: Path | None, journal: Path) -> str:
-    """Format the command that resumes a journal's tasks, for the path that a person named.
+    """Format the command that resumes the journal that a person named.
 
     Args:
         path: The journal, or a settings file or folder that names it; None for those of the current folder.

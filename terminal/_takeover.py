@@ -143,7 +143,7 @@ def _check_free(reader: JournalReader) -> None:
 
 @contextlib.contextmanager
 def with_resume_hint(command: str) -> Iterator[None]:
-    """Name the command that resumes tasks if the command ends before its tasks.
+    """Name the command that resumes tasks if this command ends early.
 
     Without a `command`, nothing is printed.
     """

@@ -188,7 +188,9 @@ class LocalTool(BoundTool):
         return f"{self.info.name}: {'; '.join(problems)}"
 
     def _given(self, arguments: Mapping[str, JsonValue], checked: _Checked | None) -> dict[str, Any]:
-        """Return the arguments as the tool receives them, as checked before if they are still the same.
+        """Return the arguments as the tool receives them.
+
+        Those that were checked before are not validated again.
 
         Raises:
             ValidationError: If they are invalid.

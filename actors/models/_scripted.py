@@ -122,7 +122,10 @@ def _checked(answers: object, source: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def _failure(request: ModelRequest) -> str:
-    """Describe the failure in the step before, a likely cause of a missing value."""
+    """Describe the failure in the step before; empty without one.
+
+    It is a likely cause of a missing value.
+    """
     results = (result for record in request.memory[-1:] for result in record.results)
     failed = (result for result in results if result.status is ResultStatus.FAILURE)
     return next((f"; before, {result.tool} failed: {result.error}" for result in failed), "")

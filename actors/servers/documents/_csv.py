@@ -65,16 +65,16 @@ class CsvTable:
 
     @property
     def line_break(self) -> str:
-        """The line break that most rows end with; those within cells don't count."""
+        """The line break of most rows, without those within cells."""
         return most_frequent(filter(None, (self.end(after) for _, after in self.spans)))
 
     def end(self, line: int) -> str:
-        """Return the line break of a line, counted from 1; empty if it has none."""
+        """Return the line break of a line, counted from 1."""
         text = self.lines[line - 1]
         return text[len(text.rstrip("\r\n")) :]
 
     def line(self, row: list[str], end: str) -> str:
-        """Write a row as lines of the file, with a line break at the end."""
+        """Write a row as lines of the file, ended by `end`."""
         made = io.StringIO()
         csv.writer(made, delimiter=self.delimiter, lineterminator="\r\n").writerow(row)
         # Python before 3.13 quotes a cell for the characters of its own line terminator only.

@@ -177,7 +177,7 @@ def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control
 
 
 def drawn_cells(sheet: Sheet, cells: str) -> SheetRange:
-    """Find cells for a chart on a sheet, which may also be on another.
+    """Find cells for a chart, by default on its own sheet.
 
     Raises:
         ToolError: If there are no such cells.

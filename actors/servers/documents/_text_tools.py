@@ -65,7 +65,7 @@ class Decoded:
 
 
 def most_frequent(line_breaks: Iterable[str]) -> str:
-    """Return the most frequent line break; a line feed if there is none."""
+    """Return the most frequent line break, by default a line feed."""
     return next((each for each, _ in Counter(line_breaks).most_common(1)), "\n")
 
 
