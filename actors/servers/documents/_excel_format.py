@@ -76,7 +76,7 @@ def format_cells(sheet: Sheet, cells: CellRange, wanted: Format) -> None:
                     sheet.style(row, column), key, lambda entry: _apply(styles, entry, wanted, colors)
                 )
                 if wanted.number_format is not None:
-                    style = styles.with_number_format(style, clean(wanted.number_format))
+                    style = styles.with_number_format(style, wanted.number_format)
                 sheet.set_style(row, column, style)
     if wanted.width is not None:
         for column in range(cells.min_col, cells.max_col + 1):

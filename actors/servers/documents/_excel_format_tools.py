@@ -31,6 +31,7 @@ from callboard.actors.servers.documents._excel_format import (
     merge_cells,
     unmerge_cells,
 )
+from callboard.actors.servers.documents._excel_number_formats import number_code
 from callboard.actors.servers.documents._tables import (  # noqa: TC001 - schemas are made of them
     Answer,
     ControlId,
@@ -53,7 +54,12 @@ class ExcelFormatTools(ExcelEditor):
         *,
         cells: Cells = "",
         number_format: Annotated[
-            str | None, Field(min_length=1, max_length=255, description="A code, like #,##0.00 or 0% or yyyy-mm-dd.")
+            str | None,
+            Field(
+                min_length=1,
+                max_length=255,
+                description="A code, like #,##0.00 or 0% or yyyy-mm-dd, or currency, percent, date or time.",
+            ),
         ] = None,
         bold: Annotated[bool | None, Field(description="Whether the text is bold.")] = None,
         italic: Annotated[bool | None, Field(description="Whether the text is italic.")] = None,
@@ -78,8 +84,9 @@ class ExcelFormatTools(ExcelEditor):
         control_name: ControlName = "",
     ) -> Answer:
         """Change the format of cells; arguments left out change nothing."""
+        code = None if number_format is None else number_code(number_format)
         wanted = Format(
-            number_format=number_format, bold=bold, italic=italic, underline=underline, font=font, size=size,
+            number_format=code, bold=bold, italic=italic, underline=underline, font=font, size=size,
             color=color, fill=fill, horizontal=horizontal, vertical=vertical, wrap=wrap, border=border, width=width,
         )  # fmt: skip
         with self._editing(document) as file:

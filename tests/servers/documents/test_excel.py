@@ -14,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openpyxl.cell.rich_text import CellRichText, TextBlock
 from openpyxl.cell.text import InlineFont
+from openpyxl.styles.numbers import BUILTIN_FORMATS
 
 from callboard.actors.servers import DocumentServer, ToolError
 from callboard.actors.servers.documents import _excel_calculate, _excel_results
+from callboard.actors.servers.documents._excel_number_formats import number_code
 from callboard.actors.servers.documents._excel_sort_reorder import SortKey
 from callboard.actors.servers.documents._excel_values import Date
 
@@ -158,6 +160,33 @@ def test_writing_null_empties_a_cell_and_keeps_its_format(book: Path, call: Call
     call("write_range", book.name, values=[[None]], cell="B2")
     cell = openpyxl.load_workbook(book).active["B2"]
     assert (cell.value, cell.number_format) == (None, "#,##0.00")
+
+
+@pytest.mark.parametrize(
+    ("given", "code"),
+    [
+        ("currency", '"$"#,##0.00_);("$"#,##0.00)'),
+        ("Percent", "0.00%"),
+        ("date", "yyyy-mm-dd"),
+        ("General;[Red]-General", "General;[Red]-General"),
+        ('0.0 "kg"', '0.0 "kg"'),
+        ("[h]:mm:ss.00", "[h]:mm:ss.00"),
+        ("[$€-407] #,##0.00", "[$€-407] #,##0.00"),
+    ],
+)
+def test_a_number_format_is_a_word_or_a_code(book: Path, call: Call, given: str, code: str) -> None:
+    assert call("format_cells", book.name, cells="B2", number_format=given)["number_format"] == code
+    assert openpyxl.load_workbook(book)["Sheet1"]["B2"].number_format == code
+
+
+def test_the_built_in_number_formats_are_accepted() -> None:
+    assert [number_code(code) for code in BUILTIN_FORMATS.values()] == list(BUILTIN_FORMATS.values())
+
+
+@pytest.mark.parametrize("code", ["money", 'bad"', "[Red0", "0]", "0 EUR", "0 m", "[Rot]0", "0\\", "0;0;0;0;0"])
+def test_a_malformed_number_format_is_refused(book: Path, call: Call, code: str) -> None:
+    with pytest.raises(ToolError, match=r'is no number format: .*currency.*0\.0 "kg"'):
+        call("format_cells", book.name, cells="B2", number_format=code)
 
 
 def test_merged_cells_are_read_at_their_corner_and_not_written_within(book: Path, call: Call) -> None:
