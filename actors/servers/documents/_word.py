@@ -184,13 +184,13 @@ class WordTools(WordTableTools, WordFormatTools):
         """Delete a paragraph, a heading (but not its section) or a table."""
         with self._editing(document) as file:
             found = find(file, control_id, control_name)
-            element = found.block._element  # python-docx can't remove a block
+            element = found.block._element
             if element.find(f"{qn('w:pPr')}/{qn('w:sectPr')}") is not None:
                 msg = (
                     f"{control_id!r} ends a section of the document; deleting it would change the page layout before it"
                 )
                 raise ToolError(msg)
-            element.getparent().remove(element)
+            edit.remove(element)
             return file.answers({"deleted": found.control.name, "kind": found.control.kind})
 
 

@@ -29,6 +29,8 @@ _PLAIN = frozenset(
 _PLAIN_RUN = frozenset(
     qn(f"w:{name}") for name in ("rPr", "t", "tab", "br", "cr", "noBreakHyphen", "lastRenderedPageBreak", "softHyphen")
 )
+_BREAKS = frozenset({"page", "column"})
+_BLOCKS = frozenset(qn(f"w:{name}") for name in ("p", "tbl", "sdt", "customXml", "sectPr"))
 _WORDS = {
     "hyperlink": "a link",
     "drawing": "a picture",
@@ -64,12 +66,13 @@ def set_text(paragraph: Paragraph, text: str) -> None:
     Line breaks and tabs in the new text are kept.
 
     Raises:
-        ToolError: If the paragraph holds more than text (a link, picture, field, note …), which would be lost.
+        ToolError: If the paragraph holds more than text (a link, picture, page break, note …), which would be lost.
     """
     more = {child.tag for child in paragraph._p.iterchildren()} - _PLAIN
     more |= {child.tag for run in paragraph._p.iter(qn("w:r")) for child in run.iterchildren()} - _PLAIN_RUN
     names = [tag.rpartition("}")[2] for tag in more]
-    lost = sorted({_WORDS.get(name, name) for name in names})
+    kinds = {each.get(qn("w:type")) for each in paragraph._p.iter(qn("w:br"))} & _BREAKS
+    lost = sorted({_WORDS.get(name, name) for name in names} | {f"a {kind} break" for kind in kinds})
     if lost:
         msg = (
             f"the paragraph holds {', '.join(lost)}, which a new text would remove; replace_text can change words in it"
@@ -192,6 +195,21 @@ def separate(element: BaseOxmlElement) -> None:
         element.addnext(OxmlElement("w:p"))
     if previous is not None and previous.tag == qn("w:tbl"):
         element.addprevious(OxmlElement("w:p"))
+
+
+def remove(element: BaseOxmlElement) -> None:
+    """Remove a block, but leave an empty paragraph where Word needs one.
+
+    Word joins adjacent tables, and a table at the end needs a paragraph below.
+    """
+    previous, following = (
+        next((each for each in element.itersiblings(preceding=before) if each.tag in _BLOCKS), None)
+        for before in (True, False)
+    )
+    ends = following is None or following.tag in {qn("w:tbl"), qn("w:sectPr")}
+    if ends and previous is not None and previous.tag == qn("w:tbl"):
+        element.addprevious(OxmlElement("w:p"))
+    element.getparent().remove(element)
 
 
 def element_of(block: Block) -> BaseOxmlElement:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import docx
 import pytest
+from docx.enum.text import WD_BREAK
 from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
 from docx.shared import Pt
@@ -212,6 +213,16 @@ def test_a_paragraph_that_holds_more_than_text_is_not_overwritten(sales: Path, c
         call("edit_paragraph", sales.name, control_id="paragraph-1", text="x")
 
 
+@pytest.mark.parametrize("kind", [WD_BREAK.PAGE, WD_BREAK.COLUMN])
+def test_a_page_or_column_break_is_not_overwritten(sales: Path, call: Call, kind: WD_BREAK) -> None:
+    document = docx.Document(str(sales))
+    document.paragraphs[1].add_run().add_break(kind)
+    document.save(str(sales))
+    call("get_controls", sales.name)
+    with pytest.raises(ToolError, match=f"holds a {kind.name.lower()} break"):
+        call("edit_paragraph", sales.name, control_id="paragraph-1", text="x")
+
+
 def test_a_text_is_replaced_across_runs_and_in_tables(sales: Path, call: Call) -> None:
     assert call("replace_text", sales.name, find_text="rose in", new_text="fell in")["replaced"] == 1
     paragraph = docx.Document(str(sales)).paragraphs[1]
@@ -269,6 +280,20 @@ def test_the_font_of_a_control_is_set_and_the_rest_stays(sales: Path, call: Call
 def test_a_control_is_deleted(sales: Path, call: Call) -> None:
     call("delete_control", sales.name, control_id="table-1")
     assert "table-1" not in ids(call)
+
+
+def test_tables_stay_apart_when_the_paragraph_between_is_deleted(workspace: Path, call: Call) -> None:
+    path, document = workspace / "tables.docx", docx.Document()
+    for text in ("between", "below"):
+        document.add_table(1, 1).cell(0, 0).text = text
+        document.add_paragraph(text)
+    document.save(str(path))
+    call("get_controls", path.name)
+    call("delete_control", path.name, control_id="paragraph-1")
+    call("delete_control", path.name, control_id="paragraph-2")
+    body = docx.Document(str(path)).element.body
+    assert [child.tag for child in body] == [qn(f"w:{name}") for name in ("tbl", "p", "tbl", "p", "sectPr")]
+    assert set(ids(call, path.name)) == {"table-1", "table-2"}
 
 
 def test_a_document_is_saved_under_another_name(sales: Path, call: Call, server: DocumentServer) -> None:
