@@ -17,6 +17,7 @@ from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_insert_delete import shift
 from callboard.actors.servers.documents._excel_references import rewritten
 from callboard.actors.servers.documents._excel_results import fill_results, need_result
+from callboard.actors.servers.documents._excel_rich_text import change_text
 from callboard.actors.servers.documents._excel_sheet import LAST_ROW, area_of
 from callboard.actors.servers.documents._excel_sheets import add_sheet, check_structure, check_title
 from callboard.actors.servers.documents._excel_shift import Shift
@@ -113,21 +114,24 @@ def replace(found: SheetRange, find: str, replacement: str, match_case: bool, wh
     What an array formula fills stays, like every result.
 
     Raises:
-        ToolError: If a text would become too long.
+        ToolError: If a text would become too long, or the text to replace stands in several runs of a rich text.
     """
     sheet = found.sheet
     pattern = re.compile(re.escape(find), 0 if match_case else re.IGNORECASE)
+
+    def substitute(text: str) -> str:
+        return pattern.sub(lambda _: replacement, text)
+
     changed = []
     for row, column in held(sheet, found.need()):
         value, kind = sheet.raw(row, column)
         if kind != "text" or sheet.is_formula(row, column) or sheet.is_within_array(row, column):
             continue
-        if whole_cell:
-            new = replacement if pattern.fullmatch(value) else value
-        else:
-            new = pattern.sub(lambda _: replacement, value)
+        if whole_cell and not pattern.fullmatch(value):
+            continue
+        new = substitute(value)
         if new != value:
-            sheet.write(row, column, new)
+            change_text(sheet, row, column, new, substitute)
             changed.append(f"{get_column_letter(column)}{row}")
     return changed
 

@@ -105,9 +105,14 @@ class ExcelFile(Edited):
         """The texts that cells share."""
         return [
             unescape("".join(part.text or "" for part in entry.iter(q("t")) if part.getparent().tag != q("rPh")))
-            for name in self.package.related(self.part, "sharedStrings")
-            for entry in self.package.tree(name).iterfind(q("si"))
+            for entry in self.shared_texts
         ]
+
+    @functools.cached_property
+    def shared_texts(self) -> list[Element]:
+        """The elements of the texts that cells share."""
+        names = self.package.related(self.part, "sharedStrings")
+        return [entry for name in names for entry in self.package.tree(name).iterfind(q("si"))]
 
     @property
     def structure_locked(self) -> bool:

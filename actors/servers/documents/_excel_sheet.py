@@ -46,7 +46,7 @@ Kind = Literal["empty", "number", "text", "truth", "error", "date"]
 _CELL = re.compile(r"\$?([A-Za-z]{1,3})\$?([0-9]{1,7})")
 _C, _V, _F, _T, _IS, _ROW = (q(name) for name in ("c", "v", "f", "t", "is", "row"))
 _EXACT = 10**15
-_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 _ORDER = [
     "sheetPr",
     "dimension",
@@ -461,7 +461,7 @@ class Sheet:
         part = etree.SubElement(etree.SubElement(cell, _IS), _T)
         part.text = escape(text)
         if text != text.strip() or "\n" in text or "  " in text:
-            part.set(_SPACE, "preserve")
+            part.set(SPACE, "preserve")
         if text.startswith("="):
             style = self._number(cell.get("s"), 0)
             cell.set("s", str(self.file.styles.derive(style, "quoted", lambda entry: entry.set("quotePrefix", "1"))))

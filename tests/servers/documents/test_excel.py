@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import openpyxl
 import pytest
+import xlsxwriter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openpyxl.cell.rich_text import CellRichText, TextBlock
@@ -438,6 +439,30 @@ def test_rich_text_in_cells_survives_a_write(book: Path, call: Call) -> None:
     call("write_range", book.name, values=[[1]], cell="E2")
     assert values(call, cells="E1") == [["plain bold"]]
     assert b"<b " in parts(book)["xl/worksheets/sheet1.xml"]
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_text_is_replaced_within_a_run_of_a_rich_text(workspace: Path, call: Call, *, shared: bool) -> None:
+    path = workspace / "rich.xlsx"
+    if shared:
+        made = xlsxwriter.Workbook(path)
+        made.add_worksheet().write_rich_string("A1", "Hello ", made.add_format({"bold": True}), "bold", " world")
+        made.close()
+    else:
+        other = openpyxl.Workbook()
+        other.active["A1"] = CellRichText("Hello ", TextBlock(InlineFont(b=True), "bold"), " world")
+        other.save(path)
+    call("get_controls", path.name)
+    call("replace_text", path.name, find_text="WORLD", new_text="<_x0041_>")
+    call("replace_text", path.name, find_text="Hello ", new_text="")
+    text = openpyxl.load_workbook(path, rich_text=True).active["A1"].value
+    assert [str(each) for each in text] == ["bold", " <_x0041_>"]
+    assert (text[0].font.b, call("read_range", path.name)["values"]) == (True, [["bold <_x0041_>"]])
+    before = path.read_bytes()
+    for find, whole in (("old <", False), ("bold <_x0041_>", True)):
+        with pytest.raises(ToolError, match="A1: the text stands in parts with different fonts"):
+            call("replace_text", path.name, find_text=find, new_text="x", whole_cell=whole)
+    assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize(
