@@ -129,6 +129,9 @@ class WordTools(WordTableTools, WordFormatTools):
 
         Without a control it is inserted at the end of the document.
         """
+        if not text.strip():
+            msg = "the heading's text is empty; write one, or use insert_paragraph for an empty paragraph"
+            raise ToolError(msg)
         with self._editing(document) as file:
             place, style = place_of(file, control_id, control_name), file.styles.heading(level)
             made = edit.insert_paragraphs(file, [clean(text)], style, place, before=position == "before")
@@ -139,6 +142,9 @@ class WordTools(WordTableTools, WordFormatTools):
         self, document: Document, control_id: ControlId, text: Text, *, control_name: ControlName = ""
     ) -> Answer:
         """Replace the text of a paragraph or heading, keeping its format."""
+        if not text.strip():
+            msg = f"the text is empty; delete_control removes {control_id!r}"
+            raise ToolError(msg)
         with self._editing(document) as file:
             found = find(file, control_id, control_name)
             edit.set_text(found.paragraph, text)

@@ -313,6 +313,8 @@ def test_a_document_is_saved_under_another_name(sales: Path, call: Call, server:
         ("read_table", {"control_id": "heading-1"}, "needs a table"),
         ("edit_paragraph", {"control_id": "table-1", "text": "x"}, "needs a heading or a paragraph"),
         ("edit_paragraph", {"control_id": "heading-1", "control_name": "Other", "text": "x"}, "now called"),
+        ("edit_paragraph", {"control_id": "heading-1", "text": " "}, "empty; delete_control removes 'heading-1'"),
+        ("insert_heading", {"text": "\n"}, "text is empty"),
         ("insert_paragraph", {"text": "x", "style": "Nothing"}, "no paragraph style"),
         ("insert_paragraph", {"text": "bell\x07"}, "can't hold"),
         ("insert_table", {"header": ["a"], "rows": [["b", "c"]]}, "equally many"),
