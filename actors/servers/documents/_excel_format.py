@@ -5,7 +5,6 @@ Each change is an addition to a cell's style.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from lxml import etree
@@ -14,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._office import q
-from callboard.actors.servers.documents._tables import clean
+from callboard.actors.servers.documents._tables import Color, clean, color_code
 
 if TYPE_CHECKING:
     from callboard.actors.servers.documents._excel_sheet import Sheet
@@ -22,16 +21,7 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._package import Element
 
 _DEFAULT_WIDTH = 13.0
-_COLORS = {
-    "black": "000000", "white": "FFFFFF", "red": "FF0000", "green": "00B050", "blue": "0070C0", "yellow": "FFFF00",
-    "orange": "FFC000", "purple": "7030A0", "gray": "808080", "grey": "808080", "light gray": "D9D9D9",
-    "light green": "C6EFCE", "light red": "FFC7CE", "light yellow": "FFEB9C", "light blue": "DDEBF7",
-    "dark blue": "002060", "dark red": "C00000",
-}  # fmt: skip
-_HEX = re.compile(r"#?([0-9A-Fa-f]{6})")
 _FONT_ORDER = ("b", "i", "strike", "condense", "extend", "outline", "shadow", "u", "vertAlign", "sz", "color", "name")
-
-Color = Annotated[str, Field(description="As #RRGGBB or a plain name like red or light green; none takes it away.")]
 
 
 class Format(BaseModel):
@@ -66,7 +56,7 @@ def format_cells(sheet: Sheet, cells: CellRange, wanted: Format) -> None:
     if not wanted.model_dump(exclude_none=True):
         msg = "say which format the cells get, such as bold or number_format"
         raise ToolError(msg)
-    colors = {name: _color(value) for name in ("color", "fill") if (value := getattr(wanted, name)) is not None}
+    colors = {name: color_code(value) for name in ("color", "fill") if (value := getattr(wanted, name)) is not None}
     styles = sheet.file.styles
     key = wanted.model_dump_json(exclude={"width"})
     if wanted.model_dump(exclude_none=True, exclude={"width"}):
@@ -156,7 +146,7 @@ def _apply(styles: Styles, entry: Element, wanted: Format, colors: dict[str, str
         pattern = etree.SubElement(fill, q("patternFill"))
         pattern.set("patternType", "solid" if colors["fill"] else "none")
         if colors["fill"]:
-            etree.SubElement(pattern, q("fgColor")).set("rgb", colors["fill"])
+            etree.SubElement(pattern, q("fgColor")).set("rgb", f"FF{colors['fill']}")
             etree.SubElement(pattern, q("bgColor")).set("indexed", "64")
         entry.set("fillId", str(styles.intern("fills", fill)))
         entry.set("applyFill", "1")
@@ -181,7 +171,7 @@ def _apply_font(styles: Styles, entry: Element, wanted: Format, colors: dict[str
     if wanted.size:
         properties["sz"] = {"val": f"{wanted.size:g}"}
     if "color" in colors:
-        properties["color"] = {"rgb": colors["color"]} if colors["color"] else None
+        properties["color"] = {"rgb": f"FF{colors['color']}"} if colors["color"] else None
     if wanted.font:
         properties |= {"name": {"val": clean(wanted.font)}, "scheme": None}
     if properties:
@@ -217,17 +207,6 @@ def _set(font: Element, name: str, attributes: dict[str, str] | None) -> None:
         made.set(key, value)
     before = {q(each) for each in _FONT_ORDER[: _FONT_ORDER.index(name)]}
     font.insert(sum(1 for child in font if child.tag in before), made)
-
-
-def _color(text: str) -> str | None:
-    name = text.strip().casefold()
-    if name in {"none", ""}:
-        return None
-    match = _HEX.fullmatch(name)
-    if match is None and name not in _COLORS:
-        msg = f"{text!r} is no color; write it as #RRGGBB, or as one of: {', '.join(_COLORS)}"
-        raise ToolError(msg)
-    return f"FF{match[1].upper() if match is not None else _COLORS[name]}"
 
 
 def _column(sheet: Sheet, column: int) -> Element | None:

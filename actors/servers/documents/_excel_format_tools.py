@@ -25,7 +25,6 @@ from callboard.actors.servers.documents._excel_editor import (
     SheetTitle,
 )
 from callboard.actors.servers.documents._excel_format import (
-    Color,
     Format,
     format_cells,
     merge_cells,
@@ -34,6 +33,7 @@ from callboard.actors.servers.documents._excel_format import (
 from callboard.actors.servers.documents._excel_number_formats import number_code
 from callboard.actors.servers.documents._tables import (  # noqa: TC001 - schemas are made of them
     Answer,
+    Color,
     ControlId,
     ControlName,
     Document,

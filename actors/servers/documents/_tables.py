@@ -20,10 +20,18 @@ Document = Annotated[str, Field(description="The document's path within the work
 ControlId = Annotated[str, Field(description="The id of an observed control, such as table-1.")]
 ControlName = Annotated[str, Field(description="The observed control's name; checked where it is given.")]
 Text = Annotated[str, Field(description="The text; a line break in it stays a line break.")]
+Color = Annotated[str, Field(description="As #RRGGBB or a plain name like red or light green; none takes it away.")]
 Cell: TypeAlias = str | bool | int | float | None
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _NAME = 80
+_COLORS = {
+    "black": "000000", "white": "FFFFFF", "red": "FF0000", "green": "00B050", "blue": "0070C0", "yellow": "FFFF00",
+    "orange": "FFC000", "purple": "7030A0", "gray": "808080", "grey": "808080", "light gray": "D9D9D9",
+    "light green": "C6EFCE", "light red": "FFC7CE", "light yellow": "FFEB9C", "light blue": "DDEBF7",
+    "dark blue": "002060", "dark red": "C00000",
+}  # fmt: skip
+_HEX = re.compile(r"#?([0-9A-Fa-f]{6})")
 
 
 def clean(text: str) -> str:
@@ -36,6 +44,22 @@ def clean(text: str) -> str:
         msg = f"the text has the character {match.group()!r}, which a document can't hold; remove it"
         raise ToolError(msg)
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def color_code(text: str) -> str | None:
+    """Return a color as RRGGBB; None for the word none.
+
+    Raises:
+        ToolError: If it is neither a code nor a known name.
+    """
+    name = text.strip().casefold()
+    if name in {"none", ""}:
+        return None
+    match = _HEX.fullmatch(name)
+    if match is None and name not in _COLORS:
+        msg = f"{text!r} is no color; write it as #RRGGBB, or as one of: {', '.join(_COLORS)}"
+        raise ToolError(msg)
+    return match[1].upper() if match is not None else _COLORS[name]
 
 
 def short(text: str, limit: int = _NAME) -> str:

@@ -11,7 +11,7 @@ from docx.oxml.ns import qn
 from docx.shared import Pt, RGBColor
 from docx.text.font import Font
 
-from callboard.actors.servers.documents._tables import clean
+from callboard.actors.servers.documents._tables import clean, color_code
 from callboard.actors.servers.documents._word_edit import texts_of
 from callboard.actors.servers.documents._word_file import paragraph_of
 
@@ -38,7 +38,12 @@ def set_font(
     underline: bool | None = None,
     color: str = "",
 ) -> int:
-    """Set font properties of runs, and return the number of runs."""
+    """Set font properties of runs, and return the number of runs.
+
+    Raises:
+        ToolError: If the color is none.
+    """
+    rgb = color_code(color)
     count = 0
     for run in runs:
         font = Font(run)
@@ -55,7 +60,7 @@ def set_font(
         if underline is not None:
             font.underline = underline
         if color:
-            font.color.rgb = RGBColor.from_string(color.lstrip("#").upper())
+            font.color.rgb = RGBColor.from_string(rgb) if rgb else None
     return count
 
 

@@ -12,7 +12,7 @@ from pydantic import Field
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents import _word_edit as edit
 from callboard.actors.servers.documents import _word_format as looks
-from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean
+from callboard.actors.servers.documents._tables import Answer, Color, ControlId, ControlName, Document, clean
 from callboard.actors.servers.documents._word_controls import find
 from callboard.actors.servers.documents._word_editor import ANY, WORD, WordEditor
 from callboard.actors.servers.documents._word_format import Alignment  # noqa: TC001 - schemas are made of it
@@ -46,7 +46,7 @@ class WordFormatTools(WordEditor):
         bold: Annotated[bool | None, Field(description="Null to leave it.")] = None,
         italic: Annotated[bool | None, Field(description="Null to leave it.")] = None,
         underline: Annotated[bool | None, Field(description="Null to leave it.")] = None,
-        color: Annotated[str, Field(pattern="^(#?[0-9A-Fa-f]{6})?$", description="As RRGGBB; empty to leave it.")] = "",
+        color: Annotated[Color, Field(description="#RRGGBB or a name like red; none; empty to leave it.")] = "",
     ) -> Answer:
         """Set the font of a control or a part of its text.
 

@@ -277,6 +277,15 @@ def test_the_font_of_a_control_is_set_and_the_rest_stays(sales: Path, call: Call
         call("set_font", sales.name, control_id="paragraph-1")
 
 
+def test_colors_have_the_names_that_they_have_in_excel(sales: Path, call: Call) -> None:
+    for color, code in (("Dark Red", "C00000"), ("none", None)):
+        call("set_font", sales.name, control_id="paragraph-1", color=color)
+        (run, *_) = docx.Document(str(sales)).paragraphs[1].runs
+        assert (run.font.color.rgb and str(run.font.color.rgb)) == code
+    with pytest.raises(ToolError, match=r"'pinkish' is no color; write it as #RRGGBB, or as one of: black"):
+        call("set_font", sales.name, control_id="paragraph-1", color="pinkish")
+
+
 def test_a_control_is_deleted(sales: Path, call: Call) -> None:
     call("delete_control", sales.name, control_id="table-1")
     assert "table-1" not in ids(call)
