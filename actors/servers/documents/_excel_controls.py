@@ -11,7 +11,7 @@ from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_charts import charts_of
-from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
+from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW, area_of
 from callboard.actors.servers.documents._excel_tables import header_of, tables_of
 from callboard.actors.servers.documents._excel_values import NOT_COMPUTED
 from callboard.actors.servers.documents._tables import nearest, short
@@ -173,6 +173,10 @@ def place(file: ExcelFile, sheet: str, cells: str, control_id: str = "", control
         if control.kind in {"range", "table"}:
             wanted = wanted or str(control.detail["cells"])
     found = file.sheet(title) if title else file.active
+    titles = {each.title.casefold() for each in file.sheets}
+    if unquoted(wanted).casefold() in titles and not _CORNER.fullmatch(wanted):
+        msg = f"{wanted!r} is the title of a sheet; give it as sheet, and leave cells empty for all used cells"
+        raise ToolError(msg)
     return SheetRange(found, parse_cells(wanted, "a range of cells or the name of a table") if wanted else found.used())
 
 
@@ -236,6 +240,9 @@ def parse_cells(text: str, accepted: str = "a range of cells") -> CellRange:
     try:
         bounds = [bound for bound in range_boundaries(text.replace("$", "").upper()) if bound is not None]
         left, top, right, bottom = bounds  # whole rows and columns have fewer bounds
+        if left > right or top > bottom:
+            msg = f"{text!r} does not begin at its top left cell; write it as {area_of(text).coord}"
+            raise ToolError(msg)
         if right > LAST_COLUMN or bottom > LAST_ROW:
             msg = f"{text!r} lies beyond {get_column_letter(LAST_COLUMN)}{LAST_ROW}, the last cell of a sheet"
             raise ToolError(msg)

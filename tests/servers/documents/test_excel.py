@@ -470,6 +470,9 @@ def test_a_text_is_replaced_within_a_run_of_a_rich_text(workspace: Path, call: C
     [
         ("read_range", {"cells": "nonsense"}, "not a range"),
         ("read_range", {"cells": "A:B"}, "not a range"),
+        ("read_range", {"cells": "C3:A1"}, "'C3:A1' does not begin at its top left cell; write it as A1:C3"),
+        ("read_range", {"cells": "$A3:C$1"}, "write it as A1:C3"),
+        ("read_range", {"cells": "'sheet1'"}, "is the title of a sheet; give it as sheet"),
         ("read_range", {"control_id": "table-9"}, "no control"),
         ("read_range", {"control_id": "table-1", "control_name": "Old"}, "now called"),
         ("read_range", {"control_id": "table-1", "sheet": "Other"}, "not on the sheet"),
