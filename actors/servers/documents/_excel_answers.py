@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import math
 import statistics
@@ -16,7 +17,7 @@ from callboard.actors.servers.documents._excel_controls import SheetRange, colum
 from callboard.actors.servers.documents._excel_results import fill_results, need_result
 from callboard.actors.servers.documents._excel_sort_reorder import as_number
 from callboard.actors.servers.documents._excel_tables import totals_of
-from callboard.actors.servers.documents._excel_values import Date
+from callboard.actors.servers.documents._excel_values import Date, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +40,8 @@ class Condition(BaseModel):
     column: Annotated[str, Field(description="The column's header, or its letter.")]
     operator: Annotated[Operator, Field(description="How the cell compares; capitals do not count.")] = "="
     value: Annotated[
-        str | bool | int | float | Date, Field(description="The value to compare with; none for empty and filled.")
+        str | bool | int | float | Date,
+        Field(description='The value to compare with, a date as {"date": "2024-05-31"}; none for empty and filled.'),
     ] = ""
 
 
@@ -148,41 +150,65 @@ def _test(condition: Condition) -> Callable[[Any, str], bool]:
     operator, wanted = condition.operator, condition.value
     if operator in {"empty", "filled"}:
         return lambda value, kind: (kind == "empty" or value == "") == (operator == "empty")
-    moment = wanted.date if isinstance(wanted, Date) else None
-    number = _number(wanted, moment)
+    numbers = _numbers(wanted)
     text = str(wanted).casefold()
     if operator in {"contains", "begins", "ends"}:
         find = {"contains": str.__contains__, "begins": str.startswith, "ends": str.endswith}[operator]
-        return lambda value, kind: kind != "empty" and bool(find(str(value).casefold(), text))
+        return lambda value, kind: kind != "empty" and bool(find(str(to_json(value)).casefold(), text))
     if operator in {"=", "<>"}:
-        return lambda value, kind: _equal(value, kind, number, text) == (operator == "=")
-    if number is None:
-        msg = f"{wanted!r} is no number and no date; {operator} compares numbers and dates"
+        return lambda value, kind: _equal(value, kind, numbers, text) == (operator == "=")
+    if not numbers:
+        msg = (
+            f"{wanted!r} is no number and no date; {operator} compares numbers and dates, "
+            'which are written as {"date": "2024-05-31"}'
+        )
         raise ToolError(msg)
     compare = {"<": float.__lt__, "<=": float.__le__, ">": float.__gt__, ">=": float.__ge__}[operator]
 
     def test(value: Any, kind: str) -> bool:
-        found = as_number(value) if kind in {"number", "date"} else None
-        return found is not None and bool(compare(float(found), float(number)))
+        found = as_number(value) if kind in numbers else None
+        return found is not None and bool(compare(found, numbers[kind]))
 
     return test
 
 
-def _number(wanted: object, moment: dt.date | None) -> float | None:
-    if moment is not None:
-        whole = moment if isinstance(moment, dt.datetime) else dt.datetime.combine(moment, dt.time.min)
-        return as_number(whole)
-    if isinstance(wanted, (int, float)) and not isinstance(wanted, bool):
-        return float(wanted)
-    try:
-        return float(str(wanted)) if not isinstance(wanted, bool) else None
-    except ValueError:
-        return None
+def _numbers(wanted: str | bool | float | Date) -> dict[str, float]:  # noqa: FBT001 - a value
+    """Convert a value to numbers, by the kind of the cell.
+
+    A text in ISO 8601 is a date, but only to cells that hold dates.
+
+    Raises:
+        ToolError: If a date has a time zone.
+    """
+    if isinstance(wanted, bool):
+        return {}
+    kinds = ["number", "date"]
+    if isinstance(wanted, Date):
+        moment = wanted.date if isinstance(wanted.date, dt.datetime) else dt.datetime.combine(wanted.date, dt.time.min)
+        if moment.tzinfo is not None:
+            msg = f"{moment.isoformat()} has a time zone, and the dates of a workbook have none; leave it out"
+            raise ToolError(msg)
+        number = as_number(moment)
+    else:
+        try:
+            number = float(wanted)
+        except ValueError:
+            number, kinds = _moment(str(wanted)), ["date"]
+    return {} if number is None else dict.fromkeys(kinds, number)
 
 
-def _equal(value: Any, kind: str, number: float | None, text: str) -> bool:
+def _moment(text: str) -> float | None:
+    """Parse a date or time in ISO 8601 as days, if possible."""
+    for parse in (dt.datetime.fromisoformat, dt.time.fromisoformat):
+        with contextlib.suppress(ValueError):
+            found = parse(text.strip())
+            return as_number(found) if found.tzinfo is None else None
+    return None
+
+
+def _equal(value: Any, kind: str, numbers: dict[str, float], text: str) -> bool:
     if kind == "empty":
         return text == ""
     if kind in {"number", "date"}:
-        return number is not None and as_number(value) == number
+        return kind in numbers and as_number(value) == numbers[kind]
     return str(value).casefold() == text

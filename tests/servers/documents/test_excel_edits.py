@@ -345,9 +345,41 @@ def test_conditions_compare_as_their_operators_say(
     assert list(groups) == found
 
 
-def test_a_condition_that_compares_nothing_is_refused(book: Path, call: Call) -> None:
-    with pytest.raises(ToolError, match="no number and no date"):
-        call("summarize", book.name, where=[{"column": "Item", "operator": "<", "value": "x"}])
+@pytest.mark.parametrize(
+    ("operator", "value", "rows"),
+    [
+        ("=", "2024-05-31", [2, 5]),
+        ("=", {"date": "2024-05-31"}, [2]),
+        ("<>", "2024-05-31", [3, 4]),
+        (">=", "2024-06-01", [3, 4]),
+        ("<", "2024-06-03T09:30", [2, 3]),
+        ("=", "2024-06-03 09:30:00", [4]),
+        ("begins", "2024-06", [3, 4]),
+        ("ends", "06-01", [3]),
+        ("contains", "03T09", [4]),
+    ],
+)
+def test_a_text_in_iso_form_is_compared_with_dates(
+    book: Path, call: Call, operator: str, value: object, rows: list[int]
+) -> None:
+    moments = [{"date": each} for each in ("2024-05-31", "2024-06-01", "2024-06-03T09:30:00")]
+    dated = [["Date", "Row"], *([moment, row] for row, moment in enumerate([*moments, "2024-05-31"], start=2))]
+    call("write_range", book.name, values=dated, sheet="Other")
+    where = [{"column": "Date", "operator": operator, "value": value}]
+    groups = call("summarize", book.name, sheet="Other", by="Row", where=where)["groups"]
+    assert groups.keys() == {str(row) for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        ("x", r"'x' is no number and no date; < compares numbers and dates.* as {\"date\": \"2024-05-31\"}"),
+        ({"date": "2024-05-31T09:30:00+02:00"}, "has a time zone"),
+    ],
+)
+def test_a_condition_that_compares_nothing_is_refused(book: Path, call: Call, value: object, why: str) -> None:
+    with pytest.raises(ToolError, match=why):
+        call("summarize", book.name, where=[{"column": "Item", "operator": "<", "value": value}])
 
 
 # Texts and formats
