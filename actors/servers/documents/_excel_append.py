@@ -11,8 +11,8 @@ from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_cells import check_empty, held, spread, write_cells
-from callboard.actors.servers.documents._excel_controls import SheetRange, destination, parse_cells
+from callboard.actors.servers.documents._excel_cells import check_empty, held, several_blocks, spread, write_cells
+from callboard.actors.servers.documents._excel_controls import SheetRange, destination, parse_cells, place
 from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_insert_delete import shift
 from callboard.actors.servers.documents._excel_references import rewritten
@@ -21,7 +21,7 @@ from callboard.actors.servers.documents._excel_rich_text import change_text
 from callboard.actors.servers.documents._excel_sheet import LAST_ROW, area_of
 from callboard.actors.servers.documents._excel_sheets import add_sheet, check_structure, check_title
 from callboard.actors.servers.documents._excel_shift import Shift
-from callboard.actors.servers.documents._excel_tables import tables_of, totals_of
+from callboard.actors.servers.documents._excel_tables import blocks_of, tables_of, totals_of
 from callboard.actors.servers.documents._office import q
 
 if TYPE_CHECKING:
@@ -31,10 +31,35 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._tables import Answer
 
 
-def append(file: ExcelFile, found: SheetRange, values: list[list[Value]], *, whole: bool) -> Answer:
-    """Add rows below a range's last one; totals stay below them.
+def place_to_append(file: ExcelFile, sheet: str, control_id: str, control_name: str) -> SheetRange:
+    """Find the cells below which rows are appended.
 
-    `whole` is whether the range is all of a sheet: its only table is then meant.
+    A sheet's only table is meant, else its only block. A title of one cell above is no block.
+
+    Raises:
+        ToolError: If several tables or blocks may be meant.
+    """
+    found = place(file, sheet, "", control_id, control_name)
+    if control_id.startswith("table-"):
+        return found
+    tables = tables_of(found.sheet)
+    if len(tables) > 1:
+        listed = ", ".join(f"{table.name} in {table.cells.coord}" for table in tables)
+        msg = f"the sheet {found.sheet.title!r} has several tables: {listed}; give the control_id of one"
+        raise ToolError(msg)
+    if tables and not control_id.startswith("range-"):
+        return SheetRange(found.sheet, tables[0].cells)
+    blocks = blocks_of(found.sheet)
+    while len(blocks) > 1 and blocks[0].size == {"rows": 1, "columns": 1} and blocks[0].max_row < blocks[1].min_row:
+        blocks.pop(0)
+    if len(blocks) > 1:
+        advice = "write the rows below one of them with write_range; insert rows first if it has totals"
+        raise several_blocks(found.sheet, blocks, advice)
+    return SheetRange(found.sheet, blocks[0] if blocks else None)
+
+
+def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Answer:
+    """Add rows below a range's last one; totals stay below them.
 
     Raises:
         ToolError: If a row is longer than the table, or something stands below it.
@@ -45,11 +70,7 @@ def append(file: ExcelFile, found: SheetRange, values: list[list[Value]], *, who
         cells = spread(found, len(values), width)
         write_cells(sheet, cells, values)
         return {"sheet": sheet.title, "cells": cells.coord, "rows_appended": len(values)}
-    tables = tables_of(sheet)
-    table = next((each for each in tables if each.cells.coord == cells.coord), None)
-    if table is None and len(tables) == 1 and whole:
-        table = tables[0]  # something stands beside it
-    cells = table.cells if table is not None else cells
+    table = next((each for each in tables_of(sheet) if each.cells.coord == cells.coord), None)
     width = cells.size["columns"]
     longest = max(len(row) for row in values)
     if longest > width:

@@ -12,7 +12,7 @@ from callboard.actors.servers.documents._excel_controls import SheetRange, place
 from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_results import results_of
 from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
-from callboard.actors.servers.documents._excel_tables import tables_of
+from callboard.actors.servers.documents._excel_tables import blocks_of, tables_of
 from callboard.actors.servers.documents._excel_values import NOT_COMPUTED
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _MAX_READ = 20_000
 _MAX_WRITE = 100_000
 _MAX_LISTED = 100
+_MOST_BLOCKS = 20
 
 
 def places(cells: CellRange) -> Iterator[tuple[int, int]]:
@@ -77,6 +78,26 @@ def start_of(file: ExcelFile, sheet: str, cell: str, control_id: str, control_na
     """Find the top left cell of a call that writes."""
     has_cells = control_id.startswith(("range-", "table-"))
     return place(file, sheet, cell or ("" if has_cells else "A1"), control_id, control_name)
+
+
+def table_place(file: ExcelFile, sheet: str, cells: str, control_id: str, control_name: str) -> SheetRange:
+    """Find the cells of a call that treats them as one table.
+
+    Raises:
+        ToolError: If no cells or table are named, and the sheet has several blocks.
+    """
+    found = place(file, sheet, cells, control_id, control_name)
+    if not cells and not control_id.startswith("table-"):
+        blocks = blocks_of(found.sheet)
+        if len(blocks) > 1:
+            raise several_blocks(found.sheet, blocks, "name the cells of one")
+    return found
+
+
+def several_blocks(sheet: Sheet, blocks: list[CellRange], advice: str) -> ToolError:
+    """Build the error for a sheet on which several tables may be meant."""
+    listed = ", ".join(block.coord for block in blocks[:_MOST_BLOCKS]) + (", …" if len(blocks) > _MOST_BLOCKS else "")
+    return ToolError(f"the sheet {sheet.title!r} has several blocks: {listed}; {advice}")
 
 
 def spread(found: SheetRange, rows: int, width: int) -> CellRange:

@@ -9,6 +9,7 @@ from pydantic import Field
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents._excel_cells import (
     bounded,
+    table_place,
     writable,
 )
 from callboard.actors.servers.documents._excel_charts import (
@@ -27,7 +28,6 @@ from callboard.actors.servers.documents._excel_controls import (
     column_of,
     drawn_cells,
     parse_cells,
-    place,
 )
 from callboard.actors.servers.documents._excel_editor import (
     CHART,
@@ -74,7 +74,7 @@ class ExcelChartTools(ExcelEditor):
         """
         corner = parse_cells(anchor) if anchor else None
         with self._editing(document) as file:
-            found = writable(place(file, sheet, cells, control_id, control_name))
+            found = writable(table_place(file, sheet, cells, control_id, control_name))
             plan = _plan(found, type, columns, categories, header=header)
             plan.title, plan.x_title, plan.y_title = clean(title), clean(x_title), clean(y_title)
             new = add_chart(plan, (corner.min_row, corner.min_col) if corner else None)

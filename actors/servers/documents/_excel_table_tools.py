@@ -9,17 +9,15 @@ from pydantic import Field
 
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents._excel_answers import Condition, matching, summarize
-from callboard.actors.servers.documents._excel_append import append, copy_rows
+from callboard.actors.servers.documents._excel_append import append, copy_rows, place_to_append
 from callboard.actors.servers.documents._excel_cells import (
     check_empty,
     spread,
     start_of,
+    table_place,
     widen,
     writable,
     write_cells,
-)
-from callboard.actors.servers.documents._excel_controls import (
-    place,
 )
 from callboard.actors.servers.documents._excel_editor import (
     CELLS,
@@ -67,8 +65,8 @@ class ExcelTableTools(ExcelEditor):
             msg = "there are no rows to append"
             raise ToolError(msg)
         with self._editing(document) as file:
-            found = writable(place(file, sheet, "", control_id, control_name))
-            return file.answers(append(file, found, values, whole=not control_id))
+            found = writable(place_to_append(file, sheet, control_id, control_name))
+            return file.answers(append(file, found, values))
 
     @tool(effect=Effect.ONCE, roots=EXCEL, controls=CELLS)
     def insert_table(
@@ -116,7 +114,7 @@ class ExcelTableTools(ExcelEditor):
     ) -> Answer:
         """Sort the rows of a range or table by columns."""
         with self._editing(document) as file:
-            found = place(file, sheet, cells, control_id, control_name)
+            found = table_place(file, sheet, cells, control_id, control_name)
             count = sort_rows(file, writable(found), by, header=header)
             return file.answers({"sheet": found.sheet.title, "cells": found.need().coord, "rows_sorted": count})
 
@@ -140,7 +138,7 @@ class ExcelTableTools(ExcelEditor):
         Formulas are copied as their results.
         """
         with self._editing(document) as file:
-            found = place(file, sheet, cells, control_id, control_name)
+            found = table_place(file, sheet, cells, control_id, control_name)
             rows = matching(file, found.sheet, found.need(), where, header=header)
             return file.answers(copy_rows(file, found, rows, to, header=header))
 
@@ -161,7 +159,7 @@ class ExcelTableTools(ExcelEditor):
         Columns that are not named follow.
         """
         with self._editing(document) as file:
-            found = place(file, sheet, cells, control_id, control_name)
+            found = table_place(file, sheet, cells, control_id, control_name)
             before = reorder(file, writable(found), order, header=header)
             return file.answers({"sheet": found.sheet.title, "cells": found.need().coord, "before": list(before)})
 
@@ -184,7 +182,7 @@ class ExcelTableTools(ExcelEditor):
         The figures are of all rows, or of each group of rows.
         """
         file = self._load(self._workspace.read(document))
-        found = place(file, sheet, cells, control_id, control_name)
+        found = table_place(file, sheet, cells, control_id, control_name)
         area = found.need()
         rows = matching(file, found.sheet, area, where, header=header)
         return summarize(file, found, rows, columns=columns, by=by, header=header)

@@ -102,6 +102,41 @@ def header_of(sheet: Sheet, cells: CellRange) -> list[str]:
     return ["" if value is None else str(value) for value in row]
 
 
+def blocks_of(sheet: Sheet) -> list[CellRange]:
+    """List the blocks that empty rows and columns of a sheet separate.
+
+    A table is never split.
+    """
+    filled = list(sheet.filled())
+    for cells in (table.cells for table in tables_of(sheet)):
+        filled += [(row, cells.min_col) for row in range(cells.min_row, cells.max_row + 1)]
+        filled += [(cells.min_row, column) for column in range(cells.min_col, cells.max_col + 1)]
+    blocks: list[CellRange] = []
+    waiting = [filled] if filled else []
+    while waiting:
+        places = waiting.pop()
+        parts = next((found for axis in (0, 1) if len(found := _split(places, axis)) > 1), None)
+        if parts is not None:
+            waiting += parts
+            continue
+        rows, columns = zip(*places, strict=True)
+        blocks.append(CellRange(min_row=min(rows), max_row=max(rows), min_col=min(columns), max_col=max(columns)))
+    return sorted(blocks, key=lambda block: (block.min_row, block.min_col))
+
+
+def _split(places: list[tuple[int, int]], axis: int) -> list[list[tuple[int, int]]]:
+    """Split cells at empty rows (axis 0) or columns (axis 1)."""
+    parts: list[list[tuple[int, int]]] = []
+    part_of: dict[int, list[tuple[int, int]]] = {}
+    for line in sorted({place[axis] for place in places}):
+        if line - 1 not in part_of:
+            parts.append([])
+        part_of[line] = parts[-1]
+    for place in places:
+        part_of[place[axis]].append(place)
+    return parts
+
+
 def totals_of(sheet: Sheet, cells: CellRange) -> int:
     """Count the rows of totals at the end of a range.
 

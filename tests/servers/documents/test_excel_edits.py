@@ -288,6 +288,73 @@ def test_rows_are_appended_to_a_table_and_to_an_empty_sheet(book: Path, call: Ca
         call("append_rows", book.name, values=[[1, 2, 3]], control_id="table-1")
 
 
+BESIDE = [["Item", "Qty", None, "Check"], ["c", 3, None, "=SUM(B2:B4)"], ["a", 1], ["b", 2], [None, None, None, "note"]]
+STACKED = [["Item", "Qty"], ["b", 1], ["a", 2], [None], ["City", "People"], ["y", 5], ["x", 6]]
+KEY = {"column": "Item"}
+
+
+@pytest.fixture
+def sheet(workspace: Path, call: Call) -> Callable[[list[list[object]]], str]:
+    """Make a workbook of rows, and return its name."""
+
+    def write(rows: list[list[object]]) -> str:
+        made = openpyxl.Workbook()
+        for row in rows:
+            made.active.append(row)
+        made.save(workspace / "book.xlsx")
+        call("get_controls", "book.xlsx")
+        return "book.xlsx"
+
+    return write
+
+
+@pytest.mark.parametrize(("rows", "blocks"), [(BESIDE, "A1:B4, D1:D2, D5"), (STACKED, "A1:B3, A5:B7")])
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("sort_range", {"by": [KEY]}),
+        ("sort_range", {"by": [KEY], "control_id": "range-1"}),
+        ("filter_rows", {"where": [{**KEY, "value": "a"}], "to": "New!A1"}),
+        ("reorder_columns", {"order": ["Qty"]}),
+        ("summarize", {}),
+        ("insert_chart", {"type": "bar"}),
+        ("append_rows", {"values": [["d", 4]]}),
+    ],
+)
+def test_the_cells_must_be_named_on_a_sheet_with_several_blocks(sheet, call, rows, blocks, tool, arguments) -> None:
+    name = sheet(rows)
+    before = values(call)
+    with pytest.raises(ToolError, match=f"several blocks: {blocks}; "):
+        call(tool, name, **arguments)
+    assert values(call) == before
+
+
+def test_named_cells_of_one_block_are_sorted_alone(sheet, call) -> None:
+    call("sort_range", sheet(STACKED), by=[KEY], cells="A1:B3")
+    assert values(call) == [["Item", "Qty"], ["a", 2], ["b", 1], [None, None], *STACKED[4:]]
+
+
+def test_an_excel_table_with_an_empty_row_is_one_block(book: Path, call: Call) -> None:
+    rows = [[2, 2], [None, None], [1, 1]]
+    call("add_sheet", book.name, title="New")
+    call("insert_table", book.name, header=["a", "b"], rows=rows, sheet="New")
+    call("sort_range", book.name, by=[{"column": "a"}], sheet="New")
+    assert values(call, sheet="New", cells="A2:A4") == [[1], [2], [None]]
+
+
+def test_rows_go_below_the_block_under_a_title(sheet, call) -> None:
+    name = sheet([["Sales"], [None], ["Item", "Qty"], ["a", 1]])
+    assert call("append_rows", name, values=[["b", 2]])["cells"] == "A5:B5"
+
+
+def test_a_table_must_be_named_to_append_on_a_sheet_with_several(book: Path, call: Call) -> None:
+    for cell, table in (("J1", "One"), ("J8", "Two")):
+        call("insert_table", book.name, header=["a", "b"], rows=[[1, 2]], cell=cell, name=table)
+    with pytest.raises(ToolError, match="several tables: One in J1:K2, Two in J8:K9; give the control_id of one"):
+        call("append_rows", book.name, values=[[3, 4]], sheet="Sheet1")
+    assert call("append_rows", book.name, values=[[3, 4]], control_id="table-2")["cells"] == "J10:K10"
+
+
 def test_totals_stay_below_when_rows_are_sorted(book: Path, call: Call) -> None:
     call("sort_range", book.name, by=[{"column": "Total", "descending": True}])
     assert [row[0] for row in values(call)] == ["Item", "gear", "bolt", "nut", "Sum"]
