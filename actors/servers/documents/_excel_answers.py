@@ -16,7 +16,7 @@ from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_controls import SheetRange, column_of
 from callboard.actors.servers.documents._excel_results import fill_results, need_result
 from callboard.actors.servers.documents._excel_sort_reorder import as_number
-from callboard.actors.servers.documents._excel_tables import totals_of
+from callboard.actors.servers.documents._excel_totals import totals_of
 from callboard.actors.servers.documents._excel_values import Date, to_json
 
 if TYPE_CHECKING:

@@ -15,13 +15,14 @@ from callboard.actors.servers.documents._excel_cells import check_empty, held, s
 from callboard.actors.servers.documents._excel_controls import SheetRange, destination, parse_cells, place
 from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_insert_delete import shift
-from callboard.actors.servers.documents._excel_references import rewritten
+from callboard.actors.servers.documents._excel_references import bounds_of, rewritten
 from callboard.actors.servers.documents._excel_results import fill_results, need_result
 from callboard.actors.servers.documents._excel_rich_text import change_text
-from callboard.actors.servers.documents._excel_sheet import LAST_ROW, area_of
+from callboard.actors.servers.documents._excel_sheet import LAST_ROW
 from callboard.actors.servers.documents._excel_sheets import add_sheet, check_structure, check_title
 from callboard.actors.servers.documents._excel_shift import Shift
-from callboard.actors.servers.documents._excel_tables import blocks_of, tables_of, totals_of
+from callboard.actors.servers.documents._excel_tables import blocks_of, tables_of
+from callboard.actors.servers.documents._excel_totals import totals_of
 from callboard.actors.servers.documents._office import q
 
 if TYPE_CHECKING:
@@ -158,11 +159,24 @@ def replace(found: SheetRange, find: str, replacement: str, match_case: bool, wh
 
 
 def _stretch(sheet: Sheet, cells: CellRange, last: int, count: int, totals: int) -> None:
-    """Extend the formulas below new rows that read up to them."""
+    """Extend the formulas below new rows that read up to them.
+
+    Raises:
+        ToolError: If one of them reads only a single cell of the last row.
+    """
 
     def stretched(title: str, text: str) -> str | None:
-        area = area_of(text)
-        if title or area.max_row != last or area.min_row == area.max_row:
+        top, left, bottom, right = bounds_of(text)
+        if title or bottom != last:
+            return None
+        if ":" not in text:
+            where = f"{get_column_letter(column)}{row - count}"
+            msg = (
+                f"the total in {where} reads {text} alone, and would leave out new rows; "
+                "let its formula read a range first, like =SUM(B2:B5)"
+            )
+            raise ToolError(msg)
+        if top == bottom and left < right:
             return None
         return re.sub(rf"(?<=:)(\$?[A-Za-z]+\$?){last}$", rf"\g<1>{last + count}", text)
 

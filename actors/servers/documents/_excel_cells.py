@@ -95,7 +95,7 @@ def table_place(file: ExcelFile, sheet: str, cells: str, control_id: str, contro
 
 
 def several_blocks(sheet: Sheet, blocks: list[CellRange], advice: str) -> ToolError:
-    """Build the error for a sheet on which several tables may be meant."""
+    """Build the error for a sheet that has several blocks."""
     listed = ", ".join(block.coord for block in blocks[:_MOST_BLOCKS]) + (", …" if len(blocks) > _MOST_BLOCKS else "")
     return ToolError(f"the sheet {sheet.title!r} has several blocks: {listed}; {advice}")
 

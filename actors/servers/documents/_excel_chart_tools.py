@@ -39,6 +39,7 @@ from callboard.actors.servers.documents._excel_editor import (
     Header,
     SheetTitle,
 )
+from callboard.actors.servers.documents._excel_totals import without_totals
 from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean
 from callboard.messages import ESSENTIAL, Effect
 
@@ -75,6 +76,8 @@ class ExcelChartTools(ExcelEditor):
         corner = parse_cells(anchor) if anchor else None
         with self._editing(document) as file:
             found = writable(table_place(file, sheet, cells, control_id, control_name))
+            if not cells:
+                found = SheetRange(found.sheet, without_totals(found.sheet, found.need()))
             plan = _plan(found, type, columns, categories, header=header)
             plan.title, plan.x_title, plan.y_title = clean(title), clean(x_title), clean(y_title)
             new = add_chart(plan, (corner.min_row, corner.min_col) if corner else None)

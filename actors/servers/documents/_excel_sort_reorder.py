@@ -16,7 +16,8 @@ from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_marks import move_marks
 from callboard.actors.servers.documents._excel_references import all_formulas, overlapping
 from callboard.actors.servers.documents._excel_results import fill_results, need_result
-from callboard.actors.servers.documents._excel_tables import tables_of, totals_of
+from callboard.actors.servers.documents._excel_tables import tables_of
+from callboard.actors.servers.documents._excel_totals import totals_of
 from callboard.actors.servers.documents._office import q
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _TABLE_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.table+xml"
 _TABLE_STYLE = "TableStyleMedium9"
-_ABOVE = re.compile(r"(?<![\w!'.$])\$?[A-Z]{1,3}\$?([0-9]{1,7}):\$?[A-Z]{1,3}\$?([0-9]{1,7})(?![\w(])", re.IGNORECASE)
 _TABLE_NAME = re.compile(r"[^\W\d][\w.]{0,254}")
 _CELL_NAME = re.compile(r"[A-Z]{1,3}[0-9]+|R[0-9]*C[0-9]*|[RC]", re.IGNORECASE)
 
@@ -135,22 +134,6 @@ def _split(places: list[tuple[int, int]], axis: int) -> list[list[tuple[int, int
     for place in places:
         part_of[place[axis]].append(place)
     return parts
-
-
-def totals_of(sheet: Sheet, cells: CellRange) -> int:
-    """Count the rows of totals at the end of a range.
-
-    A table says how many it has. Elsewhere the last row is one if a formula in it reads several cells right above.
-    """
-    table = next((each for each in tables_of(sheet) if each.cells.coord == cells.coord), None)
-    if table is not None:
-        return table.totals
-    last = cells.max_row
-    for column in range(cells.min_col, cells.max_col + 1):
-        for match in _ABOVE.finditer(sheet.formula(last, column)):
-            if int(match[2]) == last - 1 and int(match[1]) < last - 1:
-                return 1
-    return 0
 
 
 def make_table(file: ExcelFile, sheet: Sheet, cells: CellRange, header: list[str], name: str) -> str:

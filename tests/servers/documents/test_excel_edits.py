@@ -361,6 +361,62 @@ def test_totals_stay_below_when_rows_are_sorted(book: Path, call: Call) -> None:
     assert values(call, cells="D5") == [[25.5]]
 
 
+INVOICE = [
+    ["Item", "Sum"],
+    ["c", 1],
+    ["a", 3],
+    ["Subtotal", "=SUM(B2:B3)"],
+    ["Shipping", 5],
+    ["VAT", "=B4*0.5"],
+    ["Total", "=B4+B5+B6"],
+]
+
+
+def test_a_block_of_totals_stays_below_new_and_sorted_rows(sheet, call) -> None:
+    name = sheet(INVOICE)
+    assert call("append_rows", name, values=[["b", 2]])["cells"] == "A4:B4"
+    assert call("sort_range", name, by=[KEY])["rows_sorted"] == 3
+    assert call("summarize", name)["summary"]["Sum"]["sum"] == 6
+    expected = [["a", 3], ["b", 2], ["c", 1], ["Subtotal", 6], ["Shipping", 5], ["VAT", 3], ["Total", 14]]
+    assert values(call)[1:] == expected
+
+
+def test_a_chart_without_named_cells_leaves_out_the_totals(sheet, call) -> None:
+    name = sheet(INVOICE)
+    assert call("insert_chart", name, type="bar")["cells"] == "A1:B3"
+    assert call("insert_chart", name, type="bar", cells="A1:B7")["cells"] == "A1:B7"
+
+
+def test_the_total_of_one_row_is_extended(sheet, call) -> None:
+    call("append_rows", sheet([["Item", "Sum"], ["a", 1], ["Total", "=SUM(B2:B2)"]]), values=[["b", 2]])
+    assert values(call)[2:] == [["b", 2], ["Total", 3]]
+
+
+def test_rows_are_not_appended_above_a_total_of_single_cells(sheet, call) -> None:
+    name = sheet([["Item", "Sum"], ["b", 1], ["a", 2], ["Total", "=B2+B3"]])
+    with pytest.raises(ToolError, match="the total in B4 reads B3 alone"):
+        call("append_rows", name, values=[["c", 3]])
+    call("sort_range", name, by=[KEY])
+    assert values(call)[1:] == [["a", 2], ["b", 1], ["Total", 3]]
+
+
+@pytest.mark.parametrize(
+    ("column", "filled"),
+    [
+        (["=A2", "=B2+A3"], "=B3+A4"),
+        (["=A2", "=B2+A3", "=B3+A4"], "=B4+A5"),
+        ([None, "=AVERAGE(A2:A3)"], "=AVERAGE(A3:A4)"),
+        ([None, None, "=AVERAGE(A2:A3)", "=AVERAGE(A3:A4)"], "=AVERAGE(A4:A5)"),
+        (["=SUM(A$2:A2)", "=SUM(A$2:A3)"], "=SUM(A$2:A4)"),
+    ],
+)
+def test_a_series_down_to_the_last_row_is_no_total(sheet, call, column: list[str], filled: str) -> None:
+    name = sheet([["In", "Out"], *([1, formula] for formula in column)])
+    last = len(column) + 2
+    assert call("append_rows", name, values=[[2]])["cells"] == f"A{last}:B{last}"
+    assert formulas(call)[f"B{last}"] == filled
+
+
 # Questions
 
 
