@@ -80,18 +80,37 @@ def start_of(file: ExcelFile, sheet: str, cell: str, control_id: str, control_na
     return place(file, sheet, cell or ("" if has_cells else "A1"), control_id, control_name)
 
 
-def table_place(file: ExcelFile, sheet: str, cells: str, control_id: str, control_name: str) -> SheetRange:
+def table_place(
+    file: ExcelFile, sheet: str, cells: str, control_id: str, control_name: str, *, header: bool
+) -> SheetRange:
     """Find the cells of a call that treats them as one table.
 
     Raises:
-        ToolError: If no cells or table are named, and the sheet has several blocks.
+        ToolError: If no cells or table are named, and the sheet has several blocks, or if the cells begin right below
+            their header.
     """
     found = place(file, sheet, cells, control_id, control_name)
+    if cells and header:
+        _check_header(found.sheet, found.need())
     if not cells and not control_id.startswith("table-"):
         blocks = blocks_of(found.sheet)
         if len(blocks) > 1:
             raise several_blocks(found.sheet, blocks, "name the cells of one")
     return found
+
+
+def _check_header(sheet: Sheet, cells: CellRange) -> None:
+    """Refuse cells whose first row would wrongly count as the header."""
+    columns, above = range(cells.min_col, cells.max_col + 1), cells.min_row - 1
+    if all(sheet.raw(above, column)[1] == "text" for column in columns) and not all(
+        sheet.holds(above - 1, column) for column in columns
+    ):
+        whole = CellRange(None, cells.min_col, above, cells.max_col, cells.max_row)
+        msg = (
+            f"{cells.coord} begins below the header in row {above}: name {whole.coord}, "
+            "or only rows of data with header false"
+        )
+        raise ToolError(msg)
 
 
 def several_blocks(sheet: Sheet, blocks: list[CellRange], advice: str) -> ToolError:

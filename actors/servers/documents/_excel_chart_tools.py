@@ -75,7 +75,7 @@ class ExcelChartTools(ExcelEditor):
         """
         corner = parse_cells(anchor) if anchor else None
         with self._editing(document) as file:
-            found = writable(table_place(file, sheet, cells, control_id, control_name))
+            found = writable(table_place(file, sheet, cells, control_id, control_name, header=header))
             if not cells:
                 found = SheetRange(found.sheet, without_totals(found.sheet, found.need()))
             plan = _plan(found, type, columns, categories, header=header)

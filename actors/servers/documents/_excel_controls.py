@@ -34,6 +34,8 @@ _FIRST_ROWS = 3
 _FIRST_COLUMNS = 8
 _LONGEST_CELL = 24
 """Limits of the content that an observation shows: rows, columns, characters of a cell."""
+_MAX_TITLES = 10
+"""The most rows of titles above a header that is looked for."""
 
 
 @dataclass(frozen=True)
@@ -330,9 +332,20 @@ def column_of(sheet: Sheet, cells: CellRange, name: str, *, header: bool) -> int
     msg = (
         f"there is no column {name!r} in {cells.coord}"
         + (f"; there are: {known}" if known else "")
-        + nearest(name, filter(None, names))
+        + (_lower_header(sheet, cells, name) or nearest(name, filter(None, names)) if header else "")
     )
     raise ToolError(msg)
+
+
+def _lower_header(sheet: Sheet, cells: CellRange, name: str) -> str:
+    """Name the row below a title that has a header; empty if none has."""
+    filled = len(list(filter(None, header_of(sheet, cells))))
+    for row in range(cells.min_row + 1, min(cells.min_row + _MAX_TITLES, cells.max_row) + 1):
+        below = CellRange(None, cells.min_col, row, cells.max_col, cells.max_row)
+        texts = [text.casefold() for text in header_of(sheet, below)]
+        if name.casefold() in texts and len(list(filter(None, texts))) > filled:
+            return f"; row {row} has it: name the cells {below.coord}"
+    return ""
 
 
 def tree(file: ExcelFile, name: str) -> Answer:

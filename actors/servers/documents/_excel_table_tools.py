@@ -114,7 +114,7 @@ class ExcelTableTools(ExcelEditor):
     ) -> Answer:
         """Sort the rows of a range or table by columns."""
         with self._editing(document) as file:
-            found = table_place(file, sheet, cells, control_id, control_name)
+            found = table_place(file, sheet, cells, control_id, control_name, header=header)
             count = sort_rows(file, writable(found), by, header=header)
             return file.answers({"sheet": found.sheet.title, "cells": found.need().coord, "rows_sorted": count})
 
@@ -138,7 +138,7 @@ class ExcelTableTools(ExcelEditor):
         Formulas are copied as their results.
         """
         with self._editing(document) as file:
-            found = table_place(file, sheet, cells, control_id, control_name)
+            found = table_place(file, sheet, cells, control_id, control_name, header=header)
             rows = matching(file, found.sheet, found.need(), where, header=header)
             return file.answers(copy_rows(file, found, rows, to, header=header))
 
@@ -159,7 +159,7 @@ class ExcelTableTools(ExcelEditor):
         Columns that are not named follow.
         """
         with self._editing(document) as file:
-            found = table_place(file, sheet, cells, control_id, control_name)
+            found = table_place(file, sheet, cells, control_id, control_name, header=header)
             before = reorder(file, writable(found), order, header=header)
             return file.answers({"sheet": found.sheet.title, "cells": found.need().coord, "before": list(before)})
 
@@ -182,7 +182,7 @@ class ExcelTableTools(ExcelEditor):
         The figures are of all rows, or of each group of rows.
         """
         file = self._load(self._workspace.read(document))
-        found = table_place(file, sheet, cells, control_id, control_name)
+        found = table_place(file, sheet, cells, control_id, control_name, header=header)
         area = found.need()
         rows = matching(file, found.sheet, area, where, header=header)
         return summarize(file, found, rows, columns=columns, by=by, header=header)

@@ -334,6 +334,24 @@ def test_named_cells_of_one_block_are_sorted_alone(sheet, call) -> None:
     assert values(call) == [["Item", "Qty"], ["a", 2], ["b", 1], [None, None], *STACKED[4:]]
 
 
+@pytest.mark.parametrize("title", [[], [["Sales"]]])
+def test_cells_that_begin_below_their_header_are_refused(sheet, call, title: list[list[object]]) -> None:
+    top = len(title) + 1
+    name = sheet([*title, ["Item", "Qty"], ["c", 3], ["a", 1], ["b", 2]])
+    data = f"A{top + 1}:B{top + 3}"
+    with pytest.raises(ToolError, match=f"{data} begins below the header in row {top}: name A{top}:B{top + 3}"):
+        call("sort_range", name, by=[{"column": "B"}], cells=data)
+    assert call("sort_range", name, by=[{"column": "B"}], cells=data, header=False)["rows_sorted"] == 3
+    assert call("summarize", name, columns=["Qty"], cells=f"A{top}:B{top + 3}")["rows"] == 3
+
+
+def test_the_error_for_a_column_names_the_row_of_the_header(sheet, call) -> None:
+    name = sheet([["Sales"], ["of May", "draft"], ["Item", "Qty", "Price"], ["a", 1, 2]])
+    with pytest.raises(ToolError, match="; row 3 has it: name the cells A3:C4"):
+        call("sort_range", name, by=[{"column": "qty"}])
+    call("sort_range", name, by=[{"column": "qty"}], cells="A3:C4")
+
+
 def test_an_excel_table_with_an_empty_row_is_one_block(book: Path, call: Call) -> None:
     rows = [[2, 2], [None, None], [1, 1]]
     call("add_sheet", book.name, title="New")
