@@ -13,9 +13,11 @@ from openpyxl.worksheet.cell_range import CellRange
 from pydantic import BaseModel, ConfigDict, Field
 
 from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._excel_cells import held
 from callboard.actors.servers.documents._excel_controls import SheetRange, column_of
 from callboard.actors.servers.documents._excel_results import fill_results, need_result
 from callboard.actors.servers.documents._excel_sort_reorder import as_number
+from callboard.actors.servers.documents._excel_tables import header_of
 from callboard.actors.servers.documents._excel_totals import totals_of
 from callboard.actors.servers.documents._excel_values import Date, to_json
 
@@ -82,19 +84,20 @@ def summarize(
     named = [column_of(sheet, cells, name, header=header) for name in columns]
     fill_results(file, sheet, cells)
     if not named:
-        named = [
-            column
-            for column in range(cells.min_col, cells.max_col + 1)
-            if column != group and any(sheet.raw(row, column)[1] == "number" for row in rows)
-        ]
+        chosen = set(rows)
+        numbers = {
+            column for row, column in held(sheet, cells) if row in chosen and sheet.raw(row, column)[1] == "number"
+        }
+        named = sorted(numbers - {group})
     groups: dict[str, list[int]] = {}
     for row in rows:
         groups.setdefault(_text(sheet.value(row, group)) if group is not None else "", []).append(row)
+    titles = header_of(sheet, cells) if header else []
     shown = dict(list(groups.items())[:_MAX_GROUPS])
     figures: dict[str, JsonValue] = {
         key: {
             "rows": len(members),
-            **{_title(sheet, cells, column, header=header): _figures(sheet, column, members) for column in named},
+            **{_title(titles, cells, column): _figures(sheet, column, members) for column in named},
         }
         for key, members in shown.items()
     }
@@ -132,9 +135,11 @@ def _tidy(number: float) -> float:
     return int(rounded) if rounded.is_integer() else rounded
 
 
-def _title(sheet: Sheet, cells: CellRange, column: int, *, header: bool) -> str:
-    text = sheet.value(cells.min_row, column) if header else None
-    return get_column_letter(column) if text is None or not str(text).strip() else str(text)
+def _title(titles: list[str], cells: CellRange, column: int) -> str:
+    """Return a column's header, or its letter if another key has that name."""
+    title = titles[column - cells.min_col] if titles else ""
+    usable = title.strip() and title != "rows" and titles.count(title) == 1
+    return title if usable else get_column_letter(column)
 
 
 def _text(value: JsonValue) -> str:

@@ -61,8 +61,9 @@ class ExcelTableTools(ExcelEditor):
         Formats are those of the row above. Where a value is null or left out, the formula of the row above is filled
         down.
         """
-        if not values or not any(values):
-            msg = "there are no rows to append"
+        empty = next((number for number, row in enumerate(values, 1) if all(value is None for value in row)), None)
+        if not values or empty is not None:
+            msg = f"row {empty} of the values holds nothing; leave it out" if empty else "there are no rows to append"
             raise ToolError(msg)
         with self._editing(document) as file:
             found = writable(place_to_append(file, sheet, control_id, control_name))

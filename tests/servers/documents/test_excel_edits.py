@@ -373,6 +373,14 @@ def test_a_table_must_be_named_to_append_on_a_sheet_with_several(book: Path, cal
     assert call("append_rows", book.name, values=[[3, 4]], control_id="table-2")["cells"] == "J10:K10"
 
 
+@pytest.mark.parametrize("rows", [[], [[]], [[None, None]], [["a", 1], [None]]])
+def test_rows_without_values_are_not_appended(book: Path, call: Call, rows: list[list[object]]) -> None:
+    before = book.read_bytes()
+    with pytest.raises(ToolError, match=r"no rows to append|row [12] of the values holds nothing"):
+        call("append_rows", book.name, values=rows)
+    assert book.read_bytes() == before
+
+
 def test_totals_stay_below_when_rows_are_sorted(book: Path, call: Call) -> None:
     call("sort_range", book.name, by=[{"column": "Total", "descending": True}])
     assert [row[0] for row in values(call)] == ["Item", "gear", "bolt", "nut", "Sum"]
@@ -450,6 +458,13 @@ def test_columns_are_summarized_in_all_and_by_group(book: Path, call: Call) -> N
     )
     assert {name: group["Quantity"]["sum"] for name, group in grouped["groups"].items()} == {"bolt": 2, "nut": 5}
     assert book.read_bytes() == before
+
+
+def test_columns_named_rows_or_alike_are_summarized_by_letter(sheet, call) -> None:
+    name = sheet([["Item", "rows", "Sum", "Sum", "Price"], ["a", 10, 1, 2, 3], ["b", 20, 3, 4, 5]])
+    summary = call("summarize", name)["summary"]
+    assert list(summary) == ["rows", "B", "C", "D", "Price"]
+    assert (summary["rows"], summary["B"]["sum"]) == (2, 30)
 
 
 def test_rows_that_meet_conditions_are_copied_to_a_new_sheet(book: Path, call: Call) -> None:
