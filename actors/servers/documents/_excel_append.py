@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def place_to_append(file: ExcelFile, sheet: str, control_id: str, control_name: str) -> SheetRange:
     """Find the cells below which rows are appended.
 
-    A sheet's only table is meant, else its only block. A title of one cell above is no block.
+    A sheet's only table is meant, else its only block. Single cells above and beside it, like a title, are no blocks.
 
     Raises:
         ToolError: If several tables or blocks may be meant.
@@ -51,8 +51,11 @@ def place_to_append(file: ExcelFile, sheet: str, control_id: str, control_name: 
     if tables and not control_id.startswith("range-"):
         return SheetRange(found.sheet, tables[0].cells)
     blocks = blocks_of(found.sheet)
-    while len(blocks) > 1 and blocks[0].size == {"rows": 1, "columns": 1} and blocks[0].max_row < blocks[1].min_row:
-        blocks.pop(0)
+    large = [block for block in blocks if block.size != {"rows": 1, "columns": 1}]
+    if len(large) == 1 and not any(
+        block.min_row > large[0].max_row and large[0].min_col <= block.min_col <= large[0].max_col for block in blocks
+    ):
+        blocks = large
     if len(blocks) > 1:
         advice = "write the rows below one of them with write_range; insert rows first if it has totals"
         raise several_blocks(found.sheet, blocks, advice)

@@ -360,9 +360,12 @@ def test_an_excel_table_with_an_empty_row_is_one_block(book: Path, call: Call) -
     assert values(call, sheet="New", cells="A2:A4") == [[1], [2], [None]]
 
 
-def test_rows_go_below_the_block_under_a_title(sheet, call) -> None:
-    name = sheet([["Sales"], [None], ["Item", "Qty"], ["a", 1]])
+def test_rows_are_appended_despite_single_cells_above_and_beside(sheet, call) -> None:
+    name = sheet([["Sales"], [None], ["Item", "Qty"], ["a", 1, None, "note"]])
     assert call("append_rows", name, values=[["b", 2]])["cells"] == "A5:B5"
+    call("write_range", name, values=[["Source: the shop"]], cell="A7")
+    with pytest.raises(ToolError, match="several blocks: A1, A3:B5, D4, A7; write the rows"):
+        call("append_rows", name, values=[["c", 3]])
 
 
 def test_a_table_must_be_named_to_append_on_a_sheet_with_several(book: Path, call: Call) -> None:
