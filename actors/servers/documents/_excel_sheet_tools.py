@@ -131,7 +131,7 @@ class ExcelSheetTools(ExcelEditor):
     ) -> Answer:
         """Delete a sheet with its content.
 
-        The last visible sheet, and one that others refer to, can't be deleted.
+        The last visible sheet, and one that others refer to (also to its tables), can't be deleted.
         """
         with self._editing(document) as file:
             found = sheet_of(file, sheet, control_id, control_name)

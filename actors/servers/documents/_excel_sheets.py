@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from lxml import etree
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_references import all_formulas, mentions, renamed
+from callboard.actors.servers.documents._excel_references import all_formulas, mentions, renamed, words
 from callboard.actors.servers.documents._excel_sheet import Sheet
+from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._office import MAIN, q
 from callboard.actors.servers.documents._package import R_ID
 from callboard.actors.servers.documents._tables import clean
@@ -91,16 +92,23 @@ def delete_sheet(file: ExcelFile, sheet: Sheet) -> None:
     """Delete a sheet, with all that is on it.
 
     Raises:
-        ToolError: If it is the last one that can be seen, or something refers to it.
+        ToolError: If it is the last one that can be seen, or something refers to it or its tables.
     """
     if not any(other.state == "visible" for other in file.worksheets if other is not sheet):
         msg = f"{sheet.title!r} is the last visible sheet; a workbook needs one"
         raise ToolError(msg)
     names = file.package.edit(file.part).find(q("definedNames"))
     own = [element for _, local, element in file.names() if local is sheet]
+    tables = {table.name.casefold(): table.name for table in tables_of(sheet)}
     for reference in all_formulas(file):
-        if reference.sheet != sheet.title and mentions(reference.formula, sheet.title):
+        if reference.sheet == sheet.title:
+            continue
+        if mentions(reference.formula, sheet.title):
             msg = f"{reference.where} refers to the sheet {sheet.title!r}; change it first"
+            raise ToolError(msg)
+        named = next((tables[word.casefold()] for word in words(reference.formula) if word.casefold() in tables), None)
+        if named is not None:
+            msg = f"{reference.where} refers to the table {named!r} on the sheet {sheet.title!r}; change it first"
             raise ToolError(msg)
     for element in own:
         names.remove(element)

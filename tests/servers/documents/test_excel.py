@@ -415,6 +415,19 @@ def test_a_sheet_is_deleted_unless_others_refer_to_it_or_it_is_the_last(book: Pa
     assert call("delete_sheet", book.name, control_id="sheet-2")["sheets"] == ["Sheet1"]
 
 
+def test_a_sheet_with_a_table_that_a_formula_names_is_not_deleted(book: Path, call: Call) -> None:
+    call("add_sheet", book.name, title="Goods")
+    call("insert_table", book.name, sheet="Goods", header=["Item", "Price"], rows=[["a", 1]], name="Prices")
+    call("set_formula", book.name, sheet="Goods", cells="D1", formula="=SUM(Prices[Price])")
+    call("set_formula", book.name, sheet="Sheet1", cells="H1", formula="=SUM(prices[Price])")
+    before = book.read_bytes()
+    with pytest.raises(ToolError, match="Sheet1!H1 refers to the table 'Prices' on the sheet 'Goods'"):
+        call("delete_sheet", book.name, sheet="Goods")
+    assert book.read_bytes() == before
+    call("write_range", book.name, sheet="Sheet1", cell="H1", values=[['Prices[Price] is "Prices"']])
+    assert call("delete_sheet", book.name, sheet="Goods")["sheets"] == ["Sheet1"]
+
+
 @pytest.mark.parametrize("title", ["", "a" * 32, "a/b", "'a", "SHEET1", "history"])
 def test_a_title_that_no_sheet_can_have_is_refused(book: Path, call: Call, title: str) -> None:
     with pytest.raises(ToolError):
