@@ -36,7 +36,7 @@ from callboard.actors.servers.documents._excel_editor import (
 )
 from callboard.actors.servers.documents._excel_file import ExcelFile
 from callboard.actors.servers.documents._excel_format_tools import ExcelFormatTools
-from callboard.actors.servers.documents._excel_formulas import check_names, checked, fill
+from callboard.actors.servers.documents._excel_formulas import checked, fill, resolved
 from callboard.actors.servers.documents._excel_sheet_tools import ExcelSheetTools
 from callboard.actors.servers.documents._excel_table_tools import ExcelTableTools
 from callboard.actors.servers.documents._excel_touch import canonical, resources
@@ -126,7 +126,7 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
                 cells = bounded(found.need())
                 check_arrays(found.sheet, cells)
                 before = _contents(found.sheet, cells)
-                fill(found.sheet, cells, check_names(file, found.sheet, checked(arguments["formula"])))
+                fill(found.sheet, cells, resolved(file, found.sheet, cells, checked(arguments["formula"])))
         except ToolError:
             return ""
         after = _contents(found.sheet, cells)
@@ -228,7 +228,7 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         with self._editing(document) as file:
             found = writable(place(file, sheet, cells, control_id, control_name))
             area = bounded(found.need())
-            check_names(file, found.sheet, text)
+            text = resolved(file, found.sheet, area, text)
             check_arrays(found.sheet, area)
             fill(found.sheet, area, text)
             return file.answers({"sheet": found.sheet.title, "cells": area.coord, "formula": text})

@@ -13,15 +13,16 @@ from openpyxl.utils import FORMULAE, column_index_from_string, get_column_letter
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_references import areas, bounds_of, functions, ranges
 from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
+from callboard.actors.servers.documents._excel_structured import as_in_files
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._tables import short
+from callboard.messages import did_you_mean
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.cell_range import CellRange
 
     from callboard.actors.servers.documents._excel_file import ExcelFile
     from callboard.actors.servers.documents._excel_sheet import Sheet
-    from callboard.actors.servers.documents._excel_tables import Table
 
 _MAX_LENGTH = 8192
 _PLACES = frozenset(
@@ -95,6 +96,7 @@ _OUTWARD = frozenset(
 )
 """Functions that access data outside the workbook."""
 _CELL = re.compile(r"(?P<column>[A-Za-z]{1,3})?(?P<row>[0-9]{1,8})?")  # also a whole column or row
+_SHEET = re.compile(r"(?:^|:)('(?:[^']|'')+'|[^'!:]+(?::[^'!:]+)?)!")
 _OPENING, _CLOSING = Token.OPEN, Token.CLOSE
 
 
@@ -130,24 +132,28 @@ def checked(formula: str) -> str:
     return str(tokens.render())
 
 
-def check_names(file: ExcelFile, sheet: Sheet, formula: str) -> str:
-    """Refuse a formula with undefined names; suggest the cells meant.
+def resolved(file: ExcelFile, sheet: Sheet, cells: CellRange, formula: str) -> str:
+    """Check the sheets, names and tables of a formula for some cells.
+
+    Structured references are returned as files hold them.
 
     Raises:
-        ToolError: If there is such a name.
+        ToolError: If one of them is not defined; the error suggests what is meant.
     """
     known = {name.casefold() for name, _, _ in file.names()}
-    tables = {table.name.casefold(): table for other in file.worksheets for table in tables_of(other)}
-    for token, _, text in ranges(formula[1:]):
-        name = text.partition("[")[0].strip()
-        if name == "" or name.casefold() in known or token.value.startswith("#") or _is_cells(text):
+    known |= {table.name.casefold() for other in file.worksheets for table in tables_of(other)}
+    tokens: Any = Tokenizer(formula)
+    for token in tokens.items:
+        if token.type != Token.OPERAND or token.subtype != Token.RANGE or token.value.startswith("#"):
             continue
-        if "[" in text and name.casefold() in tables:
-            _check_columns(tables[name.casefold()], text, formula)
-        elif name.casefold() not in tables:
-            msg = f"{formula!r} is refused: the workbook has no name {name!r}{_meant(sheet, name)}"
+        _check_sheets(file, token.value, formula)
+        text = token.value.rpartition("!")[2].strip()
+        if "[" in text:
+            token.value = as_in_files(file, sheet, cells, text, formula)
+        elif text and text.casefold() not in known and not _is_cells(text):
+            msg = f"{formula!r} is refused: the workbook has no name {text!r}{_meant(sheet, text)}"
             raise ToolError(msg)
-    return formula
+    return str(tokens.render())
 
 
 def fill(sheet: Sheet, cells: CellRange, formula: str) -> None:
@@ -251,15 +257,16 @@ def _is_cells(text: str) -> bool:
     return all(match and any(match.groups()) and (len(ends) == 2 or match["row"]) for match in matches)
 
 
-def _check_columns(table: Table, text: str, formula: str) -> None:
-    """Refuse a reference to a column that a table does not have."""
-    columns = {name.casefold() for name in table.columns}
-    for part in re.findall(r"\[([^\[\]]+)\]", text):
-        name = part.strip().removeprefix("@").strip()
-        if name and not name.startswith("#") and name.casefold() not in columns and ":" not in name:
-            known = ", ".join(repr(column) for column in table.columns)
-            msg = f"{formula!r} is refused: the table {table.name} has no column {name!r}; there are: {known}"
-            raise ToolError(msg)
+def _check_sheets(file: ExcelFile, reference: str, formula: str) -> None:
+    """Refuse a reference to a sheet that does not exist."""
+    titles = [sheet.title for sheet in file.worksheets]
+    for match in _SHEET.finditer(reference):
+        quoted = match[1].startswith("'")
+        for title in (match[1][1:-1].replace("''", "'") if quoted else match[1]).split(":"):  # a span of sheets
+            if title.casefold() not in {each.casefold() for each in titles}:
+                meant = did_you_mean(title, titles, "there are: " + ", ".join(map(repr, titles)))
+                msg = f"{formula!r} is refused: there is no sheet {title!r}{meant}"
+                raise ToolError(msg)
 
 
 def _meant(sheet: Sheet, name: str) -> str:

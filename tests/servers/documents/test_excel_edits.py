@@ -141,7 +141,16 @@ def test_a_formula_that_reads_its_own_cell_is_refused_with_what_is_meant(book: P
         ("=Quantity * Price", "no name 'Quantity'; the column 'Quantity' is B2:B5: write B2"),
         ("=SUM(Wages)", "no name 'Wages'; write cells"),
         ("=SUM(Goods[Weight])", "the table Goods has no column 'Weight'; there are: 'a', 'b'"),
-        ("=SUM(Bads[a])", "no name 'Bads'"),
+        ("=SUM(Goods[bb])", "the table Goods has no column 'bb'; did you mean 'b'"),
+        ("=SUM(Good[a])", "no table 'Good'; did you mean 'Goods'"),
+        ("=[@a]*2", r"A1:D5 lies in no table; write the table's name before \[@a\]"),
+        ("=SUM([a])", "A1:D5 lies in no table"),
+        ("=Goods[[#This Row],a]", r"is malformed; write it like Table\[\[#Headers\],\[Column\]\]"),
+        ("=Nope!A1", "there is no sheet 'Nope'; there are: 'Sheet1', 'Other'"),
+        ("=SUM('Sheet 1'!A1:A3)", "there is no sheet 'Sheet 1'; did you mean 'Sheet1'"),
+        ("=SUM(Sheet1:Others!A1)", "there is no sheet 'Others'; did you mean 'Other'"),
+        ("=Sheet1!A1:Nope!B2", "there is no sheet 'Nope'"),
+        ("=Nope!Rate", "there is no sheet 'Nope'"),
     ],
 )
 def test_an_undefined_name_is_refused_with_what_is_meant(book: Path, call: Call, formula: str, why: str) -> None:
@@ -150,6 +159,40 @@ def test_an_undefined_name_is_refused_with_what_is_meant(book: Path, call: Call,
     with pytest.raises(ToolError, match=why):
         call("set_formula", book.name, cells="Sheet1!A1:D5", formula=formula)
     assert book.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("written", "stored"),
+    [
+        ("=Goods[@b]*2", "=Goods[[#This Row],[b]]*2"),
+        ("=goods[@[unit cost]]", "=Goods[[#This Row],[unit cost]]"),
+        ("=SUM(Goods[@[b]:[unit cost]])", "=SUM(Goods[[#This Row],[b]:[unit cost]])"),
+        ("=[@b]+SUM([b])", "=Goods[[#This Row],[b]]+SUM(Goods[b])"),
+        ("=COLUMNS(Goods[@])", "=COLUMNS(Goods[#This Row])"),
+        ("=Goods[ [#Headers] , [b] ]", "=Goods[[#Headers],[b]]"),
+        ("=Goods[@[EUR '[net']]]", "=Goods[[#This Row],[EUR '[net']]]"),
+        ("=SUM(Goods[b]:Goods[unit cost])", "=SUM(Goods[b]:Goods[unit cost])"),
+        ("=ROWS(Goods[#All])", "=ROWS(Goods[#All])"),
+    ],
+)
+def test_structured_references_are_written_as_files_hold_them(
+    book: Path, call: Call, written: str, stored: str
+) -> None:
+    header = ["a", "b", "unit cost", "EUR [net]", "c"]
+    call("insert_table", book.name, header=header, rows=[[1, 2, 3, 4, None]], cell="J1", name="Goods")
+    assert call("set_formula", book.name, cells="N2", formula=written)["formula"] == stored
+    assert formulas(call, cells="N2") == {"N2": stored}
+    assert values(call, cells="N2") != [["(not computed)"]]
+
+
+def test_a_formula_may_name_any_sheet(book: Path, call: Call) -> None:
+    call("add_sheet", book.name, title="It's new")
+    call("set_formula", book.name, cells="F1", sheet="Sheet1", formula="=SUM(sheet1:other!B2,'It''s new'!A1)")
+    call("set_formula", book.name, cells="F2", sheet="Sheet1", formula="=SUM(Sheet1!B2:Sheet1!B3)")
+    assert formulas(call, cells="F1:F2", sheet="Sheet1") == {
+        "F1": "=SUM(sheet1:other!B2,'It''s new'!A1)",
+        "F2": "=SUM(Sheet1!B2:Sheet1!B3)",
+    }
 
 
 def test_defined_names_and_tables_are_accepted(book: Path, call: Call) -> None:

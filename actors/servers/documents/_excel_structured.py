@@ -1,0 +1,80 @@
+"""Structured references: the tables and columns that formulas name."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._excel_tables import tables_of
+from callboard.messages import did_you_mean
+
+if TYPE_CHECKING:
+    from openpyxl.worksheet.cell_range import CellRange
+
+    from callboard.actors.servers.documents._excel_file import ExcelFile
+    from callboard.actors.servers.documents._excel_sheet import Sheet
+    from callboard.actors.servers.documents._excel_tables import Table
+
+_PART = r"\[(?:'.|[^\[\]'])*\]"  # ' escapes the next character
+_PARTS = re.compile(rf"\s*{_PART}(?:\s*[,:]\s*{_PART})*\s*")
+_STRUCTURED = re.compile(rf"(?P<table>[^\W\d][\w.]*)?\[(?P<inner>(?:'.|[^\[\]']|{_PART})*)\]")
+_ITEMS = frozenset({"", "#all", "#data", "#headers", "#this row", "#totals"})
+_ROW = "#This Row"
+
+
+def as_in_files(file: ExcelFile, sheet: Sheet, cells: CellRange, reference: str, formula: str) -> str:
+    """Write a structured reference as files hold it.
+
+    ``Prices[@Price]`` becomes ``Prices[[#This Row],[Price]]``, which Excel shows as the former. In a table's own cells
+    the table's name may be left out.
+
+    Raises:
+        ToolError: If the table or a column does not exist, or the reference is malformed.
+    """
+    tables = {table.name.casefold(): table for other in file.worksheets for table in tables_of(other)}
+
+    def written(match: re.Match[str]) -> str:
+        name = match["table"]
+        if name is None:
+            own = next((table for table in tables_of(sheet) if cells.issubset(table.cells)), None)
+            if own is None:
+                msg = (
+                    f"{formula!r} is refused: {cells.coord} lies in no table; write the table's name before {match[0]}"
+                )
+                raise ToolError(msg)
+            return _checked(own, match["inner"], formula)
+        if name.casefold() not in tables:
+            known = [table.name for table in tables.values()]
+            msg = f"{formula!r} is refused: the workbook has no table {name!r}{did_you_mean(name, known)}"
+            raise ToolError(msg)
+        return _checked(tables[name.casefold()], match["inner"], formula)
+
+    found = _STRUCTURED.sub(written, reference)
+    if not _STRUCTURED.search(reference):
+        msg = f"{formula!r} is refused: {reference!r} is not a reference; write Table[Column] or Table[@Column]"
+        raise ToolError(msg)
+    return found
+
+
+def _checked(table: Table, inner: str, formula: str) -> str:
+    """Check what stands in the brackets, and write it as files hold it."""
+    if inner.startswith("@"):
+        column = inner[1:].strip()
+        inner = f"[{_ROW}],{column if column.startswith('[') else f'[{column}]'}" if column else _ROW
+    nested = inner.lstrip().startswith("[")
+    if nested and not _PARTS.fullmatch(inner):
+        msg = f"{formula!r} is refused: {table.name}[{inner}] is malformed; write it like Table[[#Headers],[Column]]"
+        raise ToolError(msg)
+    parts = re.findall(_PART, inner) if nested else [f"[{inner}]"]
+    for part in parts:
+        name = part[1:-1]
+        column = re.sub(r"'(.)", r"\1", name)
+        if name.casefold() not in _ITEMS and column.casefold() not in {each.casefold() for each in table.columns}:
+            meant = did_you_mean(column, table.columns, "there are: " + ", ".join(map(repr, table.columns)))
+            msg = f"{formula!r} is refused: the table {table.name} has no column {column!r}{meant}"
+            raise ToolError(msg)
+    if nested:
+        between = [text.strip() for text in re.split(_PART, inner)[1:]]
+        inner = "".join(part + after for part, after in zip(parts, between, strict=True))
+    return f"{table.name}[{inner}]"
