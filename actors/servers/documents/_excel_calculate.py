@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from lxml import etree
+from openpyxl.utils.datetime import MAC_EPOCH
 
 from callboard.actors.servers.documents._excel_outdated import CellPlace, Formulas
 from callboard.actors.servers.documents._excel_references import functions
@@ -88,10 +89,11 @@ def compute(file: ExcelFile, formulas: Formulas, wanted: Iterable[CellPlace]) ->
     """Compute cells of a workbook, except those that can't be computed.
 
     Formulas that use a function that the calculator does not know, or read other workbooks, are left out with all
-    that depend on them: one of those might hide the error.
+    that depend on them: one of those might hide the error. A workbook whose dates count from 1904 is left out, too: the
+    calculator would take them for dates four years earlier.
     """
     cells = list(wanted)
-    if not cells or len(cells) > _MAX_CELLS or not is_available():
+    if not cells or len(cells) > _MAX_CELLS or file.epoch == MAC_EPOCH or not is_available():
         return {}
     used = {place: set(functions(text)) for place, text in formulas.texts.items()}
     found = _run(_reduced(file), cells, sorted(set().union(*used.values())))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from typing import TYPE_CHECKING
 
 import openpyxl
 import pytest
+from openpyxl.utils.datetime import CALENDAR_MAC_1904
 
 from callboard.actors.servers.documents import _excel_calculate
 
@@ -83,6 +85,15 @@ def test_the_calculator_does_not_get_the_environment(
 def test_a_formula_that_is_too_large_or_unknown_is_not_computed(book: Book, call: Call, formula: str) -> None:
     book(formula, "=1+1")
     assert values(call) == ["(not computed)", 2]
+
+
+def test_nothing_is_computed_where_dates_count_from_1904(call: Call, workspace: Path) -> None:
+    made = openpyxl.Workbook()
+    made.epoch = CALENDAR_MAC_1904
+    made.active.append([dt.date(2024, 5, 1), "=YEAR(A1)"])
+    made.save(workspace / "book.xlsx")
+    call("set_formula", "book.xlsx", cells="C1", formula="=YEAR(A1)")
+    assert call("read_range", "book.xlsx")["values"] == [["2024-05-01", "(not computed)", "(not computed)"]]
 
 
 def test_a_result_that_is_too_long_for_a_cell_is_an_error(book: Book, call: Call) -> None:
