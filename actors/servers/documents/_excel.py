@@ -36,7 +36,7 @@ from callboard.actors.servers.documents._excel_editor import (
 )
 from callboard.actors.servers.documents._excel_file import ExcelFile
 from callboard.actors.servers.documents._excel_format_tools import ExcelFormatTools
-from callboard.actors.servers.documents._excel_formulas import checked, fill, resolved
+from callboard.actors.servers.documents._excel_formulas import checked, fill, resolved, show_dates
 from callboard.actors.servers.documents._excel_sheet_tools import ExcelSheetTools
 from callboard.actors.servers.documents._excel_table_tools import ExcelTableTools
 from callboard.actors.servers.documents._excel_touch import canonical, resources
@@ -231,6 +231,7 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
             text = resolved(file, found.sheet, area, text)
             check_arrays(found.sheet, area)
             fill(found.sheet, area, text)
+            show_dates(file, found.sheet, area, text)
             return file.answers({"sheet": found.sheet.title, "cells": area.coord, "formula": text})
 
 

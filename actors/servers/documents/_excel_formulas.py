@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, Any
 
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token, TokenizerError
 from openpyxl.formula.translate import Translator, TranslatorError
-from openpyxl.utils import FORMULAE, column_index_from_string, get_column_letter
+from openpyxl.utils import FORMULAE, column_index_from_string, get_column_letter, quote_sheetname
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_references import areas, bounds_of, functions, ranges
@@ -74,6 +75,8 @@ _NEWER = frozenset(
 )
 """Functions newer than the file format; in a file their names have the prefix ``_xlfn.``, which Excel hides."""
 _WITHOUT_PREFIX = frozenset({"AGGREGATE"})
+_DATES = frozenset({"DATE(", "DATEVALUE(", "EDATE(", "EOMONTH(", "TODAY(", "WORKDAY("})
+"""The openings of functions that give a date, without a time."""
 _OUTWARD = frozenset(
     [
         "CALL",
@@ -179,6 +182,47 @@ def fill(sheet: Sheet, cells: CellRange, formula: str) -> None:
             if not by_place:
                 _check_circle(sheet, row, column, moved)
             sheet.write_formula(row, column, moved)
+
+
+def show_dates(file: ExcelFile, sheet: Sheet, cells: CellRange, formula: str) -> None:
+    """Give cells with the format General a date's if their formula is one.
+
+    The first cell's formula counts: one function that gives a date, or a date cell plus or minus numbers.
+    """
+    if not _is_date(file, sheet, formula):
+        return
+    for row in range(cells.min_row, cells.max_row + 1):
+        for column in range(cells.min_col, cells.max_col + 1):
+            sheet.show_date(row, column)
+
+
+def _is_date(file: ExcelFile, sheet: Sheet, formula: str) -> bool:
+    tokens: Any = [token for token in Tokenizer(formula).items if token.type != Token.WSPACE]
+    if tokens[0].value.upper() in _DATES:
+        depths = itertools.accumulate((each.subtype == _OPENING) - (each.subtype == _CLOSING) for each in tokens)
+        return [*depths].index(0) == len(tokens) - 1
+    terms, signs = tokens[::2], ["+", *(token.value for token in tokens[1::2])]
+    if len(terms) != len(signs) or not {*signs} <= {"+", "-"}:
+        return False
+    kinds = [_kind(file, sheet, term) for term in terms]
+    return kinds.count("date") == 1 and {*kinds} <= {"date", "number"} and signs[kinds.index("date")] == "+"
+
+
+def _kind(file: ExcelFile, own: Sheet, term: Token) -> str:
+    """Return whether an operand is a number or a date; empty for others."""
+    if term.subtype == Token.NUMBER:
+        return "number"
+    title, mark, text = term.value.casefold().rpartition("!")
+    match = _CELL.fullmatch(text.replace("$", ""))
+    known = {name.casefold(): each for each in file.worksheets for name in (each.title, quote_sheetname(each.title))}
+    sheet = known.get(title) if mark else own
+    if term.subtype != Token.RANGE or match is None or not all(match.groups()) or sheet is None:
+        return ""
+    row, column = int(match["row"]), column_index_from_string(match["column"])
+    kind = sheet.raw(row, column)[1]
+    if kind == "date" or (sheet.is_formula(row, column) and file.styles.is_date(sheet.style(row, column))):
+        return "date" if "y" in sheet.number_format(row, column).lower() else ""
+    return kind
 
 
 def filled(formula: str, cells: CellRange) -> str:

@@ -279,6 +279,12 @@ class Sheet:
         """Give a cell a style."""
         self.make(row, column).set("s", str(style))
 
+    def show_date(self, row: int, column: int, time: str = "") -> None:
+        """Give a cell with the format General a date's, with a time's or without."""
+        if self.number_format(row, column) == "General":
+            code = f"yyyy-mm-dd{time}"
+            self.set_style(row, column, self.file.styles.with_number_format(self.style(row, column), code))
+
     @functools.cached_property
     def arrays(self) -> list[CellRange]:
         """The ranges of array formulas and data tables."""
@@ -330,7 +336,7 @@ class Sheet:
             serial = serial_of(value.date, self.file.epoch, where)
             cell = self._emptied(row, column)
             etree.SubElement(cell, _V).text = repr(serial)
-            self._show_date(row, column, value)
+            self.show_date(row, column, " hh:mm:ss" if isinstance(value.date, dt.datetime) else "")
         elif isinstance(value, bool):
             cell = self._emptied(row, column)
             cell.set("t", "b")
@@ -465,11 +471,6 @@ class Sheet:
         if text.startswith("="):
             style = self._number(cell.get("s"), 0)
             cell.set("s", str(self.file.styles.derive(style, "quoted", lambda entry: entry.set("quotePrefix", "1"))))
-
-    def _show_date(self, row: int, column: int, value: Date) -> None:
-        if self.number_format(row, column) == "General":
-            code = "yyyy-mm-dd hh:mm:ss" if isinstance(value.date, dt.datetime) else "yyyy-mm-dd"
-            self.set_style(row, column, self.file.styles.with_number_format(self.style(row, column), code))
 
     def _emptied(self, row: int, column: int) -> Element:
         """Return a cell's element without what it held."""

@@ -195,6 +195,40 @@ def test_a_formula_may_name_any_sheet(book: Path, call: Call) -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("formula", "shown"),
+    [
+        ("=DATE(2024,1,5)", "2024-01-05"),
+        ("=EDATE($K$1, 1)", "2024-06-01"),
+        ("=EOMONTH(K1,MAX(0,0))", "2024-05-31"),
+        ("=K1+30", "2024-05-31"),
+        ("=7 + Sheet1!$K$1 - L1", "2024-05-06"),
+        ("=K1", "2024-05-01"),
+        ("=K1-K2", -31),
+        ("=K1+K2", 90857),
+        ("=100000-K1", 54587),
+        ("=YEAR(K1)+1", 2025),
+        ("=DATE(2024,1,5)-DATE(2024,1,1)", 4),
+        ("=K1*1", 45413),
+        ("=L1+1", 3),
+        ("=M1+1", 1.25),
+    ],
+)
+def test_a_formula_of_dates_is_shown_as_a_date(book: Path, call: Call, formula: str, shown: object) -> None:
+    rows = [[{"date": "2024-05-01"}, 2, 0.25], [{"date": "2024-06-01"}, None, None]]
+    call("write_range", book.name, cell="K1", sheet="Sheet1", values=rows)
+    call("format_cells", book.name, cells="M1", number_format="hh:mm")
+    call("set_formula", book.name, cells="P1", formula=formula)
+    assert values(call, cells="P1") == [[shown]]
+
+
+def test_a_format_other_than_general_stays_where_a_formula_is_a_date(book: Path, call: Call) -> None:
+    call("format_cells", book.name, cells="P1", number_format="dd.mm.yyyy")
+    call("set_formula", book.name, cells="P1:P2", formula="=DATE(2024,1,5)")
+    made = openpyxl.load_workbook(book)["Sheet1"]
+    assert [made["P1"].number_format, made["P2"].number_format] == ["dd.mm.yyyy", "yyyy-mm-dd"]
+
+
 def test_defined_names_and_tables_are_accepted(book: Path, call: Call) -> None:
     saved(book, call, lambda made: made.defined_names.add(DefinedName("Rate", attr_text="Sheet1!$C$2")))
     call("insert_table", book.name, header=["a", "b"], rows=[[1, 2]], cell="J1", name="Goods")
