@@ -99,7 +99,7 @@ _OUTWARD = frozenset(
 )
 """Functions that access data outside the workbook."""
 _CELL = re.compile(r"(?P<column>[A-Za-z]{1,3})?(?P<row>[0-9]{1,8})?")  # also a whole column or row
-_SHEET = re.compile(r"(?:^|:)('(?:[^']|'')+'|[^'!:]+(?::[^'!:]+)?)!")
+_SHEET = re.compile(r"(?P<start>^|:)(?P<title>'(?:[^']|'')+'|[^'!:]+(?::[^'!:]+)?)!")
 _OPENING, _CLOSING = Token.OPEN, Token.CLOSE
 
 
@@ -138,7 +138,7 @@ def checked(formula: str) -> str:
 def resolved(file: ExcelFile, sheet: Sheet, cells: CellRange, formula: str) -> str:
     """Check the sheets, names and tables of a formula for some cells.
 
-    Structured references are returned as files hold them.
+    Titles are returned as the workbook spells them, and structured references as files hold them.
 
     Raises:
         ToolError: If one of them is not defined; the error suggests what is meant.
@@ -149,7 +149,7 @@ def resolved(file: ExcelFile, sheet: Sheet, cells: CellRange, formula: str) -> s
     for token in tokens.items:
         if token.type != Token.OPERAND or token.subtype != Token.RANGE or token.value.startswith("#"):
             continue
-        _check_sheets(file, token.value, formula)
+        token.value = _with_titles(file, token.value, formula)
         text = token.value.rpartition("!")[2].strip()
         if "[" in text:
             token.value = as_in_files(file, sheet, cells, text, formula)
@@ -301,16 +301,24 @@ def _is_cells(text: str) -> bool:
     return all(match and any(match.groups()) and (len(ends) == 2 or match["row"]) for match in matches)
 
 
-def _check_sheets(file: ExcelFile, reference: str, formula: str) -> None:
-    """Refuse a reference to a sheet that does not exist."""
-    titles = [sheet.title for sheet in file.worksheets]
-    for match in _SHEET.finditer(reference):
-        quoted = match[1].startswith("'")
-        for title in (match[1][1:-1].replace("''", "'") if quoted else match[1]).split(":"):  # a span of sheets
-            if title.casefold() not in {each.casefold() for each in titles}:
-                meant = did_you_mean(title, titles, "there are: " + ", ".join(map(repr, titles)))
+def _with_titles(file: ExcelFile, reference: str, formula: str) -> str:
+    """Spell the sheets of a reference as the workbook does; refuse undefined ones."""
+    known = {sheet.title.casefold(): sheet.title for sheet in file.worksheets}
+
+    def spelled(match: re.Match[str]) -> str:
+        quoted = match["title"].startswith("'")
+        titles = match["title"][1:-1].replace("''", "'") if quoted else match["title"]
+        for title in titles.split(":"):  # a span of sheets
+            if title.casefold() not in known:
+                meant = did_you_mean(title, known.values(), "there are: " + ", ".join(map(repr, known.values())))
                 msg = f"{formula!r} is refused: there is no sheet {title!r}{meant}"
                 raise ToolError(msg)
+        found = ":".join(known[title.casefold()] for title in titles.split(":"))
+        if quoted:
+            found = "'" + found.replace("'", "''") + "'"
+        return f"{match['start']}{found}!"
+
+    return _SHEET.sub(spelled, reference)
 
 
 def _meant(sheet: Sheet, name: str) -> str:

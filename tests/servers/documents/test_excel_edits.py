@@ -187,10 +187,10 @@ def test_structured_references_are_written_as_files_hold_them(
 
 def test_a_formula_may_name_any_sheet(book: Path, call: Call) -> None:
     call("add_sheet", book.name, title="It's new")
-    call("set_formula", book.name, cells="F1", sheet="Sheet1", formula="=SUM(sheet1:other!B2,'It''s new'!A1)")
+    call("set_formula", book.name, cells="F1", sheet="Sheet1", formula="=SUM(sheet1:other!B2,'it''s NEW'!A1)")
     call("set_formula", book.name, cells="F2", sheet="Sheet1", formula="=SUM(Sheet1!B2:Sheet1!B3)")
     assert formulas(call, cells="F1:F2", sheet="Sheet1") == {
-        "F1": "=SUM(sheet1:other!B2,'It''s new'!A1)",
+        "F1": "=SUM(Sheet1:Other!B2,'It''s new'!A1)",
         "F2": "=SUM(Sheet1!B2:Sheet1!B3)",
     }
 
@@ -202,7 +202,7 @@ def test_a_formula_may_name_any_sheet(book: Path, call: Call) -> None:
         ("=EDATE($K$1, 1)", "2024-06-01"),
         ("=EOMONTH(K1,MAX(0,0))", "2024-05-31"),
         ("=K1+30", "2024-05-31"),
-        ("=7 + Sheet1!$K$1 - L1", "2024-05-06"),
+        ("=7 + sheet1!$K$1 - L1", "2024-05-06"),
         ("=K1", "2024-05-01"),
         ("=K1-K2", -31),
         ("=K1+K2", 90857),
