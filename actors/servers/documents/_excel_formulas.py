@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token, TokenizerError
 from openpyxl.formula.translate import Translator, TranslatorError
-from openpyxl.utils import FORMULAE, column_index_from_string, get_column_letter, quote_sheetname
+from openpyxl.utils import column_index_from_string, get_column_letter, quote_sheetname
 
 from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._excel_functions import named_in_files
 from callboard.actors.servers.documents._excel_references import areas, bounds_of, functions, ranges
 from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_structured import as_in_files
@@ -30,74 +31,8 @@ _PLACES = frozenset(
     ["AREAS", "CELL", "COLUMN", "COLUMNS", "FORMULATEXT", "ISFORMULA", "OFFSET", "ROW", "ROWS", "SHEET", "SHEETS"]
 )
 """Functions that may get a formula's own cell: they read where it is, and not its value."""
-_NEWER = frozenset(
-    [
-        "ACOT",
-        "AGGREGATE",
-        "ARABIC",
-        "BASE",
-        "CEILING.MATH",
-        "CONCAT",
-        "CONFIDENCE.NORM",
-        "COVARIANCE.P",
-        "COVARIANCE.S",
-        "DAYS",
-        "FLOOR.MATH",
-        "FORECAST.LINEAR",
-        "IFNA",
-        "IFS",
-        "ISFORMULA",
-        "ISOWEEKNUM",
-        "MAXIFS",
-        "MINIFS",
-        "MODE.SNGL",
-        "NORM.DIST",
-        "NORM.INV",
-        "NUMBERVALUE",
-        "PERCENTILE.EXC",
-        "PERCENTILE.INC",
-        "QUARTILE.EXC",
-        "QUARTILE.INC",
-        "RANK.AVG",
-        "RANK.EQ",
-        "STDEV.P",
-        "STDEV.S",
-        "SWITCH",
-        "TEXTJOIN",
-        "UNICHAR",
-        "UNICODE",
-        "VAR.P",
-        "VAR.S",
-        "XLOOKUP",
-        "XMATCH",
-        "XOR",
-    ],
-)
-"""Functions newer than the file format; in a file their names have the prefix ``_xlfn.``, which Excel hides."""
-_WITHOUT_PREFIX = frozenset({"AGGREGATE"})
 _DATES = frozenset({"DATE(", "DATEVALUE(", "EDATE(", "EOMONTH(", "TODAY(", "WORKDAY("})
 """The openings of functions that give a date, without a time."""
-_OUTWARD = frozenset(
-    [
-        "CALL",
-        "FILTERXML",
-        "HYPERLINK",
-        "IMAGE",
-        "REGISTER",
-        "REGISTER.ID",
-        "RTD",
-        "SQL.REQUEST",
-        "WEBSERVICE",
-        "CUBEMEMBER",
-        "CUBEVALUE",
-        "CUBESET",
-        "CUBESETCOUNT",
-        "CUBEKPIMEMBER",
-        "CUBEMEMBERPROPERTY",
-        "CUBERANKEDMEMBER",
-    ],
-)
-"""Functions that access data outside the workbook."""
 _CELL = re.compile(r"(?P<column>[A-Za-z]{1,3})?(?P<row>[0-9]{1,8})?")  # also a whole column or row
 _SHEET = re.compile(r"(?P<start>^|:)(?P<title>'(?:[^']|'')+'|[^'!:]+(?::[^'!:]+)?)!")
 _OPENING, _CLOSING = Token.OPEN, Token.CLOSE
@@ -126,7 +61,7 @@ def checked(formula: str) -> str:
             msg = f"{text!r} is not a formula: arguments are separated by commas"
             raise ToolError(msg)
         if token.type == Token.FUNC and token.subtype == _OPENING:
-            token.value = _function(token.value, text)
+            token.value = f"{named_in_files(token.value.removesuffix('('), text)}("
         elif token.type == Token.OPERAND and token.subtype == Token.RANGE:
             _check_reference(token.value, text)
     if depth or not tokens.items:
@@ -185,7 +120,7 @@ def fill(sheet: Sheet, cells: CellRange, formula: str) -> None:
 
 
 def show_dates(file: ExcelFile, sheet: Sheet, cells: CellRange, formula: str) -> None:
-    """Give cells with the format General a date's if their formula is one.
+    """Show dates in cells with the format General.
 
     The first cell's formula counts: one function that gives a date, or a date cell plus or minus numbers.
     """
@@ -209,7 +144,7 @@ def _is_date(file: ExcelFile, sheet: Sheet, formula: str) -> bool:
 
 
 def _kind(file: ExcelFile, own: Sheet, term: Token) -> str:
-    """Return whether an operand is a number or a date; empty for others."""
+    """Classify an operand: ``number``, ``date`` or another."""
     if term.subtype == Token.NUMBER:
         return "number"
     title, mark, text = term.value.casefold().rpartition("!")
@@ -265,20 +200,6 @@ def _above(sheet: Sheet, row: int, column: int) -> str:
     return f"; the numbers above it are {letter}{first}:{letter}{last}" if last else ""
 
 
-def _function(opening: str, formula: str) -> str:
-    name = opening.rstrip("(").upper()
-    plain = name.removeprefix("_XLFN.")
-    if plain in _OUTWARD:
-        msg = f"{plain} is refused: it accesses data outside the workbook"
-        raise ToolError(msg)
-    if plain in _NEWER:
-        return f"{plain}(" if plain in _WITHOUT_PREFIX else f"_xlfn.{plain}("
-    if plain and plain not in FORMULAE:
-        msg = f"{formula!r} is refused: {plain!r} is not a known function; use English names"
-        raise ToolError(msg)
-    return f"{plain}("
-
-
 def _check_reference(text: str, formula: str) -> None:
     if "|" in text or ("[" in text.partition("!")[0] and "!" in text):
         msg = f"{formula!r} is refused: {text!r} is outside the workbook"
@@ -302,7 +223,7 @@ def _is_cells(text: str) -> bool:
 
 
 def _with_titles(file: ExcelFile, reference: str, formula: str) -> str:
-    """Spell the sheets of a reference as the workbook does; refuse undefined ones."""
+    """Spell sheets as the workbook does, and refuse undefined ones."""
     known = {sheet.title.casefold(): sheet.title for sheet in file.worksheets}
 
     def spelled(match: re.Match[str]) -> str:

@@ -280,7 +280,7 @@ class Sheet:
         self.make(row, column).set("s", str(style))
 
     def show_date(self, row: int, column: int, time: str = "") -> None:
-        """Give a cell with the format General a date's, with a time's or without."""
+        """Show a date, with or without a time, where the format is General."""
         if self.number_format(row, column) == "General":
             code = f"yyyy-mm-dd{time}"
             self.set_style(row, column, self.file.styles.with_number_format(self.style(row, column), code))

@@ -58,7 +58,7 @@ def as_in_files(file: ExcelFile, sheet: Sheet, cells: CellRange, reference: str,
 
 
 def _checked(table: Table, inner: str, formula: str) -> str:
-    """Check what stands in the brackets, and write it as files hold it."""
+    """Check the text in brackets, and write it as files hold it."""
     if inner.startswith("@"):
         column = inner[1:].strip()
         inner = f"[{_ROW}],{column if column.startswith('[') else f'[{column}]'}" if column else _ROW

@@ -303,8 +303,21 @@ def test_a_formula_is_written_filled_and_known_as_not_computed_yet(
     assert b'fullCalcOnLoad="1"' in parts(book)["xl/workbook.xml"]
 
 
-def test_a_function_newer_than_the_format_is_written_as_files_hold_it(book: Path, call: Call) -> None:
-    assert call("set_formula", book.name, cells="D1", formula="=ifs(B2>1,1)")["formula"] == "=_xlfn.IFS(B2>1,1)"
+@pytest.mark.parametrize(
+    ("written", "stored"),
+    [
+        ("=ifs(B2>1,1)", "=_xlfn.IFS(B2>1,1)"),
+        ("=BINOM.DIST(1,2,0.5,TRUE)", "=_xlfn.BINOM.DIST(1,2,0.5,TRUE)"),
+        ("=_xlfn.T.TEST(B2:B4,C2:C4,1,1)", "=_xlfn.T.TEST(B2:B4,C2:C4,1,1)"),
+        ("=PERCENTRANK.INC(B2:B4,B3)", "=_xlfn.PERCENTRANK.INC(B2:B4,B3)"),
+        ("=AGGREGATE(9,4,B2:B4)", "=_xlfn.AGGREGATE(9,4,B2:B4)"),
+        ("=NETWORKDAYS.INTL(B2,B3)", "=NETWORKDAYS.INTL(B2,B3)"),
+    ],
+)
+def test_a_function_newer_than_the_format_is_written_as_files_hold_it(
+    book: Path, call: Call, written: str, stored: str
+) -> None:
+    assert call("set_formula", book.name, cells="D1", formula=written)["formula"] == stored
 
 
 @pytest.mark.parametrize(
@@ -312,6 +325,9 @@ def test_a_function_newer_than_the_format_is_written_as_files_hold_it(book: Path
     [
         ("B2", "begins with ="), ("=", "begins with ="), ("=SUM(B2", "not a formula"), ("=SUM(B2))", "not a formula"),
         ("=SUMME(B2)", "not a known function"), ("=SUM(B2;B3)", "commas"),
+        ("=AVERAGEIFFS(B2)", "English names; did you mean 'AVERAGEIFS'"),
+        ("=FILTER(A2:A4,B2:B4>1)", "FILTER needs the form of files for dynamic arrays.*filter_rows"),
+        ("=_xlfn._xlws.SORT(A2:A4)", "SORT needs the form of files"), ("=LET(x,1,x)", "LET needs the form of files"),
         ('=WEBSERVICE("http://x")', "outside the workbook"),
         ('=HYPERLINK("http://x","y")', "outside the workbook"), ("=cmd|'/C calc'!A0", "refused|not a formula"),
         ("=[other.xlsx]Sheet1!A1", "outside the workbook"), ("='[other.xlsx]Sheet1'!A1", "outside the workbook"),
