@@ -10,7 +10,7 @@ from pydantic import Field
 from callboard.actors.servers.documents._excel_answers import Condition
 from callboard.actors.servers.documents._excel_calculate import settle
 from callboard.actors.servers.documents._excel_file import ExcelFile
-from callboard.actors.servers.documents._excel_tables import follow_headers
+from callboard.actors.servers.documents._excel_structured import follow_headers
 from callboard.actors.servers.documents._excel_values import Value
 from callboard.actors.servers.documents._office import replacing
 from callboard.messages import ESSENTIAL
@@ -63,6 +63,5 @@ class ExcelEditor:
         """Open a workbook for one edit; replace it unless the body raises."""
         with replacing(self._workspace, document, self._load) as file:
             yield file
-            for sheet in file.worksheets:
-                follow_headers(sheet)
+            follow_headers(file)
             settle(file)

@@ -6,7 +6,9 @@ import re
 from typing import TYPE_CHECKING
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_tables import tables_of
+from callboard.actors.servers.documents._excel_references import all_formulas
+from callboard.actors.servers.documents._excel_tables import check_header, tables_of
+from callboard.actors.servers.documents._excel_values import escape
 from callboard.messages import did_you_mean
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 _PART = r"\[(?:'.|[^\[\]'])*\]"  # ' escapes the next character
 _PARTS = re.compile(rf"\s*{_PART}(?:\s*[,:]\s*{_PART})*\s*")
 _STRUCTURED = re.compile(rf"(?P<table>[^\W\d][\w.]*)?\[(?P<inner>(?:'.|[^\[\]']|{_PART})*)\]")
+_IN_FORMULA = re.compile(rf"""(?P<other>"(?:[^"]|"")*"|'(?:[^']|'')+'!)|{_STRUCTURED.pattern}""")
 _ITEMS = frozenset({"", "#all", "#data", "#headers", "#this row", "#totals"})
 _ROW = "#This Row"
 
@@ -78,3 +81,55 @@ def _checked(table: Table, inner: str, formula: str) -> str:
         between = [text.strip() for text in re.split(_PART, inner)[1:]]
         inner = "".join(part + after for part, after in zip(parts, between, strict=True))
     return f"{table.name}[{inner}]"
+
+
+def follow_headers(file: ExcelFile) -> None:
+    """Update columns of tables, and references to them, from changed headers.
+
+    Excel calls a workbook damaged in which headers and columns differ.
+
+    Raises:
+        ToolError: If a header is empty now, or twice in its table.
+    """
+    for sheet in file.worksheets:
+        for table in tables_of(sheet):
+            cells = table.cells
+            row, across = cells.min_row, range(cells.min_col, cells.max_col + 1)
+            if not table.has_header or not any((row, column) in sheet.changed for column in across):
+                continue
+            header = []
+            for column in across:
+                value, kind = sheet.raw(row, column)
+                if kind not in {"text", "empty"}:
+                    sheet.write(row, column, str(sheet.value(row, column)))
+                header.append("" if value is None else str(sheet.value(row, column)))
+            check_header(header)
+            renamed = {}
+            for element, old, new in zip(table.column_elements(), table.columns, header, strict=True):
+                if old != new:
+                    table.edit()
+                    element.set("name", escape(new))
+                    renamed[old.casefold()] = new
+            if renamed:
+                _rename_columns(file, table.name.casefold(), renamed)
+
+
+def _rename_columns(file: ExcelFile, table: str, renamed: dict[str, str]) -> None:
+    """Rewrite all structured references to renamed columns of a table."""
+
+    def column(match: re.Match[str]) -> str:
+        name = re.sub(r"'(.)", r"\1", match[0][1:-1]).casefold()
+        return "[" + re.sub(r"(['\[\]#])", r"'\1", renamed[name]) + "]" if name in renamed else match[0]
+
+    def reference(match: re.Match[str]) -> str:
+        if match["other"] or (match["table"] or "").casefold() != table:
+            return match[0]
+        inner = match["inner"]
+        if not inner.lstrip().startswith("["):
+            return match["table"] + re.sub(_PART, column, f"[{inner}]")
+        return f"{match['table']}[{re.sub(_PART, column, inner)}]"
+
+    for formula in list(all_formulas(file)):
+        changed = _IN_FORMULA.sub(reference, formula.formula) if table in formula.formula.casefold() else ""
+        if changed and changed != formula.formula:
+            formula.write(changed)

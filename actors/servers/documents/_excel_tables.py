@@ -150,7 +150,7 @@ def make_table(file: ExcelFile, sheet: Sheet, cells: CellRange, header: list[str
     if not _TABLE_NAME.fullmatch(name) or _CELL_NAME.fullmatch(name) or name.casefold() in names:
         msg = f"{name!r} can't name a table: letters, digits, _ and . only, not like a cell, and not taken yet"
         raise ToolError(msg)
-    _check_header(header)
+    check_header(header)
     if cells.size["rows"] == 1:
         msg = "a table needs at least one row"
         raise ToolError(msg)
@@ -178,33 +178,12 @@ def make_table(file: ExcelFile, sheet: Sheet, cells: CellRange, header: list[str
     return name
 
 
-def follow_headers(sheet: Sheet) -> None:
-    """Update the column names of tables from changed header cells.
-
-    Excel calls a workbook damaged in which they differ.
+def check_header(header: list[str]) -> None:
+    """Refuse headers that a table can't have.
 
     Raises:
-        ToolError: If a header is empty now, or twice in its table.
+        ToolError: If one is empty, or twice in the table.
     """
-    for table in tables_of(sheet):
-        cells = table.cells
-        row, across = cells.min_row, range(cells.min_col, cells.max_col + 1)
-        if not table.has_header or not any((row, column) in sheet.changed for column in across):
-            continue
-        header = []
-        for column in across:
-            value, kind = sheet.raw(row, column)
-            if kind not in {"text", "empty"}:
-                sheet.write(row, column, str(sheet.value(row, column)))
-            header.append("" if value is None else str(sheet.value(row, column)))
-        _check_header(header)
-        for element, old, new in zip(table.column_elements(), table.columns, header, strict=True):
-            if old != new:
-                table.edit()
-                element.set("name", escape(new))
-
-
-def _check_header(header: list[str]) -> None:
     if any(not text.strip() for text in header) or len({text.casefold() for text in header}) < len(header):
         msg = "the headers of a table must be unique and not empty"
         raise ToolError(msg)

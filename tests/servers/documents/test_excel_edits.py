@@ -195,6 +195,29 @@ def test_a_formula_may_name_any_sheet(book: Path, call: Call) -> None:
     }
 
 
+def test_structured_references_follow_renamed_headers(book: Path, call: Call) -> None:
+    rows = [[1, 2, 3], [4, 5, 6]]
+    call("insert_table", book.name, sheet="Other", header=["a", "b", "c"], rows=rows, cell="J1", name="Goods")
+    call("insert_table", book.name, sheet="Other", header=["a", "b"], rows=[[1, 2]], cell="N1", name="Bads")
+    for cell, formula in {
+        "F1": "=SUM(Goods[a])",
+        "F2": "=SUM(goods[[#Data],[a]:[B]])&Goods[[#Headers],[a]]",
+        "F3": '=SUM(Bads[a])&"Goods[a]"',
+        "F4": "=SUM(Goods[c])",
+    }.items():
+        call("set_formula", book.name, sheet="Sheet1", cells=cell, formula=formula)
+    saved(book, call, lambda made: made.defined_names.add(DefinedName("Sum", attr_text="SUM(Goods[b])")))
+    call("write_range", book.name, sheet="Other", cell="J1", values=[["b", "a #1 [it's]"]])
+    assert formulas(call, sheet="Sheet1", cells="F1:F4") == {
+        "F1": "=SUM(Goods[b])",
+        "F2": "=SUM(Goods[[#Data],[b]:[a '#1 '[it''s']]])&Goods[[#Headers],[b]]",
+        "F3": '=SUM(Bads[a])&"Goods[a]"',
+        "F4": "=SUM(Goods[c])",
+    }
+    assert values(call, sheet="Sheet1", cells="F1:F4") == [[5], ["12b"], ["1Goods[a]"], [9]]
+    assert openpyxl.load_workbook(book).defined_names["Sum"].attr_text == "SUM(Goods[a '#1 '[it''s']])"
+
+
 @pytest.mark.parametrize(
     ("formula", "shown"),
     [
