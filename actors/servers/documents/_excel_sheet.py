@@ -280,7 +280,7 @@ class Sheet:
         self.make(row, column).set("s", str(style))
 
     def show_date(self, row: int, column: int, time: str = "") -> None:
-        """Show a date, with or without a time, where the format is General."""
+        """Show a cell with the format General as a date."""
         if self.number_format(row, column) == "General":
             code = f"yyyy-mm-dd{time}"
             self.set_style(row, column, self.file.styles.with_number_format(self.style(row, column), code))
