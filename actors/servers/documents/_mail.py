@@ -32,6 +32,8 @@ _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _PREVIEW = 1500
 _MOST_DEPTH = 20
 _MOST_PARTS = 1000
+_POLICY = policy.SMTP.clone(refold_source="none")
+"""The headers of a file that was read are written as they were, so that an attached message stays the same."""
 _ADDRESS = re.compile(r"[^@\s<>\",;]+@[^@\s<>\",;]+")
 
 Addresses = Annotated[
@@ -78,7 +80,7 @@ class MailTools(FormatTools):
 
         Nothing is sent.
         """
-        files = [(name, self._workspace.read(name).data) for name in attachments]
+        files = [self._workspace.read(name) for name in attachments]
         given = {"To": to, "Cc": cc, "From": None if sender is None else [sender]}
         if not files and subject is None and text is None and all(each is None for each in given.values()):
             msg = "nothing to write: pass to, cc, sender, subject, text or attachments"
@@ -92,9 +94,9 @@ class MailTools(FormatTools):
                 _set(message, "Subject", short(subject, 900))
             if text is not None:
                 _set_text(message, clean(text), document)
-            for name, data in files:
-                kind = (mimetypes.guess_type(name)[0] or "application/octet-stream").split("/")
-                message.add_attachment(data, maintype=kind[0], subtype=kind[1], filename=PurePosixPath(name).name)
+            for attached in files:
+                _attach(message, attached)
+            _check_depth(message, document)
             file.data = _written(message, document)
             count: JsonValue = sum(1 for _ in _attachments(message))
             return file.answers({**_headers(message), "attachments": count})
@@ -158,7 +160,7 @@ def _parsed(snapshot: Snapshot) -> EmailMessage:
         ToolError: If it is malformed, or nested too deeply.
     """
     try:
-        message = BytesParser(policy=policy.SMTP).parsebytes(snapshot.data)
+        message = BytesParser(policy=_POLICY).parsebytes(snapshot.data)
         _check_depth(message, snapshot.document)
     except (MessageError, ValueError, LookupError, RecursionError, IndexError, AttributeError, TypeError) as error:
         msg = f"{snapshot.document!r} is damaged and can't be read as a message ({short(str(error), 200)})"
@@ -250,6 +252,15 @@ def _set_text(message: EmailMessage, text: str, document: str) -> None:
         msg = f"{document!r} has a formatted text, which can't be written; make a new message"
         raise ToolError(msg)
     (message if body is None else body).set_content(text.rstrip("\n") + "\n", cte="quoted-printable")
+
+
+def _attach(message: EmailMessage, file: Snapshot) -> None:
+    """Add a file, or a message, which MIME does not allow to be encoded."""
+    if file.root == "mail":
+        message.add_attachment(_parsed(file), filename=file.path.name)
+        return
+    kind = (mimetypes.guess_type(file.path.name)[0] or "application/octet-stream").split("/")
+    message.add_attachment(file.data, maintype=kind[0], subtype=kind[1], filename=file.path.name)
 
 
 def _written(message: EmailMessage, document: str) -> bytes:

@@ -267,6 +267,38 @@ def test_an_attachment_can_not_choose_where_it_is_saved(workspace: Path, server:
             call("save_as", "a.eml", path=path, control_id=control)
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"To: Bob\r\n <b@c.d>\r\nSubject: " + b"long " * 40 + b"\r\nX-Odd: two  spaces \r\n\r\nHi\r\n.\r\nFrom x\r\n",
+        b"Content-Type: text/plain; charset=iso-8859-1\r\nContent-Transfer-Encoding: 8bit\r\n\r\nsch\xf6n",
+        b"Content-Type: multipart/signed; boundary=B\r\n\r\n1\r\n--B\r\nContent-Type: a/b\r\n\r\n2\r\n--B--\r\n3\r\n",
+    ],
+)
+def test_an_attached_message_stays_a_message(workspace: Path, server: DocumentServer, call: Call, data: bytes) -> None:
+    (workspace / "inner.eml").write_bytes(data)
+    call("create_document", path="a.eml")
+    call("write_message", "a.eml", text="see below", attachments=["inner.eml"])
+    call("write_message", "a.eml", subject="Fwd")
+    message = BytesParser(policy=policy.default).parsebytes((workspace / "a.eml").read_bytes())
+    (attached,) = message.iter_attachments()
+    assert (attached.get_content_type(), attached["Content-Transfer-Encoding"]) == ("message/rfc822", "8bit")
+    (control,) = server.observe(window(server, "a.eml")).controls
+    assert (control.name, control.detail["bytes"]) == ("inner.eml", len(data))
+    call("save_as", "a.eml", path="saved.eml", control_id="attachment-1")
+    assert (workspace / "saved.eml").read_bytes() == data
+
+
+def test_messages_are_not_nested_more_deeply_than_is_read(workspace: Path, call: Call) -> None:
+    for number in range(11):
+        call("create_document", path=f"a{number}.eml")
+    for number in range(9):
+        call("write_message", f"a{number + 1}.eml", attachments=[f"a{number}.eml"])
+    with pytest.raises(ToolError, match=r"'a10\.eml' is refused: its parts are nested too deeply"):
+        call("write_message", "a10.eml", attachments=["a9.eml"])
+    assert [call("read_text", f"a{number}.eml")["text"] for number in (9, 10)] == ["", ""]
+
+
 def test_malformed_messages_are_read_or_refused(workspace: Path, server: DocumentServer, call: Call) -> None:
     (workspace / "a.eml").write_bytes(b"To: <\r\n\r\nhello")
     assert server.hazards(window(server, "a.eml"), "write_message", {"to": ["a@b.c"]}, []) == {Hazard.OVERWRITES}
