@@ -21,6 +21,8 @@ MEMORY = 3_000_000_000
 CPU_SECONDS = 50
 READING_SECONDS = 30
 """Text is read page by page for at most this time; the answer says where to continue."""
+ORIENTATION = 0x0112
+"""The mark in a picture's EXIF data that says how viewers turn it."""
 MOST_PIXELS = 100_000_000
 """The most pixels of a picture, before and after a conversion."""
 _FORMATS = ("PNG", "JPEG", "GIF", "BMP", "TIFF", "WEBP")
@@ -78,14 +80,20 @@ def _opened(data: bytes) -> Image:
 
 
 def read_picture(request: dict[str, Any], data: bytes) -> Answer:
-    """Read a picture's size or text, or convert it."""
+    """Read a picture's size or text, or convert it.
+
+    Width and height are those of the upright picture, as viewers show it.
+    """
     try:
         picture = _opened(data)
     except OverflowError as error:
         return {"error": str(error)}, b""
+    # Pillow gives the upright size of a TIFF, and would decode the pixels of a PNG to look for a mark behind them.
+    marked = picture.format != "TIFF" and (picture.format != "PNG" or "exif" in picture.info)
+    sideways = marked and picture.getexif().get(ORIENTATION) in {5, 6, 7, 8}
     about = {
-        "width": picture.width,
-        "height": picture.height,
+        "width": picture.height if sideways else picture.width,
+        "height": picture.width if sideways else picture.height,
         "format": picture.format,
         "mode": picture.mode,
         "frames": getattr(picture, "n_frames", 1),
@@ -96,7 +104,7 @@ def read_picture(request: dict[str, Any], data: bytes) -> Answer:
 
     if picture.mode == "F":
         return {"error": "its pixels are fractions, which have no fixed black and white"}, b""
-    turned = ImageOps.exif_transpose(picture)  # as viewers show it: the new file has no such mark
+    turned = ImageOps.exif_transpose(picture)  # the new file has no such mark
     if turned.mode.startswith("I"):  # Pillow would make all but the darkest of 16-bit levels white
         turned = turned.convert("I").point(lambda level: level * (1 / 257)).convert("L")
     if request["what"] == "text":

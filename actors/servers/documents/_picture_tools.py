@@ -95,7 +95,7 @@ class PictureTools(FormatTools):
         return "a picture is not changed; save it as another one"
 
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
-        """Return the size in pixels, format, mode and number of frames."""
+        """Return the upright size in pixels, format, mode and number of frames."""
         return read_apart({"what": "size"}, snapshot, "pictures")[0]
 
 

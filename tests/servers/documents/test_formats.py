@@ -496,6 +496,23 @@ def test_a_picture_has_a_size_and_is_converted(workspace: Path, server: Document
         call("save_as", "a.png", path="huge.png", width=20_000, height=20_000)
 
 
+@pytest.mark.parametrize(
+    ("suffix", "orientation"), [("jpg", 1), ("jpg", 3), ("jpg", 5), ("jpg", 8), ("png", 6), ("tif", 6), ("webp", 6)]
+)
+def test_a_turned_photo_keeps_its_proportions(
+    workspace: Path, server: DocumentServer, call: Call, suffix: str, orientation: int
+) -> None:
+    name, mark = f"a.{suffix}", Image.Exif()
+    mark[0x0112] = orientation
+    Image.new("RGB", (40, 20), "blue").save(workspace / name, exif=mark)
+    upright = (40, 20) if orientation < 5 else (20, 40)
+    seen = server.observe(window(server, name)).window
+    assert (seen["width"], seen["height"]) == upright
+    call("save_as", name, path="b.bmp", width=10)
+    with Image.open(workspace / "b.bmp") as made:
+        assert made.size == ((10, 5) if orientation < 5 else (10, 20))
+
+
 @pytest.mark.parametrize("mode", ["I;16", "I"])
 @pytest.mark.parametrize("path", ["b.jpg", "b.png", "b.webp"])
 def test_a_picture_with_16_bits_keeps_its_levels(workspace: Path, call: Call, mode: str, path: str) -> None:
