@@ -255,7 +255,7 @@ def _set_text(message: EmailMessage, text: str, document: str) -> None:
 
 
 def _attach(message: EmailMessage, file: Snapshot) -> None:
-    """Add a file, or a message, which MIME does not allow to be encoded."""
+    """Add a file; MIME does not allow to encode a message."""
     if file.root == "mail":
         message.add_attachment(_parsed(file), filename=file.path.name)
         return
