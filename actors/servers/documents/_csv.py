@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from callboard.actors.servers._numbers import separator_of
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents import _formats as formats
 from callboard.actors.servers.documents._tables import Answer, Cell, Document, clean, width_of
@@ -67,6 +68,15 @@ class CsvTable:
     def line_break(self) -> str:
         """The line break of most rows, without those within cells."""
         return most_frequent(filter(None, (self.end(after) for _, after in self.spans)))
+
+    def decimals(self, columns: set[int]) -> dict[int, str]:
+        """Infer the decimal separators that columns, counted from 0, use.
+
+        A column that shows none has that of the file, or else a point.
+        """
+        found = {each: separator_of(row[each] for row in self.rows if each < len(row)) for each in columns}
+        default = "." if all(found.values()) else separator_of(cell for row in self.rows for cell in row) or "."
+        return {each: mark or default for each, mark in found.items()}
 
     def end(self, line: int) -> str:
         """Return the line break of a line, counted from 1."""
@@ -127,7 +137,8 @@ class CsvTools(formats.FormatTools):
                 raise ToolError(msg)
             end = table.line_break
             before = end if table.lines and not table.end(len(table.lines)) else ""
-            added = (table.line([_text_of(cell) for cell in row], end) for row in rows)
+            decimals = table.decimals({n for row in rows for n, cell in enumerate(row) if isinstance(cell, float)})
+            added = (table.line([_text_of(cell, decimals.get(n)) for n, cell in enumerate(row)], end) for row in rows)
             file.data = table.coding.encoded("".join([*table.lines, before, *added]))
             return file.answers({"rows_added": len(rows), "rows": len(table.rows) + len(rows)})
 
@@ -149,7 +160,8 @@ class CsvTools(formats.FormatTools):
                 raise ToolError(msg)
             cells = table.rows[row - 1]
             cells = [*cells, *[""] * (column - len(cells))]
-            cells[column - 1] = _text_of(value)
+            decimals = table.decimals({column - 1} if isinstance(value, float) else set())
+            cells[column - 1] = _text_of(value, decimals.get(column - 1))
             first, after = table.spans[row - 1]
             line = table.line(cells, table.end(after))
             file.data = table.coding.encoded("".join([*table.lines[:first], line, *table.lines[after:]]))
@@ -225,14 +237,16 @@ def _delimiter_of(text: str) -> str:
     return best
 
 
-def _text_of(value: Cell) -> str:
-    """Return a cell's text.
+def _text_of(value: Cell, decimal: str | None) -> str:
+    """Return a cell's text; a fraction has a decimal separator.
 
     Raises:
         ToolError: If a spreadsheet would take a text for a formula, which could run programs.
     """
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
+    if isinstance(value, float):
+        return repr(value).replace(".", decimal or ".")
     if not isinstance(value, str):
         return "" if value is None else repr(value)
     if _FORMULA.match(value):

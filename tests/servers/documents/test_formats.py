@@ -384,6 +384,25 @@ def test_a_csv_is_read_and_all_other_rows_stay_as_they_are(workspace: Path, serv
         call("append_rows", "a.csv", rows=[["\u4e2d", 1]])
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("Name;Preis\na;1,50\n", "Name;Preis\na;2,25\nc;3,1\n"),
+        ("Name,Preis\na,1.50\n", "Name,Preis\na,2.25\nc,3.1\n"),
+        ('Name,Preis\na,"1,50"\n', 'Name,Preis\na,"2,25"\nc,"3,1"\n'),
+        ("Satz;Preis\n7,5 %;\n", "Satz;Preis\n7,5 %;2,25\nc;3,1\n"),
+        ("1,5;Preis\na;7\nb;1.5\n", "1,5;Preis\na;2.25\nb;1.5\nc;3.1\n"),
+        ("1,5;Preis\n2.5;7\n", "1,5;Preis\n2.5;2.25\nc;3.1\n"),
+        ("Name;Preis\na;7\n", "Name;Preis\na;2.25\nc;3.1\n"),
+    ],
+)
+def test_a_number_has_the_decimal_separator_of_its_column(workspace: Path, call: Call, before: str, after: str) -> None:
+    (workspace / "a.csv").write_text(before)
+    call("write_cell", "a.csv", row=2, column=2, value=2.25)
+    call("append_rows", "a.csv", rows=[["c", 3.1]])
+    assert (workspace / "a.csv").read_text() == after
+
+
 def test_a_cell_is_overwritten_as_the_given_delimiter_says(workspace: Path, server: DocumentServer, call: Call) -> None:
     (workspace / "a.csv").write_text("a;b;c,d\n1;;2,3\n")
     cell = {"row": 2, "column": 2, "value": "x"}
