@@ -32,6 +32,8 @@ _MOST_CELLS = 2_000_000
 _LONGEST_CELL = 1_000_000
 _FORMULA = re.compile(r"[=@\t\r]|[+-](?![0-9 .,()/-]*%?$)")
 """The beginning of a text that a spreadsheet would take for a formula; signed numbers and telephones are none."""
+_NAMED = re.compile(r'("?)sep=([^\w"\r\n])\1[\r\n]*', re.IGNORECASE)
+"""A first line that names the delimiter, as Excel writes and reads it; it is no row."""
 
 Delimiter = Annotated[
     Literal["auto", ",", ";", "\t", "|"], Field(description="The delimiter; auto infers it from the file.")
@@ -200,26 +202,30 @@ def _table(snapshot: Snapshot, delimiter: str = "auto") -> CsvTable:
     """
     coding = decoded(snapshot)
     lines = list(io.StringIO(coding.text, newline=""))
+    named = _NAMED.fullmatch(lines[0]) if lines else None
+    before = above = 1 if named else 0
     used = delimiter
-    if used == "auto":
+    if used == "auto" and named:
+        used = named[2]
+    elif used == "auto":
         used = "\t" if snapshot.path.suffix.lower() == ".tsv" else _delimiter_of(coding.text)
     rows: list[list[str]] = []
     spans: list[tuple[int, int]] = []
-    reader = csv.reader(lines, delimiter=used)
-    before = cells = 0
+    reader = csv.reader(lines[above:], delimiter=used)
+    cells = 0
     csv.field_size_limit(_LONGEST_CELL)
     try:
         for row in reader:
             if row:  # an empty line is no row
                 rows.append(row)
-                spans.append((before, reader.line_num))
-            before = reader.line_num
+                spans.append((before, above + reader.line_num))
+            before = above + reader.line_num
             cells += len(row)
             if cells > _MOST_CELLS:
                 msg = f"{snapshot.document!r} is too large: more than {_MOST_CELLS} cells"
                 raise ToolError(msg)
     except csv.Error as error:
-        msg = f"{snapshot.document!r} can't be read as a table: line {reader.line_num}: {error}"
+        msg = f"{snapshot.document!r} can't be read as a table: line {above + reader.line_num}: {error}"
         raise ToolError(msg) from error
     return CsvTable(rows, lines, spans, used, coding)
 

@@ -403,6 +403,26 @@ def test_a_number_has_the_decimal_separator_of_its_column(workspace: Path, call:
     assert (workspace / "a.csv").read_text() == after
 
 
+@pytest.mark.parametrize("named", ["sep=;", '"sep=;"', "SEP=;"])
+def test_a_line_that_names_the_delimiter_is_no_row(
+    workspace: Path, server: DocumentServer, call: Call, named: str
+) -> None:
+    (workspace / "a.csv").write_bytes(f"{named}\r\nA;B,C\r\n1,5;2,5\r\n".encode())
+    found = call("read_table", "a.csv")
+    assert (found["header"], found["rows"]) == (["A", "B,C"], [[1.5, 2.5]])
+    call("append_rows", "a.csv", rows=[["x", 3.5]])
+    call("write_cell", "a.csv", row=1, column=1, value="Z")
+    assert (workspace / "a.csv").read_bytes() == f"{named}\r\nZ;B,C\r\n1,5;2,5\r\nx;3,5\r\n".encode()
+    seen = server.observe(window(server, "a.csv"))
+    assert (seen.window["rows"], seen.window["delimiter"], seen.text.splitlines()[0]) == (3, ";", "Z | B,C")
+    assert call("read_table", "a.csv", delimiter=",")["header"] == ["Z;B", "C", ""]
+
+
+def test_a_first_line_that_names_no_delimiter_is_a_row(workspace: Path, call: Call) -> None:
+    (workspace / "a.csv").write_text("sep=b;c\n1;2\n")
+    assert call("read_table", "a.csv")["header"] == ["sep=b", "c"]
+
+
 def test_a_cell_is_overwritten_as_the_given_delimiter_says(workspace: Path, server: DocumentServer, call: Call) -> None:
     (workspace / "a.csv").write_text("a;b;c,d\n1;;2,3\n")
     cell = {"row": 2, "column": 2, "value": "x"}
