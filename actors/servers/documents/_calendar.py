@@ -35,6 +35,10 @@ When = Annotated[
     str | None,
     Field(description="Such as 2026-05-31T09:00, or 2026-05-31 for a whole day; null to leave it."),
 ]
+End = Annotated[
+    str | None,
+    Field(description="As start, and after it; of whole days the day after the last one. Null to leave it."),
+]
 
 
 class CalendarTools(FormatTools):
@@ -69,7 +73,7 @@ class CalendarTools(FormatTools):
         control_name: ControlName = "",
         summary: Annotated[str | None, Field(description="The event's title; null to leave it.")] = None,
         start: When = None,
-        end: When = None,
+        end: End = None,
         timezone: Annotated[
             str, Field(description="The zone of the times, such as Europe/Berlin; empty for the time at any place.")
         ] = "",
@@ -78,7 +82,7 @@ class CalendarTools(FormatTools):
     ) -> Answer:
         """Add an event, or change the event of a control.
 
-        A new event needs a summary and a start. No invitation is sent.
+        A new event needs a summary and a start. A new start without an end keeps the duration. No invitation is sent.
         """
         moments = {name: _moment(text, timezone) for name, text in (("DTSTART", start), ("DTEND", end)) if text}
         texts = {"SUMMARY": summary, "LOCATION": location, "DESCRIPTION": description}
@@ -224,21 +228,53 @@ def _moment(text: str, timezone: str) -> dt.date:
 
 
 def _change(event: Any, moments: dict[str, dt.date], texts: dict[str, str]) -> None:
-    """Set an event's fields; an empty text deletes one."""
+    """Set an event's fields; an empty text deletes one.
+
+    Raises:
+        ToolError: If its start and end don't fit each other.
+    """
+    if "DTSTART" in moments and "DTEND" not in moments:
+        moments = {**moments, **_moved_end(event, moments["DTSTART"])}
     for name, value in {**moments, **texts, "DTSTAMP": dt.datetime.now(dt.UTC)}.items():
         event.pop(name, None)
         if value:
             event.add(name, value)
     if "DTEND" in moments:
         event.pop("DURATION", None)
-    start, end = (getattr(event.get(name), "dt", None) for name in ("DTSTART", "DTEND"))
-    if start is None or end is None:
+    start, end = _dates(event)
+    if not moments or start is None or end is None:
         return
-    timed = [isinstance(each, dt.datetime) for each in (start, end)]
-    zoned = [bool(getattr(each, "tzinfo", None)) for each in (start, end)]
-    if timed[0] != timed[1] or zoned[0] != zoned[1]:
+    if _kind(start) != _kind(end):
         msg = f"the start {start} and the end {end} must both be days, or both times of a zone or without one"
         raise ToolError(msg)
-    if end < start:
-        msg = f"the end {end} is before the start {start}"
+    if end <= start:
+        msg = f"the end {end} is not after the start {start}; the end of whole days is the day after the last one"
         raise ToolError(msg)
+
+
+def _moved_end(event: Any, moved: dt.date) -> dict[str, dt.date]:
+    """Return the end that keeps an event's duration; empty if it has none."""
+    start, end = _dates(event)
+    if start is None or end is None or not _kind(start) == _kind(end) == _kind(moved):
+        return {}
+    if isinstance(start, dt.datetime) and isinstance(end, dt.datetime) and start.tzinfo:
+        start, end = (
+            start.astimezone(dt.UTC),
+            end.astimezone(dt.UTC),
+        )  # Python ignores a change of summer time in a zone
+    try:
+        return {"DTEND": moved + (end - start)}
+    except OverflowError:
+        msg = f"an event that starts on {moved} would end outside of the years 1 to 9999; give an end, too"
+        raise ToolError(msg) from None
+
+
+def _dates(event: Any) -> tuple[dt.date | None, dt.date | None]:
+    """Return an event's start and end."""
+    start, end = (getattr(event.get(name), "dt", None) for name in ("DTSTART", "DTEND"))
+    return start, end
+
+
+def _kind(moment: dt.date) -> tuple[bool, bool]:
+    """Return whether a moment has a time, and a zone."""
+    return isinstance(moment, dt.datetime), bool(getattr(moment, "tzinfo", None))

@@ -341,13 +341,71 @@ def test_events_are_added_changed_and_deleted(workspace: Path, server: DocumentS
     after = (workspace / "a.ics").read_bytes()
     assert after[: before.index(b"BEGIN:VEVENT", 100)] == before[: before.index(b"BEGIN:VEVENT", 100)]
     assert [each.name for each in server.observe(window(server, "a.ics")).controls] == ["Fair", "Longer call"]
-    with pytest.raises(ToolError, match="before the start"):
+    with pytest.raises(ToolError, match="not after the start"):
         call("write_event", "a.ics", control_id="event-2", end="2026-05-01T09:00Z")
     with pytest.raises(ToolError, match="no time zone"):
         call("write_event", "a.ics", summary="x", start="2026-06-01T09:00", timezone="../../etc/passwd")
     call("delete_control", "a.ics", control_id="event-1")
     assert [row[1] for row in call("read_table", "a.ics")["rows"]] == ["Longer call"]
     assert len(icalendar.Calendar.from_ical((workspace / "a.ics").read_bytes()).events) == 1
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "moved", "ends"),
+    [
+        ("2026-07-01", "2026-07-03", "2026-08-31", "2026-09-02"),
+        ("2026-07-01T09:00", "2026-07-02T10:30", "2026-07-05T23:00", "2026-07-07T00:30:00"),
+        ("2026-07-01T09:00Z", "2026-07-01T10:00Z", "2026-06-01T09:00+02:00", "2026-06-01T08:00:00+00:00"),
+        ("2026-07-01", None, "2026-07-02", ""),
+    ],
+)
+def test_an_event_that_is_moved_keeps_its_duration(
+    call: Call, start: str, end: str | None, moved: str, ends: str
+) -> None:
+    call("create_document", path="a.ics")
+    call("write_event", "a.ics", summary="x", start=start, end=end)
+    call("write_event", "a.ics", control_id="event-1", start=moved)
+    assert call("read_table", "a.ics")["rows"][0][3] == ends
+
+
+def test_the_duration_is_measured_across_summer_time(workspace: Path, call: Call) -> None:
+    zone = "TZID=Europe/Berlin:2026"
+    event = f"BEGIN:VEVENT\r\nUID:1\r\nDTSTART;{zone}0329T010000\r\nDTEND;{zone}0329T040000\r\nEND:VEVENT\r\n"
+    (workspace / "a.ics").write_text(f"BEGIN:VCALENDAR\r\n{event}END:VCALENDAR\r\n", newline="")
+    call("write_event", "a.ics", control_id="event-1", start="2026-07-01T10:00Z")
+    assert call("read_table", "a.ics")["rows"][0][3] == "2026-07-01T12:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (
+            {"end": "2026-07-01"},
+            "the end 2026-07-01 is not after the start 2026-07-01; the end of whole days is the day",
+        ),
+        ({"start": "2026-07-05", "end": "2026-07-04"}, "is not after the start 2026-07-05"),
+        ({"start": "2026-07-01T09:00"}, "must both be days, or both times"),
+        ({"start": "9999-12-31"}, "would end outside of the years 1 to 9999; give an end, too"),
+    ],
+)
+def test_an_event_that_would_not_end_after_its_start_is_refused(
+    workspace: Path, call: Call, given: dict, why: str
+) -> None:
+    call("create_document", path="a.ics")
+    call("write_event", "a.ics", summary="x", start="2026-07-01", end="2026-07-03")
+    before = (workspace / "a.ics").read_bytes()
+    with pytest.raises(ToolError, match=why):
+        call("write_event", "a.ics", control_id="event-1", **given)
+    assert (workspace / "a.ics").read_bytes() == before
+
+
+def test_the_text_of_an_event_without_a_duration_is_changed(workspace: Path, call: Call) -> None:
+    call("create_document", path="a.ics")
+    call("write_event", "a.ics", summary="x", start="2026-07-01", end="2026-07-02")
+    data = (workspace / "a.ics").read_bytes().replace(b"20260702", b"20260701")
+    (workspace / "b.ics").write_bytes(data)
+    call("write_event", "b.ics", control_id="event-1", summary="y")
+    assert call("read_table", "b.ics")["rows"][0][1:4] == ["y", "2026-07-01", "2026-07-01"]
 
 
 @pytest.mark.parametrize(("start", "zone"), [("9999-12-31T23:59", "-05:00"), ("0001-01-01T00:00", "+09:00")])
