@@ -9,6 +9,7 @@ from email import policy
 from email.errors import MessageError
 from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
+from email.utils import formataddr, unquote
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Annotated
 
@@ -34,7 +35,9 @@ _MOST_DEPTH = 20
 _MOST_PARTS = 1000
 _POLICY = policy.SMTP.clone(refold_source="none")
 """The headers of a file that was read are written as they were, so that an attached message stays the same."""
-_ADDRESS = re.compile(r"[^@\s<>\",;]+@[^@\s<>\",;]+")
+_NAME = re.compile(r"[^\r\n,;<>]*")
+_QUOTED = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"')
+_ADDRESS = re.compile(r"[^@\s<>\",;:()\\]+@[^@\s<>\",;:()\\]+")
 
 Addresses = Annotated[
     list[str] | None, Field(description="Addresses, such as ada@example.org or Ada <ada@example.org>; null to leave.")
@@ -89,9 +92,11 @@ class MailTools(FormatTools):
             message = _parsed(file.snapshot)
             for name, addresses in given.items():
                 if addresses is not None:
-                    _set(message, name, ", ".join(_address(each) for each in addresses))
+                    _set_addresses(message, name, [_address(each) for each in addresses])
             if subject is not None:
-                _set(message, "Subject", short(subject, 900))
+                del message["Subject"]
+                if subject.strip():
+                    message["Subject"] = short(subject, 900)
             if text is not None:
                 _set_text(message, clean(text), document)
             for attached in files:
@@ -231,19 +236,30 @@ def _name_of(part: EmailMessage, number: int) -> str:
 
 
 def _address(text: str) -> str:
-    """Check an address with an optional name."""
-    name, _, rest = text.rpartition("<")
-    plain = rest.removesuffix(">") if name or text.startswith("<") else text
-    if not _ADDRESS.fullmatch(plain.strip()) or re.search(r"[\r\n,;<>]", name):
-        msg = f"{text!r} is no e-mail address; write ada@example.org or Ada <ada@example.org>"
+    """Format an address with an optional name for a header.
+
+    Raises:
+        ToolError: If it is none, or more than one.
+    """
+    name, bracket, rest = clean(text).strip().rpartition("<")
+    name, plain = name.strip(), (rest.removesuffix(">") if bracket else rest).strip()
+    quoted = _QUOTED.fullmatch(name)
+    if not _ADDRESS.fullmatch(plain) or not (quoted or _NAME.fullmatch(name)):
+        msg = (
+            f"{text!r} is no e-mail address; write ada@example.org, Ada <ada@example.org> "
+            'or "Lovelace, Ada" <ada@example.org>'
+        )
         raise ToolError(msg)
-    return text.strip()
+    if not plain.isascii():
+        msg = f"{plain!r} has letters other than A to Z, which an address can't have; write its domain as xn--…"
+        raise ToolError(msg)
+    return formataddr((unquote(name) if quoted else name, plain))
 
 
-def _set(message: EmailMessage, name: str, value: str) -> None:
+def _set_addresses(message: EmailMessage, name: str, addresses: list[str]) -> None:
     del message[name]
-    if value:
-        message[name] = value
+    if addresses:  # where Python folds such a header, names with commas and letters beyond ASCII become addresses
+        message.set_raw(name, ",\n ".join(addresses))
 
 
 def _set_text(message: EmailMessage, text: str, document: str) -> None:

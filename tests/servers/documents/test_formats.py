@@ -11,6 +11,7 @@ import zlib
 from email import policy
 from email.message import EmailMessage
 from email.parser import BytesParser
+from email.utils import quote
 from typing import TYPE_CHECKING
 
 import pytest
@@ -243,7 +244,18 @@ def test_a_message_is_written_and_read(workspace: Path, server: DocumentServer, 
 
 
 @pytest.mark.parametrize(
-    "given", [{"to": ["ada@example.org\r\nBcc: eve@example.org"]}, {"to": ["nobody"]}, {"cc": ["a@b.c, d@e.f"]}, {}]
+    "given",
+    [
+        {"to": ["ada@example.org\r\nBcc: eve@example.org"]},
+        {"to": ['"Ada\r\nBcc: eve@example.org" <ada@example.org>']},
+        {"to": ['"Ada, <ada@example.org>']},
+        {"to": ["jürgen@example.org"]},
+        {"to": ["a@b.c(", ")d@e.f"]},
+        {"to": ["nobody"]},
+        {"cc": ["a@b.c, d@e.f"]},
+        {"cc": ["a@b.c, Eve <d@e.f>"]},
+        {},
+    ],
 )
 def test_a_header_can_not_be_smuggled_into_a_message(workspace: Path, call: Call, given: dict) -> None:
     call("create_document", path="a.eml")
@@ -253,6 +265,18 @@ def test_a_header_can_not_be_smuggled_into_a_message(workspace: Path, call: Call
     assert (workspace / "a.eml").read_bytes() == before
     call("write_message", "a.eml", subject="one\r\nBcc: eve@example.org")
     assert BytesParser(policy=policy.default).parsebytes((workspace / "a.eml").read_bytes())["Bcc"] is None
+
+
+def test_names_with_commas_stay_names(workspace: Path, call: Call) -> None:
+    names = ["Lovelace, Ada", "Müller, Ada", "Dr. Jörg Müller, Lovelace,", 'A "B", C; <x@y.z> (D', "E \\, F"]
+    given = [f'"{quote(name)}" <user{number}@example.org>' for number, name in enumerate(names)]
+    call("create_document", path="a.eml")
+    call("write_message", "a.eml", to=[*given, "=?utf-8?q?x=40y=2Ez=2C?= <x@example.org>"], sender=given[1])
+    message = BytesParser(policy=policy.default).parsebytes((workspace / "a.eml").read_bytes())
+    found = [(each.display_name, each.addr_spec) for each in message["To"].addresses]
+    assert found[:-1] == [(name, f"user{number}@example.org") for number, name in enumerate(names)]
+    assert found[-1] == ("x@y.z,", "x@example.org")
+    assert [each.display_name for each in message["From"].addresses] == ["Müller, Ada"]
 
 
 def test_an_attachment_can_not_choose_where_it_is_saved(workspace: Path, server: DocumentServer, call: Call) -> None:
