@@ -253,7 +253,7 @@ def _change(event: Any, moments: dict[str, dt.date], texts: dict[str, str]) -> N
 
 
 def _moved_end(event: Any, moved: dt.date) -> dict[str, dt.date]:
-    """Return the end that keeps an event's duration; empty if it has none."""
+    """Return the end that keeps an event's duration, if it has one."""
     start, end = _dates(event)
     if start is None or end is None or not _kind(start) == _kind(end) == _kind(moved):
         return {}
