@@ -136,7 +136,7 @@ def _tidy(number: float) -> float:
 
 
 def _title(titles: list[str], cells: CellRange, column: int) -> str:
-    """Return a column's header, or its letter if another key has that name."""
+    """Return a column's header, or its letter if that is ambiguous."""
     title = titles[column - cells.min_col] if titles else ""
     usable = title.strip() and title != "rows" and titles.count(title) == 1
     return title if usable else get_column_letter(column)

@@ -338,7 +338,7 @@ def column_of(sheet: Sheet, cells: CellRange, name: str, *, header: bool) -> int
 
 
 def _lower_header(sheet: Sheet, cells: CellRange, name: str) -> str:
-    """Name the row below a title that has a header; empty if none has."""
+    """Name the row below a title that has a header, if any."""
     filled = len(list(filter(None, header_of(sheet, cells))))
     for row in range(cells.min_row + 1, min(cells.min_row + _MAX_TITLES, cells.max_row) + 1):
         below = CellRange(None, cells.min_col, row, cells.max_col, cells.max_row)

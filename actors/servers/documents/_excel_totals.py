@@ -44,7 +44,7 @@ def without_totals(sheet: Sheet, cells: CellRange) -> CellRange:
 
 
 def _rows_totalled(sheet: Sheet, cells: CellRange, row: int) -> list[tuple[int, int]]:
-    """Return the spans of rows that a row totals; none for a data row.
+    """Return the spans of rows that a row totals, if any.
 
     A data row may read other rows too: a running balance or a moving average has the formula of the row above, or
     reads its own row.
