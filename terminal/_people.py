@@ -150,6 +150,8 @@ class TerminalPeople:
         self._console = console
         self._attendance = attendance
         self._open: dict[str, ApprovalRequest | Question] = {}
+        self._answered: set[str] = set()
+        """Requests that were answered here; their events may come later, after a resume."""
         self._pictures: dict[str, str] = {}
         self._shown = ""
         self._texts: list[str] = []
@@ -184,7 +186,8 @@ class TerminalPeople:
         handle = self._handles[task_id]
         waiting: list[ApprovalRequest | Question] = [*handle.approvals(), *handle.questions()]
         for ask in waiting:
-            self._open.setdefault(ask.id, ask)
+            if ask.id not in self._answered:
+                self._open.setdefault(ask.id, ask)
 
     def poll(self) -> None:
         """Show the next request, or submit the typed answer. Never blocks."""
@@ -210,25 +213,28 @@ class TerminalPeople:
             self._typed(ask, line.strip())
 
     def _answer_unattended(self, ask: ApprovalRequest | Question) -> None:
-        how = self._attendance.by
         del self._open[ask.id]
+        self._answered.add(ask.id)
         self._show(ask)
         with contextlib.suppress(NotWaitingError):  # its deadline came first
             if self._attendance.yes and isinstance(ask, ApprovalRequest):
-                self._handles[ask.task_id].approve(ask.id, by=how)
+                self._handles[ask.task_id].approve(ask.id, by=self._attendance.by)
+                said = f"approved ({self._attendance.by})"
             else:
                 how = self._attendance.absent
-                self._decline(ask, how, "no person is here to approve it")
-        self._console.print(Text(f"answered by {how}", style="dim"))
+                said = f"{self._decline(ask, how, 'no person is here to approve it')} ({how})"
+            self._console.print(Text(said, style="dim"))
 
-    def _decline(self, ask: ApprovalRequest | Question, by: str, reason: str = "") -> None:
-        """Submit the safe answer."""
+    def _decline(self, ask: ApprovalRequest | Question, by: str, reason: str = "") -> str:
+        """Submit the safe answer, and describe it."""
         if isinstance(ask, ApprovalRequest):
             self._handles[ask.task_id].reject(ask.id, reason, by=by)
-        elif ask.limit is not None:
+            return "rejected"
+        if ask.limit is not None:
             self._handles[ask.task_id].answer(ask.id, STOP, by=by)
-        else:
-            self._handles[ask.task_id].cancel(f"a question was not answered ({by}): {asked(ask)}")
+            return f"answered with {STOP!r}"
+        self._handles[ask.task_id].cancel(f"a question was not answered ({by}): {asked(ask)}")
+        return "not answered, so the task is cancelled"
 
     def _show(self, ask: ApprovalRequest | Question) -> None:
         if isinstance(ask, Question):

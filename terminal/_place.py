@@ -26,7 +26,7 @@ from callboard.terminal._journals import RUNS, SETTINGS_FILE, resume_command, re
 from callboard.terminal._takeover import known_ids, left_in
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Iterator, Mapping
 
 
 TASK_FILE = "task.yaml"
@@ -46,6 +46,7 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
             fail("--output needs a folder; a task file runs in place")
         chosen = None if settings is None else settings_at(existing_path(settings))
         task, placed = _read_task(path, changes), Settings.load(chosen, **changes)
+        _check_model(path, task, placed)
         check_files(placed)
         beside = path.with_name(SETTINGS_FILE)
         if chosen is None and beside.is_file():
@@ -61,6 +62,7 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
     named_models(original)
     check_files(original)
     task = _read_task(path / TASK_FILE, changes)
+    _check_model(path, task, original)
     place = new_place(path.resolve().name, output)
     placed = Settings.load(path / SETTINGS_FILE, base=place, **changes)
     with contextlib.ExitStack() as undo:
@@ -76,9 +78,21 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
         paths = ((name, Path(folder, name)) for name in names)
         return [name for name, each in paths if place.is_relative_to(each) or _belongs_to(journal, each)]
 
-    shutil.copytree(path.resolve(), place, symlinks=True, ignore=skipped, dirs_exist_ok=True)
-    place.chmod(0o700)  # the copy now has the permissions of the original folder
+    with contextlib.ExitStack() as undo:
+        undo.callback(shutil.rmtree, place)
+        shutil.copytree(path.resolve(), place, symlinks=True, ignore=skipped, dirs_exist_ok=True)
+        place.chmod(0o700)  # the copy now has the permissions of the original folder
+        for problem in _outside({"documents.workspace": placed.documents.workspace}, placed):
+            how = shlex.join(["callboard", "run", str(path / TASK_FILE), "--settings", str(path)])
+            fail(f"{problem}: the run would change the original files; if it should, run the task in place: {how}")
+        undo.pop_all()
     return named(task, place.name, known), placed
+
+
+def _check_model(path: Path, task: Task, settings: Settings) -> None:
+    """Refuse a task if neither it nor its settings name any model."""
+    if task.model is None and not any(settings.models.model_dump(exclude={"record"}).values()):
+        fail(f"{path}: no model is named: add --model NAME, or settings that name one; see: callboard docs models")
 
 
 def _check_names(folder: Path) -> None:
@@ -120,13 +134,16 @@ def keep_inside(settings: Settings) -> None:
         "desktop.folder": settings.desktop.folder if settings.desktop.wanted else None,
         **{f"shells.{name}.cwd": shell.cwd for name, shell in settings.shells.items() if shell.ssh is None},
     }
+    for problem in _outside(folders, settings):
+        fail(f"{problem}: a trial run would change the original files")
+
+
+def _outside(folders: Mapping[str, Path | None], settings: Settings) -> Iterator[str]:
+    """Describe the folders outside the copy, also behind links."""
     for where, folder in folders.items():
         place = None if folder is None else Path(os.path.realpath(settings.path(folder)))
         if place is not None and not place.is_relative_to(settings.base.resolve()):
-            fail(
-                f"{where}: {folder} leads to {place}, which is outside the copy: "
-                "a trial run would change the original files"
-            )
+            yield f"{where}: {folder} leads to {place}, which is outside the copy"
 
 
 def new_place(name: str, output: Path | None) -> Path:

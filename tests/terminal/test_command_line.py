@@ -287,7 +287,7 @@ def test_with_no_input_a_question_at_a_budget_limit_is_answered_with_stop(
     result, said = played(place, lambda _request: {"Status": "CONTINUE"}, Attendance(absent="--no-input"))
     assert result.outcome is Outcome.OUT_OF_BUDGET
     assert "Go on with as much again? (go on / stop)" in said
-    assert "answered by --no-input" in said
+    assert "answered with 'stop' (--no-input)" in said
 
 
 def test_any_other_question_cancels_the_task_where_nobody_is(folder: Callable[..., Path]) -> None:

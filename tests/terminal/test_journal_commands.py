@@ -7,6 +7,7 @@ import functools
 import json
 import os
 import re
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -163,6 +164,26 @@ def test_a_missing_journal_is_told_with_the_latest_run(call: Call, here: Path, f
     assert told.endswith("is not there; each run on a copy has its own: name the run's folder, such as runs/job-2\n")
     (here / "runs/job-1/journal.db").unlink()
     assert "runs/job-2" not in call("tasks", "runs/job-1").stderr
+
+
+def test_a_run_on_a_copy_never_changes_documents_elsewhere(call: Call, here: Path, folder: Folder) -> None:
+    elsewhere = here / "own files"
+    elsewhere.mkdir()
+    place = folder(CREATE, FINISH, documents={"workspace": str(elsewhere)})
+    result = call("run", place)
+    assert result.exit_code == USAGE
+    command = shlex.split(result.stderr.rpartition("run the task in place: ")[2])
+    assert f"leads to {elsewhere}, which is outside the copy: the run would change the original files" in result.stderr
+    assert list((here / "runs").iterdir()) == list(elsewhere.iterdir()) == []
+    assert call(*command[1:]).exit_code == 0
+    assert [each.name for each in elsewhere.iterdir()] == ["new.xlsx"]
+
+
+def test_a_task_without_any_model_is_refused(call: Call, here: Path) -> None:
+    (here / "task.yaml").write_text("request: do it", encoding="utf-8")
+    result = call("run", "task.yaml")
+    assert (result.exit_code, result.stdout) == (USAGE, "")
+    assert "task.yaml: no model is named: add --model NAME, or settings that name one" in result.stderr
 
 
 def test_the_name_of_the_latest_run_is_quoted(call: Call, here: Path) -> None:
@@ -378,6 +399,7 @@ def test_an_approval_is_put_again_and_what_it_is_for_done_once(call: Call, suspe
     result = call("resume", place, "--yes")
     assert result.exit_code == 0, result.output
     assert result.stdout.count("create_document: success") == 1
+    assert result.stdout.count("asks for approval") == 1
     assert (place / "workspace/new.xlsx").exists()
     assert "resumed in another process" in call("show", "t", place).stdout
 

@@ -173,7 +173,7 @@ def test_yes_approves_but_puts_questions_to_the_person_at_the_terminal(terminal,
     final = {"Status": "FINISH", "Comment": "noted: ${observation.notes.0}"}
     screen = terminal(CREATE, {"Status": "PENDING", "Questions": ["Why?"]}, final, arguments=["--yes"])
     screen.until("all requests for approval are approved (--yes)")
-    screen.until("answered by --yes")
+    screen.until("approved (--yes)\x1b")
     screen.until("Your answer; Enter: cancel the task > ")
     screen.type("because\n")
     assert screen.end() == 0
@@ -252,7 +252,7 @@ def test_what_an_agent_says_never_steers_the_terminal(terminal):
 def test_no_input_rejects_in_a_terminal_too(terminal, tmp_path):
     screen = terminal(CREATE, FINISH, arguments=["--no-input"])
     assert screen.end() == 7
-    assert "answered by --no-input" in screen.shown
+    assert "rejected (--no-input)" in screen.shown
 
 
 def test_json_asks_nobody(terminal):
