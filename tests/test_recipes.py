@@ -92,16 +92,22 @@ def test_a_nightly_job_does_its_work_once_a_day(tmp_path):
     assert second == first
 
 
-def test_a_service_ends_at_sigterm_and_goes_on_at_the_next_start(tmp_path):
+@pytest.fixture
+def serve(tmp_path):
+    """Run the service until it has taken the files with these texts; return its log."""
     inbox = tmp_path / "inbox"
     inbox.mkdir()
 
-    def served(*files):
-        for name in files:
-            (inbox / f"{name}.part").write_text(name, encoding="utf-8")
+    def serve(**texts):
+        for name, text in texts.items():
+            (inbox / f"{name}.part").write_bytes(text)
             (inbox / f"{name}.part").rename(inbox / f"{name}.txt")
         command = [sys.executable, str(RECIPES / "service.py"), str(inbox)]
-        with forks.Program(command, stdout=subprocess.PIPE, encoding="utf-8", cwd=tmp_path) as program:
+        log = tmp_path / "service.log"
+        with (
+            log.open("wb") as errors,
+            forks.Program(command, stdout=subprocess.PIPE, stderr=errors, encoding="utf-8", cwd=tmp_path) as program,
+        ):
             assert program.stdout.readline() == "ready\n"
             end = time.monotonic() + PATIENCE
             while list(inbox.glob("*.txt")) and time.monotonic() < end:
@@ -109,12 +115,32 @@ def test_a_service_ends_at_sigterm_and_goes_on_at_the_next_start(tmp_path):
             program.send_signal(signal.SIGTERM)
             assert program.stdout.read() == "stopped\n"
             assert program.wait(PATIENCE) == 0
+        return log.read_text("utf-8")
 
-    served("one", "two")
-    served()
-    command = [sys.executable, "-m", "callboard", "tasks", str(tmp_path / "service.db"), "--json"]
-    listed = forks.run(command, timeout=PATIENCE).stdout
+    return serve
+
+
+def tasks_of_the_service(folder):
+    command = [sys.executable, "-m", "callboard", "tasks", str(folder / "service.db"), "--json"]
+    return forks.run(command, timeout=PATIENCE).stdout
+
+
+def test_a_service_ends_at_sigterm_and_goes_on_at_the_next_start(serve, tmp_path):
+    serve(one=b"one", two=b"two")
+    serve()
+    listed = tasks_of_the_service(tmp_path)
     assert listed.count('"one"') == listed.count('"two"') == 1
+
+
+def test_a_service_moves_a_file_that_it_can_not_submit_and_continues(serve, tmp_path):
+    serve(known=b"one")
+    log = serve(empty=b"", known=b"other", latin=b"\xe9", valid=b"two")
+    failed = {file.name: file.read_bytes() for file in (tmp_path / "inbox" / "failed").iterdir()}
+    assert failed == {"empty.txt": b"", "known.txt": b"other", "latin.txt": b"\xe9"}
+    assert all(f"'{name}' was moved to " in log for name in failed)
+    assert "the key 'known.txt' was used before" in log
+    listed = tasks_of_the_service(tmp_path)
+    assert (listed.count('"one"'), listed.count('"two"'), listed.count('"other"')) == (1, 1, 0)
 
 
 async def test_the_cells_of_the_notebook_run_in_a_loop_of_their_own():

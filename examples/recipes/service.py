@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callboard import ModelRequest, Settings, Supervisor, Task, answers
+from callboard.errors import TaskRefusedError
 from callboard.testing import MemoryServer
 
 if TYPE_CHECKING:
@@ -27,6 +28,22 @@ def work(request: ModelRequest) -> dict[str, Any]:
     return answers.finish() if request.memory else answers.act("append", control="field-1", text=request.request)
 
 
+def submit(supervisor: Supervisor, file: Path) -> None:
+    """Submit the task of a file, and remove the file.
+
+    A file that is no task, or another task under an earlier file's name, is moved into the folder ``failed``.
+    """
+    try:
+        supervisor.submit(Task(request=file.read_text(encoding="utf-8"), target=WINDOW.id, key=file.name))
+    except (PermissionError, TaskRefusedError, ValueError) as error:  # of this file; other errors end the service
+        failed = file.parent / "failed"
+        failed.mkdir(exist_ok=True)
+        file.replace(failed / file.name)
+        print(f"{file.name!r} was moved to {failed}: {error}", file=sys.stderr, flush=True)
+    else:
+        file.unlink()  # the task is in the journal now
+
+
 def main(inbox: Path) -> int:
     """Run a task for each file in a folder, until SIGTERM.
 
@@ -40,13 +57,12 @@ def main(inbox: Path) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)
     settings = Settings.load(journal={"path": "service.db"})
-    supervisor = Supervisor.start(settings, models={"app": work}, servers=[MemoryServer(WINDOW)])
-    print("ready", flush=True)
-    while not stop.wait(0.2):
-        for file in sorted(inbox.glob("*.txt")):
-            supervisor.submit(Task(request=file.read_text(encoding="utf-8"), target=WINDOW.id, key=file.name))
-            file.unlink()  # the task is in the journal now
-    late = supervisor.stop(STOP_SECONDS)
+    with Supervisor.start(settings, models={"app": work}, servers=[MemoryServer(WINDOW)]) as supervisor:
+        print("ready", flush=True)
+        while not stop.wait(0.2):
+            for file in sorted(filter(Path.is_file, inbox.glob("*.txt"))):
+                submit(supervisor, file)
+        late = supervisor.stop(STOP_SECONDS)
     print("stopped", *late, flush=True)
     return 1 if late else 0
 
