@@ -48,6 +48,7 @@ from callboard.messages import (
     Event,
     EventName,
     Outcome,
+    PlannedAction,
     PlanStep,
     Secret,
     SubtaskResult,
@@ -551,7 +552,7 @@ PARTS: dict[str, Callable[[], str]] = {
     **document_tools.PARTS,
     **{
         f"fields.{model.__name__}": functools.partial(fields, model)
-        for model in (Task, PlanStep, Secret, TaskResult, SubtaskResult, Cause, Usage)
+        for model in (Task, PlanStep, Secret, TaskResult, SubtaskResult, PlannedAction, Cause, Usage)
     },
 }
 """Functions that write the parts, by the name in the marker."""

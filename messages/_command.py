@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, JsonValue
+from pydantic import ConfigDict, Field, JsonValue
 
 from callboard.messages._base import Message, RunId, Seconds, TaskId, Term, Token, Value
 from callboard.messages._target import ControlRef
@@ -123,14 +123,19 @@ class Action(Value):
 class PlannedAction(Value):
     """An action that a dry run decided on, and did not execute."""
 
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
     tool: str
+    """The tool's name."""
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    """The arguments, as the tool would have received them; a secret is kept as its reference."""
     control: ControlRef | None = None
-    """The control that the tool would have acted on, if it acts on one."""
+    """The control that the tool would have acted on, with its `id` and `name`, if it acts on one."""
     target: str = ""
     """The id of the target; empty for a HostAgent's own action."""
     note: str
-    """The policy's verdict in words: it would have allowed it, or asked a person, and why."""
+    """A sentence with the verdict: the policy would have allowed the action, or a person would have been asked, and
+    why."""
 
 
 class Command(Message):
