@@ -51,7 +51,7 @@ def host(request: ModelRequest) -> dict[str, Any]:
     wanted = "mobile" if done else "app"
     target = next(each for each in request.observation.targets if each.address.startswith(wanted))
     asked = "Add the contacts that were read" if done else "Read the table of contacts"
-    return {"Status": "ASSIGN", "ControlText": target.id, "Current Sub-Task": asked}
+    return {"Status": "ASSIGN", "ControlLabel": target.id, "Current Sub-Task": asked}
 
 
 def app(request: ModelRequest) -> dict[str, Any]:
