@@ -30,3 +30,11 @@ def test_the_contacts_are_added(tmp_path: Path, number: int) -> None:
     assert {"  Ada Lovelace, +44 20 7946 0001", "  Søren O'Hara, +45 33 12 34 56"} < set(ran.stdout.splitlines())
     assert ran.stdout.splitlines()[-1] == "finished: 3 contacts were added."
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_missing_extra_is_named_in_one_line() -> None:
+    without = f"import runpy, sys; sys.modules['PIL'] = None; runpy.run_path({str(EXAMPLE)!r}, run_name='__main__')"
+    ran = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert "android: the package 'PIL' is missing: pip install 'callboard[android]'" in ran.stderr.splitlines()
+    assert "Traceback" not in ran.stderr

@@ -18,6 +18,7 @@ from typing import Any, cast
 import docx
 
 from callboard import FunctionModel, ModelRequest, Outcome, Settings, Supervisor, Task, TaskResult
+from callboard.errors import SettingsError
 from callboard.testing import Phone, plugged_in
 
 PEOPLE: list[tuple[str, ...]] = [
@@ -128,4 +129,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except SettingsError as error:  # adb or the extra is missing: it names the command that installs it
+        sys.exit(str(error))
