@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from callboard.actors.journal import TaskLine
     from callboard.messages import TaskResult
 
 
@@ -40,6 +41,8 @@ _NAMED = 10
 """The number of tasks that an error message names."""
 
 _MINUTE = 60
+_WIDE, _NARROW = 80, 60
+"""Columns of a terminal from which a list of tasks has the submission, and the duration."""
 
 
 def settings_at(path: Path | None) -> Path | None:
@@ -151,20 +154,31 @@ def list_tasks(console: Console, path: Path | None, *, as_json: bool) -> None:
     if as_json:
         print_json([dataclasses.asdict(task) for task in tasks])
         return
-    table = Table(box=box.SIMPLE, pad_edge=False)
-    table.add_column("task", style="cyan", overflow="fold", no_wrap=True)
-    table.add_column("outcome", no_wrap=True)
-    table.add_column("submitted", no_wrap=True)
-    table.add_column("ended after", justify="right", no_wrap=True)
-    table.add_column("request")  # the only column that shrinks on a narrow terminal
-    for task in tasks:
-        after = "" if task.ended is None else span(task.ended - task.submitted)
-        request = Text(plain(task.request), no_wrap=True, overflow="ellipsis")
-        table.add_row(plain(task.id), ending(task.outcome), f"{moment(task.submitted):%Y-%m-%d %H:%M}", after, request)
-    console.print(table)
+    if tasks:
+        console.print(_table(tasks, console.width))
     over = sum(task.ended is not None for task in tasks)
     counted = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
     console.print(Text(f"{counted}, {len(tasks) - over} unfinished; {held}", style="dim"))
+
+
+def _table(tasks: Sequence[TaskLine], width: int) -> Table:
+    """Lay out tasks for a terminal; ids and outcomes are never cut."""
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    table.add_column("task", style="cyan", overflow="fold")
+    table.add_column("outcome", overflow="fold")
+    if width >= _WIDE:
+        table.add_column("submitted", no_wrap=True)
+    if width >= _NARROW:
+        table.add_column("ended after", justify="right", no_wrap=True)
+    table.add_column("request")
+    for task in tasks:
+        cells: list[str | Text] = [plain(task.id), ending(task.outcome)]
+        if width >= _WIDE:
+            cells.append(f"{moment(task.submitted):%Y-%m-%d %H:%M}")
+        if width >= _NARROW:
+            cells.append("" if task.ended is None else span(task.ended - task.submitted))
+        table.add_row(*cells, Text(plain(task.request), no_wrap=True, overflow="ellipsis"))
+    return table
 
 
 def print_json(content: object) -> None:

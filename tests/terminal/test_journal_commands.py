@@ -24,7 +24,7 @@ from typer.testing import CliRunner, Result
 import forks
 from callboard import Event, EventName, FunctionModel, Outcome, Settings, Supervisor, Task, TaskResult
 from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE, app
-from callboard.actors.journal import JournalReader
+from callboard.actors.journal import JournalFile, JournalReader
 from callboard.messages import JournalError, SupervisorStoppedError
 from callboard.terminal import TaskDisplay
 from support import PATIENCE
@@ -276,6 +276,27 @@ def test_a_list_fits_the_terminal(here: Path, folder: Folder, width: int) -> Non
         assert result.exit_code == 0, result.output
         if arguments[0] != "run":
             assert max(map(len, result.stdout.splitlines())) <= width
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_a_list_keeps_ids_and_outcomes_at_any_width(here: Path, folder: Folder, width: int) -> None:
+    place = folder(FINISH)
+    ids = {"quarterly_report_2026-of-the-northern-region-17": None, "sales_report-1": {"steps": 0}}
+    with Supervisor.start(Settings.load(place / "callboard.yaml")) as supervisor:
+        for task_id, budget in ids.items():
+            task = Task.model_validate({"id": task_id, "request": "Add up all of the prices", "budget": budget or {}})
+            supervisor.submit(task).result(PATIENCE)
+    table = CliRunner().invoke(app, ["tasks", str(place)], env={"COLUMNS": str(width)}).stdout
+    assert max(map(len, table.splitlines())) <= width
+    assert all(task_id in "".join(line.split("  ")[0].strip() for line in table.splitlines()) for task_id in ids)
+    assert all(word in table for word in ("finished", "out of", "budget"))
+    assert len(re.findall(r" Add up ", table)) == len(ids)
+    assert (re.search(r"20\d\d-\d\d-\d\d \d\d:\d\d ", table) is not None) is (width >= 80)
+
+
+def test_an_empty_journal_is_listed_without_a_table(call: Call) -> None:
+    JournalFile.open(Path("j.db")).close()
+    assert call("tasks", "j.db").stdout == "0 tasks, 0 unfinished; no process has the journal open\n"
 
 
 # Telling
