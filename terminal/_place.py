@@ -76,7 +76,7 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
 
     def skipped(folder: str, names: list[str]) -> list[str]:
         paths = ((name, Path(folder, name)) for name in names)
-        return [name for name, each in paths if place.is_relative_to(each) or _belongs_to(journal, each)]
+        return [name for name, each in paths if place.is_relative_to(each) or _is_left_out(journal, each)]
 
     with contextlib.ExitStack() as undo:
         undo.callback(shutil.rmtree, place)
@@ -115,11 +115,14 @@ def check_files(settings: Settings) -> None:
     check_needs(needs)
 
 
-def _belongs_to(journal: Path | None, path: Path) -> bool:
-    """Return whether a file is the original's journal, or belongs to it.
+def _is_left_out(journal: Path | None, path: Path) -> bool:
+    """Return whether a copy lacks a file or folder of the original.
 
-    A copy begins with a journal of its own.
+    A copy begins with a journal of its own, and has no virtual environments, which are large and work only where they
+    were made.
     """
+    if (path / "pyvenv.cfg").is_file():
+        return True
     suffixes = ("", "-wal", "-shm", "-journal", ".lock", ".pictures", ".surfaces", ".artifacts", ".versions")
     return journal is not None and path in {journal.with_name(f"{journal.name}{suffix}") for suffix in suffixes}
 

@@ -111,6 +111,15 @@ def test_links_are_copied_as_links(call: Call, here: Path, folder: Callable[...,
     assert (here / "runs/job-1/workspace/link.docx").is_symlink()
 
 
+def test_virtual_environments_are_not_copied(call: Call, here: Path, folder: Callable[..., Path]) -> None:
+    place = folder(FINISH)
+    (place / ".venv/lib").mkdir(parents=True)
+    (place / ".venv/pyvenv.cfg").touch()
+    assert call("run", place).exit_code == 0
+    assert (here / "runs/job-1/workspace").is_dir()
+    assert not (here / "runs/job-1/.venv").exists()
+
+
 def test_json_is_one_object_on_stdout_and_nothing_else(call: Call) -> None:
     result = call("run", EXAMPLE, "--json")
     assert result.exit_code == 0

@@ -169,7 +169,7 @@ def test_a_request_needs_no_documents(call: Call, here: Path, scripted: Callable
         (("  ", "offer.docx"), "the request is empty"),
         ((REQUEST, "offer.docx", "copy/offer.docx"), "have the same name"),
         ((REQUEST, "offer.docx", "copy/OFFER.docx"), "have the same name"),
-        ((REQUEST, "offer.docx", "offer.docx"), "have the same name"),
+        ((REQUEST, "offer.docx", "offer.docx"), "offer.docx is named twice: name it once"),
         ((REQUEST, "copy"), "copy: is a folder"),
         ((REQUEST, "loose.docx"), "loose.docx: is no file, or a link that leads nowhere"),
         ((REQUEST, "pipe.docx"), "pipe.docx: is no file"),
