@@ -78,14 +78,20 @@ def width_of(rows: list[list[Cell]], header: list[str] | None = None) -> int:
     """Return the number of cells in each row of a table.
 
     Raises:
-        ToolError: If the rows are empty, or differ in length.
+        ToolError: If there is no cell, or the rows and the header differ in length.
     """
-    widths = {len(row) for row in rows} | ({len(header)} if header is not None else set())
-    if len(widths) > 1:
-        found = ", ".join(str(width) for width in sorted(widths))
-        msg = f"the rows (and the header) must have equally many cells; they have {found}"
+    first: dict[int, int] = {}
+    for number, row in enumerate(rows, start=1):
+        first.setdefault(len(row), number)
+    if len(first) > 1:
+        found = ", ".join(f"row {number} has {cells}" for cells, number in first.items())
+        msg = f"the rows must have equally many cells, but {found}"
         raise ToolError(msg)
-    if not widths or widths == {0}:
+    width = next(iter(first), len(header or ()))
+    if header is not None and len(header) != width:
+        msg = f"the header has {len(header)} cells, but each row has {width}: give {width} titles"
+        raise ToolError(msg)
+    if not width:
         msg = "there are no cells to write"
         raise ToolError(msg)
-    return widths.pop()
+    return width

@@ -506,7 +506,7 @@ def test_a_text_is_replaced_within_a_run_of_a_rich_text(workspace: Path, call: C
         ("read_range", {"control_id": "table-1", "control_name": "Old"}, "now called"),
         ("read_range", {"control_id": "table-1", "sheet": "Other"}, "not on the sheet"),
         ("write_range", {"values": []}, "no cells"),
-        ("write_range", {"values": [[1], [1, 2]]}, "equally many"),
+        ("write_range", {"values": [[1], [1, 2]]}, "equally many cells, but row 1 has 1, row 2 has 2"),
         ("write_range", {"values": [[1, 2]], "cell": "XFD1"}, "do not fit"),
         ("write_range", {"values": [[10**16]]}, "exactly"),
         ("write_range", {"values": [["x" * 40000]]}, "32767"),

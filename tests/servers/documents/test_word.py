@@ -326,7 +326,7 @@ def test_a_document_is_saved_under_another_name(sales: Path, call: Call, server:
         ("insert_heading", {"text": "\n"}, "text is empty"),
         ("insert_paragraph", {"text": "x", "style": "Nothing"}, "no paragraph style"),
         ("insert_paragraph", {"text": "bell\x07"}, "can't hold"),
-        ("insert_table", {"header": ["a"], "rows": [["b", "c"]]}, "equally many"),
+        ("insert_table", {"header": ["a"], "rows": [["b", "c"]]}, "1 cells, but each row has 2: give 2 titles"),
         ("insert_table", {"header": [], "rows": []}, "no cells"),
         ("insert_table", {"header": ["a"], "rows": [["b"]], "style": "Nothing"}, "no table style"),
         ("append_rows", {"control_id": "table-1", "rows": [["b"]]}, "3 columns"),
