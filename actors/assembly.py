@@ -266,7 +266,7 @@ class Assembly:
         left += [f"lane {name}" for name in self.lanes.close(blocked)]
         left += self._close_sessions(timeout)
         with contextlib.suppress(pykka.ActorDeadError):
-            left += _late("the switchboard", [self.client.root.stop(block=False)], timeout)
+            left += _late("the root", [self.client.root.stop(block=False)], timeout)
         left += [] if self.schedulers.root.stop(timeout) else [self.schedulers.root.thread.name]
         left += self._close_models(timeout)
         left += self._blocked_models(blocked)

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -181,23 +182,18 @@ def finish(handles: Iterable[TaskHandle], decisions: int = DECISIONS) -> None:
             raise RuntimeError(msg)
 
 
-def main() -> None:
-    """Serve a variant."""
-    variant = VARIANTS[sys.argv[1]]
+@contextmanager
+def prepare(variant: Variant, size: int) -> Iterator[Go]:
+    """Prepare batches of a size."""
+    with tempfile.TemporaryDirectory() as folder, board(variant, size, Path(folder)) as supervisor:
+        windows = size if variant.own else min(size, POOL)
 
-    @contextmanager
-    def prepare(size: int) -> Iterator[Go]:
-        with tempfile.TemporaryDirectory() as folder, board(variant, size, Path(folder)) as supervisor:
-            windows = size if variant.own else min(size, POOL)
+        def go(batches: int) -> None:
+            for _ in range(batches):
+                finish(supervisor.submit_all(tasks(size, windows)))
 
-            def go(batches: int) -> None:
-                for _ in range(batches):
-                    finish(supervisor.submit_all(tasks(size, windows)))
-
-            yield go
-
-    serve(timed(prepare))
+        yield go
 
 
 if __name__ == "__main__":
-    main()
+    serve(timed(partial(prepare, VARIANTS[sys.argv[1]])))

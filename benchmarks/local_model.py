@@ -115,7 +115,7 @@ def _wrong(sheet: Any, table: Table) -> str:
         return "other values"
     drawn = [
         CellRange(series.val.numRef.f.rpartition("!")[2].replace("$", ""))
-        for chart in sheet._charts  # noqa: SLF001 - has no public name
+        for chart in sheet._charts
         for series in chart.series
     ]
     numbers = [

@@ -140,7 +140,7 @@ def with_chart(grid: Grid, sheet: str, kind: str, cells: str, title: str | None 
     same = with_cells(grid, sheet)
 
     def wrong(path: Path, said: str) -> str:
-        charts = openpyxl.load_workbook(path)[sheet]._charts  # noqa: SLF001 - has no public name
+        charts = openpyxl.load_workbook(path)[sheet]._charts
         if len(charts) != 1:
             return f"{len(charts)} charts" if charts else "no chart"
         (chart,) = charts

@@ -231,7 +231,7 @@ _WORDS: dict[Any, str] = {
 _TIMES = {"at", "duration"}
 
 
-def type_name(annotation: Any, *, named: bool = False) -> str:  # noqa: PLR0911 - any annotation, a line a form
+def type_name(annotation: Any, *, named: bool = False) -> str:
     """Describe a type in words; if `named`, enumerations and models by name."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     of = functools.partial(type_name, named=named)
@@ -267,7 +267,7 @@ def _bounds(field: FieldInfo) -> str:
     return f", {', '.join(found)}" if found else ""
 
 
-def _default(field: FieldInfo) -> str:  # noqa: PLR0911 - a line a form
+def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "**required**"
     if field.default is PydanticUndefined:

@@ -151,7 +151,7 @@ def _advanced(row: AgentRow, event: Event) -> AgentRow:
             return row
 
 
-def _described(event: Event) -> str:  # noqa: C901, PLR0911 - one match, a case an event
+def _described(event: Event) -> str:  # noqa: C901 - one match, a case an event
     """Describe an event in a few words; empty for those without interest."""
     data = event.data
     match event.name:

@@ -109,7 +109,7 @@ def trees() -> dict[str, ast.Module]:
     return {name: ast.parse(path.read_text(encoding="utf-8"), str(path)) for name, path in MODULES.items()}
 
 
-def part_of(module: str) -> str:  # noqa: PLR0911 - a line a form
+def part_of(module: str) -> str:
     """Name the part of the house that a module belongs to."""
     names = module.split(".")[1:]
     if len(names) == 1 and names[0] in FACADES:

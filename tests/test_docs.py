@@ -116,6 +116,21 @@ def test_links_to_other_files_lead_somewhere(document):
     assert [link for link in links if not (document.parent / link).exists()] == []
 
 
+@pytest.fixture(scope="module")
+def tests_by_name():
+    """The names of all tests."""
+    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    return {name for source in sources for name in re.findall(r"def (test_\w+)\(", source)}
+
+
+@every_document
+def test_files_and_tests_that_are_named_exist(document, tests_by_name):
+    text = document.read_text(encoding="utf-8")
+    files = re.findall(r"`((?:actors|benchmarks|config|docs|examples|messages|terminal|testing|tests)/[\w./-]+)`", text)
+    assert [file for file in files if not (ROOT / file).exists()] == []
+    assert set(re.findall(r"`(test_\w+)`", text)) <= tests_by_name
+
+
 def examples(language):
     return [
         pytest.param(block, id=f"{path.name}-{number}")

@@ -149,7 +149,7 @@ class Payments(MemoryServer):
     """A surface with one tool that takes a number, a flag and a default."""
 
     @tool(effect=Effect.IDEMPOTENT)
-    def pay(self, amount: float, urgent: bool = False, account: str = "main") -> str:  # noqa: FBT001, FBT002
+    def pay(self, amount: float, urgent: bool = False, account: str = "main") -> str:  # noqa: FBT002
         """Pay."""
         self.effects.append((account, str(urgent), str(amount)))
         return account

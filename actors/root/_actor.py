@@ -167,7 +167,7 @@ class Root(ScheduledActor):
         finally:
             self._context.outbox.flush()
 
-    def _receive(self, message: object) -> Any:  # noqa: C901, PLR0911, PLR0912 - one match, a case a message
+    def _receive(self, message: object) -> Any:  # noqa: C901, PLR0912 - one match, a case a message
         match message:
             case Submit():
                 return self._submit(message)

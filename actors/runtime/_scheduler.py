@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _log = HostLog()
 
 _PYKKAS = (
-    pykka.messages._ActorStop,  # noqa: SLF001 - see `ScheduledActor`
+    pykka.messages._ActorStop,
     pykka.messages.ProxyCall,
     pykka.messages.ProxyGetAttr,
     pykka.messages.ProxySetAttr,
@@ -180,7 +180,7 @@ def _guarded(function: Callable[[], None]) -> None:
 
 def _refuse(message: object, reply_to: pykka.Future[Any], name: str) -> None:
     """Reject a message that arrives after the actor's end."""
-    if isinstance(message, pykka.messages._ActorStop):  # noqa: SLF001 - it is stopped already
+    if isinstance(message, pykka.messages._ActorStop):
         reply_to.set(None)
         return
     error = pykka.ActorDeadError(f"{name} stopped before handling the message")

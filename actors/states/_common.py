@@ -53,7 +53,7 @@ class WorkingState(AgentState):
             return await agent.process_resume(context)
         return await agent.process_confirmation(context)
 
-    def decide(self, run: Run) -> Move | None:  # noqa: PLR0911 - one match, a case an event
+    def decide(self, run: Run) -> Move | None:
         """Follow the model's status unless an exception, limit or policy overrides it."""
         match run.last:
             case Cancel():
@@ -171,7 +171,7 @@ class ConfirmState(AgentState):
             return await agent.process_resume(context)
         return await agent.process_confirmation(context)
 
-    def decide(self, run: Run) -> Move | None:  # noqa: PLR0911 - one match, a case an event
+    def decide(self, run: Run) -> Move | None:
         """Continue once the approved actions ran; a rejection never runs them."""
         match run.last:
             case Cancel():

@@ -282,7 +282,7 @@ class Run:
             case _:
                 return True
 
-    def apply(self, message: Applied) -> Run:  # noqa: C901, PLR0911, PLR0912 - one match, a case a message
+    def apply(self, message: Applied) -> Run:  # noqa: C901, PLR0912 - one match, a case a message
         """Return the run after a message. Pure; the status does not change."""
         if isinstance(message, StepDone):
             return evolve(self, last=message, busy=False, unfinished=None, **self._remembered(message))

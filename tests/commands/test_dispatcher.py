@@ -57,7 +57,7 @@ class Tricky(MemoryServer):
         raise SystemExit
 
     @tool(effect=Effect.ONCE)
-    def says(self, target: str, success: bool) -> dict[str, object]:  # noqa: FBT001 - as servers do
+    def says(self, target: str, success: bool) -> dict[str, object]:
         """Say how it went."""
         return {"success": success, "error": "" if success else "no paper"}
 

@@ -127,7 +127,7 @@ def _in_excel(path: Path) -> dict[str, Any]:
             for cell in row
             if cell.value is not None
         }
-        | {"charts": len(sheet._charts)}  # noqa: SLF001 - openpyxl has no other name for them
+        | {"charts": len(sheet._charts)}
         for sheet in book.worksheets
     }
     book.close()
@@ -151,7 +151,7 @@ def _in_mail(path: Path) -> dict[str, Any]:
 
 
 def _in_calendar(path: Path) -> list[Any]:
-    import icalendar  # noqa: PLC0415 - an extra
+    import icalendar
 
     changing = {"UID", "DTSTAMP"}
     events = icalendar.Calendar.from_ical(path.read_bytes()).walk("VEVENT")
@@ -159,7 +159,7 @@ def _in_calendar(path: Path) -> list[Any]:
 
 
 def _in_picture(path: Path) -> list[Any]:
-    from PIL import Image  # noqa: PLC0415 - an extra
+    from PIL import Image
 
     with Image.open(path) as picture:
         picture.load()
@@ -167,7 +167,7 @@ def _in_picture(path: Path) -> list[Any]:
 
 
 def _in_pdf(path: Path) -> list[Any]:
-    import pdfplumber  # noqa: PLC0415 - an extra
+    import pdfplumber
 
     with pdfplumber.open(path) as pdf:
         return [page.extract_text() for page in pdf.pages]

@@ -50,7 +50,7 @@ def texts(constraints: list[StringConstraints]) -> st.SearchStrategy[str]:
     return WORDS
 
 
-def values(annotation: Any, metadata: tuple[Any, ...] = ()) -> st.SearchStrategy[Any]:  # noqa: C901, PLR0911
+def values(annotation: Any, metadata: tuple[Any, ...] = ()) -> st.SearchStrategy[Any]:  # noqa: C901
     """Make values of a field's type that its constraints allow."""
     lowest = next((m.ge if isinstance(m, Ge) else m.gt for m in metadata if isinstance(m, Ge | Gt)), None)
     origin, arguments = get_origin(annotation), get_args(annotation)

@@ -386,7 +386,7 @@ def test_a_stop_waits_no_longer_than_it_says_for_a_root_that_hangs(start):
     supervisor._assembly.schedulers.root.put(Hanging(), None)
     threading.Thread(target=lambda: stopped.put(supervisor.stop(0.01)), daemon=True).start()
     try:
-        assert stopped.get(timeout=PATIENCE) == ("the switchboard", "callboard-root")
+        assert stopped.get(timeout=PATIENCE) == ("the root", "callboard-root")
     finally:
         let_go.set()
     assert supervisor._assembly.schedulers.root.stop(PATIENCE)

@@ -40,7 +40,7 @@ class LooseError(Exception):
 # pydantic-ai's JsonSchemaTransformer does not fit: it rewrites one tool's schema for one provider and keeps the parts
 # that it can't make strict. Here the arguments of all tools become parts of one answer, and schemas without a strict
 # form have to be detected.
-def strict(part: object, whole: Schema, depth: int = 0) -> Schema:  # noqa: PLR0911 - a case a keyword
+def strict(part: object, whole: Schema, depth: int = 0) -> Schema:
     """Return the strict form of `part`, a subschema of `whole`.
 
     Raises:

@@ -86,7 +86,7 @@ def _lines(tool: ToolInfo) -> Iterator[str]:
         yield f"    {name}: {kind}{left_out}{f'. {about}' if about else ''}"
 
 
-def _type(part: Any, whole: dict[str, Any], depth: int) -> str:  # noqa: PLR0911 - any JSON Schema; a case a keyword
+def _type(part: Any, whole: dict[str, Any], depth: int) -> str:
     if not isinstance(part, dict) or depth > _DEEPEST:
         return "any JSON"
     if "$ref" in part:

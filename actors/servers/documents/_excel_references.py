@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._excel_sheet import Sheet
     from callboard.actors.servers.documents._package import Element
 
-_X14 = "{http://schemas.microsoft.com/office/excel/2009/9/main}"
 _XM = "{http://schemas.microsoft.com/office/excel/2006/main}"
 _RULES = frozenset({q(name) for name in ("formula", "formula1", "formula2")} | {f"{_XM}f"})
 _ONE_CELL = r"\$?[A-Za-z]{1,3}\$?[0-9]{1,7}"

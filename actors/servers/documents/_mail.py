@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._workspace import Snapshot
 
 MAIL = ("mail",)
-ATTACHMENT = ("attachment",)
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
 _PREVIEW = 1500
 _MOST_DEPTH = 20

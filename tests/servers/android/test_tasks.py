@@ -136,7 +136,7 @@ def search(request: ModelRequest) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("done", [True, False])
-def test_a_touch_while_the_cable_is_pulled_is_done_once(supervised: Any, done: bool) -> None:  # noqa: FBT001 - a case
+def test_a_touch_while_the_cable_is_pulled_is_done_once(supervised: Any, done: bool) -> None:
     phone = Unplugged(done=done)
     with plugged_in(phone) as device, supervised(device.serial, search) as supervisor:
         phone.device = device
@@ -152,7 +152,7 @@ def test_a_touch_goes_on_though_the_connection_is_lost(
     adb_port: int,
     request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
-    real: bool,  # noqa: FBT001 - a case
+    real: bool,
 ) -> None:
     program = request.getfixturevalue("adbd_program") if real else None
     phone = Phone()

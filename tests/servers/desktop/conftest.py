@@ -41,7 +41,7 @@ APPLICATIONS = {
 
 def needed(*programs: str) -> None:
     """Skip the test where a desktop, or one of some applications, is missing; with ``REQUIRE_DESKTOP`` it fails."""
-    from callboard.actors.servers import Need  # noqa: PLC0415 - only here
+    from callboard.actors.servers import Need
 
     needs = [*DesktopServer.needs({"display": "private"}), *map(Need.program, programs)]
     missing = [need.told for need in needs if not need.met and not need.optional]

@@ -103,7 +103,7 @@ def test_one_file_has_one_name_for_rules(box):
 
 @pytest.mark.parametrize(("there", "found"), [("old", Probe.NOT_DONE), ("new", Probe.DONE), ("other", Probe.UNKNOWN)])
 def test_a_write_that_a_crash_broke_off_is_looked_at(box, there, found):
-    from callboard.actors.servers.shell._files import mark  # noqa: PLC0415 - only here
+    from callboard.actors.servers.shell._files import mark
 
     path = box.work / "file"
     path.write_text(there, encoding="utf-8")

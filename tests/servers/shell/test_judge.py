@@ -673,7 +673,7 @@ def test_a_command_outside_of_the_workspace_leaves_it(place):
 
 
 def test_a_pipe_or_a_device_is_no_file_to_write(tmp_path):
-    import os  # noqa: PLC0415 - only here
+    import os
 
     os.mkfifo(tmp_path / "pipe")
     assert UNKNOWN in judge("ls > pipe", cwd=tmp_path, disk=LocalDisk(tmp_path), environment={"PATH": PATH}).hazards

@@ -203,7 +203,7 @@ def test_a_command_that_comes_in_part_is_not_begun(opened, own):
 
 
 def test_a_script_that_comes_in_part_is_not_installed(opened, own, tmp_path):
-    from callboard.actors.servers.shell._ssh import _INSTALL  # noqa: PLC0415 - it needs the extra
+    from callboard.actors.servers.shell._ssh import _INSTALL
 
     words, cache = ["sh", "-c", _INSTALL % {"name": "it.sh", "bytes": 5}], {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     for given, installed in ((b"true", False), (b"true\n", True)):
@@ -345,7 +345,7 @@ def test_closing_says_that_an_end_is_not_confirmed(opened, own, caplog):
         asyncio.run(run())
     assert "the end of the commands on" in caplog.text
     own.start()
-    from callboard.actors.servers.shell._ssh import RemoteFolder  # noqa: PLC0415 - it needs the extra
+    from callboard.actors.servers.shell._ssh import RemoteFolder
 
     again = opened(**own.section)
     (place,) = (path.name for path in (own.home / ".cache" / "callboard").iterdir() if path.is_dir())
