@@ -1,7 +1,8 @@
-"""Instructions of a task outside the kernel, counted by valgrind: ``python -m benchmarks.figures.instructions``.
+"""Count a task's instructions outside the kernel with valgrind.
 
-It counts where no hardware counter can be read. Needs ``valgrind``; takes about a quarter of an hour. Each row is the
-difference of two runs, of three batches of tasks and of one, so that the start and the warm-up don't count.
+``python -m benchmarks.figures.instructions`` prints a table. It counts where no hardware counter can be read. It needs
+``valgrind``, and takes about a quarter of an hour. Each row is the difference of two runs, of three batches of tasks
+and of one, so that the start and the warm-up do not count.
 """
 
 from __future__ import annotations

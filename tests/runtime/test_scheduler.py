@@ -225,6 +225,7 @@ def test_pykkas_private_parts_are_those_of_the_versions_that_are_allowed():
     allowed = metadata.requires("callboard")
     assert "pykka<4.6,>=4.5" in [each.replace(" ", "") for each in allowed]
     assert metadata.version("pykka").startswith("4.5.")
-    needed = {"_create_actor_inbox", "_start_actor_loop", "_handle_receive", "_stop", "actor_inbox", "actor_stopped"}
+    needed = {"_create_actor_inbox", "_create_future", "_handle_failure", "_handle_receive", "_start_actor_loop"}
+    needed |= {"_stop", "actor_inbox", "actor_stopped"}
     assert needed <= {*vars(pykka.Actor), *pykka.Actor.__annotations__}
     assert pykka.messages._ActorStop
