@@ -81,6 +81,11 @@ class ExcelFile(Edited):
             return cls(Package("the new workbook", {name: archive.read(name) for name in archive.namelist()}))
 
     @property
+    def titles(self) -> list[str]:
+        """The titles of all sheets, in their order."""
+        return [sheet.title for sheet in self.sheets]
+
+    @property
     def worksheets(self) -> list[Sheet]:
         """The sheets that have cells."""
         return [sheet for sheet in self.sheets if sheet.is_grid]

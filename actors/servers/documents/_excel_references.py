@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token, TokenizerError
-from openpyxl.utils import column_index_from_string, quote_sheetname
+from openpyxl.utils import quote_sheetname
 
 from callboard.actors.servers.documents._excel_charts import drawings_of
 from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW, area_of
+from callboard.actors.servers.documents._excel_shift import column_number
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._office import q
 from callboard.actors.servers.documents._package import local
@@ -266,14 +266,9 @@ def bounds_of(text: str) -> tuple[int, int, int, int]:
     return min(top, bottom), min(left, right), max(top, bottom), max(left, right)
 
 
-@functools.lru_cache(maxsize=1024)
-def _column_number(letters: str) -> int:
-    return column_index_from_string(letters.upper()) if letters else 0
-
-
 def _place(end: str) -> tuple[int, int]:
     letters = end.rstrip("0123456789")
-    return int(end[len(letters) :] or 0), _column_number(letters)
+    return int(end[len(letters) :] or 0), column_number(letters)
 
 
 def _unquoted(sheet: str) -> str:

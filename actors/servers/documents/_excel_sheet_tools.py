@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
@@ -40,11 +40,6 @@ from callboard.actors.servers.documents._tables import (  # noqa: TC001 - schema
     Document,
 )
 from callboard.messages import Effect, Hazard
-
-if TYPE_CHECKING:
-    from pydantic import JsonValue
-
-    from callboard.actors.servers.documents._excel_file import ExcelFile
 
 
 class ExcelSheetTools(ExcelEditor):
@@ -99,7 +94,7 @@ class ExcelSheetTools(ExcelEditor):
             check_title(file, title)
             check_structure(file)
             add_sheet(file, title, position)
-            return file.answers({"sheet": title, "sheets": _titles(file)})
+            return file.answers({"sheet": title, "sheets": [*file.titles]})
 
     @tool(effect=Effect.ONCE, roots=EXCEL, controls=SHEET)
     def rename_sheet(
@@ -138,7 +133,7 @@ class ExcelSheetTools(ExcelEditor):
             check_structure(file)
             title = found.title
             delete_sheet(file, found)
-            return file.answers({"deleted": title, "sheets": _titles(file)})
+            return file.answers({"deleted": title, "sheets": [*file.titles]})
 
     def _shifted(self, document: str, what: str, at: str, count: int, *named: str) -> Answer:
         """Insert lines, or delete as many as `count` is negative."""
@@ -149,7 +144,3 @@ class ExcelSheetTools(ExcelEditor):
             used = found.sheet.used()
             done = "inserted" if count > 0 else "deleted"
             return file.answers({"sheet": found.sheet.title, done: abs(count), "used": used.coord if used else None})
-
-
-def _titles(file: ExcelFile) -> list[JsonValue]:
-    return [sheet.title for sheet in file.sheets]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -77,7 +78,7 @@ class Shift:
         """Shift a reference such as ``$A1:B$2``, ``A:B`` or ``1:3``."""
         found = [_END.fullmatch(end) for end in text.split(":")]
         ends = [match.groups(default="") for match in found if match is not None]
-        numbers = [int(end[3] or 0) if self.axis == "row" else _column(end[1]) for end in ends]
+        numbers = [int(end[3] or 0) if self.axis == "row" else column_number(end[1]) for end in ends]
         if not all(numbers) or len(ends) != len(found):
             return text
         span = self.span(min(numbers), max(numbers))
@@ -92,5 +93,7 @@ class Shift:
         return ":".join(written)
 
 
-def _column(letters: str) -> int:
+@functools.lru_cache(maxsize=1024)
+def column_number(letters: str) -> int:
+    """Convert a column's letters, in any case; 0 without letters."""
     return column_index_from_string(letters.upper()) if letters else 0

@@ -109,7 +109,7 @@ def resources(file: ExcelFile, tool: str, arguments: Mapping[str, Any]) -> Itera
     """
     found = touched(file, arguments)
     if found is None:
-        yield from (f"sheet:{title}" for title in ([arguments["title"]] if "title" in arguments else _titles(file)))
+        yield from (f"sheet:{title}" for title in ([arguments["title"]] if "title" in arguments else file.titles))
         return
     yield found.resource
     if tool == "rename_sheet":
@@ -130,10 +130,6 @@ def resources(file: ExcelFile, tool: str, arguments: Mapping[str, Any]) -> Itera
         yield from _read_by(file, found, str(formula))
 
 
-def _titles(file: ExcelFile) -> list[str]:
-    return [sheet.title for sheet in file.sheets]
-
-
 def _read_by(file: ExcelFile, found: TouchedCells, formula: str) -> Iterator[str]:
     """Name the ranges that a filled formula reads.
 
@@ -146,7 +142,7 @@ def _read_by(file: ExcelFile, found: TouchedCells, formula: str) -> Iterator[str
         yield UNKNOWN
     for (_, sheet, first), (_, _, last) in zip(ranges(text[1:]), ranges(filled(text, found.cells)[1:]), strict=True):
         if ":" in sheet:  # a span of sheets: those between count too
-            yield from (f"sheet:{title}" for title in _titles(file))
+            yield from (f"sheet:{title}" for title in file.titles)
             continue
         try:
             area: CellRange = parse_cells(first).union(parse_cells(last))  # type: ignore[no-untyped-call]
@@ -177,7 +173,7 @@ def _named(file: ExcelFile, own: Sheet, sheet: str, name: str, seen: frozenset[s
             yield UNKNOWN
         for _, inner_sheet, inner in ranges(text):
             if inner_sheet:
-                yield from (f"sheet:{title}" for title in _titles(file) if mentions(text, title))
+                yield from (f"sheet:{title}" for title in file.titles if mentions(text, title))
             else:
                 yield from _named(file, owner, "", inner, seen | {wanted})
     if not found and not sheet and _area(name) is None:
@@ -186,7 +182,7 @@ def _named(file: ExcelFile, own: Sheet, sheet: str, name: str, seen: frozenset[s
 
 def _title(file: ExcelFile, sheet: str) -> str:
     """Return a sheet's title in the workbook's spelling."""
-    return next((title for title in _titles(file) if title.casefold() == sheet.casefold()), sheet)
+    return next((title for title in file.titles if title.casefold() == sheet.casefold()), sheet)
 
 
 def coverage(pattern: str, resource: str) -> Coverage:
