@@ -13,7 +13,7 @@ from callboard.actors.models._responses import AppResponse
 from callboard.actors.models.prompt._answer_schema import legal_statuses, offered_tools, own_steps, own_subtasks
 from callboard.actors.models.prompt._fence import cut, fenced, tamed, written
 from callboard.actors.models.prompt._labels import labelled
-from callboard.actors.models.prompt._short import NEGATION, asks_change, asks_question, given, likely_tools
+from callboard.actors.models.prompt._short import NEGATION, asks_change, asks_question, given, likely_tools, postponed
 from callboard.actors.models.prompt._tool_docs import MAKING, either, makes, needed, singular
 from callboard.messages import AgentStatus, Effect, ResultStatus
 
@@ -186,7 +186,7 @@ class _Meant:
 
         self._usable = offered_tools(request)
         likely = [tool for tool in likely_tools(request) if tool in self._usable] if applies else []
-        self.named = [tool.name for tool in likely]
+        self.named = [] if postponed(request) else [tool.name for tool in likely]
         """Tools that can be called, and that the subtask's words fit."""
         self.writes = [tool.name for tool in likely if tool.effect is not Effect.READ and not makes(tool.name) & kinds]
         """Those that change something, without makers of things that exist."""

@@ -22,7 +22,7 @@ from callboard.actors.models.prompt._answer_schema import (
 from callboard.actors.models.prompt._fence import cut, tamed
 from callboard.actors.models.prompt._labels import labelled
 from callboard.actors.models.prompt._strict import resolved
-from callboard.actors.models.prompt._tool_docs import either, makes
+from callboard.actors.models.prompt._tool_docs import either, makers_for, makes, singular
 from callboard.messages import ESSENTIAL, AgentStatus, Effect
 
 if TYPE_CHECKING:
@@ -133,18 +133,22 @@ def tool_examples(request: ModelRequest) -> Iterator[Example]:
             yield _end(asks, "Your step 1 read all that the subtask asks to read", "${steps.1.results.0.value}")
         yield _end(asks, "Your steps did all that the subtask asks for", None)
     parts = References((), request.subtasks).parts()
+    later = postponed(request)
     for tool in reversed(likely_tools(request) or _two_tools(request)):  # the last one counts most
+        does, then = f"{tool.name} does", []
+        if later is not None:
+            does, then = f"{later.name}, after {tool.name}, does", [f"Call {later.name}"]
         call = {"Function": tool.name}
         control = _control(tool, _first(request)) if takes_control(tool) else ""
         if control:
             call["ControlText"] = control
         yield Example(
-            f"{tool.name} does what the subtask asks for, and was not called:",
+            f"{does} what the subtask asks for, and was not called:",
             {
                 "Observation": "Nothing was done so far.",
-                "Thought": f"{asks} {tool.name} does it.",
+                "Thought": f"{asks} {does} it.",
                 "Decision": {
-                    "Plan": [f"Call {tool.name}"],
+                    "Plan": [f"Call {tool.name}", *then],
                     "Status": AgentStatus.CONTINUE.value,
                     "Actions": [{**call, "Args": _arguments(tool, request, parts)}],
                 },
@@ -204,9 +208,12 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
     name; verbs count by their groups there. A tool gains if it acts on a kind of control that the subtask names. It
     loses if it acts on others, makes a thing that the subtask does not name or calls "the", or has a word in its name
     that is neither in the subtask nor a kind of control that is seen. A question gets one tool that reads, a change
-    none.
+    none. In place of a postponed tool, those are returned that make what it lacks.
     """
-    tools = offered_tools(dataclasses.replace(request, observation=_first(request)))
+    tools = _offered_first(request)
+    later = postponed(request)
+    if later is not None:
+        return makers_for(later, tools)[:_MOST_EXAMPLES]
     text = request.request.casefold()
     said = text.partition(": ")[0]  # a text to write says nothing about a tool
     text = said if _stems(said) & {*_ALIKE} else text
@@ -236,6 +243,24 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
     ranked = [tool for tool in ranked if tool.effect is not Effect.READ] if asks_change(request) else ranked
     best = max((scores[tool.name] for tool in ranked), default=0.0)
     return [tool for tool in ranked if 0 < best * 2 / 3 <= scores[tool.name]][:_MOST_EXAMPLES]
+
+
+def postponed(request: ModelRequest) -> ToolInfo | None:
+    """Return the tool that a subtask wants, if others come first.
+
+    It makes what the subtask asks for, but lacks a control, which others make. None if there are several such tools.
+    """
+    if not asks_change(request):
+        return None
+    words = {singular(word) for word in _WORD.findall(request.request.casefold())}
+    wanted = [tool for tool in request.tools if tool.effect is not Effect.READ and makes(tool.name) & words]
+    offered = _offered_first(request)
+    found = [tool for tool in wanted if tool not in offered and makers_for(tool, offered)]
+    return found[0] if len(found) == 1 else None
+
+
+def _offered_first(request: ModelRequest) -> tuple[ToolInfo, ...]:
+    return offered_tools(dataclasses.replace(request, observation=_first(request)))
 
 
 def _two_tools(request: ModelRequest) -> list[ToolInfo]:

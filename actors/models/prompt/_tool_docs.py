@@ -40,10 +40,15 @@ def needed(tool: ToolInfo, usable: Iterable[ToolInfo]) -> str:
 
     The callable tools that may create it are named, too.
     """
-    kinds = set(tool.controls)
-    makers = [each.name for each in usable if each.effect is not Effect.READ and things(each.name) & kinds]
+    makers = [each.name for each in makers_for(tool, usable)]
     first = f"call {either(makers)} first" if makers else "make one first"
     return f"it works on a {either(tool.controls) if tool.controls else 'control'}, and there is none yet: {first}."
+
+
+def makers_for(tool: ToolInfo, usable: Iterable[ToolInfo]) -> list[ToolInfo]:
+    """Return the callable tools that may create a missing control."""
+    kinds = set(tool.controls)
+    return [each for each in usable if each.effect is not Effect.READ and things(each.name) & kinds]
 
 
 def things(tool: str) -> set[str]:

@@ -364,6 +364,34 @@ def test_the_likely_tools_are_those_with_the_subtask_s_words(asks, request_, nam
     assert [tool.name for tool in likely_tools(asks(request=request_, tools=tools, observation=seen, step=1))] == names
 
 
+CHART = ToolInfo(
+    name="insert_chart",
+    description="Insert a chart of a range or table.",
+    schema={"type": "object", "properties": {"control_id": {"type": "string"}}, "required": ["control_id"]},
+    effect=Effect.ONCE,
+    controls=("range", "table"),
+)
+RENAME = ToolInfo(name="rename_sheet", description="Rename a sheet.", schema={"type": "object"}, effect=Effect.ONCE)
+
+
+def test_a_tool_without_its_control_comes_after_the_one_that_makes_it(asks):
+    request = begun(asks, request="Create a bar chart", tools=(CHART, RENAME, TABLE, READ), observation=Observation())
+    assert [tool.name for tool in likely_tools(request)] == ["insert_table"]
+    decision = shown(request)["insert_chart, after insert_table, does what the subtask asks for, and was not called:"]
+    assert decision["Plan"] == ["Call insert_table", "Call insert_chart"]
+    assert [action["Function"] for action in decision["Actions"]] == ["insert_table"]
+    assert "insert_chart comes later" in told(request)[0]
+    assert "The words of your subtask" not in told(request)[0]
+    there = dataclasses.replace(request, observation=RANGE)
+    assert [tool.name for tool in likely_tools(there)] == ["insert_chart"]
+
+
+@pytest.mark.parametrize("request_", ["Rename the sheet", "Do not create a chart", "Which chart is there?"])
+def test_no_other_subtask_is_begun_with_another_tool(asks, request_):
+    request = begun(asks, request=request_, tools=(CHART, RENAME, TABLE, READ), observation=Observation())
+    assert not any("after" in when for when in shown(request))
+
+
 def after(asks, tool, **fields):
     """Make the memory of a step that called a tool, with this result."""
     result = asks().memory[0].results[0].model_copy(update={"tool": tool, **fields})
