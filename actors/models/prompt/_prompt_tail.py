@@ -186,6 +186,7 @@ class _Meant:
 
         self._usable = offered_tools(request)
         likely = [tool for tool in likely_tools(request) if tool in self._usable] if applies else []
+        self._first = likely if postponed(request) else self._usable
         self.named = [] if postponed(request) else [tool.name for tool in likely]
         """Tools that can be called, and that the subtask's words fit."""
         self.writes = [tool.name for tool in likely if tool.effect is not Effect.READ and not makes(tool.name) & kinds]
@@ -200,7 +201,7 @@ class _Meant:
     def later(self) -> Iterator[str]:
         """Yield the requirements of the tools that can't be called yet."""
         missed = (tool for tool in self.missed if tool not in self._usable)
-        yield from (f"{tool.name} comes later: {needed(tool, self._usable)}" for tool in missed)
+        yield from (f"{tool.name} comes later: {needed(tool, self._first)}" for tool in missed)
 
 
 def _named(seen: Observation) -> dict[str, tuple[Named, str]]:

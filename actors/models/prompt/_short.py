@@ -208,12 +208,14 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
     name; verbs count by their groups there. A tool gains if it acts on a kind of control that the subtask names. It
     loses if it acts on others, makes a thing that the subtask does not name or calls "the", or has a word in its name
     that is neither in the subtask nor a kind of control that is seen. A question gets one tool that reads, a change
-    none. In place of a postponed tool, those are returned that make what it lacks.
+    none. In place of a postponed tool, those are returned that make what it lacks, and take most of the data at hand.
     """
     tools = _offered_first(request)
     later = postponed(request)
     if later is not None:
-        return makers_for(later, tools)[:_MOST_EXAMPLES]
+        parts = References((), request.subtasks).parts()
+        known = {maker.name: _known(maker, parts) for maker in makers_for(later, tools)}
+        return [tool for tool in tools if known.get(tool.name) == max(known.values())][:_MOST_EXAMPLES]
     text = request.request.casefold()
     said = text.partition(": ")[0]  # a text to write says nothing about a tool
     text = said if _stems(said) & {*_ALIKE} else text
@@ -257,6 +259,11 @@ def postponed(request: ModelRequest) -> ToolInfo | None:
     offered = _offered_first(request)
     found = [tool for tool in wanted if tool not in offered and makers_for(tool, offered)]
     return found[0] if len(found) == 1 else None
+
+
+def _known(tool: ToolInfo, parts: Mapping[str, JsonValue]) -> int:
+    """Count the arguments that data at hand could fill."""
+    return sum(bool(fitting(parts, part, tool.schema)) for part in own_parameters(tool).values())
 
 
 def _offered_first(request: ModelRequest) -> tuple[ToolInfo, ...]:

@@ -386,6 +386,19 @@ def test_a_tool_without_its_control_comes_after_the_one_that_makes_it(asks):
     assert [tool.name for tool in likely_tools(there)] == ["insert_chart"]
 
 
+def test_of_tools_that_come_first_the_one_that_takes_most_data_is_shown(asks):
+    titles = {"type": "array", "items": {"type": "string"}}
+    write = dataclasses.replace(TABLE, name="write_range")
+    table = dataclasses.replace(TABLE, schema={"properties": {**TABLE.schema["properties"], "header": titles}})
+    left = asks().subtasks[0].model_copy(update={"output": {"header": ["a", "b"], "rows": [["c", "d"]]}})
+    request = begun(asks, request="Create a bar chart", tools=(CHART, write, table), subtasks=(left,))
+    request = dataclasses.replace(request, observation=Observation())
+    assert [tool.name for tool in likely_tools(request)] == ["insert_table"]
+    assert "and there is none yet: call insert_table first.\n" in told(request)[0]
+    without = dataclasses.replace(request, subtasks=())
+    assert [tool.name for tool in likely_tools(without)] == ["insert_table", "write_range"]
+
+
 @pytest.mark.parametrize("request_", ["Rename the sheet", "Do not create a chart", "Which chart is there?"])
 def test_no_other_subtask_is_begun_with_another_tool(asks, request_):
     request = begun(asks, request=request_, tools=(CHART, RENAME, TABLE, READ), observation=Observation())
