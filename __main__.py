@@ -222,8 +222,8 @@ def run(
         bool,
         typer.Option(
             "--in-place",
-            help="Work on the documents of a request themselves. They may be changed without an approval, and "
-            "`callboard undo` brings them back; changing other files, and deleting, still needs one.",
+            help="Work on the documents of a request themselves, not on copies. `callboard undo` brings them back; "
+            "changing other files, and deleting, needs an approval.",
         ),
     ] = False,
     dry_run: Annotated[

@@ -69,7 +69,7 @@ def described_changes(before: Contents | None, after: Contents | None) -> str:
         return ""
     if before is None:
         return ", ".join(_totals(after))
-    return ", ".join(_differences(before, after)) or "format only"
+    return ", ".join(_differences(before, after)) or "no values changed"
 
 
 def _office(path: Path) -> Contents | None:

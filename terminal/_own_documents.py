@@ -63,7 +63,7 @@ def own_documents(arguments: Sequence[str]) -> OwnDocuments | None:
         example = shlex.join(["callboard", "run", "Add up the prices", *map(str, paths), "--model", "openai:gpt-5"])
         fail(f"{named}: {what}, and the request is missing: add in quotes what is to be done, as in {example}")
     for text in words:
-        _check_request(text, alone=not paths or len(words) > 1)
+        _check_request(text, {path.name for path in paths}, alone=not paths or len(words) > 1)
     if len(words) > 1:
         fail(f"{' and '.join(map(repr, words))} are no files: give one request, in quotes, as in {_EXAMPLE}")
     names: dict[str, Path] = {}
@@ -86,11 +86,12 @@ def _check_document(path: Path) -> None:
         fail(f"{path}: its name has control characters: rename it first")
 
 
-def _check_request(text: str, *, alone: bool) -> None:
+def _check_request(text: str, given: set[str], *, alone: bool) -> None:
     """Refuse a mistyped path that would be taken for a request.
 
     Args:
-        text: The request.
+        text: The request. One that names a given document among other words is no path.
+        given: The names of the documents.
         alone: Whether no document is named, or another request is.
     """
     if not text.strip():
@@ -99,6 +100,8 @@ def _check_request(text: str, *, alone: bool) -> None:
         text.encode()
     except UnicodeEncodeError:
         fail(f"{text}: is not UTF-8")
+    if len(text.split()) > 1 and any(name in text for name in given):
+        return
     path = Path(text)
     names: list[str] = []
     with contextlib.suppress(OSError, ValueError):  # there is no such folder, or no path can be so long
@@ -177,7 +180,7 @@ def _filled(given: OwnDocuments, place: Path, changes: dict[str, Any], *, in_pla
         "journal": {"path": "journal.db"},
     }
     task: dict[str, Any] = {"request": given.request}
-    if in_place:
+    if given.files:
         task["may_change"] = [file.name for file in given.files]
     _write(place / SETTINGS_FILE, "The settings of this run, made from its call.", settings)
     _write(place / TASK_FILE, "The request of this run.", task)

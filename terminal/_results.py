@@ -15,6 +15,7 @@ from callboard.actors.journal import JournalReader
 from callboard.actors.processing import named_agents
 from callboard.actors.replay import RecordedTask, replay
 from callboard.config import Settings
+from callboard.messages import Outcome
 from callboard.terminal._document_changes import Before
 from callboard.terminal._journals import find_task, journal_at, print_json, settings_at
 from callboard.terminal._text import BAD, GOOD, cut, numbered, plain, print_hanging, short
@@ -70,6 +71,7 @@ def print_result(
     ended.append(f" in {result.seconds:.1f} s", style="default")
     console.print(ended.append(f": {plain(result.comment)}" if result.comment else "", style="default"))
     facts = [("because", reason) for reason in _reasons(result)]
+    facts += [("subtask", reason) for reason in _left_undone(result)]
     if result.ok and result.output is not None:
         output = result.output if isinstance(result.output, str) else json.dumps(result.output, ensure_ascii=False)
         facts.append(("output", cut(output)))
@@ -130,6 +132,19 @@ def _reasons(result: TaskResult) -> list[str]:
         each for number, each in causes if not any(each.reason in nearer.reason for nearer in result.causes[:number])
     )
     return [f"{cause.reason} ({cause.where})" if cause.where else cause.reason for cause in told]
+
+
+def _left_undone(result: TaskResult) -> list[str]:
+    """Describe the unfinished subtasks of a finished task.
+
+    Those that a later subtask of the same agent made up for are left out.
+    """
+    last = {each.address: each for each in result.subtasks} if result.ok else {}
+    return [
+        ": ".join((f"{each.number} {each.outcome.value.replace('_', ' ')}", *(why.reason for why in each.causes[:1])))
+        for each in last.values()
+        if each.outcome is not Outcome.FINISHED
+    ]
 
 
 def _seen(event: Event) -> list[str]:

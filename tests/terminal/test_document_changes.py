@@ -77,11 +77,11 @@ def test_charts_and_sheets_are_counted(tmp_path: Path) -> None:
     assert described(after, before) == "1 chart removed, 1 sheet removed, 1 sheet renamed"
 
 
-def test_formats_alone_are_told_as_such(tmp_path: Path) -> None:
+def test_formats_alone_change_no_values(tmp_path: Path) -> None:
     def edit(made: Any) -> None:
         made.active["B2"].number_format = "0.00"
 
-    assert described(book(tmp_path / "a.xlsx"), book(tmp_path / "b.xlsx", edit)) == "format only"
+    assert described(book(tmp_path / "a.xlsx"), book(tmp_path / "b.xlsx", edit)) == "no values changed"
 
 
 def test_paragraphs_and_cells_of_a_text_are_counted(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_a_shared_formula_that_is_written_out_is_no_change(tmp_path: Path) -> No
                 if entry.filename == "xl/worksheets/sheet1.xml":
                     data = f'<worksheet><sheetData><row r="1">{cell}</row></sheetData></worksheet>'.encode()
                 copy.writestr(entry, data)
-    assert described(tmp_path / "b.xlsx", tmp_path / "c.xlsx") == "format only"
+    assert described(tmp_path / "b.xlsx", tmp_path / "c.xlsx") == "no values changed"
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,14 @@ def test_a_request_runs_on_copies_of_the_documents(call: Call, documents: Path, 
     assert (documents / "runs/offer-1/workspace/offer.docx").read_bytes() == before["offer.docx"]
 
 
+def test_a_copy_that_is_named_may_be_changed(call: Call, documents: Path, scripted: Callable[..., str]) -> None:
+    result = call("run", "Clear prices.xlsx", "prices.xlsx", "--model", scripted(prices=CLEAR))
+    assert result.exit_code == 0, result.output
+    assert "asks for approval" not in result.stdout
+    copy = documents / "runs/prices-1/workspace/prices.xlsx"
+    assert openpyxl.load_workbook(copy).active["A1"].value == "Nail"
+
+
 def test_the_end_says_what_was_changed_by_counts_of_the_files(
     call: Call, documents: Path, scripted: Callable[..., str]
 ) -> None:
@@ -163,6 +171,7 @@ def test_a_request_needs_no_documents(call: Call, here: Path, scripted: Callable
         (("notes.txt",), "notes.txt: is a document, not a task, and the request is missing"),
         (("offr.docx", "prices.xlsx"), "offr.docx: there is no such file or folder; did you mean 'offer.docx'?"),
         (("the offer.docx", "prices.xlsx"), "did you mean 'offer.docx'?"),
+        (("offer.docx ", "offer.docx"), "did you mean 'offer.docx'?"),
         ((REQUEST, "lists/prices.xlsx", "offer.docx"), "lists/prices.xlsx: there is no such file or folder"),
         (("Copy", "prices"), "there is no such file or folder"),
         (("Copy it", "and chart it", "offer.docx"), "'Copy it' and 'and chart it' are no files: give one request"),
@@ -261,6 +270,15 @@ def test_in_place_another_file_needs_an_approval(call: Call, documents: Path, sc
     result = call("run", REQUEST, "offer.docx", "--in-place", "--model", scripted(prices=CLEAR))
     assert "asks for approval" in result.stdout
     assert (documents / "prices.xlsx").read_bytes() == before
+
+
+def test_a_refused_subtask_is_told_though_its_task_finished(
+    call: Call, documents: Path, scripted: Callable[..., str]
+) -> None:
+    result = call("run", REQUEST, "offer.docx", "--in-place", "--model", scripted(prices=CLEAR), "--no-input")
+    assert result.exit_code == 0, result.output
+    (told,) = (line for line in result.stdout.splitlines() if line.startswith("subtask "))
+    assert told.startswith("subtask 1 rejected: ")
 
 
 def test_a_copy_of_an_earlier_run_is_no_document_in_place(
