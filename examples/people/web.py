@@ -56,7 +56,7 @@ class Counter:
     async def submit(self, request: Request) -> JSONResponse:
         """Submit a task: ``{"request": ...}``."""
         task = Task(request=(await request.json())["request"], target=self.target)
-        self.handles[task.id] = await asyncio.to_thread(self.supervisor.submit, task)
+        self.handles[task.id] = await self.supervisor.submit_async(task)
         return JSONResponse({"task": task.id}, 201)
 
     async def result(self, request: Request) -> JSONResponse:
