@@ -6,6 +6,7 @@ It has a row for each piece of work, and the last lines.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -16,7 +17,14 @@ from rich.text import Text
 from callboard.messages import AgentStatus, Event, EventName, Outcome, Probe
 from callboard.terminal._text import BAD, GOOD, cut, listed, numbered, plain
 
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from rich.console import Console
+
 _SHOWN_LINES = 3
+_ROW_HEIGHT = 4
+"""The most lines that a piece of work usually has."""
 _NARROW = 90
 """The width, in columns, below which each piece of work has lines of its own instead of a row."""
 _STATES = {
@@ -98,35 +106,58 @@ class TaskDisplay:
         self.lines = [*self.lines, line][-_SHOWN_LINES:]
         return line
 
-    def drawn(self, now: float, width: int) -> RenderableType:
-        """Draw the rows for a terminal of a width in columns."""
-        return self._table(now) if width >= _NARROW else self._list(now)
+    def drawn(self, now: float, width: int, hidden: Collection[str] = ()) -> RenderableType:
+        """Draw the rows for a terminal of a width in columns.
 
-    def _list(self, now: float) -> Group:
+        Of the `hidden` runs only the number is drawn.
+        """
+        rows = [row for run_id, row in self.rows.items() if run_id not in hidden]
+        drawn = self._table(rows, now) if width >= _NARROW else self._list(rows, now)
+        left_out = len(self.rows) - len(rows)
+        return Group(Text(f"{left_out} ended earlier", style="dim"), drawn) if left_out else drawn
+
+    def _list(self, rows: Iterable[AgentRow], now: float) -> Group:
         lines: list[RenderableType] = []
-        for row in self.rows.values():
+        for row in rows:
             steps, elapsed = numbered(row.step, "step"), f"{(row.ended or now) - row.started:.1f} s"
             head = Text(plain(row.agent), style="cyan", overflow="fold")
             head.append(f"  {_state(row)}", row.style).append(f"  {steps}, {elapsed}", style="default")
             lines += [head, Padding(Text(cut(plain(row.subtask))), (0, 0, 0, 2))]
         return Group("", *lines, "")
 
-    def _table(self, now: float) -> Table:
+    def _table(self, rows: Iterable[AgentRow], now: float) -> Table:
         table = Table(box=box.SIMPLE, pad_edge=False)
         table.add_column("agent", style="cyan", overflow="fold", no_wrap=True)
         table.add_column("state", no_wrap=True)
         table.add_column("subtask")  # the only column that shrinks on a narrow terminal
         table.add_column("step", justify="right")
         table.add_column("elapsed", justify="right", no_wrap=True)
-        for row in self.rows.values():
+        for row in rows:
             elapsed = f"{(row.ended or now) - row.started:.1f} s"
             subtask = Text(cut(plain(row.subtask)))
             table.add_row(plain(row.agent), Text(_state(row), row.style), subtask, str(row.step), elapsed)
         return table
 
-    def picture(self, now: float, width: int) -> Group:
+    def picture(self, now: float, width: int, hidden: Collection[str] = ()) -> Group:
         """Draw the rows and the last lines."""
-        return Group(self.drawn(now, width), *self.lines)
+        return Group(self.drawn(now, width, hidden), *self.lines)
+
+
+def pictures(boards: Sequence[TaskDisplay], now: float, console: Console) -> Group:
+    """Draw tasks one below the other, in the height of a terminal.
+
+    As many ended runs are hidden as it needs, the oldest first.
+    """
+    runs = (each for board in boards for each in board.rows.items())
+    ended = sorted((row.ended, run_id) for run_id, row in runs if row.ended is not None)
+    hidden = 0
+    while True:
+        left_out = {run_id for _, run_id in ended[:hidden]}
+        drawn = Group(*(board.picture(now, console.width, left_out) for board in boards))
+        excess = len(console.render_lines(drawn, pad=False)) - console.height
+        if excess <= 0 or hidden >= len(ended):
+            return drawn
+        hidden += max(1, excess // _ROW_HEIGHT)
 
 
 def _state(row: AgentRow) -> str:

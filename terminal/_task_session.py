@@ -8,17 +8,16 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from rich.console import Group
 from rich.live import Live
 
 from callboard.actors.commands import Secrets
 from callboard.messages import Event, EventName, JournalError, Outcome
-from callboard.terminal._board import TaskDisplay
+from callboard.terminal._board import TaskDisplay, pictures
 from callboard.terminal._commands import EXIT_CODES, fail
 from callboard.terminal._people import TerminalPeople
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import FrameType
 
     from rich.console import Console
@@ -151,7 +150,7 @@ def _watch(
             if people.asking:
                 picture.away()
             elif stage.live:
-                picture.draw(boards.values())
+                picture.draw([*boards.values()])
             if line is not None and not stage.live:
                 stage.console.print(line, soft_wrap=True)
             people.poll()
@@ -175,13 +174,13 @@ class Picture:
         """Remove it."""
         self.away()
 
-    def draw(self, boards: Iterable[TaskDisplay]) -> None:
+    def draw(self, boards: Sequence[TaskDisplay]) -> None:
         """Redraw it."""
         now = time.time()
         if self._live is None:
             self._live = Live(console=self._console, auto_refresh=False, transient=True)
             self._live.start()
-        self._live.update(Group(*(board.picture(now, self._console.width) for board in boards)), refresh=True)
+        self._live.update(pictures(boards, now, self._console), refresh=True)
 
     def away(self) -> None:
         """Remove it from the screen."""

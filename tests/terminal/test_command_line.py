@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import io
 import json
 import os
 import re
@@ -30,6 +31,7 @@ from callboard.actors.processing import MACHINES
 from callboard.actors.states import mermaid
 from callboard.messages import AgentKind, Message
 from callboard.terminal import Attendance, TaskDisplay, TaskSession, play
+from callboard.terminal._board import pictures
 from support import PATIENCE
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report"
@@ -594,6 +596,22 @@ def test_the_display_fits_the_terminal(board: TaskDisplay, width: int) -> None:
     lines = drawn(board, 9.5, width)
     assert max(map(len, lines)) <= width
     assert sum("/" in line for line in lines) >= 3
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_the_display_fits_the_height_and_keeps_who_works(board: TaskDisplay, width: int) -> None:
+    for number in range(3, 24):
+        board.see(at(number, EventName.SUBTASK_ASSIGNED, number, f"app/{number}", request="do a part of it"))
+        board.see(at(number, EventName.SUBTASK_ENDED, number, f"app/{number}", outcome="finished"))
+    console = Console(width=width, height=24, record=True, file=io.StringIO())
+    console.print(pictures([board], 1030, console))
+    lines = console.export_text().splitlines()
+    assert len(lines) <= 24
+    assert re.match(r"\d+ ended earlier", lines[0])
+    assert any("app/excel/report.xlsx" in line for line in lines)
+    assert any("app/23" in line for line in lines)
+    assert "finished" in lines[-1]
+    assert not any("app/word/sales.docx" in line for line in lines)
 
 
 # The other commands
