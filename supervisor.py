@@ -52,13 +52,16 @@ class Supervisor:
     def __init__(self, assembly: Assembly) -> None:
         """Take parts that are running; `start` builds them."""
         self.settings = assembly.settings
+        """The settings that it was started with."""
         self._left: tuple[str, ...] | None = None
         self._stopping = threading.Lock()
         self._assembly = assembly
         self.warnings = assembly.warnings
-        """Warnings of the start, each with its reason: optional MCP servers that could not be started, settings of
-        tools that no MCP server has, and policy rules that can match nothing. Each is also an event:
-        `server.left_out`, `tool.unmatched` or `policy.unmatched`."""
+        """Warnings of the start, each with its reason.
+
+        They are about optional MCP servers that could not be started, settings of tools that no MCP server has, and
+        policy rules that can match nothing. Each is also an event: `server.left_out`, `tool.unmatched` or
+        `policy.unmatched`."""
 
     @classmethod
     def start(

@@ -444,14 +444,17 @@ _LONGEST_SIGNATURE = 100
 def api(part: str) -> str:
     """List the public names of one module.
 
-    The classes that programs call most are listed with their methods.
+    The classes that programs call most are listed with their attributes and methods.
     """
     module = public_module(part)
     rows = []
     for name in API[part]:
         value = getattr(module, name)
         rows.append([f"`{name}{_parameters(value)}`", meaning(module.__name__, name)])
-        for method, function in methods_of(value) if part == "callboard" and value in _WITH_METHODS else ():
+        if part != "callboard" or value not in _WITH_METHODS:
+            continue
+        rows += [[f"`{name}.{attribute}`", told] for attribute, told in attributes_of(value).items()]
+        for method, function in methods_of(value):
             rows.append([f"`{name}.{method}{_parameters(function)}`", first_line(function.__doc__)])
     return table(["name", "meaning"], rows)
 
@@ -478,6 +481,18 @@ def meaning(module: str, name: str) -> str:
             ) if found == name:
                 return first_line(text)
     return ""
+
+
+def attributes_of(value: type) -> dict[str, str]:
+    """Give the public attributes that a class's ``__init__`` sets, with their docstrings."""
+    found = {}
+    body = next(node.body for node in _body_of(value) if isinstance(node, ast.FunctionDef) and node.name == "__init__")
+    for statement, following in itertools.pairwise([*body, None]):
+        match statement:
+            case ast.Assign(targets=[ast.Attribute(attr=name)]) if not name.startswith("_"):
+                documented = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+                found[name] = first_line(str(following.value.value)) if documented else ""
+    return found
 
 
 def methods_of(value: type) -> Iterator[tuple[str, Callable[..., Any]]]:

@@ -99,6 +99,13 @@ def test_every_public_name_exists_and_is_described_on_the_page(module):
     assert [name for name in names if not GENERATE.meaning(module, name)] == []
 
 
+def test_attributes_of_the_main_classes_are_described():
+    described = {owner: GENERATE.attributes_of(owner) for owner in (Supervisor, TaskHandle)}
+    assert [*described[Supervisor]] == ["settings", "warnings"]
+    assert [*described[TaskHandle]] == ["task", "task_id", "session"]
+    assert all(text for found in described.values() for text in found.values())
+
+
 def classes_in(annotation: str) -> set[str]:
     values = callboard.messages
     words = {word for word in re.findall(r"\w+", annotation) if isinstance(getattr(values, word, None), type)}

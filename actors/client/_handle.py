@@ -51,7 +51,9 @@ class TaskHandle(Generic[OutputT]):
     ) -> None:
         """Create it; `before` numbers the last event before the task."""
         self.task = task
+        """The submitted task."""
         self.task_id = task.id
+        """The task's id."""
         self.session = task.session or task.id
         """The id of the task's conversation: the task's own id, unless it is a follow-up."""
         self._done = done
