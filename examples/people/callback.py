@@ -5,14 +5,14 @@ A function receives every event of a task on its own thread, and answers questio
 
 from __future__ import annotations
 
-from callboard import Event, EventName, ScriptedModel, Settings, Supervisor, Task
+from callboard import Event, EventName, ScriptedModel, Settings, Supervisor, Task, answers
 from callboard.testing import MemoryServer
 
 SCRIPT = {
     "app/memo/one": [
-        {"Status": "PENDING", "Questions": [{"Question": "Which greeting?", "choices": ["hello", "goodbye"]}]},
-        {"Status": "CONTINUE", "Function": "append", "ControlLabel": "field-1", "Args": {"text": "hello"}},
-        {"Status": "FINISH"},
+        answers.ask("Which greeting?", "hello", "goodbye"),
+        answers.act("append", control="field-1", text="hello"),
+        answers.finish(),
     ]
 }
 POLICY = [{"verdict": "approve", "tool": "append", "reason": "appended text stays"}]

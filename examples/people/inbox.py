@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import queue
 
-from callboard import Event, EventName, FunctionModel, ModelRequest, Settings, Supervisor, Task
+from callboard import Event, EventName, FunctionModel, ModelRequest, Settings, Supervisor, Task, answers
 from callboard.testing import MemoryServer
 
 POLICY = [{"verdict": "approve", "tool": "append", "reason": "appended text stays"}]
 ROOMS = ("kitchen", "cellar", "attic")
 
 
-def work(request: ModelRequest) -> dict[str, object]:
+def work(request: ModelRequest) -> answers.Answer:
     """Append once, then finish."""
     if request.memory:
-        return {"Status": "FINISH"}
-    return {"Status": "CONTINUE", "Function": "append", "ControlLabel": "field-1", "Args": {"text": request.request}}
+        return answers.finish()
+    return answers.act("append", control="field-1", text=request.request)
 
 
 def main() -> None:

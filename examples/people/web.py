@@ -15,20 +15,20 @@ from starlette.requests import Request  # noqa: TC002 - an example shows all of 
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from callboard import FunctionModel, ModelRequest, Settings, Supervisor, Task, TaskHandle
+from callboard import FunctionModel, ModelRequest, Settings, Supervisor, Task, TaskHandle, answers
 from callboard.errors import AnswerRefusedError, NotWaitingError
 from callboard.testing import MemoryServer
 
 POLICY = [{"verdict": "approve", "tool": "append", "reason": "appended text stays"}]
 
 
-def work(request: ModelRequest) -> dict[str, object]:
+def work(request: ModelRequest) -> answers.Answer:
     """Ask, append, and finish."""
     if not request.memory:
-        return {"Status": "PENDING", "Questions": ["Which greeting?"]}
+        return answers.ask("Which greeting?")
     if any(result.tool == "append" for record in request.memory for result in record.results):
-        return {"Status": "FINISH"}
-    return {"Status": "CONTINUE", "Function": "append", "ControlLabel": "field-1", "Args": {"text": request.request}}
+        return answers.finish()
+    return answers.act("append", control="field-1", text=request.request)
 
 
 class Counter:
