@@ -20,7 +20,9 @@ from callboard.messages import SettingsError, did_you_mean
 _KEY = re.compile(r"(?:^|_)(?:API)?(?:KEY|TOKEN|SECRET)(?:_|$)")
 """Pattern of environment variables with keys; a list would not be complete for all kinds."""
 _VARIABLE = re.compile(r"`([A-Z][A-Z0-9_]*_(?:API_)?(?:KEY|TOKEN))`")
-"""The variable that a provider's package reports as missing."""
+"""The variable for a key that a provider's package reports as missing."""
+_ADDRESS = re.compile(r"`([A-Z][A-Z0-9_]*_BASE_URL)`")
+"""The variable for a missing address."""
 _SHORTEST_FOUND = 8
 """Minimum length of a value to redact; shorter values could occur in ordinary words."""
 _PACKAGES = {
@@ -116,10 +118,16 @@ class Connection:
         try:
             return kind, maker(**given)
         except UserError as error:
-            wanted = _VARIABLE.search(str(error))
-            what = f"set {wanted[1]}" if wanted else first_sentence(str(error))
-            msg = f"{self._where}: {what}, or {self._where}.api_key; a server of one's own needs {self._where}.url"
-            raise SettingsError(msg) from error
+            raise _unset(self._where, str(error)) from error
+
+
+def _unset(where: str, error: str) -> SettingsError:
+    """Build the error for a missing address or key."""
+    if address := _ADDRESS.search(error):
+        return SettingsError(f"{where}: set {address[1]}, or {where}.url, such as http://127.0.0.1:11434/v1")
+    key = _VARIABLE.search(error)
+    what = f"set {key[1]}" if key else first_sentence(error)
+    return SettingsError(f"{where}: {what}, or {where}.api_key; a server of one's own needs {where}.url")
 
 
 def mistyped(where: str, kind: str) -> SettingsError:

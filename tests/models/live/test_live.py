@@ -424,11 +424,13 @@ def test_models_of_one_provider_share_its_connections(provider):
         ("nowhere:small", {}, r"models\.app: providers\.nowhere: 'nowhere' is no known kind of provider"),
         ("mine:small", {"mine": {"kind": "carrier-pigeon"}}, r"'carrier-pigeon' is no known kind of provider"),
         ("openai:gpt-5", {}, r"models\.app: providers\.openai: set OPENAI_API_KEY, or providers\.openai\.api_key; "),
+        ("ollama:qwen", {}, r"ollama: set OLLAMA_BASE_URL, or providers\.ollama\.url, such as http://[\w.:]+/v1$"),
         ("local:small", {"local": {"url": "http://h/v1", "fallbacks": ["nowhere:x"]}}, r"'nowhere' is no known kind"),
     ],
 )
 def test_a_model_that_can_not_be_made_is_a_matter_of_the_settings(monkeypatch, name, providers, why):
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    for variable in ("OPENAI_API_KEY", "OLLAMA_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
     with pytest.raises(SettingsError, match=why):
         named_models(Settings(models={"app": name}, providers=providers))
 
