@@ -488,10 +488,13 @@ def attributes_of(value: type) -> dict[str, str]:
     found = {}
     body = next(node.body for node in _body_of(value) if isinstance(node, ast.FunctionDef) and node.name == "__init__")
     for statement, following in itertools.pairwise([*body, None]):
-        match statement:
-            case ast.Assign(targets=[ast.Attribute(attr=name)]) if not name.startswith("_"):
-                documented = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
-                found[name] = first_line(str(following.value.value)) if documented else ""
+        match statement, following:
+            case ast.Assign(targets=[ast.Attribute(attr=name)]), _ if name.startswith("_"):
+                continue
+            case ast.Assign(targets=[ast.Attribute(attr=name)]), ast.Expr(value=ast.Constant(value=str(text))):
+                found[name] = first_line(text)
+            case ast.Assign(targets=[ast.Attribute(attr=name)]), _:
+                found[name] = ""
     return found
 
 
