@@ -429,7 +429,8 @@ API = {
     "events": tuple(name for name, value in vars(callboard.events).items() if isinstance(value, type)),
     "messages": (
         *("Action", "AppAgentStatus", "ApprovalRequest", "AskedQuestion", "AtDeadline", "BlackboardEntry"),
-        *("BlackboardView", "Budget", "Cause", "CommandResult", "CommandType", "HostAgentStatus", "Limit"),
+        *("BlackboardView", "Budget", "Cause", "CommandResult", "CommandType", "ControlRef"),
+        *("HostAgentStatus", "Limit"),
         *("LinuxAgentStatus", "MobileAgentStatus", "PlannedAction", "PolicyRule", "Question", "ResultStatus"),
         *("RunStatus", "Secret", "ServerHealth", "StepRecord", "SubtaskResult", "SupervisorHealth"),
         *("SupervisorStatus", "TaskLimits", "TaskProgress", "TaskStatus", "Usage", "Verdict"),

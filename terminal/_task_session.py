@@ -149,7 +149,7 @@ def _watch(
                 people.see(event)
             if people.asking:
                 picture.away()
-            elif stage.live:
+            elif stage.live and events.empty():  # a picture costs more than an event
                 picture.draw([*boards.values()])
             if line is not None and not stage.live:
                 stage.console.print(line, soft_wrap=True)
