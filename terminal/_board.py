@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -18,9 +18,7 @@ from callboard.messages import AgentStatus, Event, EventName, Outcome, Probe
 from callboard.terminal._text import BAD, GOOD, cut, listed, numbered, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from rich.console import Console
+    from collections.abc import Collection, Iterable
 
 _SHOWN_LINES = 3
 _ROW_HEIGHT = 4
@@ -143,7 +141,7 @@ class TaskDisplay:
         return Group(self.drawn(now, width, hidden), *self.lines)
 
 
-def pictures(boards: Sequence[TaskDisplay], now: float, console: Console) -> Group:
+def pictures(boards: Collection[TaskDisplay], now: float, console: Console) -> Group:
     """Draw tasks one below the other, in the height of a terminal.
 
     As many ended runs are hidden as it needs, the oldest first.

@@ -69,10 +69,12 @@ def own_documents(arguments: Sequence[str]) -> OwnDocuments | None:
     names: dict[str, Path] = {}
     for path in paths:
         other = names.setdefault(path.name.casefold(), path)
-        if other == path and other is not path:
-            fail(f"{path} is named twice: name it once")
         if other is not path:
-            fail(f"{other} and {path} have the same name: rename one of them, or run them one after the other")
+            fail(
+                f"{path} is named twice: name it once"
+                if other == path
+                else f"{other} and {path} have the same name: rename one of them, or run them one after the other"
+            )
     return OwnDocuments(words[0], tuple(paths))
 
 

@@ -41,17 +41,23 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
     It is a fresh copy of their folder, or the folder of the task file. Everything is read before anything is copied, so
     that error messages name the original file, where the user can correct it.
     """
-    if path.is_file():
-        if output is not None:
-            fail("--output needs a folder; a task file runs in place")
-        chosen = None if settings is None else settings_at(existing_path(settings))
-        task, placed = _read_task(path, changes), Settings.load(chosen, **changes)
-        _check_model(path, task, placed)
-        check_files(placed)
-        beside = path.with_name(SETTINGS_FILE)
-        if chosen is None and beside.is_file():
-            warn([f"{beside} is not used: to run a task file with it, add --settings {shlex.quote(str(beside))}"])
-        return named(task, path.stem, known_ids(placed, chosen)), placed
+    return _in_place(path, settings, output, changes) if path.is_file() else _on_copy(path, settings, output, changes)
+
+
+def _in_place(file: Path, settings: Path | None, output: Path | None, changes: dict[str, Any]) -> tuple[Task, Settings]:
+    if output is not None:
+        fail("--output needs a folder; a task file runs in place")
+    chosen = None if settings is None else settings_at(existing_path(settings))
+    task, placed = _read_task(file, changes), Settings.load(chosen, **changes)
+    _check_model(file, task, placed)
+    check_files(placed)
+    beside = file.with_name(SETTINGS_FILE)
+    if chosen is None and beside.is_file():
+        warn([f"{beside} is not used: to run a task file with it, add --settings {shlex.quote(str(beside))}"])
+    return named(task, file.stem, known_ids(placed, chosen)), placed
+
+
+def _on_copy(path: Path, settings: Path | None, output: Path | None, changes: dict[str, Any]) -> tuple[Task, Settings]:
     if settings is not None:
         fail(f"--settings belongs to a task file; the folder {path} has its own {SETTINGS_FILE}")
     for file, what in ((SETTINGS_FILE, "settings"), (TASK_FILE, "task")):
@@ -64,11 +70,20 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
     task = _read_task(path / TASK_FILE, changes)
     _check_model(path, task, original)
     place = new_place(path.resolve().name, output)
-    placed = Settings.load(path / SETTINGS_FILE, base=place, **changes)
     with contextlib.ExitStack() as undo:
-        undo.callback(place.rmdir)
+        undo.callback(shutil.rmtree, place)
+        placed = Settings.load(path / SETTINGS_FILE, base=place, **changes)
         known = known_ids(placed)
+        _copy(path, place, original)
+        for problem in _outside({"documents.workspace": placed.documents.workspace}, placed):
+            how = shlex.join(["callboard", "run", str(path / TASK_FILE), "--settings", str(path)])
+            fail(f"{problem}: the run would change the original files; if it should, run the task in place: {how}")
         undo.pop_all()
+    return named(task, place.name, known), placed
+
+
+def _copy(path: Path, place: Path, original: Settings) -> None:
+    """Copy a folder; warn if its journal has unfinished tasks."""
     journal = None if original.journal.path is None else original.path(original.journal.path).resolve()
     if journal is not None and (left := left_in(journal)):
         how = resume_hint(path, journal)
@@ -78,15 +93,8 @@ def prepare(path: Path, settings: Path | None, output: Path | None, changes: dic
         paths = ((name, Path(folder, name)) for name in names)
         return [name for name, each in paths if place.is_relative_to(each) or _is_left_out(journal, each)]
 
-    with contextlib.ExitStack() as undo:
-        undo.callback(shutil.rmtree, place)
-        shutil.copytree(path.resolve(), place, symlinks=True, ignore=skipped, dirs_exist_ok=True)
-        place.chmod(0o700)  # the copy now has the permissions of the original folder
-        for problem in _outside({"documents.workspace": placed.documents.workspace}, placed):
-            how = shlex.join(["callboard", "run", str(path / TASK_FILE), "--settings", str(path)])
-            fail(f"{problem}: the run would change the original files; if it should, run the task in place: {how}")
-        undo.pop_all()
-    return named(task, place.name, known), placed
+    shutil.copytree(path.resolve(), place, symlinks=True, ignore=skipped, dirs_exist_ok=True)
+    place.chmod(0o700)  # the copy now has the permissions of the original folder
 
 
 def _check_model(path: Path, task: Task, settings: Settings) -> None:

@@ -17,7 +17,7 @@ from callboard.actors.replay import RecordedTask, replay
 from callboard.config import Settings
 from callboard.messages import Outcome
 from callboard.terminal._document_changes import Before
-from callboard.terminal._journals import find_task, journal_at, print_json, settings_at
+from callboard.terminal._journals import ending, find_task, journal_at, print_json, settings_at
 from callboard.terminal._text import BAD, GOOD, cut, numbered, plain, print_hanging, short
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def print_result(
         before: The documents before the task, to count the changes of them.
         history: The command that prints its history, if there is one.
     """
-    ended = Text(result.outcome.value.replace("_", " "), style=GOOD if result.ok else BAD)
+    ended = ending(result.outcome)
     ended.append(f" in {result.seconds:.1f} s", style="default")
     console.print(ended.append(f": {plain(result.comment)}" if result.comment else "", style="default"))
     facts = [("because", reason) for reason in _reasons(result)]
@@ -119,7 +119,7 @@ def print_verdicts(console: Console, verdicts: list[Event], result: TaskResult) 
         print_hanging(console, line, 0, _VERDICT)
         for fact in _seen(event):  # not wrapped, so that people can copy paths
             console.print(Text(" " * _VERDICT).append(plain(fact), "dim"), soft_wrap=True)
-    ended = f"the trial run ended as {result.outcome.value.replace('_', ' ')}"
+    ended = f"the trial run ended as {ending(result.outcome)}"
     console.print(f"\n{numbered(len(verdicts), 'action')}; {ended}")
     for reason in _reasons(result):
         console.print(Text("because ", style="dim").append(plain(reason), "default"))
@@ -141,7 +141,7 @@ def _left_undone(result: TaskResult) -> list[str]:
     """
     last = {each.address: each for each in result.subtasks} if result.ok else {}
     return [
-        ": ".join((f"{each.number} {each.outcome.value.replace('_', ' ')}", *(why.reason for why in each.causes[:1])))
+        ": ".join((f"{each.number} {ending(each.outcome)}", *(cause.reason for cause in each.causes[:1])))
         for each in last.values()
         if each.outcome is not Outcome.FINISHED
     ]
@@ -202,7 +202,7 @@ def _print(console: Console, done: Replay) -> None:
         for line in str(done.difference).splitlines():
             console.print(Text(plain(line)))
         return
-    ended = "it was unfinished" if done.outcome is None else f"it ended as {done.outcome.value.replace('_', ' ')}"
+    ended = "it was unfinished" if done.outcome is None else f"it ended as {ending(done.outcome)}"
     taken = f", {done.taken} failed steps taken as recorded" if done.taken else ""
     counted = f"{done.jobs} jobs, {len(done.transitions)} transitions{taken}"
     console.print(Text("the same as recorded", style=GOOD), Text(f"{counted}; {ended}"), sep=": ")

@@ -17,7 +17,7 @@ from callboard.terminal._commands import EXIT_CODES, fail
 from callboard.terminal._people import TerminalPeople
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from types import FrameType
 
     from rich.console import Console
@@ -150,7 +150,7 @@ def _watch(
             if people.asking:
                 picture.away()
             elif stage.live and events.empty():  # a picture costs more than an event
-                picture.draw([*boards.values()])
+                picture.draw(boards.values())
             if line is not None and not stage.live:
                 stage.console.print(line, soft_wrap=True)
             people.poll()
@@ -174,7 +174,7 @@ class Picture:
         """Remove it."""
         self.away()
 
-    def draw(self, boards: Sequence[TaskDisplay]) -> None:
+    def draw(self, boards: Collection[TaskDisplay]) -> None:
         """Redraw it."""
         now = time.time()
         if self._live is None:

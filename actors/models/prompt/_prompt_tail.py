@@ -186,8 +186,9 @@ class _Meant:
 
         self._usable = offered_tools(request)
         likely = [tool for tool in likely_tools(request) if tool in self._usable] if applies else []
-        self._first = likely if postponed(request) else self._usable
-        self.named = [] if postponed(request) else [tool.name for tool in likely]
+        later = postponed(request)
+        self._makers = self._usable if later is None else likely
+        self.named = [tool.name for tool in likely] if later is None else []
         """Tools that can be called, and that the subtask's words fit."""
         self.writes = [tool.name for tool in likely if tool.effect is not Effect.READ and not makes(tool.name) & kinds]
         """Those that change something, without makers of things that exist."""
@@ -201,7 +202,7 @@ class _Meant:
     def later(self) -> Iterator[str]:
         """Yield the requirements of the tools that can't be called yet."""
         missed = (tool for tool in self.missed if tool not in self._usable)
-        yield from (f"{tool.name} comes later: {needed(tool, self._first)}" for tool in missed)
+        yield from (f"{tool.name} comes later: {needed(tool, self._makers)}" for tool in missed)
 
 
 def _named(seen: Observation) -> dict[str, tuple[Named, str]]:

@@ -210,12 +210,10 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
     that is neither in the subtask nor a kind of control that is seen. A question gets one tool that reads, a change
     none. In place of a postponed tool, those are returned that make what it lacks, and take most of the data at hand.
     """
-    tools = _offered_first(request)
     later = postponed(request)
     if later is not None:
-        parts = References((), request.subtasks).parts()
-        known = {maker.name: _known(maker, parts) for maker in makers_for(later, tools)}
-        return [tool for tool in tools if known.get(tool.name) == max(known.values())][:_MOST_EXAMPLES]
+        return _first_makers(later, request)
+    tools = _offered_first(request)
     text = request.request.casefold()
     said = text.partition(": ")[0]  # a text to write says nothing about a tool
     text = said if _stems(said) & {*_ALIKE} else text
@@ -261,9 +259,15 @@ def postponed(request: ModelRequest) -> ToolInfo | None:
     return found[0] if len(found) == 1 else None
 
 
-def _known(tool: ToolInfo, parts: Mapping[str, JsonValue]) -> int:
-    """Count the arguments that data at hand could fill."""
-    return sum(bool(fitting(parts, part, tool.schema)) for part in own_parameters(tool).values())
+def _first_makers(later: ToolInfo, request: ModelRequest) -> list[ToolInfo]:
+    """Return the makers of a missing control that take most data."""
+    parts = References((), request.subtasks).parts()
+    taken = [
+        (sum(bool(fitting(parts, part, maker.schema)) for part in own_parameters(maker).values()), maker)
+        for maker in makers_for(later, _offered_first(request))
+    ]
+    most = max(count for count, _ in taken)
+    return [maker for count, maker in taken if count == most][:_MOST_EXAMPLES]
 
 
 def _offered_first(request: ModelRequest) -> tuple[ToolInfo, ...]:
