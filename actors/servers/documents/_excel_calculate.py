@@ -5,6 +5,7 @@ They are computed if the extra `excel` is installed, else removed.
 
 from __future__ import annotations
 
+import copy
 import functools
 import importlib.util
 import json
@@ -22,6 +23,7 @@ from openpyxl.utils.datetime import MAC_EPOCH
 
 from callboard.actors.servers.documents._excel_outdated import CellPlace, Formulas
 from callboard.actors.servers.documents._excel_references import functions
+from callboard.actors.servers.documents._excel_structured import name_tables
 from callboard.actors.servers.documents._office import MAIN
 from callboard.actors.servers.documents._package import (
     CONTENT_TYPES,
@@ -120,10 +122,13 @@ def _reduced(file: ExcelFile) -> bytes:
         parts[link.target] = _NO_CELLS if link.target in others else package.bytes_of(link.target)
     for sheet in file.worksheets:
         sheet.rows  # noqa: B018 - names the cells of files that leave that out
-        parts[sheet.part] = etree.tostring(sheet.root, xml_declaration=True, encoding="UTF-8", standalone=True)
+        root = sheet.root
         tables = [link for link in package.relationships(sheet.part) if link.type == "table" and link.target in package]
         if tables:
+            root = copy.deepcopy(root)
+            name_tables(sheet, root)  # IronCalc needs the names
             parts[rels_of(sheet.part)] = _links(sheet.part, tables)
+        parts[sheet.part] = etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
         parts |= {link.target: package.bytes_of(link.target) for link in tables}
     return Package(package.document, parts).to_bytes()
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_references import all_formulas
+from callboard.actors.servers.documents._excel_sheet import area_of
 from callboard.actors.servers.documents._excel_tables import check_header, tables_of
 from callboard.actors.servers.documents._excel_values import escape
+from callboard.actors.servers.documents._office import q
 from callboard.messages import did_you_mean
 
 if TYPE_CHECKING:
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._excel_file import ExcelFile
     from callboard.actors.servers.documents._excel_sheet import Sheet
     from callboard.actors.servers.documents._excel_tables import Table
+    from callboard.actors.servers.documents._package import Element
 
 _PART = r"\[(?:'.|[^\[\]'])*\]"  # ' escapes the next character
 _PARTS = re.compile(rf"\s*{_PART}(?:\s*[,:]\s*{_PART})*\s*")
@@ -111,25 +115,58 @@ def follow_headers(file: ExcelFile) -> None:
                     element.set("name", escape(new))
                     renamed[old.casefold()] = new
             if renamed:
-                _rename_columns(file, table.name.casefold(), renamed)
+                _rename_columns(file, table, renamed)
 
 
-def _rename_columns(file: ExcelFile, table: str, renamed: dict[str, str]) -> None:
-    """Rewrite all structured references to renamed columns of a table."""
+def name_tables(sheet: Sheet, root: Element) -> None:
+    """Name the table of references without its name, in a sheet's copy.
+
+    XlsxWriter writes totals like ``SUBTOTAL(109,[Price])``.
+    """
+    for table in tables_of(sheet):
+
+        def named(match: re.Match[str], name: str = table.name) -> str:
+            return name + match[0] if _is_bare(match) else match[0]
+
+        for formula in root.iter(q("f")):
+            cell = formula.getparent()
+            if "[" in (formula.text or "") and area_of(cell.get("r")).issubset(table.cells):
+                formula.text = _IN_FORMULA.sub(named, formula.text)
+
+
+def _is_bare(match: re.Match[str]) -> bool:
+    """Return whether a reference leaves out its table's name.
+
+    The number of another workbook, as in ``[1]Sheet!A1``, is no such reference.
+    """
+    return not match["other"] and not match["table"] and not re.match(r"[\w.'!]", match.string[match.end() :])
+
+
+def _rename_columns(file: ExcelFile, table: Table, renamed: dict[str, str]) -> None:
+    """Rewrite all structured references to renamed columns of a table.
+
+    In the table itself, its name may be left out.
+    """
+    name = table.name.casefold()
 
     def column(match: re.Match[str]) -> str:
-        name = re.sub(r"'(.)", r"\1", match[0][1:-1]).casefold()
-        return "[" + re.sub(r"(['\[\]#])", r"'\1", renamed[name]) + "]" if name in renamed else match[0]
+        old = re.sub(r"'(.)", r"\1", match[0][1:-1]).casefold()
+        return "[" + re.sub(r"(['\[\]#])", r"'\1", renamed[old]) + "]" if old in renamed else match[0]
 
-    def reference(match: re.Match[str]) -> str:
-        if match["other"] or (match["table"] or "").casefold() != table:
+    def reference(match: re.Match[str], *, own: bool) -> str:
+        if (match["table"] or "").casefold() != name and not (own and _is_bare(match)):
             return match[0]
         inner = match["inner"]
         if not inner.lstrip().startswith("["):
-            return match["table"] + re.sub(_PART, column, f"[{inner}]")
-        return f"{match['table']}[{re.sub(_PART, column, inner)}]"
+            return (match["table"] or "") + re.sub(_PART, column, f"[{inner}]")
+        return f"{match['table'] or ''}[{re.sub(_PART, column, inner)}]"
 
     for formula in list(all_formulas(file)):
-        changed = _IN_FORMULA.sub(reference, formula.formula) if table in formula.formula.casefold() else ""
-        if changed and changed != formula.formula:
+        if "[" not in formula.formula:
+            continue
+        own = formula.where == f"the table {table.name}"
+        if formula.cell is not None and formula.sheet == table.sheet.title:
+            own = area_of(formula.cell.get("r")).issubset(table.cells)
+        changed = _IN_FORMULA.sub(functools.partial(reference, own=own), formula.formula)
+        if changed != formula.formula:
             formula.write(changed)

@@ -13,6 +13,8 @@ from openpyxl.formatting.rule import CellIsRule
 from openpyxl.styles import PatternFill
 from openpyxl.workbook.defined_name import DefinedName
 from openpyxl.worksheet.datavalidation import DataValidation
+from openpyxl.worksheet.filters import AutoFilter
+from openpyxl.worksheet.table import Table
 
 from callboard.actors.servers import ToolError
 
@@ -216,6 +218,20 @@ def test_structured_references_follow_renamed_headers(book: Path, call: Call) ->
     }
     assert values(call, sheet="Sheet1", cells="F1:F4") == [[5], ["12b"], ["1Goods[a]"], [9]]
     assert openpyxl.load_workbook(book).defined_names["Sum"].attr_text == "SUM(Goods[a '#1 '[it''s']])"
+
+
+def test_references_without_their_table_follow_and_are_computed(workspace: Path, call: Call) -> None:
+    made = openpyxl.Workbook()
+    for row in (["Item", "Price"], ["a", 1], ["b", 2], ["Total", "=SUBTOTAL(109,[Price])"]):  # as by XlsxWriter
+        made.active.append(row)
+    table = Table(displayName="Goods", name="Goods", ref="A1:B4", totalsRowCount=1)
+    table.autoFilter = AutoFilter(ref="A1:B3")
+    made.active.add_table(table)
+    made.save(workspace / "goods.xlsx")
+    call("append_rows", "goods.xlsx", values=[["c", 4]])
+    call("write_range", "goods.xlsx", values=[["Cost"]], cell="B1")
+    read = call("read_range", "goods.xlsx", cells="B5")
+    assert (read["formulas"], read["values"]) == ({"B5": "=SUBTOTAL(109,[Cost])"}, [[7]])
 
 
 @pytest.mark.parametrize(
