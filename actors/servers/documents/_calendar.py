@@ -162,16 +162,26 @@ def _row(number: int, event: Any) -> dict[str, JsonValue]:
     return {
         "control_id": f"event-{number}",
         "summary": short(str(event.get("SUMMARY", "")), 200),
-        "start": _time(event, "DTSTART"),
-        "end": _time(event, "DTEND"),
+        "start": _time(_dates(event)[0]),
+        "end": _time(_end(event)),
         "location": short(str(event.get("LOCATION", "")), 200),
         "description": str(event.get("DESCRIPTION", ""))[:2000],
         "repeats": rule.to_ical().decode() if hasattr(rule, "to_ical") else "",
     }
 
 
-def _time(event: Any, name: str) -> str:
-    value = getattr(event.get(name), "dt", None)
+def _end(event: Any) -> dt.date | None:
+    """Return an event's end, or its start plus its duration."""
+    start, end = _dates(event)
+    length = getattr(event.get("DURATION"), "dt", None)
+    if end is not None or not isinstance(start, dt.date) or not isinstance(length, dt.timedelta):
+        return end
+    if isinstance(start, dt.datetime) and start.tzinfo:  # Python ignores a change of summer time in a zone
+        return (start.astimezone(dt.UTC) + length).astimezone(start.tzinfo)
+    return start + length
+
+
+def _time(value: dt.date | None) -> str:
     if not isinstance(value, dt.date):
         return ""
     zone = getattr(getattr(value, "tzinfo", None), "key", "")
@@ -233,6 +243,9 @@ def _change(event: Any, moments: dict[str, dt.date], texts: dict[str, str]) -> N
     Raises:
         ToolError: If its start and end don't fit each other.
     """
+    if (start := _dates(event)[0]) and _kind(start) == (True, True) and (True, False) in map(_kind, moments.values()):
+        msg = "the event's times are those of a zone; give the timezone of the new ones, such as Europe/Berlin"
+        raise ToolError(msg)
     if "DTSTART" in moments and "DTEND" not in moments:
         moments = {**moments, **_moved_end(event, moments["DTSTART"])}
     for name, value in {**moments, **texts, "DTSTAMP": dt.datetime.now(dt.UTC)}.items():

@@ -423,6 +423,22 @@ def test_an_event_that_would_not_end_after_its_start_is_refused(
     assert (workspace / "a.ics").read_bytes() == before
 
 
+def test_the_end_of_an_event_with_a_duration_is_shown(workspace: Path, call: Call) -> None:
+    zone = "DTSTART;TZID=Europe/Berlin:20260328T220000\r\nDURATION:PT6H\r\n"  # summer time begins in that night
+    days = "DTSTART;VALUE=DATE:20260701\r\nDURATION:P2D\r\n"
+    events = "".join(f"BEGIN:VEVENT\r\nUID:{each[8]}\r\n{each}END:VEVENT\r\n" for each in (zone, days))
+    (workspace / "a.ics").write_text(f"BEGIN:VCALENDAR\r\n{events}END:VCALENDAR\r\n", newline="")
+    ends = [row[3] for row in call("read_table", "a.ics")["rows"]]
+    assert ends == ["2026-03-29T05:00:00+02:00 Europe/Berlin", "2026-07-03"]
+
+
+def test_a_time_without_a_zone_is_refused_for_an_event_that_has_one(call: Call) -> None:
+    call("create_document", path="a.ics")
+    call("write_event", "a.ics", summary="x", start="2026-07-01T09:00", timezone="Europe/Berlin")
+    with pytest.raises(ToolError, match="give the timezone of the new ones"):
+        call("write_event", "a.ics", control_id="event-1", start="2026-07-01T10:00")
+
+
 def test_the_text_of_an_event_without_a_duration_is_changed(workspace: Path, call: Call) -> None:
     call("create_document", path="a.ics")
     call("write_event", "a.ics", summary="x", start="2026-07-01", end="2026-07-02")
