@@ -40,6 +40,7 @@ from callboard.actors.servers.documents._excel_editor import (
     SheetTitle,
 )
 from callboard.actors.servers.documents._excel_totals import without_totals
+from callboard.actors.servers.documents._package import local
 from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean
 from callboard.messages import ESSENTIAL, Effect
 
@@ -121,7 +122,8 @@ class ExcelChartTools(ExcelEditor):
                 return file.answers({"sheet": sheet.title, "deleted": control_id})
             if type is not None or cells:
                 if not cells:
-                    msg = "name the cells that the chart draws, to change its type"
+                    drawn = dict.fromkeys(each.text for each in chart.root.iter() if local(each) == "f" and each.text)
+                    msg = f"name the cells that the chart draws, to change its type; now: {', '.join(drawn)}"
                     raise ToolError(msg)
                 found = drawn_cells(sheet, cells)
                 redraw(chart, _plan(found, type or chart.known_type, columns, categories, header=header))

@@ -741,6 +741,8 @@ def test_a_chart_is_changed_moved_and_deleted(book: Path, call: Call) -> None:
     call("insert_chart", book.name, type="bar", cells="A1:B4", title="Old")
     answer = call("edit_chart", book.name, control_id="chart-1", title="New", y_title="pieces", anchor="K9")
     assert answer == {"sheet": "Sheet1", "control_id": "chart-1", "type": "bar", "at": "K9"}
+    with pytest.raises(ToolError, match=r"to change its type; now: 'Sheet1'!B1, 'Sheet1'!\$A\$2:\$A\$4"):
+        call("edit_chart", book.name, control_id="chart-1", type="line")
     call("edit_chart", book.name, control_id="chart-1", type="line", cells="A1:C4", columns=["Price"])
     (control,) = [each for each in call("get_controls", book.name)["controls"] if each["kind"] == "chart"]
     assert (control["name"], control["detail"]["type"]) == ("New", "line")
