@@ -15,10 +15,10 @@ from callboard.actors.servers.documents._excel_cells import check_empty, held, s
 from callboard.actors.servers.documents._excel_controls import SheetRange, destination, parse_cells, place
 from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_insert_delete import shift
-from callboard.actors.servers.documents._excel_references import bounds_of, rewritten
+from callboard.actors.servers.documents._excel_references import all_formulas, bounds_of, overlapping, rewritten
 from callboard.actors.servers.documents._excel_results import fill_results, need_result
 from callboard.actors.servers.documents._excel_rich_text import change_text
-from callboard.actors.servers.documents._excel_sheet import LAST_ROW
+from callboard.actors.servers.documents._excel_sheet import LAST_ROW, area_of
 from callboard.actors.servers.documents._excel_sheets import add_sheet, check_structure, check_title
 from callboard.actors.servers.documents._excel_shift import Shift
 from callboard.actors.servers.documents._excel_tables import blocks_of, tables_of
@@ -26,10 +26,16 @@ from callboard.actors.servers.documents._excel_totals import totals_of
 from callboard.actors.servers.documents._office import q
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from callboard.actors.servers.documents._excel_file import ExcelFile
     from callboard.actors.servers.documents._excel_sheet import Sheet
     from callboard.actors.servers.documents._excel_values import Value
     from callboard.actors.servers.documents._tables import Answer
+
+_SHOWN = 20
+_FILTER = "the name _xlnm._FilterDatabase"
+"""Excel keeps it for the filter of a sheet, and extends it itself."""
 
 
 def place_to_append(file: ExcelFile, sheet: str, control_id: str, control_name: str) -> SheetRange:
@@ -98,7 +104,9 @@ def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Ans
         _fill_formulas(sheet, cells, last, values)
     if table is not None:
         table.resize(CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.max_row + count))
-    return {"sheet": sheet.title, "cells": new.coord, "rows_appended": count}
+    answer: Answer = {"sheet": sheet.title, "cells": new.coord, "rows_appended": count}
+    left_behind: list[JsonValue] = [*_left_behind(file, sheet, cells, last, count)]
+    return {**answer, "not_extended": left_behind[:_SHOWN]} if left_behind else answer
 
 
 def copy_rows(file: ExcelFile, found: SheetRange, rows: list[int], to: str, *, header: bool) -> Answer:
@@ -190,6 +198,22 @@ def _stretch(sheet: Sheet, cells: CellRange, last: int, count: int, totals: int)
                 new = rewritten(old[1:], stretched)
                 if new != old[1:]:
                     sheet.write_formula(row, column, f"={new}")
+
+
+def _left_behind(file: ExcelFile, sheet: Sheet, cells: CellRange, last: int, count: int) -> dict[str, None]:
+    """List charts, names and formulas elsewhere that end above new rows."""
+    data = CellRange(None, cells.min_col, cells.min_row, cells.max_col, last)
+    block = CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.max_row + count)
+    found: dict[str, None] = {}
+    for reference in all_formulas(file):
+        cell = None if reference.cell is None else area_of(reference.cell.get("r"))
+        if reference.where == _FILTER or (cell and reference.sheet == sheet.title and cell.issubset(block)):
+            continue
+        for text in overlapping(reference, sheet.title, data):
+            top, _, bottom, _ = bounds_of(text)
+            if top < bottom == last:
+                found[reference.where] = None
+    return found
 
 
 def _copy_looks(sheet: Sheet, model: int, row: int, cells: CellRange) -> None:

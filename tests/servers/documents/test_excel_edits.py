@@ -500,6 +500,22 @@ def test_rows_without_values_are_not_appended(book: Path, call: Call, rows: list
     assert book.read_bytes() == before
 
 
+@pytest.mark.parametrize("total", [[], [["Total", "=SUM(B2:B4)"]]])
+def test_appended_rows_name_what_leaves_them_out(sheet, call, total: list[list[object]]) -> None:
+    name = sheet([["Item", "Price"], ["a", 1], ["b", 2], ["c", 3], *total])
+    call("insert_chart", name, type="bar", cells="A1:B4")
+    call("add_sheet", name, title="Other")
+    call("set_formula", name, sheet="Other", cells="A1", formula="=SUM(Sheet!B2:B4)")
+    call("set_formula", name, sheet="Other", cells="A2", formula="=SUM(Sheet!B2:B3)+COUNT(Sheet!B:B)")
+    answer = call("append_rows", name, sheet="Sheet", values=[["d", 4]])
+    assert answer["not_extended"] == ["Other!A1", "a chart on Sheet"]
+    call("delete_sheet", name, sheet="Other")
+    call("edit_chart", name, control_id="chart-1", cells="A1:B5")
+    assert call("append_rows", name, values=[["e", 5]])["not_extended"] == ["a chart on Sheet"]
+    call("edit_chart", name, control_id="chart-1", delete=True)
+    assert "not_extended" not in call("append_rows", name, values=[["f", 6]])
+
+
 def test_totals_stay_below_when_rows_are_sorted(book: Path, call: Call) -> None:
     call("sort_range", book.name, by=[{"column": "Total", "descending": True}])
     assert [row[0] for row in values(call)] == ["Item", "gear", "bolt", "nut", "Sum"]
