@@ -293,23 +293,33 @@ class _Texts(html.parser.HTMLParser):
         super().__init__()
         self.parts: list[str] = []
         self._hidden = 0
+        self._verbatim = 0
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self._hidden += tag in {"script", "style", "head"}
-        if tag in {"br", "p", "div", "tr", "li", "h1", "h2", "h3", "table"}:
+        self._verbatim += tag == "pre"
+        if tag in {"br", "p", "div", "tr", "li", "h1", "h2", "h3", "table", "pre"}:
             self.parts.append("\n")
 
     def handle_endtag(self, tag: str) -> None:
         self._hidden = max(0, self._hidden - (tag in {"script", "style", "head"}))
+        self._verbatim = max(0, self._verbatim - (tag == "pre"))
+        if tag in {"td", "th"}:
+            self.parts.append("\t")
+        if tag in {"table", "pre"}:
+            self.parts.append("\n")
 
     def handle_data(self, data: str) -> None:
         if not self._hidden:
-            self.parts.append(data)
+            self.parts.append(data.replace("\t", " ") if self._verbatim else re.sub(r"\s+", " ", data))
 
 
 def _plain(text: str) -> str:
     found = _Texts()
     found.feed(text)
     found.close()
-    lines = (" ".join(line.split()) for line in "".join(found.parts).splitlines())
+    lines = (
+        "\t".join(" ".join(cell.split()) for cell in line.split("\t")).rstrip()
+        for line in "".join(found.parts).splitlines()
+    )
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()

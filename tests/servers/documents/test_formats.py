@@ -313,6 +313,15 @@ def test_an_attached_message_stays_a_message(workspace: Path, server: DocumentSe
     assert (workspace / "saved.eml").read_bytes() == data
 
 
+def test_a_formatted_text_keeps_its_cells_apart(workspace: Path, call: Call) -> None:
+    rows = "<table>\n <tr><th>Item</th>\n\t<th>Price</th></tr><tr><td>A 12</td><td>34.5</td></tr></table>"
+    text = f"<p>Two\nlines</p>{rows}<pre>a\n\tb</pre>"
+    (workspace / "a.eml").write_text(f"Subject: x\nContent-Type: text/html\n\n{text}\n")
+    assert call("read_text", "a.eml")["text"].splitlines() == [
+        "Two lines", "", "Item\tPrice", "A 12\t34.5", "", "a", "b",
+    ]  # fmt: skip
+
+
 def test_messages_are_not_nested_more_deeply_than_is_read(workspace: Path, call: Call) -> None:
     for number in range(11):
         call("create_document", path=f"a{number}.eml")
