@@ -24,6 +24,7 @@ from callboard.actors.servers.documents._excel_shift import Shift
 from callboard.actors.servers.documents._excel_tables import blocks_of, tables_of
 from callboard.actors.servers.documents._excel_totals import totals_of
 from callboard.actors.servers.documents._office import q
+from callboard.actors.servers.documents._package import local
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._tables import Answer
 
 _SHOWN = 20
+_RULES = (q("conditionalFormatting"), q("dataValidation"))
+_SQREF = "{http://schemas.microsoft.com/office/excel/2006/main}sqref"
 _FILTER = "the name _xlnm._FilterDatabase"
 """Excel keeps it for the filter of a sheet, and extends it itself."""
 
@@ -104,6 +107,7 @@ def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Ans
         _fill_formulas(sheet, cells, last, values)
     if table is not None:
         table.resize(CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.max_row + count))
+    _extend_rules(sheet, cells, last, count)
     answer: Answer = {"sheet": sheet.title, "cells": new.coord, "rows_appended": count}
     left_behind: list[JsonValue] = [*_left_behind(file, sheet, cells, last, count)]
     return {**answer, "not_extended": left_behind[:_SHOWN]} if left_behind else answer
@@ -222,6 +226,30 @@ def _copy_looks(sheet: Sheet, model: int, row: int, cells: CellRange) -> None:
         style = sheet.style(model, column)
         if style != sheet.style(row, column):
             sheet.set_style(row, column, style)
+
+
+def _extend_rules(sheet: Sheet, cells: CellRange, last: int, count: int) -> None:
+    """Extend the last row's conditional formats and validations to new rows."""
+    for element in sheet.root.iter(*_RULES, _SQREF):
+        holder = element.getparent() if element.tag == _SQREF else element
+        if local(holder) not in {"conditionalFormatting", "dataValidation"}:  # such as a sparkline's cell
+            continue
+        areas = [
+            area_of(each) for each in ((element.text if holder is not element else element.get("sqref")) or "").split()
+        ]
+        for area in areas:
+            if (
+                area.max_row == last
+                and cells.min_row <= area.min_row
+                and cells.min_col <= area.min_col
+                and area.max_col <= cells.max_col
+            ):
+                area.expand(down=count)
+        text = " ".join(area.coord for area in areas)
+        if holder is not element:
+            element.text = text
+        elif text:
+            element.set("sqref", text)
 
 
 def _fill_formulas(sheet: Sheet, cells: CellRange, last: int, values: list[list[Value]]) -> None:

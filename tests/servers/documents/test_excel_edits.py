@@ -516,6 +516,22 @@ def test_appended_rows_name_what_leaves_them_out(sheet, call, total: list[list[o
     assert "not_extended" not in call("append_rows", name, values=[["f", 6]])
 
 
+def test_rules_of_the_last_row_hold_for_appended_rows(sheet, call, workspace: Path) -> None:
+    name = sheet([["Item", "Price"], ["a", 1], ["b", 2]])
+    rule, choice = CellIsRule(operator="greaterThan", formula=["1"]), DataValidation(type="list", formula1='"a,b,c"')
+
+    def change(made: openpyxl.Workbook) -> None:
+        made.active.conditional_formatting.add("B2:B3 D1:D3", rule)
+        made.active.add_data_validation(choice)
+        choice.add("A2:A3")
+
+    saved(workspace / name, call, change)
+    call("append_rows", name, values=[["c", 3], ["d", 4]])
+    made = openpyxl.load_workbook(workspace / name).active
+    assert [str(each.sqref) for each in made.conditional_formatting] == ["B2:B5 D1:D3"]
+    assert [str(each.sqref) for each in made.data_validations.dataValidation] == ["A2:A5"]
+
+
 def test_totals_stay_below_when_rows_are_sorted(book: Path, call: Call) -> None:
     call("sort_range", book.name, by=[{"column": "Total", "descending": True}])
     assert [row[0] for row in values(call)] == ["Item", "gear", "bolt", "nut", "Sum"]
