@@ -44,10 +44,13 @@ def sort_rows(file: ExcelFile, place: SheetRange, keys: list[SortKey], *, header
     Formulas move as in Excel: relative references move with their row.
 
     Raises:
-        ToolError: If a column is missing, the range has merged cells, or a formula to sort by was never computed.
+        ToolError: If a column is missing, the range has merged cells or leaves out columns of its table, or a formula
+            to sort by was never computed.
     """
     sheet, cells = place.sheet, place.need()
     check_movable(sheet, cells)
+    if header:
+        _check_columns(sheet, cells)
     columns = [(column_of(sheet, cells, key.column, header=header), key.descending) for key in keys]
     first = cells.min_row + header
     # a table's totals rows stay at its end
@@ -116,6 +119,28 @@ def check_movable(sheet: Sheet, cells: CellRange) -> None:
         if not cells.isdisjoint(array):
             msg = f"{array.coord} holds an array formula or a data table, which can't be moved"
             raise ToolError(msg)
+
+
+def _check_columns(sheet: Sheet, cells: CellRange) -> None:
+    """Refuse cells that leave out columns beside them, which would stay."""
+    tables = [table.cells for table in tables_of(sheet)]
+    rows = range(cells.min_row + 1, cells.max_row + 1)
+
+    def goes_on(column: int) -> bool:
+        headed = column > 0 and sheet.raw(cells.min_row, column)[1] == "text"
+        return headed and any(sheet.holds(row, column) for row in rows)
+
+    whole = CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.max_row)
+    while goes_on(whole.min_col - 1):
+        whole.expand(left=1)
+    while goes_on(whole.max_col + 1):
+        whole.expand(right=1)
+    if whole.coord != cells.coord and all(whole.isdisjoint(table) for table in tables):
+        msg = (
+            f"{cells.coord} leaves out columns beside it, whose cells would stay in their rows: name {whole.coord}, "
+            "or only rows of data with header false"
+        )
+        raise ToolError(msg)
 
 
 def rank_of(sheet: Sheet, row: int, column: int) -> tuple[int, float, str] | None:

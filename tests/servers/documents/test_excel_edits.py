@@ -532,6 +532,14 @@ def test_rules_of_the_last_row_hold_for_appended_rows(sheet, call, workspace: Pa
     assert [str(each.sqref) for each in made.data_validations.dataValidation] == ["A2:A5"]
 
 
+def test_cells_that_leave_out_columns_of_their_table_are_not_sorted(sheet, call) -> None:
+    name = sheet([["Note", "Item", "Price", "Left"], ["x", "b", 2, 5], ["y", "a", 1, 6]])
+    with pytest.raises(ToolError, match=r"B1:C3 leaves out columns beside it.*: name A1:D3"):
+        call("sort_range", name, cells="B1:C3", by=[{"column": "Price"}])
+    call("sort_range", name, cells="B2:C3", by=[{"column": "C"}], header=False)
+    assert values(call, cells="A2:D3") == [["x", "a", 1, 5], ["y", "b", 2, 6]]
+
+
 def test_totals_stay_below_when_rows_are_sorted(book: Path, call: Call) -> None:
     call("sort_range", book.name, by=[{"column": "Total", "descending": True}])
     assert [row[0] for row in values(call)] == ["Item", "gear", "bolt", "nut", "Sum"]
