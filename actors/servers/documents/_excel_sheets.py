@@ -84,6 +84,8 @@ def rename_sheet(file: ExcelFile, sheet: Sheet, title: str) -> None:
         changed = renamed(reference.formula, old, title)
         if changed != reference.formula:
             reference.write(changed)
+        if reference.cell is not None and "INDIRECT" in map(str.upper, words(reference.formula)):
+            file.outdated.append(reference.cell)  # a title in a text does not follow
     file.package.edit(file.part)
     sheet.entry.set("name", title)
 

@@ -197,6 +197,13 @@ def test_a_formula_may_name_any_sheet(book: Path, call: Call) -> None:
     }
 
 
+def test_the_result_of_a_title_in_a_text_is_not_kept_after_a_rename(sheet, call) -> None:
+    name = sheet([[1, '=INDIRECT("Sheet!A1")', "=B1+1"]])
+    assert values(call, cells="B1:C1") == [[1, 2]]
+    call("rename_sheet", name, sheet="Sheet", title="New")
+    assert values(call, cells="B1:C1") == [["#REF!", "#REF!"]]
+
+
 def test_structured_references_follow_renamed_headers(book: Path, call: Call) -> None:
     rows = [[1, 2, 3], [4, 5, 6]]
     call("insert_table", book.name, sheet="Other", header=["a", "b", "c"], rows=rows, cell="J1", name="Goods")
