@@ -26,8 +26,8 @@ _PART = r"\[(?:'.|[^\[\]'])*\]"  # ' escapes the next character
 _PARTS = re.compile(rf"\s*{_PART}(?:\s*[,:]\s*{_PART})*\s*")
 _STRUCTURED = re.compile(rf"(?P<table>[^\W\d][\w.]*)?\[(?P<inner>(?:'.|[^\[\]']|{_PART})*)\]")
 _IN_FORMULA = re.compile(rf"""(?P<other>"(?:[^"]|"")*"|'(?:[^']|'')+'!)|{_STRUCTURED.pattern}""")
-_ITEMS = frozenset({"", "#all", "#data", "#headers", "#this row", "#totals"})
 _ROW = "#This Row"
+_ITEMS = {each.casefold(): each for each in ("", "#All", "#Data", "#Headers", _ROW, "#Totals")}
 
 
 def as_in_files(file: ExcelFile, sheet: Sheet, cells: CellRange, reference: str, formula: str) -> str:
@@ -65,7 +65,10 @@ def as_in_files(file: ExcelFile, sheet: Sheet, cells: CellRange, reference: str,
 
 
 def _checked(table: Table, inner: str, formula: str) -> str:
-    """Check the text in brackets, and write it as files hold it."""
+    """Check the text in brackets, and write it as files hold it.
+
+    Capitals become those of the table, because IronCalc takes others for another column.
+    """
     if inner.startswith("@"):
         column = inner[1:].strip()
         inner = f"[{_ROW}],{column if column.startswith('[') else f'[{column}]'}" if column else _ROW
@@ -74,17 +77,26 @@ def _checked(table: Table, inner: str, formula: str) -> str:
         msg = f"{formula!r} is refused: {table.name}[{inner}] is malformed; write it like Table[[#Headers],[Column]]"
         raise ToolError(msg)
     parts = re.findall(_PART, inner) if nested else [f"[{inner}]"]
-    for part in parts:
+    known = {each.casefold(): each for each in table.columns}
+    for number, part in enumerate(parts):
         name = part[1:-1]
         column = re.sub(r"'(.)", r"\1", name)
-        if name.casefold() not in _ITEMS and column.casefold() not in {each.casefold() for each in table.columns}:
+        if name.casefold() in _ITEMS:
+            parts[number] = f"[{_ITEMS[name.casefold()]}]"
+        elif column.casefold() in known:
+            parts[number] = _bracketed(known[column.casefold()])
+        else:
             meant = did_you_mean(column, table.columns, "there are: " + ", ".join(map(repr, table.columns)))
             msg = f"{formula!r} is refused: the table {table.name} has no column {column!r}{meant}"
             raise ToolError(msg)
     if nested:
         between = [text.strip() for text in re.split(_PART, inner)[1:]]
-        inner = "".join(part + after for part, after in zip(parts, between, strict=True))
-    return f"{table.name}[{inner}]"
+        return f"{table.name}[{''.join(part + after for part, after in zip(parts, between, strict=True))}]"
+    return f"{table.name}{parts[0]}"
+
+
+def _bracketed(column: str) -> str:
+    return "[" + re.sub(r"(['\[\]#])", r"'\1", column) + "]"
 
 
 def follow_headers(file: ExcelFile) -> None:
@@ -151,7 +163,7 @@ def _rename_columns(file: ExcelFile, table: Table, renamed: dict[str, str]) -> N
 
     def column(match: re.Match[str]) -> str:
         old = re.sub(r"'(.)", r"\1", match[0][1:-1]).casefold()
-        return "[" + re.sub(r"(['\[\]#])", r"'\1", renamed[old]) + "]" if old in renamed else match[0]
+        return _bracketed(renamed[old]) if old in renamed else match[0]
 
     def reference(match: re.Match[str], *, own: bool) -> str:
         if (match["table"] or "").casefold() != name and not (own and _is_bare(match)):

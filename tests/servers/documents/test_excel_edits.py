@@ -197,6 +197,14 @@ def test_a_formula_may_name_any_sheet(book: Path, call: Call) -> None:
     }
 
 
+@pytest.mark.parametrize("reference", ["goods[unit COST]", "GOODS[[#data],[unit COST]]"])
+def test_columns_of_tables_are_found_in_any_capitals(book: Path, call: Call, reference: str) -> None:
+    call("insert_table", book.name, header=["a", "Unit cost"], rows=[[1, 2], [3, 4]], cell="J1", name="Goods")
+    stored = call("set_formula", book.name, cells="N1", formula=f"=SUM({reference})")["formula"]
+    assert stored in {"=SUM(Goods[Unit cost])", "=SUM(Goods[[#Data],[Unit cost]])"}
+    assert values(call, cells="N1") == [[6]]
+
+
 def test_the_result_of_a_title_in_a_text_is_not_kept_after_a_rename(sheet, call) -> None:
     name = sheet([[1, '=INDIRECT("Sheet!A1")', "=B1+1"]])
     assert values(call, cells="B1:C1") == [[1, 2]]
