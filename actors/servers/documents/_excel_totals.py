@@ -21,7 +21,7 @@ def totals_of(sheet: Sheet, cells: CellRange) -> int:
     """Count the rows of totals at the end of a range.
 
     A table says how many it has. Elsewhere they are the rows at the end whose formulas read other rows, and the values
-    between them that those read, like the shipping costs between a subtotal and a total.
+    between them that those read, like the shipping costs between a subtotal and a total. Notes below them count, too.
     """
     table = next((each for each in tables_of(sheet) if each.cells.coord == cells.coord), None)
     if table is not None:
@@ -33,7 +33,7 @@ def totals_of(sheet: Sheet, cells: CellRange) -> int:
         if read:
             count = cells.max_row - row + 1
             wanted.update(top for top, bottom in read if top == bottom)
-        elif row not in wanted:
+        elif row not in wanted and (count or not _is_note(sheet, cells, row)):
             break
     return count
 
@@ -41,6 +41,12 @@ def totals_of(sheet: Sheet, cells: CellRange) -> int:
 def without_totals(sheet: Sheet, cells: CellRange) -> CellRange:
     """Return a range without its rows of totals."""
     return CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.max_row - totals_of(sheet, cells))
+
+
+def _is_note(sheet: Sheet, cells: CellRange, row: int) -> bool:
+    """Return whether a row of several columns holds a single text."""
+    kinds = [sheet.raw(row, column)[1] for column in range(cells.min_col, cells.max_col + 1)]
+    return len(kinds) > 1 and kinds.count("empty") == len(kinds) - 1 and "text" in kinds
 
 
 def _rows_totalled(sheet: Sheet, cells: CellRange, row: int) -> list[tuple[int, int]]:

@@ -531,6 +531,14 @@ def test_appended_rows_name_what_leaves_them_out(sheet, call, total: list[list[o
     assert "not_extended" not in call("append_rows", name, values=[["f", 6]])
 
 
+def test_a_note_below_the_totals_stays_below_them(sheet, call) -> None:
+    name = sheet([["Item", "Price"], ["a", 1], ["b", 2], ["Total", "=SUM(B2:B3)"], ["Source: shop"]])
+    call("append_rows", name, values=[["c", 4]])
+    read = call("read_range", name, cells="A4:B6")
+    assert read["values"] == [["c", 4], ["Total", 7], ["Source: shop", None]]
+    assert call("summarize", name, columns=["Price"])["summary"]["Price"]["sum"] == 7
+
+
 def test_rules_of_the_last_row_hold_for_appended_rows(sheet, call, workspace: Path) -> None:
     name = sheet([["Item", "Price"], ["a", 1], ["b", 2]])
     rule, choice = CellIsRule(operator="greaterThan", formula=["1"]), DataValidation(type="list", formula1='"a,b,c"')
