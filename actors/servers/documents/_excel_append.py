@@ -205,17 +205,22 @@ def _stretch(sheet: Sheet, cells: CellRange, last: int, count: int, totals: int)
 
 
 def _left_behind(file: ExcelFile, sheet: Sheet, cells: CellRange, last: int, count: int) -> dict[str, None]:
-    """List charts, names and formulas elsewhere that end above new rows."""
+    """List charts, names and formulas that end above new rows.
+
+    In the range itself, only those count that stand above what they read, or have a fixed end, unlike running totals.
+    """
     data = CellRange(None, cells.min_col, cells.min_row, cells.max_col, last)
     block = CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.max_row + count)
     found: dict[str, None] = {}
     for reference in all_formulas(file):
-        cell = None if reference.cell is None else area_of(reference.cell.get("r"))
-        if reference.where == _FILTER or (cell and reference.sheet == sheet.title and cell.issubset(block)):
+        if reference.where == _FILTER:
             continue
+        cell = None if reference.cell is None else area_of(reference.cell.get("r"))
+        inside = cell is not None and reference.sheet == sheet.title and cell.issubset(block)
         for text in overlapping(reference, sheet.title, data):
             top, _, bottom, _ = bounds_of(text)
-            if top < bottom == last:
+            moves = inside and cell is not None and cell.min_row >= top and not re.search(r"\$[0-9]+$", text)
+            if top < bottom == last and not moves:
                 found[reference.where] = None
     return found
 

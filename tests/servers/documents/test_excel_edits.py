@@ -539,6 +539,13 @@ def test_a_note_below_the_totals_stays_below_them(sheet, call) -> None:
     assert call("summarize", name, columns=["Price"])["summary"]["Price"]["sum"] == 7
 
 
+def test_formulas_within_a_table_that_leave_new_rows_out_are_named(sheet, call) -> None:
+    rows = [["a", 1, "=B3/SUM($B$3:$B$4)", "=SUM(B$3:B3)"], ["b", 2, "=B4/SUM($B$3:$B$4)", "=SUM(B$3:B4)"]]
+    name = sheet([["Total", "=SUM(B3:B4)", None, None], ["Item", "Price", "Share", "So far"], *rows])
+    answer = call("append_rows", name, values=[["c", 3]])
+    assert answer["not_extended"] == ["Sheet!B1", "Sheet!C3", "Sheet!C4", "Sheet!C5"]
+
+
 def test_rules_of_the_last_row_hold_for_appended_rows(sheet, call, workspace: Path) -> None:
     name = sheet([["Item", "Price"], ["a", 1], ["b", 2]])
     rule, choice = CellIsRule(operator="greaterThan", formula=["1"]), DataValidation(type="list", formula1='"a,b,c"')
