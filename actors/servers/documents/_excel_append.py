@@ -13,18 +13,17 @@ from openpyxl.worksheet.cell_range import CellRange
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_cells import check_empty, held, several_blocks, spread, write_cells
 from callboard.actors.servers.documents._excel_controls import SheetRange, destination, parse_cells, place
+from callboard.actors.servers.documents._excel_extend import extend_readers, extend_rules, extend_totals
 from callboard.actors.servers.documents._excel_format import set_width, width_at
 from callboard.actors.servers.documents._excel_insert_delete import shift
-from callboard.actors.servers.documents._excel_references import all_formulas, bounds_of, overlapping, rewritten
 from callboard.actors.servers.documents._excel_results import fill_results, need_result
 from callboard.actors.servers.documents._excel_rich_text import change_text
-from callboard.actors.servers.documents._excel_sheet import LAST_ROW, area_of
+from callboard.actors.servers.documents._excel_sheet import LAST_ROW
 from callboard.actors.servers.documents._excel_sheets import add_sheet, check_structure, check_title
 from callboard.actors.servers.documents._excel_shift import Shift
 from callboard.actors.servers.documents._excel_tables import blocks_of, tables_of
 from callboard.actors.servers.documents._excel_totals import totals_of
 from callboard.actors.servers.documents._office import q
-from callboard.actors.servers.documents._package import local
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -34,11 +33,9 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._excel_values import Value
     from callboard.actors.servers.documents._tables import Answer
 
+
 _SHOWN = 20
-_RULES = (q("conditionalFormatting"), q("dataValidation"))
-_SQREF = "{http://schemas.microsoft.com/office/excel/2006/main}sqref"
-_FILTER = "the name _xlnm._FilterDatabase"
-"""Excel keeps it for the filter of a sheet, and extends it itself."""
+"""Maximum number of names in an answer."""
 
 
 def place_to_append(file: ExcelFile, sheet: str, control_id: str, control_name: str) -> SheetRange:
@@ -97,7 +94,7 @@ def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Ans
     new = CellRange(None, cells.min_col, last + 1, cells.max_col, last + count)
     if totals:
         shift(file, Shift(sheet, "row", last + 1, count))
-        _stretch(sheet, cells, last, count, totals)
+        extend_totals(sheet, cells, last, count, totals)
     else:
         check_empty(sheet, new, "insert rows first, or name the table that is meant")
     for row in range(new.min_row, new.max_row + 1):
@@ -107,10 +104,10 @@ def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Ans
         _fill_formulas(sheet, cells, last, values)
     if table is not None:
         table.resize(CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.max_row + count))
-    _extend_rules(sheet, cells, last, count)
+    extend_rules(sheet, cells, last, count)
     answer: Answer = {"sheet": sheet.title, "cells": new.coord, "rows_appended": count}
-    left_behind: list[JsonValue] = [*_left_behind(file, sheet, cells, last, count)]
-    return {**answer, "not_extended": left_behind[:_SHOWN]} if left_behind else answer
+    left: list[JsonValue] = [*extend_readers(file, SheetRange(sheet, cells), last, count, table)]
+    return {**answer, "not_extended": left[:_SHOWN]} if left else answer
 
 
 def copy_rows(file: ExcelFile, found: SheetRange, rows: list[int], to: str, *, header: bool) -> Answer:
@@ -173,88 +170,12 @@ def replace(found: SheetRange, find: str, replacement: str, match_case: bool, wh
     return changed
 
 
-def _stretch(sheet: Sheet, cells: CellRange, last: int, count: int, totals: int) -> None:
-    """Extend the formulas below new rows that read up to them.
-
-    Raises:
-        ToolError: If one of them reads only a single cell of the last row.
-    """
-
-    def stretched(title: str, text: str) -> str | None:
-        top, left, bottom, right = bounds_of(text)
-        if title or bottom != last:
-            return None
-        if ":" not in text:
-            where = f"{get_column_letter(column)}{row - count}"
-            msg = (
-                f"the total in {where} reads {text} alone, and would leave out new rows; "
-                "let its formula read a range first, like =SUM(B2:B5)"
-            )
-            raise ToolError(msg)
-        if top == bottom and left < right:
-            return None
-        return re.sub(rf"(?<=:)(\$?[A-Za-z]+\$?){last}$", rf"\g<1>{last + count}", text)
-
-    for row in range(last + count + 1, last + count + totals + 1):
-        for column in range(cells.min_col, cells.max_col + 1):
-            old = sheet.formula(row, column)
-            if old and not old.startswith("{"):
-                new = rewritten(old[1:], stretched)
-                if new != old[1:]:
-                    sheet.write_formula(row, column, f"={new}")
-
-
-def _left_behind(file: ExcelFile, sheet: Sheet, cells: CellRange, last: int, count: int) -> dict[str, None]:
-    """List charts, names and formulas that end above new rows.
-
-    In the range itself, only those count that stand above what they read, or have a fixed end, unlike running totals.
-    """
-    data = CellRange(None, cells.min_col, cells.min_row, cells.max_col, last)
-    block = CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.max_row + count)
-    found: dict[str, None] = {}
-    for reference in all_formulas(file):
-        if reference.where == _FILTER:
-            continue
-        cell = None if reference.cell is None else area_of(reference.cell.get("r"))
-        inside = cell is not None and reference.sheet == sheet.title and cell.issubset(block)
-        for text in overlapping(reference, sheet.title, data):
-            top, _, bottom, _ = bounds_of(text)
-            moves = inside and cell is not None and cell.min_row >= top and not re.search(r"\$[0-9]+$", text)
-            if top < bottom == last and not moves:
-                found[reference.where] = None
-    return found
-
-
 def _copy_looks(sheet: Sheet, model: int, row: int, cells: CellRange) -> None:
     """Copy to the cells of a row the formats of another row's."""
     for column in range(cells.min_col, cells.max_col + 1):
         style = sheet.style(model, column)
         if style != sheet.style(row, column):
             sheet.set_style(row, column, style)
-
-
-def _extend_rules(sheet: Sheet, cells: CellRange, last: int, count: int) -> None:
-    """Extend the last row's conditional formats and validations to new rows."""
-    for element in sheet.root.iter(*_RULES, _SQREF):
-        holder = element.getparent() if element.tag == _SQREF else element
-        if local(holder) not in {"conditionalFormatting", "dataValidation"}:  # such as a sparkline's cell
-            continue
-        areas = [
-            area_of(each) for each in ((element.text if holder is not element else element.get("sqref")) or "").split()
-        ]
-        for area in areas:
-            if (
-                area.max_row == last
-                and cells.min_row <= area.min_row
-                and cells.min_col <= area.min_col
-                and area.max_col <= cells.max_col
-            ):
-                area.expand(down=count)
-        text = " ".join(area.coord for area in areas)
-        if holder is not element:
-            element.text = text
-        elif text:
-            element.set("sqref", text)
 
 
 def _fill_formulas(sheet: Sheet, cells: CellRange, last: int, values: list[list[Value]]) -> None:

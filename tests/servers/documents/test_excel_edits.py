@@ -531,6 +531,24 @@ def test_appended_rows_name_what_leaves_them_out(sheet, call, total: list[list[o
     assert "not_extended" not in call("append_rows", name, values=[["f", 6]])
 
 
+def test_what_reads_columns_of_a_table_reads_appended_rows(sheet, call, workspace: Path) -> None:
+    name = sheet([["Prices"], [None], ["Item", "Price"], ["a", 1], ["b", 2]])
+    table = Table(displayName="Prices", ref="A3:B5")
+    saved(workspace / name, call, lambda made: made.active.add_table(table))
+    call("insert_chart", name, type="bar", cells="A3:B5")
+    call("add_sheet", name, title="Other")
+    read = ["B4:B5", "$B$3:$B$5", "B5:B5", "B5", "B1:B5", "B4:C5"]
+    for row, cells in enumerate(read, start=1):
+        call("set_formula", name, sheet="Other", cells=f"A{row}", formula=f"=SUM(Sheet!{cells})")
+    answer = call("append_rows", name, sheet="Sheet", values=[["c", 3]])
+    assert answer["not_extended"] == ["Other!A5", "Other!A6"]
+    assert [row[0] for row in values(call, sheet="Other", cells="A1:A6")] == [6, 6, 2, 2, 3, 3]
+    (chart,) = openpyxl.load_workbook(workspace / name)["Sheet"]._charts
+    assert [(each.cat.strRef or each.cat.numRef).f[-9:] + each.val.numRef.f[-9:] for each in chart.series] == [
+        "$A$4:$A$6$B$4:$B$6"
+    ]
+
+
 def test_a_note_below_the_totals_stays_below_them(sheet, call) -> None:
     name = sheet([["Item", "Price"], ["a", 1], ["b", 2], ["Total", "=SUM(B2:B3)"], ["Source: shop"]])
     call("append_rows", name, values=[["c", 4]])
