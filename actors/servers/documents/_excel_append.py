@@ -106,7 +106,7 @@ def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Ans
         table.resize(CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.max_row + count))
     extend_rules(sheet, cells, last, count)
     answer: Answer = {"sheet": sheet.title, "cells": new.coord, "rows_appended": count}
-    left: list[JsonValue] = [*extend_readers(file, SheetRange(sheet, cells), last, count, table)]
+    left: list[JsonValue] = [*extend_readers(file, found, last, count, table)]
     return {**answer, "not_extended": left[:_SHOWN]} if left else answer
 
 

@@ -96,7 +96,7 @@ def extend_readers(file: ExcelFile, place: SheetRange, last: int, count: int, ta
         return new
 
     for reference in list(all_formulas(file)):
-        if reference.where != _FILTER:
+        if str(last) in reference.formula and reference.where != _FILTER:  # reading each formula takes long
             changed = rewritten(reference.formula, partial(longer, reference))
             if changed != reference.formula:
                 reference.write(changed)
@@ -118,23 +118,24 @@ def _lengthened(text: str, last: int, count: int) -> str:
 
 def extend_rules(sheet: Sheet, cells: CellRange, last: int, count: int) -> None:
     """Extend the last row's conditional formats and validations to new rows."""
+
+    def longer(text: str) -> str:
+        area = area_of(text)
+        within = cells.min_row <= area.min_row and cells.min_col <= area.min_col <= area.max_col <= cells.max_col
+        if not within or area.max_row != last:
+            return text
+        area.expand(down=count)
+        return area.coord
+
     for element in sheet.root.iter(*_RULES, _SQREF):
-        holder = element.getparent() if element.tag == _SQREF else element
-        if local(holder) not in {"conditionalFormatting", "dataValidation"}:  # such as a sparkline's cell
+        inner = element.tag == _SQREF
+        if inner and local(element.getparent()) not in {"conditionalFormatting", "dataValidation"}:  # of a sparkline
             continue
-        areas = [
-            area_of(each) for each in ((element.text if holder is not element else element.get("sqref")) or "").split()
-        ]
-        for area in areas:
-            if (
-                area.max_row == last
-                and cells.min_row <= area.min_row
-                and cells.min_col <= area.min_col
-                and area.max_col <= cells.max_col
-            ):
-                area.expand(down=count)
-        text = " ".join(area.coord for area in areas)
-        if holder is not element:
-            element.text = text
-        elif text:
-            element.set("sqref", text)
+        old = ((element.text if inner else element.get("sqref")) or "").split()
+        new = [longer(text) for text in old]
+        if new == old:
+            continue
+        if inner:
+            element.text = " ".join(new)
+        else:
+            element.set("sqref", " ".join(new))
