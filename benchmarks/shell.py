@@ -20,7 +20,7 @@ from callboard.actors.servers import Stage
 from callboard.actors.servers.shell import ShellServer
 from callboard.config import ShellSettings
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
 from ssh_server import USER, SshServer, ssh_server
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ import pytest
 import forks
 from support import PATIENCE
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 RECIPES = ROOT / "examples" / "recipes"
 PAGE = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-TUTORIAL = (Path(__file__).resolve().parents[1] / "docs" / "tutorial.md").read_text(encoding="utf-8")
+TUTORIAL = (Path(__file__).resolve().parents[2] / "docs" / "tutorial.md").read_text(encoding="utf-8")
 FILE = r"Save (?:this|[\w ]+) as `(?P<name>[\w.]+)`:\n\n```\w+\n(?P<content>.*?)```"
 COMMAND = r"^    (?P<command>(?:python|tail) [^\n]*)$"
 OUTPUT = r"```text\n(?P<output>.*?)```"

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
-import sys
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
@@ -15,20 +12,10 @@ from callboard import Settings
 from callboard.actors.processing import MACHINES
 from callboard.messages import AgentKind
 from callboard.messages.events import EVENT_CLASSES, Event, EventName
+from generator import GENERATE
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
-
-
-def load_generator():
-    spec = importlib.util.spec_from_file_location("callboard_docs_generate", ROOT / "docs" / "generate.py")
-    module = importlib.util.module_from_spec(spec)
-    with mock.patch.object(sys, "path", [str(ROOT / "docs"), *sys.path]):
-        spec.loader.exec_module(module)
-    return module
-
-
-GENERATE = load_generator()
 every_document = pytest.mark.parametrize("document", DOCS, ids=lambda path: path.name)
 
 

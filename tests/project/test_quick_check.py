@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / ".ci" / "quick"
 
 
@@ -43,7 +43,7 @@ def test_every_place_that_it_names_is_there(quick):
         ("supervisor.py", "supervisor/test_async.py"),
         ("tests/journal/test_lock.py", "journal/test_lock.py"),
         ("config/prompts/host.md", "config/test_prompts.py"),
-        ("docs/models.md", "test_docs.py"),
+        ("docs/models.md", "docs/test_docs.py"),
     ],
 )
 def test_the_nearest_tests_come_first(quick, changed, first):

@@ -24,7 +24,7 @@ from support import PATIENCE
 if TYPE_CHECKING:
     from docx.table import Table
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "sales_report"
 REQUEST = "Extract the sales table from Word and create a bar chart in Excel"
 

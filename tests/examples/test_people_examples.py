@@ -20,7 +20,7 @@ from callboard import EventName, FunctionModel
 from callboard.testing import MemoryServer
 from support import PATIENCE
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PEOPLE = ROOT / "examples" / "people"
 PAGE = (ROOT / "docs" / "people.md").read_text(encoding="utf-8")
 

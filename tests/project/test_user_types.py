@@ -10,7 +10,7 @@ import pytest
 mypy = pytest.importorskip("mypy.api")
 pytestmark = pytest.mark.timeout(1200)  # mypy reads the whole package, without a cache
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 EVENTS = """\
 from typing import Literal, assert_type

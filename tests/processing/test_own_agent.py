@@ -14,7 +14,7 @@ from callboard.messages import SettingsError, Target, TargetKind
 from callboard.testing import MemoryServer, assert_replays
 from support import PATIENCE
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "own_agent.py"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "own_agent.py"
 
 
 @pytest.fixture(scope="module")

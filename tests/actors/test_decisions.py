@@ -307,7 +307,7 @@ def test_row_06_screenshot_runs_all_four_phases_on_a_fresh_capture(start):
 
 
 def test_row_06_what_screenshot_does_not_annotate_is_there_all_the_same(start):
-    names = ["field-1", "field-2", "field-3"]  # tests/test_pictures.py checks the annotations
+    names = ["field-1", "field-2", "field-3"]  # tests/pictures/test_pictures.py checks the annotations
     surface = Surface(controls=dict.fromkeys(names, ""))
     requests, app = recorded([{**SCREENSHOT, "ControlReannotate": ["field-2", "field-3"]}, write(), FINISH])
     assert start(app=app, servers=[surface]).submit(lone()).result(PATIENCE).ok

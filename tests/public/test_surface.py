@@ -14,7 +14,7 @@ from callboard.actors.servers import tool
 from callboard.messages import Target
 from callboard.surface import Server
 
-PAGE = (Path(__file__).resolve().parents[1] / "docs" / "surfaces.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "surfaces.md").read_text(encoding="utf-8")
 INTERNAL = {"tools", "lane", "mcp_server", "name"}
 """The defaults of a surface, which follow from its marked methods and its targets."""
 

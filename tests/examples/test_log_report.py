@@ -13,7 +13,7 @@ from callboard import EventName, Outcome, Supervisor, Task
 from callboard.config import Settings, load_yaml
 from support import PATIENCE
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "log_report"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "log_report"
 RUNS = 20
 IN_GATE = 2
 

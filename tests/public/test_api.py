@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from mcp.server.mcpserver.exceptions import ToolError as McpToolError
-from test_docs import GENERATE
 
 import callboard
 import callboard.errors
@@ -20,9 +19,10 @@ import callboard.surface
 from callboard import FunctionModel, Supervisor, Task, TaskHandle, tool
 from callboard.messages import CallboardError, Effect
 from callboard.testing import MemoryServer
+from generator import GENERATE
 from support import PATIENCE
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
 API = GENERATE.API

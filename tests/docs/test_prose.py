@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 OPENINGS = ("What", "How", "Whether", "Who", "That", "Which", "Where")
 """Words that do not open a first line; a field's description may open with Whether."""
 LONGEST = 12

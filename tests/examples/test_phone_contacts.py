@@ -11,7 +11,7 @@ import pytest
 
 from callboard.actors.servers.android import find_adb
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "phone_contacts" / "run.py"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "phone_contacts" / "run.py"
 RUNS = 20
 IN_GATE = 1
 

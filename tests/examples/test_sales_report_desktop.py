@@ -15,7 +15,7 @@ from callboard.actors.servers import Need
 from callboard.actors.servers.desktop import DesktopServer
 from callboard.config import Settings, load_yaml
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "sales_report_desktop"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report_desktop"
 RUNS = 20
 IN_GATE = 3
 TABLE = [

@@ -12,7 +12,7 @@ import pytest
 import callboard
 from callboard.terminal import demo_names
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 TOOL = PROJECT["tool"]["setuptools"]
 BESIDE = {"tests", "docs", "examples", "benchmarks", "build", "dist", "runs"}

@@ -14,13 +14,13 @@ import jsonschema
 import pytest
 import yaml
 from pydantic import BaseModel
-from test_docs import GENERATE
 
 from callboard import Settings
 from callboard.messages import Cause, PlanStep, Secret, SubtaskResult, Task, TaskResult, Usage
+from generator import GENERATE
 from support import command_line
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "config" / "schemas"
 NAMES = ("callboard", "task", "script")
 FILES = sorted(ROOT.glob("examples/*/*.yaml"))
