@@ -102,7 +102,7 @@ def coverage_of(copy: Copy, jobs: int) -> Coverage:
         suspects, coverage.broken = sorted(coverage.broken), set()
         raw["failed"] = [test for test in suspects if copy.run({test: coverage.limit(test)}, coverage.tests).failed]
         measured.write_text(json.dumps(raw), encoding="utf-8")
-        for older in CACHE.glob("map-*.json"):
+        for older in set(CACHE.glob("map-*.json")) - {measured}:
             older.unlink()
         measured.replace(path)
         print(f"... {(time.monotonic() - before) / 60:.0f} min", flush=True)
