@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import importlib.metadata
+import importlib.util
 import os
 import re
 import subprocess
@@ -306,6 +307,12 @@ def test_no_agent_imports_another_agent():
         str(found) for found in our_imports() if found.importer == "callboard.actors.agent" and found.imported in agents
     ]
     assert shared == []
+
+
+def test_bare_names_do_not_import_modules_of_the_root():
+    names = {module.split(".")[1] for module in MODULES if "." in module} - {"__main__"}
+    assert {"actors", "errors", "events"} <= names
+    assert [name for name in sorted(names) if importlib.util.find_spec(name)] == []
 
 
 def test_no_module_uses_relative_imports():
