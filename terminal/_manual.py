@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console, ConsoleOptions
 
-_FOLDER = Path(callboard.__file__).parent / "docs"
+_FOLDER = Path(callboard.__file__).resolve().parent / "docs"
 
 
 class _Code(CodeBlock):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DEMO = "sales_report"
 """The example that needs no key, display or Office."""
-_EXAMPLES = Path(callboard.__file__).parent / "examples"
+_EXAMPLES = Path(callboard.__file__).resolve().parent / "examples"
 _EXAMPLE = "expenses"
 """The example that a project begins with."""
 _FILES = {
@@ -32,7 +32,7 @@ _FILES = {
     "conftest.py": "keeps pytest out of copies",
     "workspace/expenses.csv": "a document for the agents",
 }
-_SCHEMAS = Path(callboard.__file__).parent / "config" / "schemas"
+_SCHEMAS = Path(callboard.__file__).resolve().parent / "config" / "schemas"
 _FOLDER = "schemas"
 """The folder of the schemas within a project."""
 
