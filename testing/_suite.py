@@ -214,7 +214,10 @@ class SurfaceSuite:
         self._crashed(tmp_path)
 
     def _crashed(self, folder: Path, *, in_call: bool = False) -> None:
-        """Crash at every row, or only at those of the call, whose outcome depends on the surface."""
+        """Crash at every row, or only at those of the call.
+
+        Elsewhere all surfaces do the same.
+        """
         case = self.make(folder)
         once = _needs(case.once, "once")
         _needs(case.done, "done")

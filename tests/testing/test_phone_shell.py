@@ -381,7 +381,7 @@ def test_the_shell_is_a_real_one(held):
 
 @pytest.fixture(params=[signal.SIG_DFL, signal.SIG_IGN], ids=["", "under nohup"])
 def _hang_ups(request):
-    """What this process, and each that it starts, does about a hang-up."""
+    """Handle hang-ups by default, or ignore them; programs that this process starts do the same."""
     before = signal.signal(signal.SIGHUP, request.param)
     yield
     signal.signal(signal.SIGHUP, before)

@@ -206,7 +206,7 @@ class XKeyboard:
             time.sleep(_REMAPPED_SECONDS)  # the last keys may not be handled yet
         with self._screen.lock:
             for symbol, keycode in zip(wanted, [*unused, *used], strict=False):
-                self._display.change_keyboard_mapping(keycode, [(symbol, symbol)])  # each costs window managers 20 ms
+                self._display.change_keyboard_mapping(keycode, [(symbol, symbol)])  # a window manager takes 40 ms
                 if keycode in used:
                     del self._mapped[used[keycode]]
                 self._mapped[symbol] = keycode

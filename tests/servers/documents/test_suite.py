@@ -116,7 +116,7 @@ def case(
     )
 
 
-TestWord = surface_suite(
+TestWord = short_suite(
     partial(
         case,
         name="a.docx",
@@ -178,7 +178,7 @@ TestCsv = short_suite(
         ),
     )
 )
-TestText = short_suite(
+TestText = surface_suite(
     partial(
         case,
         name="a.txt",
