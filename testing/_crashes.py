@@ -40,11 +40,11 @@ class CrashTrials:
         """
         self._make, self._once, self._done = make, once, done
 
-    def places(self, folder: Path) -> list[tuple[Place, ...]]:
+    def places(self, folder: Path, *, in_call: bool = False) -> list[tuple[Place, ...]]:
         """Work once without a crash, and return the crashes to try.
 
         Each is one crash, or one during the recovery from another. The likeliest failures come first: crashes while the
-        call runs.
+        call runs. With `in_call`, there are only these: after the intent, and until the result is stored.
         """
         case = self._case(folder)
         with Faults() as faults, supervised(case, self._once, journal=folder / "journal.db") as worker:
@@ -55,7 +55,8 @@ class CrashTrials:
         acting = rows[rows.index(_FROM) : rows.index(_TO)]
         kinds = [("after", kind) for kind in acting] + [("before", kind) for kind in dict.fromkeys([_TO, *rows])]
         ones = [((*kind, nth),) for kind in kinds for nth in range(1, faults.passed[kind] + 1)]
-        return [*ones, (("before", _TO, 1), ("before", _TO, 1))]
+        twice = (("before", _TO, 1), ("before", _TO, 1))
+        return [*ones[1 : len(acting)], twice] if in_call else [*ones, twice]
 
     def tried(self, folder: Path, places: Sequence[Place]) -> bool:
         """Crash at some places, one process after the other, and then resume.

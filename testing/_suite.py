@@ -211,12 +211,19 @@ class SurfaceSuite:
 
         `probe` may answer that it can't tell, and then a person is asked; but its answer has to be true.
         """
-        case = self.make(tmp_path)
+        self._crashed(tmp_path)
+
+    def _crashed(self, folder: Path, *, in_call: bool = False) -> None:
+        """Crash at every row, or only at those of the call.
+
+        Elsewhere all surfaces do the same.
+        """
+        case = self.make(folder)
         once = _needs(case.once, "once")
         _needs(case.done, "done")
         crashes = CrashTrials(self.make, once, lambda each: _needs(each.done, "done")())
-        places = crashes.places(tmp_path / "whole")
-        asked = sum(crashes.tried(tmp_path / f"{number}", each) for number, each in enumerate(places))
+        places = crashes.places(folder / "whole", in_call=in_call)
+        asked = sum(crashes.tried(folder / f"{number}", each) for number, each in enumerate(places))
         print(f"{len(places)} crashes: a person had to be asked {asked} times")  # noqa: T201 - a test's report
 
     def test_a_secret_is_shown_nowhere(self, tmp_path: Path) -> None:

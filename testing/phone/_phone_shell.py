@@ -92,7 +92,9 @@ class PhoneShell:
         self, command: str, data: bytes | asyncio.StreamReader, started: asyncio.Future[asyncio.subprocess.Process]
     ) -> tuple[int, bytes, bytes]:
         folder = self.programs.parent
+        ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN  # as under nohup: a shell could not change that
         process = await asyncio.create_subprocess_exec(
+            *(("env", "--default-signal=HUP") if ignored else ()),
             "sh",
             "-c",
             command,

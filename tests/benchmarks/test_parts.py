@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
 
+import forks
 from benchmarks.contest import hold
 from benchmarks.environments import PEERS, default_cache, is_made, python_of
 from benchmarks.parts import FIGURES, JOB_VARIANTS, Sizes, job
@@ -29,7 +29,7 @@ def run(tmp_path):
     def run(*options):
         file = tmp_path / "answers.json"
         command = [sys.executable, "-m", "benchmarks", "--quick", "--offline", "--json", str(file), *options]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=5 * PATIENCE, check=False)
+        done = forks.run(command, timeout=5 * PATIENCE, cwd=ROOT)
         assert done.returncode == 0, done.stderr
         answers = json.loads(file.read_text("utf-8"))
         assert answers["how"].keys() == answers["parts"].keys()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import forks
 from callboard.actors.servers.android import find_adb
+from support import PATIENCE
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "phone_contacts" / "run.py"
 RUNS = 20
@@ -25,7 +26,7 @@ def test_the_contacts_are_added(tmp_path: Path, number: int) -> None:
     picture = tmp_path / f"{number}.png"
     home = {"HOME": str(tmp_path), "TMPDIR": str(tmp_path), "ADB_LOCAL_TRANSPORT_MAX_PORT": "0"}
     command = [sys.executable, str(EXAMPLE), "--output", str(picture)]
-    ran = subprocess.run(command, env={**os.environ, **home}, capture_output=True, text=True, check=False)
+    ran = forks.run(command, timeout=PATIENCE, env={**os.environ, **home})
     assert ran.returncode == 0, ran.stderr + ran.stdout
     assert {"  Ada Lovelace, +44 20 7946 0001", "  Søren O'Hara, +45 33 12 34 56"} < set(ran.stdout.splitlines())
     assert ran.stdout.splitlines()[-1] == "finished: 3 contacts were added."
@@ -34,7 +35,7 @@ def test_the_contacts_are_added(tmp_path: Path, number: int) -> None:
 
 def test_a_missing_extra_is_named_in_one_line() -> None:
     without = f"import runpy, sys; sys.modules['PIL'] = None; runpy.run_path({str(EXAMPLE)!r}, run_name='__main__')"
-    ran = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=False)
+    ran = forks.run([sys.executable, "-c", without], timeout=PATIENCE)
     assert ran.returncode == 1
     assert "android: the package 'PIL' is missing: pip install 'callboard[android]'" in ran.stderr.splitlines()
     assert "Traceback" not in ran.stderr

@@ -17,7 +17,7 @@ from callboard.config import Settings, load_yaml
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report_desktop"
 RUNS = 20
-IN_GATE = 3
+IN_GATE = 1
 TABLE = [
     ["Region", "Q1", "Q2", "Q3", "Q4"],
     ["North", 412.5, 438, 471.5, 526],

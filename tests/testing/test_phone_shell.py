@@ -5,6 +5,7 @@ import base64
 import contextlib
 import shlex
 import shutil
+import signal
 import socket
 import threading
 from pathlib import Path
@@ -378,6 +379,15 @@ def test_the_shell_is_a_real_one(held):
     assert held.told("echo /data/local/tmpx, /my/sdcard") == "/data/local/tmpx, /my/sdcard\n"
 
 
+@pytest.fixture(params=[signal.SIG_DFL, signal.SIG_IGN], ids=["", "under nohup"])
+def _hang_ups(request):
+    """Handle hang-ups by default, or ignore them; programs that this process starts do the same."""
+    before = signal.signal(signal.SIGHUP, request.param)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("_hang_ups")
 def test_a_command_that_is_broken_off_is_hung_up_on_as_adbd_does(held):
     folder = held.phone.programs.parent / "sdcard"
 

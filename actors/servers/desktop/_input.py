@@ -196,16 +196,19 @@ class XKeyboard:
 
     def _map(self, symbols: Sequence[int]) -> None:
         """Map symbols to unused keys."""
-        wanted = [each for each in dict.fromkeys(symbols) if each not in self._keys and each not in self._mapped]
+        foreign = [each for each in dict.fromkeys(symbols) if each not in self._keys]
+        wanted = [each for each in foreign if each not in self._mapped]
         if not wanted:
             return
-        if len(self._mapped) + len(wanted) > len(self._spare):
-            self.restore()
-            wanted = [symbol for symbol in dict.fromkeys(symbols) if symbol not in self._keys]
-        free = [keycode for keycode in self._spare if keycode not in self._mapped.values()]
+        unused = [keycode for keycode in self._spare if keycode not in self._mapped.values()]
+        used = {keycode: symbol for symbol, keycode in self._mapped.items() if symbol not in foreign}
+        if len(wanted) > len(unused):
+            time.sleep(_REMAPPED_SECONDS)  # the last keys may not be handled yet
         with self._screen.lock:
-            for symbol, keycode in zip(wanted, free, strict=False):
-                self._display.change_keyboard_mapping(keycode, [(symbol, symbol)])
+            for symbol, keycode in zip(wanted, [*unused, *used], strict=False):
+                self._display.change_keyboard_mapping(keycode, [(symbol, symbol)])  # a window manager takes 40 ms
+                if keycode in used:
+                    del self._mapped[used[keycode]]
                 self._mapped[symbol] = keycode
             self._display.sync()
         time.sleep(_REMAPPED_SECONDS)

@@ -92,7 +92,16 @@ hold() {
         [ -n "$why" ] || kill -0 "$child" 2>/dev/null || break
     done
     trap '' TERM USR1
-    kill -KILL $(cat "/proc/$timer/task/$timer/children") "$timer" 2>/dev/null
+    kill -STOP "$timer" 2>/dev/null # or it might start its `sleep` after the next line
+    timers="$timer $(cat "/proc/$timer/task/$timer/children" 2>/dev/null)"
+    kill -KILL $timers 2>/dev/null
+    for pid in $timers; do # they have the command's mark, and would be counted
+        rounds=0
+        while [ -n "$(started "$pid")" ] && [ $rounds -lt 500 ]; do
+            rounds=$((rounds + 1))
+            sleep 0.01
+        done
+    done
     [ -n "$why" ] && code=''
     [ -z "$why" ] && [ -n "$(marked "$mark")" ] && sleep 0.05 # for processes that are about to end by themselves
     end_marked "$mark"

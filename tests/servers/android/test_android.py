@@ -57,7 +57,7 @@ def test_a_contact_is_added(held):
 
 @both
 @given(text=st.text(st.characters(min_codepoint=32, max_codepoint=126), min_size=1, max_size=60))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_any_plain_text_is_typed_as_it_is(held, text):
     held.phone.start("org.callboard.form")
     form = held.phone.app

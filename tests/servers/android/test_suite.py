@@ -10,7 +10,8 @@ import pytest
 from callboard.actors.servers.android import AndroidServer
 from callboard.actors.servers.android._hierarchy import Hierarchy
 from callboard.messages import LookBudget
-from callboard.testing import Phone, SurfaceCall, SurfaceCase, plugged_in, surface_suite
+from callboard.testing import Phone, SurfaceCall, SurfaceCase, plugged_in
+from short_suite import short_suite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,5 +56,5 @@ def case(_folder: Path) -> SurfaceCase:
     )
 
 
-class TestPhone(surface_suite(case)):  # type: ignore[misc]
+class TestPhone(short_suite(case)):  # type: ignore[misc]
     """The suite."""

@@ -182,15 +182,15 @@ def test_what_a_killed_holder_leaves_is_ended(opened, tmp_path, open_again):
     assert left_of(session._facts, tmp_path) == []
 
 
-@pytest.mark.parametrize("said", [b"rubbish\n", b"[]\n", b"{}\n", b'{"do": "start"}\n', b"\xff\n"])
-def test_one_that_talks_nonsense_is_let_go_and_others_are_served(opened, said):
+def test_one_that_talks_nonsense_is_let_go_and_others_are_served(opened):
     session = opened()
-    with socket.socket(socket.AF_UNIX) as stranger:
-        stranger.settimeout(PATIENCE)
-        stranger.connect(f"{session._facts['runtime']}/run/callboard")
-        stranger.sendall(said)
-        assert stranger.recv(1) == b""
-    assert session.start(["true"], {})
+    for said in (b"rubbish\n", b"[]\n", b"{}\n", b'{"do": "start"}\n', b"\xff\n"):
+        with socket.socket(socket.AF_UNIX) as stranger:
+            stranger.settimeout(PATIENCE)
+            stranger.connect(f"{session._facts['runtime']}/run/callboard")
+            stranger.sendall(said)
+            assert stranger.recv(1) == b""
+        assert session.start(["true"], {})
 
 
 def test_it_remembers_which_calls_have_started_programs(opened):

@@ -4,6 +4,7 @@ import pytest
 
 from callboard.actors.servers.desktop import DesktopServer
 from callboard.testing import SurfaceCall, SurfaceCase, surface_suite
+from short_suite import short_suite
 
 LONG = "." * 20_000 + "!"
 """A text whose end is not visible; only the end has an effect that counts."""
@@ -56,7 +57,7 @@ def case(_folder, once=("type_text", {"text": "x"})):
     )
 
 
-class TestEditor(surface_suite(case)):
+class TestEditor(short_suite(case)):
     """The suite."""
 
 

@@ -16,6 +16,12 @@ def editor(start):
     return start("editor")
 
 
+@pytest.fixture(scope="module")
+def unchanged(share):
+    """Give an editor that all tests leave as it was."""
+    return share("editor")
+
+
 @pytest.fixture
 def form(start):
     return start("form")
@@ -55,13 +61,13 @@ def test_a_button_that_is_grey_is_waited_for(editor):
     until(lambda: "late.txt" in str(editor.look().window["titles"]))
 
 
-def test_only_the_dialog_that_takes_input_is_shown(editor):
-    assert "File" in {control.name for control in editor.look().controls}
-    editor.do("choose_menu", path=["Help", "About"])
-    seen = editor.look()
+def test_only_the_dialog_that_takes_input_is_shown(unchanged):
+    assert "File" in {control.name for control in unchanged.look().controls}
+    unchanged.do("choose_menu", path=["Help", "About"])
+    seen = unchanged.look()
     assert "File" not in {control.name for control in seen.controls}
-    editor.do("press_keys", keys="Escape")
-    editor.control("File")
+    unchanged.do("press_keys", keys="Escape")
+    unchanged.control("File")
 
 
 def test_a_menu_item_is_found_by_its_path_alone(editor, impatient):
@@ -156,12 +162,12 @@ def test_a_click_with_the_pointer_does_what_a_person_does(form):
     until(form.has_ended)
 
 
-def test_a_text_that_is_awaited_is_found_or_missed(start, editor):
-    assert editor.do("wait_for", text="mousepad")["seconds"] >= 0
+def test_a_text_that_is_awaited_is_found_or_missed(unchanged):
+    assert unchanged.do("wait_for", text="mousepad")["seconds"] >= 0
     with pytest.raises(ToolError, match=r"'Nowhere' is not visible after 0.2 s"):
-        editor.do("wait_for", text="Nowhere", seconds=0.2)
+        unchanged.do("wait_for", text="Nowhere", seconds=0.2)
     with pytest.raises(ToolError, match="'Mousepad' is still visible"):
-        editor.do("wait_for", text="Mousepad", gone=True, seconds=0.2)
+        unchanged.do("wait_for", text="Mousepad", gone=True, seconds=0.2)
 
 
 def test_a_program_that_is_stopped_for_a_while_is_waited_for(editor):
@@ -173,19 +179,19 @@ def test_a_program_that_is_stopped_for_a_while_is_waited_for(editor):
 
 def test_a_program_that_dies_in_the_middle_is_told(editor):
     editor.kill()
-    until(editor.has_ended)
+    until(lambda: editor.has_ended() and editor.pid not in editor.desktop.screen.processes())
     with pytest.raises(ToolError, match="has ended"):
         editor.do("press_keys", keys="a")
     assert editor.target.id not in {target.id for target in editor.server.targets()}
 
 
-def test_a_control_that_is_gone_is_told(editor):
-    item = editor.control("File")
+def test_a_control_that_is_gone_is_told(unchanged):
+    item = unchanged.control("File")
     with pytest.raises(ToolError, match="the control 'n999' no longer exists: look again"):
-        editor.do("press", item.model_copy(update={"id": "n999"}))
+        unchanged.do("press", item.model_copy(update={"id": "n999"}))
 
 
-def test_what_has_nothing_to_switch_is_not_clicked_on(editor):
+def test_what_has_nothing_to_switch_is_not_clicked_on(unchanged):
     for tool_name in ("check", "expand"):
         with pytest.raises(ToolError, match="is a text: there is nothing to switch, open or close"):
-            editor.do(tool_name, next(each for each in editor.look().controls if each.kind == "text"))
+            unchanged.do(tool_name, next(each for each in unchanged.look().controls if each.kind == "text"))

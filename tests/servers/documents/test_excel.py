@@ -113,7 +113,7 @@ def test_a_long_range_is_cut_after_whole_rows(book: Path, call: Call) -> None:
     assert (len(read["values"]), read["left_out"]) == (6666, 3334)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     st.integers(1, 4).flatmap(
         lambda width: st.lists(st.lists(VALUES, min_size=width, max_size=width), min_size=1, max_size=4)

@@ -100,7 +100,7 @@ def test_a_file_that_unpacks_to_more_than_allowed_is_not_read(workspace: Path) -
         server.open_document("book.xlsx")
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(
     suffix=st.sampled_from([".docx", ".xlsx"]),
     place=st.integers(0, 10_000),

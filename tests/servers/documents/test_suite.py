@@ -15,6 +15,7 @@ import pytest
 
 from callboard.actors.servers import DocumentServer
 from callboard.testing import SurfaceCall, SurfaceCase, surface_suite
+from short_suite import short_suite
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,7 +116,7 @@ def case(
     )
 
 
-TestWord = surface_suite(
+TestWord = short_suite(
     partial(
         case,
         name="a.docx",
@@ -128,7 +129,7 @@ TestWord = surface_suite(
         ),
     )
 )
-TestExcel = surface_suite(
+TestExcel = short_suite(
     partial(
         case,
         name="a.xlsx",
@@ -141,10 +142,10 @@ TestExcel = surface_suite(
         ),
     )
 )
-TestPdf = surface_suite(
+TestPdf = short_suite(
     partial(case, name="a.pdf", make=pdf, once=SurfaceCall("save_as", {"path": "copy.pdf"}), found=copies)
 )
-TestMail = surface_suite(
+TestMail = short_suite(
     partial(
         case,
         name="a.eml",
@@ -154,7 +155,7 @@ TestMail = surface_suite(
         same=(SurfaceCall("write_message", {"text": "a"}), SurfaceCall("write_message", {"subject": "b"})),
     )
 )
-TestCalendar = surface_suite(
+TestCalendar = short_suite(
     partial(
         case,
         name="a.ics",
@@ -164,7 +165,7 @@ TestCalendar = surface_suite(
         same=(SurfaceCall("write_event", {"summary": "a"}), SurfaceCall("write_event", {"summary": "b"})),
     )
 )
-TestCsv = surface_suite(
+TestCsv = short_suite(
     partial(
         case,
         name="a.csv",
@@ -190,6 +191,6 @@ TestText = surface_suite(
         ),
     )
 )
-TestPicture = surface_suite(
+TestPicture = short_suite(
     partial(case, name="a.png", make=picture, once=SurfaceCall("save_as", {"path": "copy.jpg"}), found=copies)
 )

@@ -342,8 +342,8 @@ def test_a_mistake_gives_a_clear_error_and_changes_nothing(
     assert sales.read_bytes() == before
 
 
-@settings(max_examples=40)
-@given(st.lists(TEXTS, min_size=1, max_size=4))
+@settings(max_examples=25)
+@given(st.lists(TEXTS, min_size=1, max_size=3))
 def test_inserted_text_is_read_back(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     server = DocumentServer(tmp_path_factory.mktemp("text"))
     server.create_document("a.docx")

@@ -177,7 +177,7 @@ def test_a_part_across_runs_keeps_what_else_they_look_like(notes: Path, call: Ca
     ]
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.lists(st.sampled_from(["a", "b", "ab", "ba\t", "aab", "\n"]), max_size=5), st.sampled_from(["a", "ab", "ba"]))
 def test_the_font_of_a_part_leaves_the_text_as_it_is(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], find: str

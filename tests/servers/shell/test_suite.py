@@ -9,6 +9,7 @@ import pytest
 from callboard.actors.servers.shell import ShellServer
 from callboard.config import ShellSettings
 from callboard.testing import SurfaceCall, SurfaceCase, surface_suite
+from short_suite import short_suite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +49,7 @@ def shell(folder: Path, **section: Any) -> SurfaceCase:
 TestShell = surface_suite(shell)
 
 
-class TestRemoteShell(surface_suite(lambda folder: shell(folder, **MACHINES[0].section))):  # type: ignore[misc]  # made here
+class TestRemoteShell(short_suite(lambda folder: shell(folder, **MACHINES[0].section))):  # type: ignore[misc]  # made here
     """The same over SSH."""
 
     @pytest.fixture(autouse=True)
