@@ -165,9 +165,19 @@ def become(order: dict[str, Any]) -> None:
             raise ValueError(msg)
 
 
+def warm_up() -> None:
+    """Build once what each program with a supervisor would build first: tools' schemas, and the reader of events."""
+    from callboard.actors.servers import DocumentServer
+    from callboard.messages import read_events
+
+    DocumentServer(Path.cwd()).tools()
+    read_events("[]")
+
+
 if __name__ == "__main__":
     for each in IMPORTED:
         importlib.import_module(each)
+    warm_up()
     ordered = serve(socket.socket(fileno=int(sys.argv[1])))
     if ordered is not None:
         become(ordered)
