@@ -25,6 +25,7 @@ import socket
 import subprocess
 import sys
 import termios
+import threading
 import types
 import warnings
 from pathlib import Path
@@ -53,7 +54,9 @@ class Program(subprocess.Popen):
         self._lines = os.fdopen(self._status)
         nothing = os.open(os.devnull, os.O_RDWR)
         streams = [nothing if end == -1 else end for end in given]
-        socket.send_fds(_forking(), [json.dumps(order).encode()], [status, *streams])
+        with _ONE_STARTS:
+            forking = _forking()
+        socket.send_fds(forking, [json.dumps(order).encode()], [status, *streams])
         os.close(status)
         os.close(nothing)
         self._close_pipe_fds(*pipes)
@@ -80,6 +83,9 @@ def run(command: list[Any], *, timeout: float, **options: Any) -> subprocess.Com
         finally:
             program.kill()
     return subprocess.CompletedProcess(command, program.returncode, out, errors)
+
+
+_ONE_STARTS = threading.Lock()
 
 
 @functools.cache
