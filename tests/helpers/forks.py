@@ -12,6 +12,7 @@ the program and writes two lines into a pipe: the program's process id, and its 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import fcntl
 import functools
 import gc
@@ -32,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 IMPORTED = ("callboard.terminal", "callboard.testing", "callboard.actors.journal", "mcp.client.stdio", "rich.live")
+OF_EXTRAS = ("PIL.ImageFont", "PIL.PngImagePlugin", "Xlib.XK", "Xlib.display", "jeepney.wrappers")
 LONGEST_ORDER = 1 << 18
 
 
@@ -172,17 +174,24 @@ def become(order: dict[str, Any]) -> None:
 
 
 def warm_up() -> None:
-    """Build once what each program with a supervisor would build first: tools' schemas, and the reader of events."""
+    """Build what a program with a supervisor builds first: the schemas of tools, and the reader of events."""
     from callboard.actors.servers import DocumentServer
+    from callboard.actors.servers.android import AndroidServer
+    from callboard.actors.servers.desktop import DesktopServer
+    from callboard.actors.servers.shell import ShellServer
     from callboard.messages import read_events
 
-    DocumentServer(Path.cwd()).tools()
+    for server in (DocumentServer(Path.cwd()), AndroidServer(), DesktopServer(), ShellServer({})):
+        server.tools()
     read_events("[]")
 
 
 if __name__ == "__main__":
     for each in IMPORTED:
         importlib.import_module(each)
+    for each in OF_EXTRAS:
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(each)
     warm_up()
     ordered = serve(socket.socket(fileno=int(sys.argv[1])))
     if ordered is not None:
