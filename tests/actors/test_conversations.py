@@ -18,7 +18,7 @@ from callboard.actors.replay import replay_journal
 from callboard.actors.runtime import committing
 from callboard.messages import Assign, Effect, Event, TaskForgotten, TaskRefusedError
 from callboard.testing import MemoryServer, assert_replays
-from support import ASSIGN, FINISH, HELD, PATIENCE, append, lone
+from support import ASSIGN, FINISH, HELD, PATIENCE, append, lone, stop_blocked
 
 
 def hosts(request):
@@ -207,7 +207,7 @@ def test_a_subtask_resumed_by_another_process_knows_the_conversation(begin):
     handle.result(PATIENCE)
     handle.follow_up("two", id="u")
     assert blocked.reached.wait(PATIENCE)
-    first.stop()
+    stop_blocked(first)
     blocked.go.set()
     second = begin(host=hosts, app=blocked)
     assert second.handle("u").result(PATIENCE).ok
@@ -239,7 +239,7 @@ def test_a_subtask_resumed_elsewhere_knows_what_its_conversation_made(begin, tmp
     assert handle.result(PATIENCE).subtasks[0].made == (path,)
     handle.follow_up("two", id="u")
     assert blocked.reached.wait(PATIENCE)
-    first.stop()
+    stop_blocked(first)
     blocked.go.set()
     result = begin(host=hosts, app=app, servers=[drawer]).handle("u").result(PATIENCE)
     assert result.subtasks[0].made == (path,)

@@ -1,4 +1,4 @@
-"""Programs that are killed and restarted, two at a time."""
+"""Programs that are killed and restarted, some at a time."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import concurrent.futures
 import importlib
 import json
 import os
-import queue
 import shutil
 import subprocess
 import sys
-import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -20,6 +17,8 @@ from unittest import mock
 
 import pytest
 from openpyxl import Workbook
+
+import forks
 
 
 def beside(name: str) -> ModuleType:
@@ -30,7 +29,9 @@ def beside(name: str) -> ModuleType:
 
 script, world, checker, program = map(beside, ("script", "world", "checker", "program"))
 
+PROGRAM = "import program; program.main()"
 AT_ONCE = 3
+WAITING_AT_ONCE = 8
 MOST_LIVES = 12
 SHORT_CAMPAIGN = 6
 
@@ -49,82 +50,81 @@ Life = dict[str, Any]
 """
 
 
-class Nursery:
-    """A process that forks programs."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, program.__file__],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")},
-        )
-
-    def live(self, **order: Any) -> int:
-        """Run a program once, and return its status (a signal is negative)."""
-        self._process.stdin.write(json.dumps(order) + "\n")
-        self._process.stdin.flush()
-        return int(self._process.stdout.readline())
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.stdin.close()
-        self._process.wait()
-        self._process.stdout.close()
+Undisturbed = tuple[Path, Any]
+"""The folder of a program that was not killed, and what the checker found in it."""
 
 
 class Trials:
-    """A runner of programs through their lives, two at a time."""
+    """A runner of programs through their lives, some at a time."""
 
     def __init__(self, root: Callable[[str], Path]) -> None:
         self._root = root
-        self._documents = root("documents") / "workspace"
-        world.prepare(self._documents)
-        self._free: queue.SimpleQueue[Nursery] = queue.SimpleQueue()
-        self._nurseries = [Nursery() for _ in range(AT_ONCE)]
-        for nursery in self._nurseries:
-            self._free.put(nursery)
+        place = root("documents")
+        self._documents, self._template = place / "workspace", place / "template.docx"
+        world.make_template(self._template)
+        world.prepare(self._documents, self._template)
+        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
         self._pool = concurrent.futures.ThreadPoolExecutor(AT_ONCE)
-        self._undisturbed: dict[tuple[str, ...], Path] = {}
-        self._one_by_one: dict[tuple[str, ...], threading.Lock] = defaultdict(threading.Lock)
+        self._waiting = concurrent.futures.ThreadPoolExecutor(WAITING_AT_ONCE)
+        self._undisturbed: dict[tuple[str, ...], concurrent.futures.Future[Undisturbed]] = {}
 
     def begin(self, name: str, lives: Sequence[Life], **order: Any) -> concurrent.futures.Future[Any]:
         """Start a trial in a folder; the future gives its figures."""
-        return self._pool.submit(self._try, self._root(name), lives, order)
+        undisturbed = self._without(order)
+        return self._pool_of(order).submit(self._try, self._root(name), lives, order, undisturbed)
+
+    def _pool_of(self, order: dict[str, Any]) -> concurrent.futures.ThreadPoolExecutor:
+        """Let those that wait for the end of a time wait together."""
+        return self._waiting if order.get("limits") else self._pool
 
     def together(self, trials: Sequence[Sequence[Life]], **order: Any) -> Iterator[Any]:
         """Run trials, and return the figures of each."""
         begun = [self.begin("killed", lives, **order) for lives in trials]
         return (trial.result() for trial in begun)
 
-    def _try(self, folder: Path, lives: Sequence[Life], order: dict[str, Any]) -> Any:
-        without = checker.Without.of(self._without(order))
+    def _live(self, folder: Path, *, kill_after: float | None = None, **order: Any) -> int:
+        """Run a program once, and return its status (a signal is negative)."""
+        order |= {"folder": str(folder), "template": str(self._template)}
+        command = [sys.executable, "-c", PROGRAM, json.dumps(order)]
+        with (
+            (folder / "failures.txt").open("ab") as failures,
+            forks.Program(command, cwd=Path(__file__).parent, env=self._environment, stderr=failures) as running,
+        ):
+            try:
+                return running.wait(kill_after)
+            except subprocess.TimeoutExpired:
+                running.kill()
+                return running.wait()
+
+    def _try(
+        self,
+        folder: Path,
+        lives: Sequence[Life],
+        order: dict[str, Any],
+        undisturbed: concurrent.futures.Future[Undisturbed],
+    ) -> Any:
         shutil.copytree(self._documents, folder / "workspace")
         known: dict[int, Any] = {}
         forgotten: set[str] = set()
         kills = full = life = 0
-        nursery = self._free.get()
-        try:
-            status = -1
-            while status:
-                ends = dict(lives[life]) if life < len(lives) else {}
-                then = ends.pop("then", None)
-                life += 1
-                known[life] = checker.answered(folder)
-                status = nursery.live(folder=str(folder), life=life, **ends, **order)
-                kills += status == KILLED
-                full += status == program.FULL
-                forgotten.update(checker.forgotten(folder))
-                if status == program.BROKEN or life >= MOST_LIVES:
-                    break
-                if status and then is not None:
-                    then(folder)
-        finally:
-            self._free.put(nursery)
+        status = -1
+        while status:
+            ends = dict(lives[life]) if life < len(lives) else {}
+            then = ends.pop("then", None)
+            life += 1
+            known[life] = checker.answered(folder)
+            status = self._live(folder, life=life, **ends, **order)
+            kills += status == KILLED
+            full += status == program.FULL
+            forgotten.update(checker.forgotten(folder))
+            if status == program.BROKEN or life >= MOST_LIVES:
+                break
+            if status and then is not None:
+                then(folder)
         if status:
             figures = checker.Figures(problems=[f"life {life} ended with {status}: {_said(folder)}"])
         else:
+            _, without = undisturbed.result()
             figures = checker.check(folder, order.get("tasks", script.ALL), known, without)
         figures.kills, figures.full, figures.lives = kills, full, life
         figures.lost += len(forgotten)
@@ -133,41 +133,43 @@ class Trials:
 
     def passed(self, **order: Any) -> dict[tuple[str, str], int]:
         """Count the places that an undisturbed life passes."""
-        places = json.loads((self._without(order) / "passed-1.json").read_text(encoding="utf-8"))
+        folder, _ = self._without(order).result()
+        places = json.loads((folder / "passed-1.json").read_text(encoding="utf-8"))
         return {(when, kind): count for when, kind, count in places}
 
-    def _without(self, order: dict[str, Any]) -> Path:
-        """Give the folder of an undisturbed life."""
+    def _without(self, order: dict[str, Any]) -> concurrent.futures.Future[Undisturbed]:
+        """Begin an undisturbed life, once for the same tasks."""
         names = tuple(order.get("tasks", script.ALL))
-        with self._one_by_one[names]:
-            if names not in self._undisturbed:
-                folder = self._root("undisturbed")
-                shutil.copytree(self._documents, folder / "workspace")
-                nursery = self._free.get()
-                status = nursery.live(folder=str(folder), life=1, tasks=names, limits=order.get("limits", {}))
-                self._free.put(nursery)
-                assert status == program.DONE, _said(folder)
-                figures = checker.check(folder, names, {1: set()}, checker.Without.of(folder))
-                assert figures.problems == []
-                assert (figures.repeated, figures.again, figures.done, figures.not_done) == (0, 0, 0, 0)
-                self._undisturbed[names] = folder
+        if names not in self._undisturbed:
+            limits = order.get("limits", {})
+            self._undisturbed[names] = self._pool_of(order).submit(self._live_undisturbed, names, limits)
         return self._undisturbed[names]
 
+    def _live_undisturbed(self, names: tuple[str, ...], limits: dict[str, Any]) -> Undisturbed:
+        folder = self._root("undisturbed")
+        shutil.copytree(self._documents, folder / "workspace")
+        status = self._live(folder, life=1, tasks=names, limits=limits)
+        assert status == program.DONE, _said(folder)
+        without = checker.Without.of(folder)
+        figures = checker.check(folder, names, {1: set()}, without)
+        assert figures.problems == []
+        assert (figures.repeated, figures.again, figures.done, figures.not_done) == (0, 0, 0, 0)
+        return folder, without
+
     def close(self) -> None:
-        """End the processes."""
+        """End the threads."""
         self._pool.shutdown(cancel_futures=True)
-        for nursery in self._nurseries:
-            nursery.close()
+        self._waiting.shutdown(cancel_futures=True)
 
 
 def _said(folder: Path) -> str:
     failures = folder / "failures.txt"
-    return failures.read_text(encoding="utf-8") if failures.exists() else "it was killed each time"
+    return failures.read_text(encoding="utf-8") or "it was killed each time"
 
 
 @pytest.fixture(scope="session")
 def trials(tmp_path_factory) -> Iterator[Trials]:
-    """Start the processes that fork programs."""
+    """Start the threads that run programs."""
     running = Trials(tmp_path_factory.mktemp)
     yield running
     running.close()

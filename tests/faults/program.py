@@ -1,9 +1,8 @@
 """The program to kill: a host program whose tasks work on documents.
 
-    python program.py
+    python -c "import program; program.main()" ORDER
 
-reads orders from its standard input, a JSON line each, runs each in a fork of its own (to import takes a second, to
-fork nothing), and answers with a line: how that life ended, or the signal that killed it, as a negative number.
+lives once, as ordered in JSON. Its status is the way in which that life ended.
 """
 
 from __future__ import annotations
@@ -12,14 +11,12 @@ import contextlib
 import json
 import os
 import queue
-import signal
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from unittest import mock
 
 import script
@@ -258,31 +255,13 @@ def begin(order: dict[str, Any]) -> int:
     return status
 
 
-def main() -> None:
-    """Run orders until there are no more."""
-    with world.lean():
-        for line in sys.stdin:
-            order = json.loads(line)
-            child = os.fork()
-            if not child:
-                os._exit(lived(order))
-            if order.get("kill_after") is not None:
-                with contextlib.suppress(ProcessLookupError):
-                    time.sleep(order["kill_after"])
-                    os.kill(child, signal.SIGKILL)
-            _, status = os.waitpid(child, 0)
-            print(os.waitstatus_to_exitcode(status), flush=True)  # noqa: T201
-
-
-def lived(order: dict[str, Any]) -> int:
-    """Live one life; its failure is written down."""
+def main() -> NoReturn:
+    """Live one life; a thread that can't be ended, as that of a silent model, ends with it."""
+    order = json.loads(sys.argv[-1])
+    status = BROKEN
     try:
-        return begin(order)
+        with world.lean(Path(order["template"])):
+            status = begin(order)
     except BaseException:  # whatever it is, it is the end of this life
-        with (Path(order["folder"]) / "failures.txt").open("a", encoding="utf-8") as file:
-            traceback.print_exc(file=file)
-        return BROKEN
-
-
-if __name__ == "__main__":
-    main()
+        traceback.print_exc()
+    os._exit(status)

@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import os
+import runpy
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+import threading
+from pathlib import Path
 
 import pytest
 
-from callboard import EventName, FunctionModel, Outcome, Settings, Supervisor, Task
+import forks
+from callboard import EventName, Outcome
 from callboard.testing import Contact, Phone, assert_replays, plugged_in
 from support import PATIENCE
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-PLAIN = "100%s of `$(it)` is 'typed' & \"kept\"; " * 5
-ODD = "Zwölf Boxkämpfer jagen Viktor 漢字 €🙂; " * 4
-STEPS = (
-    ("launch_app", {"application": "contacts"}, ""),
-    ("tap", {}, "Create contact"),
-    ("type_text", {"text": "Ada"}, "First name"),
-    ("type_text", {"text": PLAIN, "clear": True}, "First name"),
-    ("type_text", {"text": ODD}, "Last name"),
-    ("tap", {}, "Save"),
-)
-PROGRAM = """
-import sys
-from pathlib import Path
-sys.path[:0] = {paths!r}
-from test_phone_kills import supervised, task
-with supervised(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])) as supervisor:
-    print("taken", supervisor.submit(task(sys.argv[2])).result(60).outcome, flush=True)
-    sys.stdin.read()
-"""
+PROGRAM = Path(__file__).with_name("phone_program.py")
+PLAIN, ODD, task, supervised = map(runpy.run_path(str(PROGRAM)).__getitem__, ("PLAIN", "ODD", "task", "supervised"))
 IN_GATE = {(2, "after"), (6, "before"), (13, "at")}
 ACTIONS = 17
 """The commands that act on the phone: each tap is one, each text is typed in several."""
@@ -53,6 +35,7 @@ class Watched(Phone):
         super().__init__()
         self.acted = 0
         self.child: subprocess.Popen[bytes] | None = None
+        self.ended = threading.Event()
         self._at, self._when = at, when
 
     async def run(self, command: str, data: bytes | asyncio.StreamReader = b"") -> tuple[int, bytes, bytes]:
@@ -73,45 +56,16 @@ class Watched(Phone):
     async def _kill(self) -> None:
         assert self.child is not None
         self.child.kill()
-        await asyncio.to_thread(self.child.wait)
-
-
-def task(serial: str) -> Task:
-    return Task(id="t", request="add a contact", target=serial)
-
-
-def decide(request):
-    done = sum(not record.resumed for record in request.memory)
-    if done == len(STEPS):
-        return {"Status": "FINISH"}
-    tool, arguments, name = STEPS[done]
-    if name:
-        control = next(each.id for each in request.observation.controls if each.name == name)
-        arguments = {**arguments, "control_id": control}
-    return {"Status": "CONTINUE", "Function": tool, "Args": arguments}
-
-
-def supervised(folder: Path, serial: str, port: int) -> Supervisor:
-    settings = Settings.load(
-        journal={"path": folder / "journal.db", "durability": "process"},
-        android={"devices": [serial], "port": port},
-        policy=[{"verdict": "allow"}],
-    )
-    return Supervisor.start(settings, models={"mobile": FunctionModel(decide)})
+        assert await asyncio.to_thread(self.ended.wait, PATIENCE)
 
 
 def killed(folder: Path, phone: Watched, serial: str, port: int) -> None:
     """Start a program that works on the phone, and wait until it is killed."""
-    here = os.path.dirname(__file__)  # noqa: PTH120 - a text
-    program = PROGRAM.format(paths=[here, os.path.dirname(here)])  # noqa: PTH120 - as above
-    phone.child = subprocess.Popen(
-        [sys.executable, "-c", program, str(folder), serial, str(port)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    command, pipe = [sys.executable, PROGRAM, folder, serial, str(port)], subprocess.PIPE
+    phone.child = forks.Program(command, stdin=pipe, stdout=pipe, stderr=pipe)
     with phone.child as child:
         out, err = child.communicate(timeout=PATIENCE)
+    phone.ended.set()
     assert child.returncode == -9, (out + err).decode()
 
 

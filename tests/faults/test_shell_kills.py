@@ -4,69 +4,31 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import random
+import runpy
 import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from callboard import EventName, FunctionModel, Outcome, Settings, Supervisor, Task
+import forks
+from callboard import EventName, Outcome
 from callboard.testing import assert_replays
 from ssh_server import ssh_server
 from support import PATIENCE
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-COMMAND = "for i in 1 2 3 4 5 6; do echo $i >> done; sleep 0.15; done; echo all of it; exit 5"
-PROGRAM = """
-import sys
-from pathlib import Path
-sys.path[:0] = {paths!r}
-from test_shell_kills import supervised, TASKS
-with supervised(Path(sys.argv[1]), sys.argv[2]) as supervisor:
-    supervisor.submit(TASKS[sys.argv[3]])
-    print("taken", flush=True)
-    sys.stdin.read()
-"""
-TASKS = {request: Task(id="count", request=request, target="box") for request in ("count", "count in the background")}
-
-
-def decide(request):
-    background = request.request == "count in the background"
-    done = [record.results[0] for record in request.memory]
-    if not done:
-        return {"Status": "CONTINUE", "Function": "start" if background else "run", "Args": {"command": COMMAND}}
-    if background and (len(done) == 1 or done[-1].value["running"]):
-        handle = done[0].value["handle"]
-        return {"Status": "CONTINUE", "Function": "read_output", "Args": {"handle": handle, "seconds": 20}}
-    return {"Status": "FINISH", "Result": done[-1].value}
-
-
-def supervised(folder: Path, section: str = "{}") -> Supervisor:
-    settings = Settings.load(
-        journal={"path": folder / "journal.db", "durability": "process"},
-        shells={"box": {"cwd": folder / "work", "grace": 30, **json.loads(section)}},
-        policy=[{"verdict": "allow"}],
-    )
-    return Supervisor.start(settings, models={"linux": FunctionModel(decide)})
+PROGRAM = Path(__file__).with_name("shell_program.py")
+SECONDS, TASKS, supervised = map(runpy.run_path(str(PROGRAM)).__getitem__, ("SECONDS", "TASKS", "supervised"))
 
 
 def kill_at(folder: Path, seconds: float, section: str, request: str) -> None:
     """Start a program that has the command run, and kill it some time after it was begun."""
-    here = os.path.dirname(__file__)  # noqa: PTH120 - a text
-    program = PROGRAM.format(paths=[here, os.path.dirname(here)])  # noqa: PTH120 - as above
-    child = subprocess.Popen(
-        [sys.executable, "-c", program, str(folder), section, request],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    with child:
+    command = [sys.executable, PROGRAM, folder, section, request]
+    pipe = subprocess.PIPE
+    with forks.Program(command, stdin=pipe, stdout=pipe, stderr=pipe) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"taken\n", child.stderr.read().decode() if child.stderr else ""
         end = time.monotonic() + PATIENCE
@@ -81,7 +43,11 @@ def kill_at(folder: Path, seconds: float, section: str, request: str) -> None:
 @pytest.mark.parametrize("where", ["here", "over SSH"])
 @pytest.mark.parametrize(
     "seconds",
-    [0.0, 1.5, *(pytest.param(random.uniform(0, 1.2), marks=pytest.mark.slow, id=f"r{n}") for n in range(20))],  # noqa: S311 - no secret
+    [
+        0.0,
+        pytest.param(1.5 * SECONDS, id="after the command"),
+        *(pytest.param(random.uniform(0, 1.2 * SECONDS), marks=pytest.mark.slow, id=f"r{n}") for n in range(20)),  # noqa: S311 - no secret
+    ],
 )
 def test_a_command_is_followed_by_the_next_program(tmp_path: Path, seconds: float, where: str, request_: str) -> None:
     (tmp_path / "work").mkdir()

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import sys
 
 import openpyxl
 import pytest
 
-from support import command_line
+import forks
+from support import PATIENCE, command_line
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="programs are killed with SIGKILL")
 
@@ -65,7 +65,7 @@ def work(tmp_path, book):
 
     def run(*places):
         command = [sys.executable, "-c", PROGRAM, str(tmp_path), json.dumps(places)]
-        return subprocess.run(command, check=False, timeout=120).returncode
+        return forks.run(command, timeout=2 * PATIENCE).returncode
 
     return run
 

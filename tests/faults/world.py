@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import re
 import struct
-import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from email import policy
 from email.parser import BytesParser
 from pathlib import Path
@@ -27,10 +26,10 @@ STYLES = {"Normal", "Heading 1", "Default Paragraph Font", "Normal Table", "No L
 UNUSED = {"stylesWithEffects", "numbering", "theme", "fontTable", "customXml", "webSettings"}
 
 
-def prepare(workspace: Path) -> None:
-    """Make the documents that the tasks find."""
+def prepare(workspace: Path, template: Path) -> None:
+    """Make the documents that the tasks find, from a template for `lean`."""
     workspace.mkdir()
-    with lean():
+    with lean(template):
         for name in ("gone", "held", "turn", "late", "slow"):
             Document().save(str(workspace / f"{name}.docx"))
         document = Document()
@@ -39,11 +38,11 @@ def prepare(workspace: Path) -> None:
     table.rows[0].cells[0].text, table.rows[0].cells[1].text = "name", "mark"
     document.save(str(workspace / "shared.docx"))
     Workbook().save(workspace / "shared.xlsx")
-    _prepare_formats(workspace)
+    _prepare_formats(workspace, template)
 
 
-def _prepare_formats(workspace: Path) -> None:
-    with lean():
+def _prepare_formats(workspace: Path, template: Path) -> None:
+    with lean(template):
         Document().save(str(workspace / "paper.docx"))
         document = Document()
         document.add_paragraph("to be deleted")
@@ -68,9 +67,8 @@ def _prepare_formats(workspace: Path) -> None:
         (workspace / name).write_bytes(data)
 
 
-@contextlib.contextmanager
-def lean() -> Iterator[None]:
-    """Let new documents be a tenth of their usual size, since each look and each change reads all of them."""
+def make_template(path: Path) -> None:
+    """Make a template a tenth of the usual size."""
     document = Document()
     for style in list(document.styles):
         if style.name not in STYLES:
@@ -79,17 +77,29 @@ def lean() -> Iterator[None]:
     for rels, unused in ((document.part.rels, UNUSED), (document.part.package.rels, {"thumbnail"})):
         for key in [key for key, rel in rels.items() if rel.reltype.rpartition("/")[2] in unused]:
             rels.pop(key)
-    with tempfile.NamedTemporaryFile(suffix=".docx") as template:
-        document.save(template)
-        template.flush()
-        with mock.patch("docx.api._default_docx_path", return_value=template.name):
-            yield
+    document.save(str(path))
+
+
+def lean(template: Path) -> AbstractContextManager[Any]:
+    """Let new documents be small, since each look and each change reads all of them."""
+    return mock.patch("docx.api._default_docx_path", return_value=str(template))
 
 
 def contents(workspace: Path) -> dict[str, Any]:
     """Read all that stands in the documents, by their names; leftovers of an unfinished write are none."""
     paths = (path for path in sorted(workspace.iterdir()) if path.suffix in READERS)
-    return {path.name: READERS[path.suffix](path) for path in paths}
+    return {path.name: _content(path) for path in paths}
+
+
+def _content(path: Path) -> Any:
+    """Read a document, once for the same contents: most documents of most trials are as they were."""
+    key = path.suffix, path.read_bytes()
+    if key not in _KNOWN:
+        _KNOWN[key] = READERS[path.suffix](path)
+    return _KNOWN[key]
+
+
+_KNOWN: dict[tuple[str, bytes], Any] = {}
 
 
 def marks(read: dict[str, Any]) -> list[str]:

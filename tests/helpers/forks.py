@@ -12,6 +12,7 @@ the program and writes two lines into a pipe: the program's process id, and its 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import fcntl
 import functools
 import gc
@@ -25,12 +26,14 @@ import socket
 import subprocess
 import sys
 import termios
+import threading
 import types
 import warnings
 from pathlib import Path
 from typing import Any
 
 IMPORTED = ("callboard.terminal", "callboard.testing", "callboard.actors.journal", "mcp.client.stdio", "rich.live")
+OF_EXTRAS = ("PIL.ImageFont", "PIL.PngImagePlugin", "Xlib.XK", "Xlib.display", "jeepney.wrappers")
 LONGEST_ORDER = 1 << 18
 
 
@@ -53,7 +56,9 @@ class Program(subprocess.Popen):
         self._lines = os.fdopen(self._status)
         nothing = os.open(os.devnull, os.O_RDWR)
         streams = [nothing if end == -1 else end for end in given]
-        socket.send_fds(_forking(), [json.dumps(order).encode()], [status, *streams])
+        with _ONE_STARTS:
+            forking = _forking()
+        socket.send_fds(forking, [json.dumps(order).encode()], [status, *streams])
         os.close(status)
         os.close(nothing)
         self._close_pipe_fds(*pipes)
@@ -80,6 +85,9 @@ def run(command: list[Any], *, timeout: float, **options: Any) -> subprocess.Com
         finally:
             program.kill()
     return subprocess.CompletedProcess(command, program.returncode, out, errors)
+
+
+_ONE_STARTS = threading.Lock()
 
 
 @functools.cache
@@ -165,9 +173,26 @@ def become(order: dict[str, Any]) -> None:
             raise ValueError(msg)
 
 
+def warm_up() -> None:
+    """Build what a program with a supervisor builds first: the schemas of tools, and the reader of events."""
+    from callboard.actors.servers import DocumentServer
+    from callboard.actors.servers.android import AndroidServer
+    from callboard.actors.servers.desktop import DesktopServer
+    from callboard.actors.servers.shell import ShellServer
+    from callboard.messages import read_events
+
+    for server in (DocumentServer(Path.cwd()), AndroidServer(), DesktopServer(), ShellServer({})):
+        server.tools()
+    read_events("[]")
+
+
 if __name__ == "__main__":
     for each in IMPORTED:
         importlib.import_module(each)
+    for each in OF_EXTRAS:
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(each)
+    warm_up()
     ordered = serve(socket.socket(fileno=int(sys.argv[1])))
     if ordered is not None:
         become(ordered)

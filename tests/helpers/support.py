@@ -5,10 +5,11 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Sequence
 from typing import Any
+from unittest import mock
 
 from typer.testing import CliRunner, Result
 
-from callboard import ModelRequest, Task
+from callboard import ModelRequest, Supervisor, Task
 from callboard.__main__ import app
 from callboard.testing import MemoryServer
 
@@ -93,6 +94,12 @@ def full_answer(status: str = "FINISH", *actions: dict[str, Any], **more: Any) -
         "Comment": "Done.",
         **more,
     }
+
+
+def stop_blocked(supervisor: Supervisor) -> tuple[str, ...]:
+    """Stop a supervisor whose model does not return, and hardly wait for it; the other parts get the usual time."""
+    with mock.patch("callboard.actors.assembly.BLOCKED_SECONDS", 0.05):
+        return supervisor.stop()
 
 
 def command_line(*arguments: object) -> Result:

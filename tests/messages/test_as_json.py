@@ -17,7 +17,7 @@ from callboard.messages import Cause, Effect, as_json
 _JSON: TypeAdapter[JsonValue] = TypeAdapter(JsonValue)
 _PARTS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 _TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
-VALUES = st.recursive(_PARTS | _TEXTS, lambda part: st.lists(part) | st.dictionaries(_TEXTS, part))
+VALUES = st.recursive(_PARTS | _TEXTS, lambda part: st.lists(part) | st.dictionaries(_TEXTS, part), max_leaves=20)
 
 
 @given(VALUES)

@@ -137,7 +137,7 @@ ANY_MESSAGE = st.sampled_from(list(MESSAGES.values())).flatmap(instances)
 
 
 @every_message
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(data=st.data())
 def test_a_message_comes_back_from_json_as_it_was(message, data):
     sent = data.draw(instances(message))

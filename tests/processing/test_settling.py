@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from callboard import EventName, Outcome, Settings, Supervisor
+from callboard.actors.processing import _collect
 from callboard.testing import FunctionModel, MemoryServer
 from support import FINISH, PATIENCE, lone
 
@@ -37,6 +38,12 @@ class Restless(MemoryServer):
     def after(self, acted):
         """The number of looks after a number of actions."""
         return [fingerprint for done, fingerprint in self.looks if done == acted]
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch):
+    """Look again almost at once; with the real pauses, a property would wait for seconds."""
+    monkeypatch.setattr(_collect, "_FIRST_PAUSE", 0.001)
 
 
 def shown(start, surface, *answers, **limits):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from contextlib import closing
 
 import pytest
 
+import forks
 from callboard import Settings, Task
 from callboard.actors.journal import JournalFile
 from callboard.messages import EventName, Fact, UnknownTaskError
@@ -71,7 +71,5 @@ def test_a_bug_report_is_a_file_and_its_test_is_one_line(bug):
     test.write_text("\n".join(lines), encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test.name]
     own = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}  # of this run's tests
-    ran = subprocess.run(
-        command, cwd=bug.parent, env=own, capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
+    ran = forks.run(command, cwd=bug.parent, env=own, timeout=PATIENCE)
     assert (ran.returncode, "1 passed" in ran.stdout) == (0, True), ran.stdout + ran.stderr

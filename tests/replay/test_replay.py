@@ -15,7 +15,7 @@ from callboard.actors.agent import Agent
 from callboard.actors.replay import RecordedTask, replay, replay_journal
 from callboard.messages import Effect, Event, StepDone, UnknownTaskError
 from callboard.testing import Faults, MemoryServer, VirtualClock
-from support import ASSIGN, HELD, PATIENCE, append, lone
+from support import ASSIGN, HELD, PATIENCE, append, lone, stop_blocked
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report"
 FINISH = {"Status": "FINISH", "Comment": "done"}
@@ -302,6 +302,7 @@ def broken_off(record, answers, at, **given):
     with record.begin(app=model, host=[ASSIGN, FINISH], **given) as first:
         first.submit(Task(id="t", request="x"))
         assert reached.wait(PATIENCE)
+        stop_blocked(first)
     go.set()
     with record.begin(app=model, host=[ASSIGN, FINISH], **given) as second:
         second.handle("t").result(PATIENCE)

@@ -18,7 +18,7 @@ from callboard.messages import (
     UnknownTaskError,
 )
 from callboard.testing import MemoryServer, VirtualClock, assert_replays
-from support import ASK, ASSIGN, FINISH, HELD, PATIENCE, append, lone
+from support import ASK, ASSIGN, FINISH, HELD, PATIENCE, append, lone, stop_blocked
 
 
 class Stage:
@@ -94,7 +94,7 @@ def test_the_events_of_both_processes_have_one_order_and_can_all_be_read(stage):
     first = stage.begin(app=blocked)
     first.submit(lone(id="t"))
     assert blocked.reached.wait(PATIENCE)
-    first.stop()
+    stop_blocked(first)
     blocked.go.set()
     second = stage.begin(app=[append("1"), FINISH])
     handle = second.handle("t")
@@ -212,7 +212,7 @@ def test_what_was_approved_for_the_rest_of_a_task_still_is(stage, until):
     until(handle, EventName.APPROVAL_REQUESTED)
     handle.approve(handle.approvals()[0].id, remember=True)
     assert blocked.reached.wait(PATIENCE)
-    first.stop()
+    stop_blocked(first)
     blocked.go.set()
     assert stage.begin(app=answers, policy=rules).handle("t").result(PATIENCE).ok
     assert stage.texts == ["1", "1"]
@@ -224,7 +224,7 @@ def test_a_paused_task_stays_paused(stage):
     handle = first.submit(lone(id="t"))
     assert blocked.reached.wait(PATIENCE)
     handle.pause()
-    first.stop()
+    stop_blocked(first)
     blocked.go.set()
     second = stage.begin(app=[append("1"), append("2", "FINISH")])
     assert second.status().tasks[0].paused
@@ -249,7 +249,7 @@ def test_queued_work_is_begun_by_the_next_process_in_the_same_order(stage):
     for number in "abc":
         first.submit(lone(id=number))
     assert blocked.reached.wait(PATIENCE)
-    first.stop()
+    stop_blocked(first)
     blocked.go.set()
     second = stage.begin(app=lambda request: append(request.task_id, "FINISH"))
     assert [second.handle(each).result(PATIENCE).ok for each in "abc"] == [True] * 3
@@ -261,7 +261,7 @@ def test_budgets_count_what_was_used_before(stage):
     first = stage.begin(app=blocked, budget={"task": {"model_calls": 4}})
     first.submit(lone(id="t"))
     assert blocked.reached.wait(PATIENCE)
-    first.stop()
+    stop_blocked(first)
     blocked.go.set()
     handle = stage.begin(app=blocked.answers, budget={"task": {"model_calls": 4}}).handle("t")
     assert handle.result(PATIENCE).outcome is Outcome.OUT_OF_BUDGET
@@ -275,7 +275,7 @@ def test_a_follow_up_that_was_under_way_remembers_the_task_before(stage):
     handle.result(PATIENCE)
     after = handle.follow_up("two", id="u")
     assert blocked.reached.wait(PATIENCE)
-    first.stop()
+    stop_blocked(first)
     blocked.go.set()
     memories = []
 
@@ -295,7 +295,7 @@ def test_an_agent_remembers_its_earlier_subtask_of_the_task(stage):
     first = stage.begin(host=host, app=blocked)
     first.submit(Task(id="t", request="x"))
     assert blocked.reached.wait(PATIENCE)
-    first.stop()
+    stop_blocked(first)
     blocked.go.set()
     memories = []
 
@@ -312,7 +312,7 @@ def test_rounds_of_a_plan_go_on_with_the_next_one(stage):
     first = stage.begin(host=blocked)
     first.submit(Task(id="t", plan=["one", "two", "three"]))
     assert blocked.reached.wait(PATIENCE)
-    first.stop()
+    stop_blocked(first)
     blocked.go.set()
     stage.calls.clear()
     result = stage.begin(host=[FINISH] * 3).handle("t").result(PATIENCE)
@@ -470,7 +470,7 @@ def test_a_task_paused_before_a_restart_can_be_cancelled_after_it(stage, until, 
     handle = first.submit(Task(id="t", request="x") if host else lone(id="t"))
     assert blocked.reached.wait(PATIENCE)
     handle.pause()
-    first.stop()
+    stop_blocked(first)
     blocked.go.set()
     second = stage.begin(app=[append("1")], host=[ASSIGN])
     handle = second.handle("t")
@@ -506,7 +506,7 @@ def test_the_conversation_of_a_follow_up_that_is_not_over_is_kept(stage):
     handle.result(PATIENCE)
     handle.follow_up("two", id="u")
     assert blocked.reached.wait(PATIENCE)
-    first.stop()
+    stop_blocked(first)
     blocked.go.set()
 
     def host(request):
@@ -550,7 +550,7 @@ def begun(stage):
     for task_id in ("a", "b", "c"):
         first.submit(lone(id=task_id))
     assert blocked.reached.wait(PATIENCE)
-    first.stop()
+    stop_blocked(first)
     blocked.go.set()
     return stage
 
@@ -608,7 +608,7 @@ def test_a_host_agents_model_is_needed_unless_the_plan_says_it_all(start, stage,
     first = stage.begin(app=blocked, host=[ASSIGN, FINISH])
     handle = first.submit(Task(id="t", plan=({"request": "write", "target": target},)))
     assert blocked.reached.wait(PATIENCE)
-    first.stop()
+    stop_blocked(first)
     blocked.go.set()
     second = start(app=[FINISH], servers=[stage.surface], journal={"path": tmp_path / "journal.db"})
     handle = second.handle("t")

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import queue
-import subprocess
 import sys
 import threading
 
@@ -14,6 +13,7 @@ import pykka
 import pytest
 from pydantic import ValidationError
 
+import forks
 from callboard import EventName, FunctionModel, Outcome, Settings, Supervisor, Task, tool
 from callboard.actors.journal import JournalFile
 from callboard.actors.runtime import committing
@@ -376,7 +376,8 @@ def test_a_function_that_returns_while_the_supervisor_stops_is_waited_for(start)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("callboard-model")]
 
 
-def test_a_stop_waits_no_longer_than_it_says_for_a_root_that_hangs(start):
+def test_a_stop_waits_no_longer_than_it_says_for_a_root_that_hangs(start, monkeypatch):
+    monkeypatch.setattr("callboard.actors.assembly.BLOCKED_SECONDS", 0.05)
     supervisor, let_go, stopped = start(app=[WRITE]), threading.Event(), queue.SimpleQueue()
 
     class Hanging:
@@ -812,11 +813,12 @@ def test_the_latest_tasks_that_are_over_are_known_without_a_journal(start):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_child_is_told_at_once_that_it_was_forked(tmp_path):
     code = """
-import os, sys
+import os, warnings
 from callboard import Supervisor, Task
 from callboard.messages import CallboardError
 from callboard.testing import MemoryServer
 
+warnings.simplefilter("ignore")  # of a fork with threads
 surface = MemoryServer(MemoryServer.window())
 with Supervisor.start(models={"app": lambda _: {"Status": "FINISH"}}, servers=[surface]) as supervisor:
     if os.fork() == 0:
@@ -830,7 +832,6 @@ with Supervisor.start(models={"app": lambda _: {"Status": "FINISH"}}, servers=[s
     os.wait()
     print(supervisor.submit(Task(request="x", target="memo:one")).result(30).outcome.value)
 """
-    command = [sys.executable, "-W", "ignore", "-c", code]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+    ran = forks.run([sys.executable, "-c", code], timeout=PATIENCE)
     told = "this process was forked from the one that started the supervisor: start another supervisor here"
     assert (ran.stdout.splitlines(), ran.stderr) == ([told, told, "finished"], "")
