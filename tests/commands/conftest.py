@@ -135,7 +135,7 @@ def notes() -> Path:
 
 @pytest.fixture(scope="session")
 def notes_over_http() -> Path:
-    """Give the program of a third-party server over HTTP, which prints its port."""
+    """Give the program of a server over HTTP; it prints its port."""
     return NOTES_OVER_HTTP
 
 
