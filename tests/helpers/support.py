@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import typer.testing
 from typer.testing import CliRunner, Result
 
 from callboard import ModelRequest, Task
@@ -93,6 +95,9 @@ def full_answer(status: str = "FINISH", *actions: dict[str, Any], **more: Any) -
         "Comment": "Done.",
         **more,
     }
+
+
+typer.testing._get_command = functools.cache(typer.testing._get_command)  # noqa: SLF001 - as a program, built once
 
 
 def command_line(*arguments: object) -> Result:
