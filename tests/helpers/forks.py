@@ -22,6 +22,7 @@ import os
 import runpy
 import select
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -93,9 +94,9 @@ def interpreter() -> str:
     Signals sent to its process do not reach the fork.
     """
     _forking()
-    folder = tempfile.TemporaryDirectory(prefix="forks-")
-    atexit.register(folder.cleanup)
-    program = Path(folder.name) / "python"
+    folder, owner = Path(tempfile.mkdtemp(prefix="forks-")), os.getpid()
+    atexit.register(lambda: shutil.rmtree(folder) if os.getpid() == owner else None)  # a fork of this process ends, too
+    program = folder / "python"
     words = shlex.join([sys.executable, "-IS", str(CLIENT), _address()])
     program.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
     program.chmod(0o755)
