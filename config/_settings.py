@@ -6,6 +6,7 @@ Every field has a type, a default and a description.
 from __future__ import annotations
 
 import os
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -43,6 +44,10 @@ if TYPE_CHECKING:
 
     from pydantic.fields import FieldInfo
     from pydantic_settings import PydanticBaseSettingsSource
+
+
+_file_read: ContextVar[Path | None] = ContextVar("file read", default=None)
+"""The file that `Settings.load` reads."""
 
 
 class _Environment(EnvSettingsSource):
@@ -162,7 +167,7 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Order the sources: arguments override the environment, which overrides the file."""
-        return init_settings, _Environment(settings_cls), YamlConfigSettingsSource(settings_cls)
+        return init_settings, _Environment(settings_cls), YamlConfigSettingsSource(settings_cls, _file_read.get())
 
     @classmethod
     def load(
@@ -186,23 +191,25 @@ class Settings(BaseSettings):
             SettingsError: If the file can't be read, or it or the environment is invalid. The message names each wrong
                 key, and suggests the nearest known one.
         """
-        source: type[Settings] = cls
+        read: Path | None = None
         where = "settings" if changes else "the environment"
         if path is not None:
             file = Path(path)
             _check_readable(file)
             where = str(file)
             base = base or file.resolve().parent
-            config = SettingsConfigDict(yaml_file=file.absolute())  # pydantic-settings would expand a leading ~
-            source = type(cls.__name__, (cls,), {"model_config": config, "__doc__": cls.__doc__})
+            read = file.absolute()  # pydantic-settings would expand a leading ~
         _check_environment()
+        before = _file_read.set(read)
         try:
-            loaded = source(**changes)
+            loaded = cls(**changes)
         except ValidationError as error:
             raise SettingsError(_explain(error, where)) from error
         except pydantic_settings.SettingsError as error:
             msg = f"the environment: {error}"
             raise SettingsError(msg) from error
+        finally:
+            _file_read.reset(before)
         _check_kinds(loaded, (*AgentKind, *kinds, *loaded.plugin_kinds), where)
         settings = cls.model_construct(
             _fields_set=loaded.model_fields_set, **{name: getattr(loaded, name) for name in cls.model_fields}

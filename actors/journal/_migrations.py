@@ -137,12 +137,12 @@ MIGRATIONS: tuple[str, ...] = (
 def migrate(connection: sqlite3.Connection, migrations: tuple[str, ...] = MIGRATIONS) -> None:
     """Migrate the tables to the latest version, with one transaction per version.
 
-    A new file becomes a journal in one transaction, including the first pragma: on its own, the pragma would write a
-    file without our application id.
+    A new file becomes a journal of the latest version in one transaction, which is synced once. It includes the first
+    pragma: on its own, the pragma would write a file without our application id.
     """
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
-    for number, script in enumerate(migrations[version:], version):
-        begin = "BEGIN IMMEDIATE" if number else "BEGIN; PRAGMA auto_vacuum = INCREMENTAL"
+    begin = "BEGIN IMMEDIATE" if version else "BEGIN; PRAGMA auto_vacuum = INCREMENTAL"
+    for script in migrations[version:] if version else ("\n".join(migrations),):
         try:
             connection.executescript(f"{begin}; {script} COMMIT;")
         except sqlite3.Error:

@@ -16,157 +16,11 @@ from callboard.actors.commands import Dispatcher, McpSession, Secrets
 from callboard.actors.runtime import EventStream, Lanes, Lease, SystemClock, VirtualClock
 from callboard.messages import Command, CommandResult, Target
 from callboard.testing import MemoryServer
+from forks import Program
 from support import PATIENCE
 
-NOTES = '''
-"""A third-party MCP server, as an operator would configure it."""
-
-import itertools
-import json
-import os
-import signal
-import socket
-import sys
-
-import anyio
-from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import ToolAnnotations
-
-server = MCPServer("notes", title="A shelf of notes", instructions="Put notes by key.", log_level="ERROR")
-
-
-@server.tool(annotations=ToolAnnotations(read_only_hint=True))
-def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
-
-
-@server.tool(annotations=ToolAnnotations(idempotent_hint=True))
-def put(key: str) -> dict[str, object]:
-    """Put a note."""
-    return {"key": key, "success": True}
-
-
-@server.tool()
-def lock() -> str:
-    """Fail with a text."""
-    raise ToolError("the shelf is locked")
-
-
-@server.tool()
-def refuse() -> dict[str, object]:
-    """Report a failure with a success flag."""
-    return {"success": False, "error": "no paper"}
-
-
-@server.tool(structured_output=False)
-def refuse_in_text() -> str:
-    """Report a failure with a success flag, as text only."""
-    return json.dumps({"success": False, "error": "no ink"})
-
-
-@server.tool(structured_output=False)
-def words() -> str:
-    """Say something in words."""
-    return "just words"
-
-
-turns = itertools.count(1)
-
-
-@server.tool()
-def turn() -> int:
-    """Answer otherwise each time."""
-    return next(turns)
-
-
-@server.tool()
-async def count(steps: int, total: float | None, ctx: Context) -> int:
-    """Tell how far it is."""
-    for step in range(1, steps + 1):
-        await ctx.report_progress(step, total, None)
-    return steps
-
-
-@server.tool()
-def pid() -> int:
-    """Say which process this is."""
-    return os.getpid()
-
-
-@server.tool()
-def environment(name: str) -> str:
-    """Read a variable."""
-    return os.environ.get(name, "")
-
-
-@server.tool()
-def folder() -> str:
-    """Say where it works."""
-    return os.getcwd()
-
-
-@server.tool()
-def header(name: str, ctx: Context) -> str:
-    """Read a header of the request."""
-    return ctx.request_context.request.headers.get(name, "")
-
-
-@server.tool()
-async def hang(port: int) -> str:
-    """Say on a socket that it began, and never end."""
-    with socket.create_connection(("127.0.0.1", port)) as line:
-        line.sendall(b"begun\\n")
-        try:
-            await anyio.sleep_forever()
-        finally:
-            line.sendall(b"left\\n")
-
-
-@server.tool(structured_output=False)
-def flood(size: int) -> str:
-    """Answer with a text of some length."""
-    return "x" * size
-
-
-@server.tool()
-def freeze() -> None:
-    """Stop the whole process."""
-    os.kill(os.getpid(), signal.SIGSTOP)
-
-
-@server.tool()
-def leak(name: str) -> str:
-    """Fail with a variable in the text."""
-    raise ToolError("the key " + os.environ[name] + " is wrong")
-
-
-@server.tool()
-def leave() -> None:
-    """End the process in the middle of a call."""
-    os._exit(3)
-
-
-@server.tool(annotations=ToolAnnotations(read_only_hint=True))
-def faint() -> None:
-    """End the process in the middle of a call that changes nothing."""
-    os._exit(3)
-
-
-if "NOTES_PID" in os.environ:
-    with open(os.environ["NOTES_PID"], "w") as file:
-        file.write(str(os.getpid()))
-if sys.argv[1:] == ["http"]:
-    import uvicorn
-
-    listening = socket.create_server(("127.0.0.1", int(os.environ.get("NOTES_PORT", "0"))))
-    print(listening.getsockname()[1], flush=True)
-    app = server.streamable_http_app()
-    uvicorn.Server(uvicorn.Config(app, log_level="error")).run(sockets=[listening])
-else:
-    server.run("stdio")
-'''
+NOTES = Path(__file__).with_name("notes_over_stdio.py")
+NOTES_OVER_HTTP = Path(__file__).with_name("notes_over_http.py")
 
 
 class Line:
@@ -274,11 +128,15 @@ def command() -> Callable[..., Command]:
 
 
 @pytest.fixture(scope="session")
-def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the program of a third-party server."""
-    program = tmp_path_factory.mktemp("notes") / "notes.py"
-    program.write_text(NOTES, encoding="utf-8")
-    return program
+def notes() -> Path:
+    """Give the program of a third-party server over stdio."""
+    return NOTES
+
+
+@pytest.fixture(scope="session")
+def notes_over_http() -> Path:
+    """Give the program of a server over HTTP; it prints its port."""
+    return NOTES_OVER_HTTP
 
 
 @pytest.fixture
@@ -288,11 +146,10 @@ def over_stdio(notes: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def url(notes: Path) -> Iterator[str]:
+def url(notes_over_http: Path) -> Iterator[str]:
     """Run the server on a free port and give its address."""
-    with subprocess.Popen([sys.executable, str(notes), "http"], stdout=subprocess.PIPE, text=True) as process:
+    with Program([sys.executable, str(notes_over_http)], stdout=subprocess.PIPE, text=True) as process:
         try:
-            assert process.stdout is not None
             yield f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
         finally:
             process.kill()

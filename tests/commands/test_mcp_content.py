@@ -17,41 +17,32 @@ from callboard.messages import ResultStatus
 from support import PATIENCE, PNG, lone
 
 SHOWS = """
-import base64, sys
-import anyio
-from mcp.server import Server
-from mcp.server.stdio import stdio_server
-from mcp_types import (
-    AudioContent, BlobResourceContents, CallToolResult, EmbeddedResource, ImageContent, ListToolsResult, ResourceLink,
-    TextContent, TextResourceContents, Tool,
-)
+import base64, json, sys
 
+def data(content):
+    return base64.b64encode(content).decode()
+
+INFO = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "shows", "version": "1"}}
 CONTENT = [
-    TextContent(text="two charts"),
-    ImageContent(data=sys.argv[1], mime_type="image/png"),
-    ImageContent(data=base64.b64encode(b"JFIF").decode(), mime_type="image/jpeg"),
-    AudioContent(data=base64.b64encode(b"12345").decode(), mime_type="audio/wav"),
-    ResourceLink(uri="file:///a.csv", name="a", mime_type="text/csv", size=7),
-    EmbeddedResource(resource=TextResourceContents(uri="note:1", mime_type="text/plain", text="inside")),
-    EmbeddedResource(resource=BlobResourceContents(uri="note:2", blob=base64.b64encode(b"123").decode())),
+    {"type": "text", "text": "two charts"},
+    {"type": "image", "data": sys.argv[1], "mimeType": "image/png"},
+    {"type": "image", "data": data(b"JFIF"), "mimeType": "image/jpeg"},
+    {"type": "audio", "data": data(b"12345"), "mimeType": "audio/wav"},
+    {"type": "resource_link", "uri": "file:///a.csv", "name": "a", "mimeType": "text/csv", "size": 7},
+    {"type": "resource", "resource": {"uri": "note:1", "mimeType": "text/plain", "text": "inside"}},
+    {"type": "resource", "resource": {"uri": "note:2", "blob": data(b"123")}},
 ]
-
-
-async def list_tools(ctx, params):
-    return ListToolsResult(tools=[Tool(name="show", input_schema={"type": "object"})])
-
-
-async def call_tool(ctx, params):
-    return CallToolResult(content=CONTENT)
-
-
-async def main():
-    server = Server("shows", on_list_tools=list_tools, on_call_tool=call_tool)
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
-
-
-anyio.run(main)
+RESULTS = {
+    "initialize": INFO,
+    "tools/list": {"tools": [{"name": "show", "inputSchema": {"type": "object"}}]},
+    "tools/call": {"content": CONTENT},
+}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" in message:
+        result = RESULTS.get(message["method"])
+        answer = {"error": {"code": -32601, "message": "no"}} if result is None else {"result": result}
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
 """
 
 TOLD = """two charts
@@ -65,10 +56,9 @@ inside
 
 
 @pytest.fixture
-def shows(tmp_path):
-    program = tmp_path / "shows.py"
-    program.write_text(SHOWS, encoding="utf-8")
-    return {"command": sys.executable, "args": [str(program), base64.b64encode(PNG).decode()], "surface": False}
+def shows():
+    arguments = ["-I", "-S", "-c", SHOWS, base64.b64encode(PNG).decode()]
+    return {"command": sys.executable, "args": arguments, "surface": False}
 
 
 @asynccontextmanager

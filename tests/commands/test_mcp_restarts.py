@@ -19,6 +19,7 @@ from callboard import Outcome, Task
 from callboard.actors.commands import McpSession, _mcp_connection, _mcp_restarts, _mcp_transport
 from callboard.config import McpServer, Settings
 from callboard.messages import ResultStatus
+from forks import Program
 from support import PATIENCE
 
 
@@ -142,7 +143,8 @@ async def test_a_session_that_is_closed_starts_nothing_anew(over_stdio):
         await session.call("words", {})
 
 
-async def test_a_cancel_while_it_is_started_anew_leaves_no_program(notes, tmp_path, is_gone):
+async def test_a_cancel_while_it_is_started_anew_leaves_no_program(notes, tmp_path, is_gone, monkeypatch):
+    monkeypatch.setattr(_mcp_transport, "LEAVES_SECONDS", 0.2)
     pid, gate = tmp_path / "pid", tmp_path / "gate"
     os.mkfifo(gate)
     program = tmp_path / "notes.py"
@@ -161,32 +163,30 @@ async def test_a_cancel_while_it_is_started_anew_leaves_no_program(notes, tmp_pa
 
 
 @contextmanager
-def over_http(notes: Path, port: int = 0):
+def over_http(program: Path, port: int = 0):
     """Run the server; gives its port."""
     environment = {**os.environ, "NOTES_PORT": str(port)}
-    with subprocess.Popen(
-        [sys.executable, str(notes), "http"], stdout=subprocess.PIPE, text=True, env=environment
-    ) as process:
+    with Program([sys.executable, str(program)], stdout=subprocess.PIPE, text=True, env=environment) as process:
         yield int(process.stdout.readline())
         process.kill()
 
 
-async def test_a_server_that_somebody_else_started_again_is_reached_anew(notes):
-    with over_http(notes) as port:
+async def test_a_server_that_somebody_else_started_again_is_reached_anew(notes_over_http):
+    with over_http(notes_over_http) as port:
         session = McpSession("notes", McpServer(url=f"http://127.0.0.1:{port}/mcp"), Settings.load())
         await session.open()
         first = await process_of(session)
     try:
         with pytest.raises(ConnectionError, match="the MCP server notes can't be reached, nothing was sent: "):
             await session.call("words", {})
-        with over_http(notes, port):
+        with over_http(notes_over_http, port):
             assert await process_of(session) != first
     finally:
         await session.close()
 
 
-async def test_a_server_that_is_not_there_leaves_no_doubt(notes, dispatch, command):
-    with over_http(notes) as port:
+async def test_a_server_that_is_not_there_leaves_no_doubt(notes_over_http, dispatch, command):
+    with over_http(notes_over_http) as port:
         session = McpSession("notes", McpServer(url=f"http://127.0.0.1:{port}/mcp"), Settings.load())
         await session.open()
     (result,) = await dispatch(session, command("notes.words"))
@@ -195,7 +195,8 @@ async def test_a_server_that_is_not_there_leaves_no_doubt(notes, dispatch, comma
 
 
 @pytest.mark.parametrize("server", ["stdio", "http"], indirect=True)
-async def test_a_message_that_is_too_long_ends_the_connection(server, dispatch, command):
+async def test_a_message_that_is_too_long_ends_the_connection(server, dispatch, command, monkeypatch):
+    monkeypatch.setattr(_mcp_transport, "LEAVES_SECONDS", 0.2)
     async with opened({**server, "max_bytes": 100_000}) as session:
         (long, short) = await dispatch(session, command("notes.flood", size=99_000), command("notes.words"))
         (flood,) = await dispatch(session, command("notes.flood", size=3_000_000))

@@ -209,10 +209,10 @@ def test_a_tool_has_a_time_limit_of_its_own(start, over_http, line):
         causes.extend(result.error for record in request.memory for result in record.results)
         return call("hang", "CONTINUE", port=line.port) if request.call == 1 else {"Status": "FAIL"}
 
-    notes = {**over_http, "tools": {"hang": {"seconds": 0.5}}}
+    notes = {**over_http, "tools": {"hang": {"seconds": 0.1}}}
     supervisor = start(app=answer, mcpServers={"notes": notes}, policy=ALLOWED)
     supervisor.submit(lone()).result(PATIENCE)
-    assert "took longer than 0.5 s" in causes[0]
+    assert "took longer than 0.1 s" in causes[0]
 
 
 MEETING = """

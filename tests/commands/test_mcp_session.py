@@ -10,7 +10,6 @@ import sys
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
 
@@ -158,9 +157,9 @@ async def test_a_call_on_a_closed_session_is_an_error_that_names_the_server(over
 
 async def test_a_call_that_takes_too_long_fails_and_the_server_is_told(over_stdio, dispatch, command, line):
     async with opened(over_stdio) as session:
-        (result,) = await dispatch(session, command("notes.hang", 1.0, port=line.port))
+        (result,) = await dispatch(session, command("notes.hang", 0.2, port=line.port))
         assert result.status is ResultStatus.FAILURE
-        assert "took longer than 1 s" in result.error
+        assert "took longer than 0.2 s" in result.error
         assert await asyncio.to_thread(line.read) == "begun"
         assert await asyncio.to_thread(line.read) == "left"
         assert await session.call("add", {"a": 1, "b": 1}) == {"result": 2}
@@ -237,33 +236,30 @@ async def test_a_start_that_is_cancelled_ends_the_program(line):
     assert await asyncio.to_thread(line.read) == ""  # its end of the line is closed
 
 
-async def test_a_server_whose_tools_come_in_pages_is_listed_to_the_end(tmp_path: Path):
-    program = tmp_path / "pages.py"
-    program.write_text(PAGES, encoding="utf-8")
-    async with opened({"command": sys.executable, "args": [str(program)]}) as session:
+async def test_a_server_whose_tools_come_in_pages_is_listed_to_the_end():
+    async with opened({"command": sys.executable, "args": ["-I", "-S", "-c", PAGES]}) as session:
         assert list(tools_of(session)) == ["notes.first", "notes.second"]
 
 
 PAGES = """
-import anyio
-from mcp.server import Server
-from mcp.server.stdio import stdio_server
-from mcp_types import ListToolsResult, Tool
+import json, sys
 
-
-async def list_tools(ctx, params):
-    if params is not None and params.cursor == "more":
-        return ListToolsResult(tools=[Tool(name="second", input_schema={"type": "object"})])
-    return ListToolsResult(tools=[Tool(name="first", input_schema={"type": "object"})], next_cursor="more")
-
-
-async def main():
-    server = Server("pages", on_list_tools=list_tools)
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
-
-
-anyio.run(main)
+INFO = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "pages", "version": "1"}}
+FIRST = {"tools": [{"name": "first", "inputSchema": {"type": "object"}}], "nextCursor": "more"}
+SECOND = {"tools": [{"name": "second", "inputSchema": {"type": "object"}}]}
+for line in sys.stdin:
+    match json.loads(line):
+        case {"method": "initialize", "id": number}:
+            answer = {"result": INFO}
+        case {"method": "tools/list", "id": number, "params": {"cursor": "more"}}:
+            answer = {"result": SECOND}
+        case {"method": "tools/list", "id": number}:
+            answer = {"result": FIRST}
+        case {"id": number}:
+            answer = {"error": {"code": -32601, "message": "no"}}
+        case _:
+            continue
+    print(json.dumps({"jsonrpc": "2.0", "id": number, **answer}), flush=True)
 """
 
 

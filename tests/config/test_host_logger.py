@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-import subprocess
 import sys
 import threading
 
 import pytest
 
+import forks
 from callboard.config import EventLog, Settings
 from callboard.config._log_file import LogFile
 from callboard.messages import Event, EventName
+from support import PATIENCE
 
 PASSWORD = "xyzzy-4711"
 
@@ -120,8 +121,8 @@ with Supervisor.start(models={{"app": lambda request: 1 / 0}}, servers=[surface]
     supervisor.submit(Task(request="x", target="memo:one")).result(30)
     assert not any("log" in thread.name for thread in threading.enumerate()), threading.enumerate()
 """
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/")
-    assert (ran.stdout, ran.stderr) == ("", "")
+    ran = forks.run([sys.executable, "-c", code], timeout=PATIENCE, cwd="/")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 
 # The file

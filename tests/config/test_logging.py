@@ -22,6 +22,7 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
+import forks
 from callboard.config import EventLog, LogSettings, McpServer, Settings, _log_writer
 from callboard.config._logging import LEVELS
 from callboard.messages import Event, EventName, SettingsError
@@ -572,6 +573,6 @@ log = EventLog(Settings(log={"stream": "json"}))
 log.write(Event(seq=1, at=0.0, name=EventName.TASK_ENDED))
 log.close()
 """
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="/")
-    assert ran.stdout == ""
+    ran = forks.run([sys.executable, "-c", code], timeout=PATIENCE, cwd="/")
+    assert (ran.returncode, ran.stdout) == (0, "")
     assert json.loads(ran.stderr)["event"] == "task.ended"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import io
 import re
 import tokenize
@@ -46,21 +47,39 @@ PAGES = ("*.md", "docs/*.md")
 """Pages with plain prose."""
 
 
-def docstrings(path: Path) -> Iterator[tuple[int, str, bool]]:
+def blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """Give the bodies of a node and of the statements in it; no expression has one."""
+    body = getattr(node, "body", None)
+    if isinstance(body, list):
+        yield body
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            yield from blocks(child)
+
+
+@functools.cache
+def docstrings(path: Path) -> list[tuple[int, str, bool]]:
     """Give the docstrings of a file as (line, text, describes a field)."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        body = getattr(node, "body", None)
-        for place, statement in enumerate(body if isinstance(body, list) else ()):
+    found = []
+    for body in blocks(ast.parse(path.read_text(encoding="utf-8"))):
+        for place, statement in enumerate(body):
             match statement:
                 case ast.Expr(value=ast.Constant(value=str(text)), lineno=line):
-                    yield line, text, place > 0
+                    found.append((line, text, place > 0))
+    return found
 
 
-def comments(path: Path) -> Iterator[tuple[int, str]]:
+@functools.cache
+def comments(path: Path) -> list[tuple[int, str]]:
     """Give a file's comments with their lines, except marks of tools."""
-    for token in tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline):
-        if token.type == tokenize.COMMENT and not re.search(r"noqa|type: ignore", token.string):
-            yield token.start[0], token.string
+    text = path.read_text(encoding="utf-8")
+    if "#" not in text:
+        return []
+    return [
+        (token.start[0], token.string)
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type == tokenize.COMMENT and not re.search(r"noqa|type: ignore", token.string)
+    ]
 
 
 def prose(page: Path) -> Iterator[tuple[int, str]]:

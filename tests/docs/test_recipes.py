@@ -159,6 +159,6 @@ def test_the_test_of_the_page_passes(tmp_path):
     (tmp_path / "test_page.py").write_text(source, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", str(tmp_path)]
     own = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}  # of this run's tests
-    done = subprocess.run(command, timeout=PATIENCE, cwd=tmp_path, env=own, capture_output=True, text=True, check=False)
+    done = forks.run(command, timeout=PATIENCE, cwd=tmp_path, env=own)
     assert done.returncode == 0, done.stdout
     assert "1 passed" in done.stdout

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+import forks
 
 TUTORIAL = (Path(__file__).resolve().parents[2] / "docs" / "tutorial.md").read_text(encoding="utf-8")
 FILE = r"Save (?:this|[\w ]+) as `(?P<name>[\w.]+)`:\n\n```\w+\n(?P<content>.*?)```"
@@ -19,11 +20,8 @@ KILLED = 137
 
 @pytest.mark.skipif(os.name != "posix", reason="it shows the end of a file with a program of POSIX systems")
 def test_the_tutorial_can_be_followed_line_by_line(tmp_path):
-    (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin" / "python"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
-    program.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120"}
+    programs = Path(forks.interpreter()).parent
+    environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120"}
     environment.pop("PYTEST_ADDOPTS", None)  # of this run's tests
     folder = tmp_path / "work"
     folder.mkdir()

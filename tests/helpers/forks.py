@@ -3,6 +3,7 @@
 An import takes a second; a fork takes almost no time.
 
 `Program` and `run` stand in for `subprocess.Popen` and `subprocess.run` where the command begins with `sys.executable`.
+`interpreter` stands in for `sys.executable` itself, where a shell starts Python.
 Tests of how an interpreter starts (its flags, its encodings) keep to `subprocess`.
 
 The process that forks reads an order and the program's three streams from a socket. It forks a keeper, the keeper forks
@@ -21,10 +22,13 @@ import json
 import os
 import runpy
 import select
+import shlex
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 import types
@@ -35,6 +39,7 @@ from typing import Any
 IMPORTED = ("callboard.terminal", "callboard.testing", "callboard.actors.journal", "mcp.client.stdio", "rich.live")
 OF_EXTRAS = ("PIL.ImageFont", "PIL.PngImagePlugin", "Xlib.XK", "Xlib.display", "jeepney.wrappers")
 LONGEST_ORDER = 1 << 18
+CLIENT = Path(__file__).with_name("fork_client.py")
 
 
 class Program(subprocess.Popen):
@@ -91,19 +96,46 @@ _ONE_STARTS = threading.Lock()
 
 
 @functools.cache
+def interpreter() -> str:
+    """Give the path of a program that runs Python programs in forks.
+
+    Signals sent to its process do not reach the fork.
+    """
+    with _ONE_STARTS:
+        _forking()
+    folder, owner = Path(tempfile.mkdtemp(prefix="forks-")), os.getpid()
+    atexit.register(lambda: shutil.rmtree(folder) if os.getpid() == owner else None)  # a fork of this process ends, too
+    program = folder / "python"
+    words = shlex.join([sys.executable, "-IS", str(CLIENT), _address()])
+    program.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
+    program.chmod(0o755)
+    return str(program)
+
+
+def _address() -> str:
+    """Name the abstract socket at which the forking process takes orders."""
+    return f"callboard-forks-{os.getpid()}"
+
+
+@functools.cache
 def _forking() -> socket.socket:
     """Start the forking process once; it ends with this process."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listening.bind(f"\0{_address()}")
+    listening.listen()
+    given = [theirs.fileno(), listening.fileno()]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
-    command = [sys.executable, __file__, str(theirs.fileno())]
-    process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=clean, start_new_session=True)
+    command = [sys.executable, __file__, *map(str, given)]
+    process = subprocess.Popen(command, pass_fds=given, env=clean, start_new_session=True)
     theirs.close()
+    listening.close()
     atexit.register(process.wait)
     atexit.register(ours.close)  # the last one is called first
     return ours
 
 
-def serve(orders: socket.socket) -> dict[str, Any] | None:
+def serve(orders: socket.socket, listening: socket.socket) -> dict[str, Any] | None:
     """Fork for each order.
 
     The fork gets the order; the parent returns None after the last one.
@@ -112,9 +144,14 @@ def serve(orders: socket.socket) -> dict[str, Any] | None:
     gc.collect()
     gc.freeze()
     while True:
-        message, given, _, _ = socket.recv_fds(orders, LONGEST_ORDER, 4)
-        if not message:
-            return None
+        if orders in select.select([orders, listening], [], [])[0]:
+            message, given, _, _ = socket.recv_fds(orders, LONGEST_ORDER, 4)
+            if not message:
+                return None
+        else:
+            caller, _ = listening.accept()
+            message, streams, _, _ = socket.recv_fds(caller, LONGEST_ORDER, 3)
+            given = [caller.detach(), *streams]
         if not os.fork():
             status, *streams = given
             keep(status)
@@ -154,6 +191,10 @@ def become(order: dict[str, Any]) -> None:
         for number, mode in enumerate("rww")
     )
     arguments = order["arguments"]
+    first = order["folder"]
+    if arguments[:1] == ["-PE"]:
+        first = str(Path(__file__).parent)  # as good as none: it was there at the start
+        del arguments[0]
     if arguments[:2] == ["-W", "error"]:
         warnings.simplefilter("error")
         del arguments[:2]
@@ -163,7 +204,7 @@ def become(order: dict[str, Any]) -> None:
             main = sys.modules["__main__"] = types.ModuleType("__main__")
             exec(compile(code, "<string>", "exec"), main.__dict__)  # noqa: S102 - as the interpreter does
         case ["-m", module, *rest]:
-            sys.argv, sys.path[0] = [module, *rest], order["folder"]
+            sys.argv, sys.path[0] = [module, *rest], first
             runpy.run_module(module, run_name="__main__", alter_sys=True)
         case [path, *rest] if not path.startswith("-"):
             sys.argv, sys.path[0] = [path, *rest], str(Path(path).resolve().parent)
@@ -193,6 +234,6 @@ if __name__ == "__main__":
         with contextlib.suppress(ModuleNotFoundError):
             importlib.import_module(each)
     warm_up()
-    ordered = serve(socket.socket(fileno=int(sys.argv[1])))
+    ordered = serve(*(socket.socket(fileno=int(number)) for number in sys.argv[1:]))
     if ordered is not None:
         become(ordered)

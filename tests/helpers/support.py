@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 from unittest import mock
 
+import typer.testing
 from typer.testing import CliRunner, Result
 
 from callboard import ModelRequest, Supervisor, Task
@@ -100,6 +102,9 @@ def stop_blocked(supervisor: Supervisor) -> tuple[str, ...]:
     """Stop a supervisor whose model does not return, and hardly wait for it; the other parts get the usual time."""
     with mock.patch("callboard.actors.assembly.BLOCKED_SECONDS", 0.05):
         return supervisor.stop()
+
+
+typer.testing._get_command = functools.cache(typer.testing._get_command)  # noqa: SLF001 - as a program, built once
 
 
 def command_line(*arguments: object) -> Result:

@@ -50,6 +50,14 @@ def test_a_new_journal_is_marked_as_ours_and_has_the_last_version(closed):
         assert connection.execute("PRAGMA user_version").fetchone() == (len(MIGRATIONS),)
 
 
+def test_a_new_journal_is_made_in_one_transaction():
+    said = []
+    with connected(":memory:") as connection:
+        connection.set_trace_callback(said.append)
+        migrate(connection)
+    assert [each.strip() for each in said if "BEGIN" in each or "COMMIT" in each] == ["BEGIN;", "COMMIT;"]
+
+
 def test_a_migration_keeps_what_is_there(closed):
     with connected(closed) as connection:
         migrate(connection, (*MIGRATIONS, LATER))

@@ -104,7 +104,7 @@ def test_what_a_reference_gives_is_not_looked_into(value):
     assert references.put_in("${subtasks.2.output}", result=True) == "${subtasks.1.output}"
 
 
-@given(st.lists(JSON) | st.dictionaries(st.text(), JSON) | st.integers())
+@given(st.lists(JSON, max_size=3) | st.dictionaries(st.text(), JSON, max_size=3) | st.integers())
 def test_only_a_text_is_a_reference(value):
     assert of(subtasks=(left(1, "x"),)).put_in(value) == value
 

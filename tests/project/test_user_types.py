@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -104,7 +105,8 @@ def report(tmp_path_factory):
         patch.setenv("MYPYPATH", str(folder / "path"))
         patch.chdir(folder)
         files = sorted(path.name for path in folder.glob("*.py"))
-        options = ["--strict", "--no-error-summary", "--cache-dir", str(folder / "cache")]
+        cache = os.environ.get("MYPY_CACHE_DIR", str(folder / "cache"))
+        options = ["--strict", "--no-error-summary", "--cache-dir", cache]
         output, errors, _ = mypy.run([*options, *files])
     assert errors == ""
     return output.splitlines()

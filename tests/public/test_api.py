@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import functools
 import importlib
 import inspect
 import re
@@ -68,6 +69,7 @@ def test_no_page_and_no_example_names_an_internal_module(path):
     assert re.findall(r"callboard\.(?:actors|terminal|supervisor)\b[\w.]*", text) == []
 
 
+@functools.cache
 def internal_classes() -> set[str]:
     """Give the names of all classes and functions that are not public."""
     found = set()

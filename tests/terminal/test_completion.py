@@ -18,6 +18,7 @@ import yaml
 from typer.main import get_command
 from typer.testing import Result
 
+import forks
 from callboard import Supervisor, Task
 from callboard.__main__ import app
 from callboard.messages import AgentKind
@@ -46,6 +47,12 @@ def complete(line: str, here: Path, **variables: str) -> list[str]:
 
 
 @pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the script start forks in place of interpreters."""
+    monkeypatch.setattr(sys, "executable", forks.interpreter())
+
+
+@pytest.fixture
 def journal(here: Path) -> Path:
     """A folder with settings and a journal of two tasks."""
     (here / "script.yaml").write_text(yaml.safe_dump({"host": [FINISH]}), encoding="utf-8")
@@ -62,12 +69,14 @@ def test_the_command_prints_the_script_and_writes_nothing(call: Call, here: Path
     assert list(here.iterdir()) == []
 
 
+@pytest.mark.usefixtures("forked")
 def test_commands_are_completed(here: Path) -> None:
     assert complete("callboard re", here) == ["resume", "replay"]
     assert complete("callboard policy ", here) == ["check"]
     assert list(here.iterdir()) == []
 
 
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize(
     ("line", "proposed"),
     [
@@ -102,6 +111,7 @@ def test_the_program_is_asked_for_all_values_that_only_it_knows() -> None:
         assert (f"*:{name}:*" in script) == (known or hasattr(command, "commands")), name
 
 
+@pytest.mark.usefixtures("forked")
 def test_zsh_completes_with_the_same_script(here: Path) -> None:
     if ZSH is None:
         (pytest.fail if os.environ.get("REQUIRE_ZSH") == "1" else pytest.skip)("zsh is not installed")
@@ -129,6 +139,7 @@ def test_zsh_completes_with_the_same_script(here: Path) -> None:
         assert zsh.wait(timeout=60) == 0
 
 
+@pytest.mark.usefixtures("forked")
 def test_ids_of_tasks_come_from_the_journal_of_the_folder(journal: Path) -> None:
     before = {path.name: path.read_bytes() for path in journal.iterdir() if path.is_file()}
     assert complete("callboard show ", journal) == ["order-2", "report-1"]

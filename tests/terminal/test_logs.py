@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from callboard import EventName, Task
+from forks import Program
 from support import FINISH, PATIENCE, append
 
 ASK = {"Status": "PENDING", "Questions": [{"text": "which one?"}]}
@@ -48,7 +49,7 @@ def test_follow_prints_what_happens_to_the_end(begin, tmp_path, until):
     handle = supervisor.submit(Task(id="t", request="x", target="memo:one"))
     until(handle, EventName.QUESTION_ASKED)
     command = [sys.executable, "-m", "callboard", "logs", "t", str(tmp_path / "journal.db"), "--follow"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd="/") as following:
+    with Program(command, stdout=subprocess.PIPE, text=True, cwd="/") as following:
         for line in following.stdout:
             if json.loads(line)["event"] == "question.asked":
                 handle.answer(handle.questions()[0].id, "this")

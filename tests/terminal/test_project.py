@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+import forks
 from callboard import Outcome, Settings, Task
 from callboard.__main__ import EXIT_CODES, app
 from callboard.terminal import demo_names
@@ -65,7 +65,7 @@ def test_the_test_of_a_project_passes_in_a_process_of_its_own(call: Call, here: 
     assert call("run", "task.yaml", "--settings", "callboard.yaml").exit_code == 0  # and the test out of its results
     words = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", ".", "-p", "no:cacheprovider", "."]
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("CALLBOARD_", "PYTEST_"))}
-    done = subprocess.run(words, cwd=here, env=clean, capture_output=True, text=True, timeout=300, check=False)
+    done = forks.run(words, cwd=here, env=clean, timeout=300)
     assert (done.returncode, done.stdout.splitlines()[-1][:8]) == (0, "1 passed"), done.stdout + done.stderr
 
 
