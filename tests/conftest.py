@@ -51,9 +51,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Exempt modules and collected tests from garbage collection: they stay until the end.
+    """Exempt modules and collected tests from garbage collection.
 
-    With them, collections take a tenth of the time of all tests.
+    They stay until the end, and with them, collections take a tenth of the time of all tests.
     """
     gc.collect()
     gc.freeze()
