@@ -167,7 +167,9 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Order the sources: arguments override the environment, which overrides the file."""
-        return init_settings, _Environment(settings_cls), YamlConfigSettingsSource(settings_cls, _file_read.get())
+        path = _file_read.get() or settings_cls.model_config.get("yaml_file")
+        _file_read.set(None)  # a validator may make other settings
+        return init_settings, _Environment(settings_cls), YamlConfigSettingsSource(settings_cls, path)
 
     @classmethod
     def load(

@@ -54,9 +54,10 @@ class CrashTrials:
         rows = [kind for (when, kind), _ in faults.passed.items() if when == "after" and kind not in _NO_ROWS]
         acting = rows[rows.index(_FROM) : rows.index(_TO)]
         kinds = [("after", kind) for kind in acting] + [("before", kind) for kind in dict.fromkeys([_TO, *rows])]
+        if in_call:
+            kinds = [*(("after", kind) for kind in acting if kind != _FROM), ("before", _TO)]
         ones = [((*kind, nth),) for kind in kinds for nth in range(1, faults.passed[kind] + 1)]
-        twice = (("before", _TO, 1), ("before", _TO, 1))
-        return [*ones[1 : len(acting)], twice] if in_call else [*ones, twice]
+        return [*ones, (("before", _TO, 1), ("before", _TO, 1))]
 
     def tried(self, folder: Path, places: Sequence[Place]) -> bool:
         """Crash at some places, one process after the other, and then resume.

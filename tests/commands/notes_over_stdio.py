@@ -1,4 +1,4 @@
-"""A third-party MCP server over stdio, on the standard library alone: it starts in no time."""
+"""A third-party MCP server over stdio, on the standard library alone, which starts fast."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
+from pydantic_settings import SettingsConfigDict
 
 from callboard.config import Budget, Limits, McpServer, PolicyRule, PolicySettings, Settings, ShellSettings, Verdict
 from callboard.config._secrets_in_urls import MASK
@@ -549,3 +550,13 @@ def test_names_that_could_give_tools_of_two_servers_one_name_are_refused():
 
 def test_a_server_s_name_may_have_blanks():
     assert [*Settings.load(mcpServers={"my notes": {"command": "x"}}).mcp_servers] == ["my notes"]
+
+
+def test_a_subclass_reads_its_own_file_and_load_another(write, tmp_path):
+    (tmp_path / "own.yaml").write_text("limits: {steps: 7}\n", encoding="utf-8")
+
+    class Own(Settings):
+        model_config = SettingsConfigDict(yaml_file=tmp_path / "own.yaml")
+
+    assert Own().limits.steps == 7
+    assert Own.load(write("limits: {steps: 9}")).limits.steps == 9

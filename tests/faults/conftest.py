@@ -74,7 +74,10 @@ class Trials:
         return self._pool_of(order).submit(self._try, self._root(name), lives, order, undisturbed)
 
     def _pool_of(self, order: dict[str, Any]) -> concurrent.futures.ThreadPoolExecutor:
-        """Let those that wait for the end of a time wait together."""
+        """Choose the pool of a trial.
+
+        Trials with time limits mostly wait, so all of them run at once.
+        """
         return self._waiting if order.get("limits") else self._pool
 
     def together(self, trials: Sequence[Sequence[Life]], **order: Any) -> Iterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import re
 import struct
@@ -94,12 +95,16 @@ def contents(workspace: Path) -> dict[str, Any]:
 def _content(path: Path) -> Any:
     """Read a document, once for the same contents: most documents of most trials are as they were."""
     key = path.suffix, path.read_bytes()
-    if key not in _KNOWN:
-        _KNOWN[key] = READERS[path.suffix](path)
-    return _KNOWN[key]
+    if key not in _CONTENTS:
+        if len(_CONTENTS) == MOST_CONTENTS:
+            _CONTENTS.clear()
+        _CONTENTS[key] = READERS[path.suffix](path)
+    return copy.deepcopy(_CONTENTS[key])
 
 
-_KNOWN: dict[tuple[str, bytes], Any] = {}
+MOST_CONTENTS = 500
+_CONTENTS: dict[tuple[str, bytes], Any] = {}
+"""The contents of documents by their suffix and bytes; all are dropped when there are too many."""
 
 
 def marks(read: dict[str, Any]) -> list[str]:

@@ -14,7 +14,7 @@ from pathlib import Path
 _, address, *arguments = sys.argv
 order = {"arguments": arguments, "folder": str(Path.cwd()), "environment": dict(os.environ), "session": False}
 with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as forking:
-    forking.connect(f"\0{address}")
+    forking.connect(address)
     socket.send_fds(forking, [json.dumps(order).encode()], [0, 1, 2])
     forking.recv(100)  # the fork's process id
     status = int(forking.recv(100))

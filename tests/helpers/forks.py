@@ -40,6 +40,7 @@ IMPORTED = ("callboard.terminal", "callboard.testing", "callboard.actors.journal
 OF_EXTRAS = ("PIL.ImageFont", "PIL.PngImagePlugin", "Xlib.XK", "Xlib.display", "jeepney.wrappers")
 LONGEST_ORDER = 1 << 18
 CLIENT = Path(__file__).with_name("fork_client.py")
+ORDERS = "orders"
 
 
 class Program(subprocess.Popen):
@@ -103,18 +104,20 @@ def interpreter() -> str:
     """
     with _ONE_STARTS:
         _forking()
-    folder, owner = Path(tempfile.mkdtemp(prefix="forks-")), os.getpid()
-    atexit.register(lambda: shutil.rmtree(folder) if os.getpid() == owner else None)  # a fork of this process ends, too
+    folder = _folder()
     program = folder / "python"
-    words = shlex.join([sys.executable, "-IS", str(CLIENT), _address()])
+    words = shlex.join([sys.executable, "-IS", str(CLIENT), str(folder / ORDERS)])
     program.write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
     program.chmod(0o755)
     return str(program)
 
 
-def _address() -> str:
-    """Name the abstract socket at which the forking process takes orders."""
-    return f"callboard-forks-{os.getpid()}"
+@functools.cache
+def _folder() -> Path:
+    """Make the folder of the socket at which the forking process takes orders; no other user may enter it."""
+    folder, owner = Path(tempfile.mkdtemp(prefix="forks-")), os.getpid()
+    atexit.register(lambda: shutil.rmtree(folder) if os.getpid() == owner else None)  # a fork of this process ends, too
+    return folder
 
 
 @functools.cache
@@ -122,7 +125,7 @@ def _forking() -> socket.socket:
     """Start the forking process once; it ends with this process."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    listening.bind(f"\0{_address()}")
+    listening.bind(str(_folder() / ORDERS))
     listening.listen()
     given = [theirs.fileno(), listening.fileno()]
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CALLBOARD_")}
@@ -193,7 +196,7 @@ def become(order: dict[str, Any]) -> None:
     arguments = order["arguments"]
     first = order["folder"]
     if arguments[:1] == ["-PE"]:
-        first = str(Path(__file__).parent)  # as good as none: it was there at the start
+        first = str(Path(__file__).parent)  # it was in `sys.path` before, so it adds nothing
         del arguments[0]
     if arguments[:2] == ["-W", "error"]:
         warnings.simplefilter("error")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 from unittest import mock
 
-import typer.testing
+import typer
 from typer.testing import CliRunner, Result
 
 from callboard import ModelRequest, Supervisor, Task
@@ -104,9 +103,10 @@ def stop_blocked(supervisor: Supervisor) -> tuple[str, ...]:
         return supervisor.stop()
 
 
-typer.testing._get_command = functools.cache(typer.testing._get_command)  # noqa: SLF001 - as a program, built once
+COMMAND = typer.main.get_command(app)
 
 
 def command_line(*arguments: object) -> Result:
     """Call the command line in this process, with 100 columns."""
-    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "100"})
+    with mock.patch("typer.testing._get_command", return_value=COMMAND):  # building the program takes most of a call
+        return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "100"})

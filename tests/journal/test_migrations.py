@@ -51,11 +51,12 @@ def test_a_new_journal_is_marked_as_ours_and_has_the_last_version(closed):
 
 
 def test_a_new_journal_is_made_in_one_transaction():
-    said = []
+    statements = []
     with connected(":memory:") as connection:
-        connection.set_trace_callback(said.append)
+        connection.set_trace_callback(statements.append)
         migrate(connection)
-    assert [each.strip() for each in said if "BEGIN" in each or "COMMIT" in each] == ["BEGIN;", "COMMIT;"]
+    transactions = [line.strip() for line in statements if "BEGIN" in line or "COMMIT" in line]
+    assert transactions == ["BEGIN;", "COMMIT;"]
 
 
 def test_a_migration_keeps_what_is_there(closed):

@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import forks
+from support import PATIENCE
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -256,6 +259,19 @@ def test_a_private_module_is_imported_only_within_its_package():
     assert against == []
 
 
+NO_PACKAGES = {"benchmarks", "docs", "examples", "faults", "helpers", "local_llm", "mcp_servers", "project", "public"}
+"""The folders of the test tree that mirror no package."""
+
+
+def test_the_test_tree_mirrors_the_source():
+    tests = ROOT / "tests"
+    packages = {module.removeprefix("callboard.").removeprefix("actors.") for module in MODULES}
+    folders = {path.parent.relative_to(tests).as_posix() for path in tests.rglob("test_*.py")}
+    assert sorted(path.name for path in tests.glob("*.py")) == ["conftest.py"]
+    assert [name for name in folders if name not in NO_PACKAGES and name.replace("/", ".") not in packages] == []
+    assert "helpers" not in folders
+
+
 def private_names(node: ast.AST) -> Iterator[str]:
     """Find the private modules that a node of a test imports, or patches by name."""
     match node:
@@ -339,7 +355,15 @@ def test_no_agent_imports_another_agent():
 def test_bare_names_do_not_import_modules_of_the_root():
     names = {module.split(".")[1] for module in MODULES if "." in module} - {"__main__"}
     assert {"actors", "errors", "events"} <= names
-    assert [name for name in sorted(names) if importlib.util.find_spec(name)] == []
+    origins = {name: spec.origin for name in sorted(names) if (spec := importlib.util.find_spec(name))}
+    assert [name for name, file in origins.items() if file and Path(file).parent in {ROOT, ROOT / name}] == []
+
+
+def test_python_m_pytest_does_not_import_modules_of_the_root():
+    quiet = ["-q", "-W", "ignore::pytest.PytestAssertRewriteWarning", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *quiet, __file__, "-k", "test_bare_names"]
+    ran = forks.run(command, timeout=PATIENCE, cwd=ROOT)
+    assert (ran.returncode, ran.stdout.split()[2:4]) == (0, ["1", "passed,"]), ran.stdout + ran.stderr
 
 
 def test_no_module_uses_relative_imports():

@@ -166,6 +166,13 @@ def test_a_damaged_pdf_is_told(workspace: Path, call: Call, data: bytes) -> None
         call("read_text", "a.pdf")
 
 
+def test_a_pdf_is_read_within_a_time_limit(workspace: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    (workspace / "a.pdf").write_bytes(pdf_of(["Invoice 17"]))
+    monkeypatch.setattr(_formats, "READER_SECONDS", 0.001)
+    with pytest.raises(ToolError, match=r"can't be read: it takes longer than 0.001 seconds"):
+        call("read_text", "a.pdf")
+
+
 def test_a_bomb_in_a_pdf_ends_its_reader_alone(
     workspace: Path, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
