@@ -50,6 +50,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=250, help="how often the slow campaign kills a program (default 250)")
 
 
+def pytest_configure() -> None:
+    """Keep the options of this run from the runs that tests start."""
+    os.environ.pop("PYTEST_ADDOPTS", None)
+
+
 def pytest_collection_finish() -> None:
     """Exempt modules and collected tests from garbage collection.
 

@@ -22,7 +22,6 @@ KILLED = 137
 def test_the_tutorial_can_be_followed_line_by_line(tmp_path):
     programs = Path(forks.interpreter()).parent
     environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "120"}
-    environment.pop("PYTEST_ADDOPTS", None)  # of this run's tests
     folder = tmp_path / "work"
     folder.mkdir()
     codes, printed = {}, ""

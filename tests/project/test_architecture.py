@@ -363,7 +363,7 @@ def test_python_m_pytest_does_not_import_modules_of_the_root():
     quiet = ["-q", "-W", "ignore::pytest.PytestAssertRewriteWarning", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *quiet, __file__, "-k", "test_bare_names"]
     ran = forks.run(command, timeout=PATIENCE, cwd=ROOT)
-    assert (ran.returncode, ran.stdout.split()[2:4]) == (0, ["1", "passed,"]), ran.stdout + ran.stderr
+    assert (ran.returncode, "1 passed," in ran.stdout) == (0, True), ran.stdout + ran.stderr
 
 
 def test_no_module_uses_relative_imports():

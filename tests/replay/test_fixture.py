@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import closing
 
@@ -70,6 +69,5 @@ def test_a_bug_report_is_a_file_and_its_test_is_one_line(bug):
     test = bug.parent / "test_bug.py"
     test.write_text("\n".join(lines), encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test.name]
-    own = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}  # of this run's tests
-    ran = forks.run(command, cwd=bug.parent, env=own, timeout=PATIENCE)
+    ran = forks.run(command, cwd=bug.parent, timeout=PATIENCE)
     assert (ran.returncode, "1 passed" in ran.stdout) == (0, True), ran.stdout + ran.stderr
