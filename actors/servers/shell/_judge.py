@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.servers._server import UNKNOWN
 from callboard.actors.servers.shell._base_shell import PATH
+from callboard.actors.servers.shell._braces import expand_braces
 from callboard.actors.servers.shell._known_programs import program
 from callboard.actors.servers.shell._syntax import WORDS, parsed
 from callboard.actors.servers.shell._touched import STREAMS, Touched
@@ -185,8 +186,16 @@ class _Walk:
         values = self._words(child for child in rest if child.type not in {"in", ";", "comment"})
         variable = self._text(name).decode()
         check_variable(variable, "")
-        for value in values * 2 if any(value.glob for value in values) else values:  # a pattern may match several names
-            self._touched.sometimes(functools.partial(self._loop, variable, value, body))
+        for value in values:
+            part = functools.partial(self._loop, variable, value, body)
+            before, after = None, self._state()
+            while before != after:  # a pattern may match several names: until another round changes nothing
+                self._touched.sometimes(part)
+                before, after = after if value.glob else self._state(), self._state()
+
+    def _state(self) -> tuple[object, ...]:
+        touched = self._touched
+        return touched.folders, dict(touched.variables), bool(touched.writes), touched.moved
 
     def _loop(self, variable: str, value: Word, body: Node) -> None:
         self._touched.assign(variable, replace(value, names=value.glob))
@@ -280,13 +289,18 @@ class _Walk:
             if child.type != "variable_assignment":
                 msg = "the exported values are unknown"
                 raise UnclearError(msg)
+            if b"{" in self._text(child):
+                msg = "bash may expand braces in an exported value"
+                raise UnclearError(msg)
             self._assign(child)
         self._touched.lasting = True
 
     def _assign(self, node: Node, *, exported: bool = False) -> None:
         """Record an assignment; before a command it applies to that command only."""
         match = _ASSIGNMENT.fullmatch(self._text(node))
-        if match is None:
+        if match is None or (
+            node.parent is not None and node.parent.type == "declaration_command" and b"{" in match[2]
+        ):
             msg = "the assignment is not supported"
             raise UnclearError(msg)
         name = match[1].decode()
@@ -297,8 +311,13 @@ class _Walk:
             self._touched.assign(name, value)
 
     def _words(self, nodes: Iterable[Node]) -> list[Word]:
-        found = (evaluate(self._text(node), self._touched.variables) for node in nodes)
-        return [word for word in found if word is not None]
+        """Expand words; a pattern lists its folder, whatever the words are for."""
+        raws = (raw for node in nodes for raw in expand_braces(self._text(node)))
+        words = [word for raw in raws if (word := evaluate(raw, self._touched.variables)) is not None]
+        for word in words:
+            if word.glob and not word.names:
+                self._touched.list_names(word)
+        return words
 
     def _text(self, node: Node) -> bytes:
         return self._source[node.start_byte : node.end_byte]

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 LONGEST = 20_000
 """The most bytes of a command that is parsed."""
 _DEEPEST = 60
-WORDS = frozenset({"word", "number", "string", "raw_string", "concatenation", "simple_expansion", "expansion"})
+WORDS = frozenset(
+    {"brace_expression", "word", "number", "string", "raw_string", "concatenation", "simple_expansion", "expansion"}
+)
 """The node types of words."""
 _WHOLE = WORDS | {"variable_assignment", "variable_name", "test_operator", "file_descriptor"}
 _ONE_COMMAND = frozenset({"command", "declaration_command", "test_command", "variable_assignments"})

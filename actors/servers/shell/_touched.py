@@ -63,7 +63,7 @@ class Touched:
             UnclearError: If the file is unknown.
         """
         if word.glob and word.known:
-            self._read_matches(word)
+            self._check_matches(word)
         elif word.literal in STREAMS or not word.text:
             return
         for folder in self.folders:
@@ -74,6 +74,16 @@ class Touched:
                     msg = f"it follows the link {link}"
                     raise UnclearError(msg)
                 self._note(link)
+
+    def list_names(self, pattern: Word) -> None:
+        """Record that bash lists a pattern's folder.
+
+        Raises:
+            UnclearError: If the pattern may list a folder behind a link, or above it.
+        """
+        self._check_matches(pattern, listed=True)
+        for folder in self.folders:
+            self._note(os.path.join(folder, _stem(pattern)))  # noqa: PTH118 - as the kernel joins
 
     def write(self, word: Word, *, repeatable: bool, folders: bool = False) -> None:
         """Record that a file is created, replaced or appended to.
@@ -107,7 +117,7 @@ class Touched:
         """
         self.hazards.add(Hazard.DELETES)
         if word.glob and word.known:
-            self._read_matches(word)
+            self._check_matches(word)
         for path in self.targets(Word(_stem(word)) if word.glob and word.known else word):
             self.writes.append((path, repeatable))
 
@@ -228,8 +238,8 @@ class Touched:
             self.reads.add(normal)
         return normal
 
-    def _read_matches(self, word: Word) -> None:
-        """Check the links among a pattern's matches."""
+    def _check_matches(self, word: Word, *, listed: bool = False) -> None:
+        """Check the links among a pattern's matches; their targets unless only listed."""
         stem = _stem(word)
         rest = word.text[len(stem) :].split("/")
         if ".." in rest:
@@ -243,7 +253,7 @@ class Touched:
                 if depth + 1 < len(rest) and self.disk.is_folder(link):
                     msg = f"{word.text!r} may go through the link {link}"
                     raise UnclearError(msg)
-                if target is None or not target.is_relative_to(self.disk.workspace):
+                if not listed and (target is None or not target.is_relative_to(self.disk.workspace)):
                     self.hazards.add(Hazard.LEAVES)
 
 

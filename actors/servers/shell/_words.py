@@ -13,20 +13,23 @@ _VARIABLE = rb"\$(?:[A-Za-z_]\w*|\{[A-Za-z_]\w*\}|[?#$!@*0-9-])"
 _SINGLE = rb"'[^']*'"
 _DOUBLE = rb'"(?:[^"\\`$]|\\.|\$(?![\[({])|\$\{[A-Za-z_]\w*\})*"'
 _PLAIN = rb"[^\x00-\x20\x7f'\"\\$`|&;<>()]"
-_PIECES = re.compile(
+PIECES = re.compile(
     rb"(?P<single>%b)|(?P<double>%b)|(?P<variable>%b)|(?P<escaped>\\[^\n\x80-\xff])|(?P<plain>(?:%b)+|\$(?![\[({'\"\w]))"
     % (_SINGLE, _DOUBLE, _VARIABLE, _PLAIN),
     re.DOTALL | re.ASCII,
 )
+"""The parts of a word: quoted texts, variables, escaped characters, and others."""
 _TOKENS = re.compile(
     rb"(?P<blank>[ \t]+(?:\\\n[ \t]*)*)|(?P<newline>\n)|(?P<comment>#[^\n]*)|(?P<operator>[0-9]+(?=[<>])|&&|\|\||\|&|\|"
     rb"|;|&>>|&>|\(|\)|<<<|>&-|<&-|<&|>&|>>|>\||<(?![<>(])|>(?!\())|(?P<word>(?:%b)+)"
-    % re.sub(rb"\?P<\w+>", b"?:", _PIECES.pattern),
+    % re.sub(rb"\?P<\w+>", b"?:", PIECES.pattern),
     re.DOTALL | re.ASCII,
 )
 _QUOTED_VARIABLE = re.compile(rb"(?P<escaped>\\[$`\"\\\n])|(?P<variable>%b)" % _VARIABLE, re.ASCII)
-_TILDE = re.compile(rb"[=:]~")
-_BRACES = re.compile(rb"\{.*(?:,|\.\.)", re.DOTALL)
+_HOME = re.compile(rb"~(?=/|\Z)")
+_INNER_HOME = re.compile(rb"[=:]~")
+_NO_HOME = re.compile(rb"~(?=['\"\\])")
+_DIGITS = frozenset({b"$?", b"$#", b"$$"})
 _SAFE_UNQUOTED = re.compile(r"[\w./+,@%=:-]*")
 
 
@@ -101,10 +104,10 @@ def tokens(source: bytes) -> list[ShellToken]:
 
 
 def evaluate(raw: bytes, variables: Mapping[str, Word], *, assigned: bool = False) -> Word | None:
-    """Expand a word like bash; None if the expansion removes the word.
+    """Expand a word without braces like bash; None if it is removed.
 
     Args:
-        raw: The word before its expansion, a token of `tokens`.
+        raw: A word of `expand_braces`, or the value of an assignment, in which bash expands no braces.
         variables: The values of known variables.
         assigned: Whether the word is the value of an assignment, in which patterns are not expanded.
 
@@ -114,7 +117,7 @@ def evaluate(raw: bytes, variables: Mapping[str, Word], *, assigned: bool = Fals
     parts: list[Word] = []
     quoted, place = False, 0
     while place < len(raw):
-        match = _PIECES.match(raw, place)
+        match = PIECES.match(raw, place)
         if match is None:
             msg = f"the form {raw.decode(errors='replace')!r} is not supported"
             raise UnclearError(msg)
@@ -124,41 +127,51 @@ def evaluate(raw: bytes, variables: Mapping[str, Word], *, assigned: bool = Fals
         elif match.lastgroup == "double":
             parts += _in_quotes(piece[1:-1], variables)
         elif match.lastgroup == "variable":
-            parts.append(_unquoted(_value(piece, variables), assigned=assigned))
+            parts.append(_unquoted(piece, variables, assigned=assigned))
         elif match.lastgroup == "escaped":
             parts.append(Word(piece[1:].decode()))
         else:
-            parts.append(_plain(piece, variables, first=match.start() == 0, assigned=assigned))
+            parts.append(_plain(raw, match, variables, assigned=assigned))
         quoted = quoted or match.lastgroup in {"single", "double"}
     joined = _joined(parts)
     return joined if quoted or joined.text or not joined.known else None
 
 
 def _joined(parts: list[Word]) -> Word:
-    text, glob = "", False
+    """Join the parts of a word.
+
+    Raises:
+        UnclearError: If an unknown part is split, or is in a pattern: the word may be any number of names.
+    """
     alone = len([part for part in parts if part.text or not part.known]) == 1
-    for part in parts:
-        if part.names and not alone:  # the pattern is lost: its match is a part of another word
-            part = Word("", known=False, split=part.split)  # noqa: PLW2901 - as if it were not known
-        text += part.text
-        glob = glob or part.glob
-        if not part.known:
-            return Word(text, glob, known=False, split=any(each.split for each in parts))
-    return Word(text, glob, split=any(part.split for part in parts), names=glob and any(part.names for part in parts))
-
-
-def _plain(piece: bytes, variables: Mapping[str, Word], *, first: bool, assigned: bool) -> Word:
-    if _BRACES.search(piece) or _TILDE.search(piece):
-        msg = f"the expansion in {piece.decode(errors='replace')!r} is not supported"
-        raise UnclearError(msg)
-    text = piece.decode()
-    if first and text.startswith("~"):
-        home = variables.get("HOME")
-        if home is None or text[1:2] not in {"", "/"}:
-            msg = f"the home in {text!r} is not known"
+    if not alone:  # the pattern of a variable is lost: its match is a part of another word
+        parts = [Word("", known=False, split=part.split) if part.names else part for part in parts]
+    glob, split = any(part.glob for part in parts), any(part.split for part in parts)
+    if not all(part.known for part in parts):
+        if glob or split:
+            msg = "the value of an unknown variable is split, or is a part of a pattern"
             raise UnclearError(msg)
-        text = home.literal + text[1:]
-    return Word(text, glob=not assigned and any(sign in text for sign in "*?["))
+        end = next(place for place, part in enumerate(parts) if not part.known)
+        return Word("".join(part.text for part in parts[: end + 1]), known=False)
+    text = "".join(part.text for part in parts)
+    return Word(text, glob, split=split, names=glob and any(part.names for part in parts))
+
+
+def _plain(raw: bytes, match: re.Match[bytes], variables: Mapping[str, Word], *, assigned: bool) -> Word:
+    piece, start = match[0], match.start()
+    if any(
+        raw[start + tilde.start() - 1 : start + tilde.start()] in {b"=", b":"} for tilde in re.finditer(b"~", piece)
+    ):
+        msg = f"the expansion in {raw.decode(errors='replace')!r} is not supported"
+        raise UnclearError(msg)
+    text, glob = piece.decode(), not assigned and any(sign in piece for sign in (b"*", b"?", b"["))
+    if start or not text.startswith("~") or _NO_HOME.match(raw):
+        return Word(text, glob)
+    home = variables.get("HOME")
+    if home is None or not _HOME.match(raw) or not _SAFE_UNQUOTED.fullmatch(home.literal):
+        msg = f"the home in {text!r} is not known"
+        raise UnclearError(msg)
+    return Word(home.literal + text[1:], glob)
 
 
 def _in_quotes(inner: bytes, variables: Mapping[str, Word]) -> Iterator[Word]:
@@ -175,21 +188,25 @@ def _in_quotes(inner: bytes, variables: Mapping[str, Word]) -> Iterator[Word]:
 
 def _value(piece: bytes, variables: Mapping[str, Word]) -> Word:
     name = piece.decode().strip("${}")
-    if piece in {b"$?", b"$#", b"$$"}:
-        return Word("0", known=False)  # some digits
-    found = variables.get(name, Word("", known=False))
-    if found.hidden:
+    if piece in _DIGITS:
+        return Word("", known=False)
+    if name == "@":
+        msg = "the number of words of '$@' is not known"
+        raise UnclearError(msg)
+    value = variables.get(name, Word("", known=False))
+    if value.hidden:
         msg = f"it uses the value of {name}, which may be secret"
         raise UnclearError(msg)
-    return found
+    return value
 
 
-def _unquoted(value: Word, *, assigned: bool) -> Word:
-    if assigned:
+def _unquoted(piece: bytes, variables: Mapping[str, Word], *, assigned: bool) -> Word:
+    value = _value(piece, variables)
+    if assigned or piece in _DIGITS:
         return value
-    if value.glob or (not value.known and not value.text):
+    if value.glob:
         return replace(value, split=True)
-    if not _SAFE_UNQUOTED.fullmatch(value.text):
+    if not _SAFE_UNQUOTED.fullmatch(value.literal):
         msg = f"the value {value.text!r} of an unquoted variable is split or expanded"
         raise UnclearError(msg)
     return value

@@ -23,6 +23,17 @@ READ = (
 ls
 ls -la
 ls -lah deep
+cat {a,b}.log
+cat {"a",b''}.log
+cat {a.l,b.l}{og,''og}
+x=a; cat {$x,b}.log
+cat {a,{a,b}}.log
+head -{1,2} a.log
+echo {1..3} {a..c}x {01..10..3} {3..1} {,x}
+for i in {1..3}; do echo $i; done
+find deep -name a,b -exec wc -l {} +
+x={a,b}; echo "$x"
+cat ~''/x ~"user" ~\x x~ {~'',b}
 rg --line-regexp price a.txt
 ls --color=never --sort=time .
 /bin/ls -1
@@ -420,10 +431,45 @@ cat $x
 cat "$x"
 cat a.log$x
 cat $f*
-cat {a,b}.log
-cat a.{log,txt}
-echo {1..3}
+echo l*/*
+[ -e ../* ]
+x=(../*)
+case x in ../*) ls;; esac
+cat {a,b
+cat {a,b}}
+cat {a}{b,c}
+cat {a..1}
+cat {1..$n}
+cat {''a..c}
+cat {1..100000}
+ls {,,,,}{,,,,}{,,,,}{,,,,}{,,,,}
+ls > {x,y}
+ls > {x''.a,y}
+export x={a,b}
+{rm,a''.log}
+find {.'',-name,a.log,-exec,sh,-c,x,';'}
+find {.,-fprint} new
+sort {a''.log,--compress-program=x}
+cat {~root,x}
+cat {x=,y}~
+cat $x{a,b}
+echo $x
+echo "$@"
+cat "$@" a.log
+echo "$x"*
+echo $?*
+false && x='a -delete'; find . -name $x
+false && x=' -delete'; y=a$x; find . -name $y
+false && x='../*'; echo $x
+false && x=../; echo "$x"*
+false && x=r; find deep -exec rm -"$x" {} +
+for f in *; do find . -name x$f; done
+a=a.log; b=a.log; c=a.log; for f in *; do cat "$a"; a=$b; b=$c; c=../secret; done
+for f in ../*; do cd deep; done
 cat ~root/x
+cat ~x
+cat ~$y
+cat ~+/a.log
 cat x=~/y
 cat $'a.log'
 cat $"a.log"
@@ -477,12 +523,31 @@ OTHERS = [
     ("cat deep/../../secret", Effect.READ, {LEAVES}, ["../secret"]),
     ("cat l*/", Effect.ONCE, {UNKNOWN}, None),
     ("cat l*", Effect.READ, {LEAVES}, ["."]),
+    ("cat {a''.log,../secret}", Effect.READ, {LEAVES}, ["a.log", "../secret"]),
+    ("cat {a.log,'../secret'}", Effect.READ, {LEAVES}, ["a.log", "../secret"]),
+    ("cat {.,}./secret", Effect.READ, {LEAVES}, ["secret", "../secret"]),
+    ("cat {~'',b}/x {~,b}/x", Effect.READ, {LEAVES}, ["~/x", "b/x", "/nowhere/x"]),
+    ("find {.'',-name,a.log,-delete}", Effect.ONCE, {DELETES}, ["."]),
+    ("sort {a''.log,-o,b.log}", Effect.ONCE, {OVERWRITES}, ["a.log", "b.log"]),
+    ("tee {n''.txt,../new}", Effect.ONCE, {LEAVES}, ["n.txt", "../new"]),
     ("ls ..", Effect.READ, {LEAVES}, [".."]),
     ("ls ~", Effect.READ, {LEAVES}, ["/nowhere"]),
     ("cat ~/x", Effect.READ, {LEAVES}, ["/nowhere/x"]),
     ("cat < ../secret", Effect.READ, {LEAVES}, ["../secret"]),
     ("grep -f ../secret a.log", Effect.READ, {LEAVES}, ["a.log", "../secret"]),
     ("grep --file=../secret a.log", Effect.READ, {LEAVES}, ["a.log", "../secret"]),
+    ("echo ../*", Effect.READ, {LEAVES}, [".."]),
+    ("printf '%s\\n' ../outside/*", Effect.READ, {LEAVES}, ["../outside"]),
+    ("basename -a ../outside/*", Effect.READ, {LEAVES}, ["../outside"]),
+    ('for f in ../outside/*; do echo "$f"; done', Effect.READ, {LEAVES}, ["../outside"]),
+    ("for f in ../outside/*; do :; done", Effect.READ, {LEAVES}, ["../outside"]),
+    ('x=../out; echo "${x}side"/*', Effect.READ, {LEAVES}, ["../outside"]),
+    ("echo {deep,../outside}/*", Effect.READ, {LEAVES}, ["../outside", "deep"]),
+    ("seq 1 ../*", Effect.READ, {LEAVES}, [".."]),
+    ("true ../*", Effect.READ, {LEAVES}, [".."]),
+    ("which ../*", Effect.READ, {LEAVES}, [".."]),
+    ("ls | tr a ../*", Effect.READ, {LEAVES}, [".", ".."]),
+    ("echo deep/*", Effect.READ, set(), ["deep"]),
     ("find / -name x", Effect.READ, {LEAVES}, ["/"]),
     ("[ -f ../secret ]", Effect.READ, {LEAVES}, ["../secret"]),
     ("cat /proc/self/environ", Effect.READ, {LEAVES}, ["/proc/self/environ"]),
@@ -610,12 +675,12 @@ def test_on_another_machine_commands_are_judged_no_less_strictly(place):
     unlike = 0
     for command in (each.replace("\0", "\n") for each in (*READ, *ASK, *(each[0] for each in OTHERS))):
         here, there = judged(place, command), judged(place, command, told)
-        unlike += here != there
+        unlike += here != there and LEAVES not in here.hazards
         if UNKNOWN not in there.hazards:
             assert here.hazards <= there.hazards, command
             assert set(here.resources) <= set(there.resources), command
             assert there.effect in {here.effect, Effect.ONCE}, command
-    assert unlike < 50
+    assert unlike < 20
 
 
 def test_there_are_enough_cases():
