@@ -78,7 +78,8 @@ def _exec(left: list[Word], starts: list[Word], touched: Touched) -> None:
         if start.dashed or start.glob:
             raise UnclearError(several(start))
         touched.read(start, follows=True)
-        filled = [start if word.text == "{}" else word for word in words[1:]]
+        name_of_file = Word(f"{start.text}/*", glob=True)  # a pattern: its names are no script and no option's value
+        filled = [name_of_file if word.text == "{}" else word for word in words[1:]]
         before = list(touched.writes)
         reads(name, filled, touched)
         if before != touched.writes or any("{}" in word.text for word in filled):

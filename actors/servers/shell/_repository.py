@@ -80,7 +80,7 @@ def git(words: list[Word], touched: Touched) -> None:
         raise UnclearError(msg)
     usage = _COMMANDS[name]
     found = parse_options(usage, left)
-    formats = [word.text for word in found.values("--format", "--pretty")]
+    formats = [word.literal for word in found.values("--format", "--pretty")]
     if any(_SIGNATURE in text for text in formats) or (usage.operands == "none" and found.operands):
         msg = f"'git {name}' may start a program, or change something, with these words"
         raise UnclearError(msg)

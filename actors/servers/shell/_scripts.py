@@ -17,7 +17,10 @@ _ADDRESS = rf"(?:[0-9]+(?:~[0-9]+)?|\$|/{_PART.format('/')}/I?)"
 _RANGE = rf"(?:{_ADDRESS}(?:[ \t]*+,[ \t]*+(?:{_ADDRESS}|[+~][0-9]+))?[ \t]*+(?:![ \t]*+)?)?"
 _COMMAND = rf"{_RANGE}(?:[pdDPgGhHxnN=]|[qQ][0-9]*|{_SUBSTITUTE}|{_TRANSLATE})?"
 _SED = re.compile(rf"[ \t]*+{_COMMAND}[ \t]*+(?:[;\n][ \t]*+{_COMMAND}[ \t]*+)*+")
-_AWK_WORDS = re.compile(r"system|getline|close|fflush|ARG|PROCINFO|ENVIRON|nextfile|extension|@|\bfunc|>>|\|&")
+_AWK_WORDS = re.compile(
+    r"system|getline|close|fflush|ARG[CIV]|PROCINFO|ENVIRON|SYMTAB|FUNCTAB|nextfile|extension|@|\bfunc|>>|\|&|\\\n"
+)
+"""Parts of awk programs that may do more than read. They may follow a digit directly, as in ``1ENVIRON``."""
 _PRINTF_STORES = re.compile(r"%[^%a-zA-Z(]*[hlLjzt]*n")
 _JQ = re.compile(r"\b(?:import|include|modulemeta|input_filename|get_search_list|env)\b|ENV")
 

@@ -72,6 +72,10 @@ find . \( -name a -o -name b \) ! -newer a.log
 find . -maxdepth 1 -printf '%f\n'
 find deep -name '*.txt' -exec grep -c x {} +
 find deep -type f -exec wc -l {} \;
+find deep -exec jq . {} +
+find a.log -exec head -n 2 {} \;
+find deep -exec basename {} \;
+awk '/TARGET/' a.log
 sort a.log
 sort -t, -k2,2nr a.log
 sort -u a.log | uniq -c | sort -rn | head
@@ -406,6 +410,47 @@ set
 export
 awk 'BEGIN { print ENVIRON["TOKEN"] }'
 jq -n env
+jq -n '$ENV'
+awk 'BEGIN { print SYMTAB["ENVIRON"]["TOKEN"] }'
+awk 'BEGIN { for (name in SYMTAB) print name }'
+awk 'BEGIN { print SYMTAB["E" "NVIRON"]["TOKEN"] }'
+gawk 'BEGIN { print length(FUNCTAB) }'
+gawk 'BEGIN { f = "sys" "tem"; @f("rm a.log") }'
+gawk '@include "x"'
+gawk 'BEGIN { print PROCINFO["pid"] }'
+gawk 'BEGIN { print 1ENVIRON["TOKEN"] }'
+gawk 'BEGIN { print awk::ENVIRON["TOKEN"] }'
+gawk -v 'x=@/y/' 1 a.log
+gawk -l filefuncs 1 a.log
+gawk -E x a.log
+gawk --include=x 1 a.log
+gawk -i inplace '{ print }' a.log
+mawk -W exec x
+find deep -exec jq {} a.log \;
+find deep -exec jq {} +
+find deep -exec grep {} a.log \;
+find deep -exec grep -f {} a.log \;
+find deep -exec grep -e {} a.log \;
+find deep -exec sed {} a.log \;
+find deep -exec awk {} a.log \;
+find deep -exec sort -o {} a.log \;
+find deep -exec date -d {} \;
+find deep -exec head -n {} a.log \;
+find deep -exec uniq a.log {} \;
+find deep -exec xargs {} \;
+find deep -exec perl {} \;
+find deep -exec env {} \;
+find deep -exec tee {} \;
+find deep -exec jq . --{} \;
+find deep -exec {} \;
+find deep -okdir cat {} \;
+for f in *; do jq "$f" a.log; done
+for f in *; do sed "$f" a.log; done
+for f in *; do awk "$f" a.log; done
+for f in *; do printf "$f"; done
+for f in *; do "$f"; done
+for f in *; do find . -name "$f"; done
+false && x=%G?; git log --format="$x"
 place=. ls
 place=.; ls
 for place in .; do ls; done
@@ -680,7 +725,7 @@ def test_on_another_machine_commands_are_judged_no_less_strictly(place):
             assert here.hazards <= there.hazards, command
             assert set(here.resources) <= set(there.resources), command
             assert there.effect in {here.effect, Effect.ONCE}, command
-    assert unlike < 20
+    assert unlike < 30
 
 
 def test_there_are_enough_cases():
