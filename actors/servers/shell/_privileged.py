@@ -49,6 +49,7 @@ _CODE = re.compile(
     rf"|(?<![A-Za-z])(?:spawn|qx\W|e)[ \t]+|[\"](?=[^\"]*\"[ \t]*\|))(?:/[\w./-]*/)?({_NAMES})(?![\w./-])"
 )
 """In other languages: a call with the name first, a pipe, `exec`; in sed the command `e`."""
+_WILD = frozenset("*?[")
 _MOST_STEPS = 200_000
 """The most characters and words that are searched, each time that they are."""
 
@@ -112,7 +113,9 @@ class _Search:
 
     def _program(self, head: str, name: str) -> None:
         """Check the name of a program."""
-        patterns = "/" in head and not {"*", "?", "["}.isdisjoint(name)
+        folder = head.rpartition("/")[0]
+        patterns = folder in PATH.split(":") or not _WILD.isdisjoint(folder)
+        patterns = patterns and not _WILD.isdisjoint(name) and any(sign.isalnum() for sign in name)
         self.name = self.name or next(
             (each for each in _PRIVILEGED if name == each or (patterns and fnmatch.fnmatchcase(each, name))), ""
         )

@@ -288,6 +288,7 @@ tar xf x.tar
 make
 x=$(ls); echo "$x"
 ls -su
+x=(deep/*); echo "${x[@]}"
 du -su
 cat <<'A' > x¶$(sudo ls)¶A¶ls
 """.strip().split("\n")
