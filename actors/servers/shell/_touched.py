@@ -242,8 +242,8 @@ class Touched:
         """Check the links among a pattern's matches; their targets unless only listed."""
         stem = _stem(word)
         rest = word.text[len(stem) :].split("/")
-        if ".." in rest:
-            msg = f"{word.text!r} goes up from a pattern"
+        if any(part == ".." or (part[:1] == "." and _may_match(part, "..")) for part in rest):
+            msg = f"{word.text!r} goes up from a pattern, or may do so: before version 5.2 of bash, '.*' matches '..'"
             raise UnclearError(msg)
         for folder in self.folders:
             for depth, link in self._links(os.path.join(folder, stem), len(rest)):  # noqa: PTH118 - as the kernel joins

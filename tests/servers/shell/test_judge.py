@@ -23,6 +23,8 @@ READ = (
 ls
 ls -la
 ls -lah deep
+cat .a*
+ls .*rc
 cat {a,b}.log
 cat {"a",b''}.log
 cat {a.l,b.l}{og,''og}
@@ -478,6 +480,12 @@ cat a.log$x
 cat $f*
 echo l*/*
 [ -e ../* ]
+ls .*
+ls deep/.?
+echo .[[:punct:]]*
+grep -r x .*
+for f in .*; do ls "$f"; done
+cat */..
 x=(../*)
 case x in ../*) ls;; esac
 cat {a,b

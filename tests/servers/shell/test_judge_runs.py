@@ -22,8 +22,13 @@ from callboard.actors.servers.shell._reads import READS
 from callboard.messages import Effect, Hazard
 
 HIDDEN = "what lies outside"
+UNLISTED = "its-name-lies-outside"
 _NAMES = "a.txt|b.log|deep|deep/c.txt|a b|--output=made|-o|new|out|out/secret|..|.|-"
-_PATTERNS = "* ?* ./* *.txt [a-z]* -* deep/* */* {a,b} ~ ~/x a\\ b 'a?b' '-o'"
+_PATTERNS = (
+    "* ?* ./* *.txt [a-z]* -* deep/* */* {a,b} ~ ~/x a\\ b 'a?b' '-o' {a''.txt,out/secret} {.'',-delete} {a.txt,$x} $x"
+    " {'out',deep}/* ../{outside,}/* ../* out/* ''~ \"$x\"* x{-o,''} {.,-exec,rm,'{}',';'} {1..2} ../outside/?*"
+    " {a.txt,-o,b.log} .* .?"
+)
 _TEXTS = """x 1 1p s/a/b/ 's/a/b/w~made' '{print~$1}' '{print>"made"}' . -name +%s $HOME "$f" $f"""
 _BEYOND = "-o -i -w --output=made --out -delete -exec -fprint -- -x --help -C -s"
 _OTHERS = "touch rm tee sh cp xargs ./run export cd set [ git mkdir eval read"
@@ -91,7 +96,16 @@ def command(chosen: Random) -> str:
     text = simple(chosen)
     for _ in range(chosen.choice((0, 0, 1, 2))):
         text += chosen.choice((" | ", " | ", "; ", " && ", " || ", "\n", " |& ", " & ")) + simple(chosen)
-    around = ("({})", "for f in *.txt a; do {}; done", "for f in *; do {}; done", "if {}; then ls; fi", "cd deep && {}")
+    unset = "false && x='-o b.log'; {}"
+    around = (
+        unset,
+        "({})",
+        "for f in *.txt a; do {}; done",
+        "for f in *; do {}; done",
+        "false && x='-o b.log'; {}",
+        "if {}; then ls; fi",
+        "cd deep && {}",
+    )
     text = chosen.choice(("{}", "{}", "{}", *around)).replace("{}", text)
     for _ in range(chosen.choice((0, 0, 0, 1, 2))):
         place = chosen.randint(0, len(text))
@@ -108,6 +122,7 @@ class Place:
         (self.work / "deep").mkdir(parents=True)
         (top / "outside").mkdir()
         (top / "outside" / "secret").write_text(HIDDEN, encoding="utf-8")
+        (top / "outside" / UNLISTED).touch()
         for name in ("a.txt", "b.log", "deep/c.txt", "a b", "--output=made", "-o"):
             (self.work / name).write_text(f"one {name}\ntwo\n1\n", encoding="utf-8")
         (self.work / "run").write_text("#!/bin/sh\ntouch made\n", encoding="utf-8")
@@ -154,4 +169,6 @@ def test_commands_judged_to_read_change_nothing(tmp_path_factory: pytest.TempPat
         assert Hazard.UNKNOWN not in judged.hazards
         printed = place.run(text)
         assert place.stands() == place.before, text
-        assert Hazard.LEAVES in judged.hazards or HIDDEN.encode() not in printed, text
+        if Hazard.LEAVES not in judged.hazards:
+            assert HIDDEN.encode() not in printed, text
+            assert UNLISTED.encode() not in printed, text
