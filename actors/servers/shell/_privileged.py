@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from callboard.actors.servers.shell._lenient_reader import SimpleCommand
 
 _SWITCHING = """
-sudo sudoedit sudo-rs visudo su su-rs su-exec gosu doas pkexec run0 runuser dzdo pfexec gksu gksudo kdesu kdesudo sg
-newgrp
+sudo sudoedit sudo-rs visudo su su-rs su-exec gosu doas pkexec run0 runuser dzdo pfexec gksu gksudo kdesu kdesudo
 """
 _TAKING_DATA = """
 : [ [[ adduser apk apropos apt apt-cache apt-get aptitude brew cd chgrp chmod chown dnf dpkg echo exit export getent gh
@@ -144,17 +143,17 @@ class _Search:
 
     def _inputs(self, pipeline: list[SimpleCommand]) -> None:
         """Search the texts that a shell or an unknown program reads."""
-        heads = [{word.rpartition("/")[2] for word in command.words} for command in pipeline]
+        unknown = [command.words for command in pipeline if not _DATA.issuperset(command.words[:1])]
         texts = [text for command in pipeline for text in command.inputs]
         for command in pipeline:
             if command.words[:1] and command.words[0] in _PRINTERS:
                 texts += [" ".join(command.words[1:]), *command.words[1:]]
-        if any(names & _SHELLS for names in heads):
+        if any(word.rpartition("/")[2] in _SHELLS for words in unknown for word in words):
             for text in texts:
                 self._script(decode_escapes(text))
                 if UNKNOWN_PART in text:
                     self._anywhere()
-        if any(command.words and not {command.words[0]} & _DATA for command in pipeline):
+        if unknown:
             self._code(texts)
 
     def _code(self, texts: Iterable[str]) -> None:

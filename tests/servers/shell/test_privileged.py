@@ -107,7 +107,6 @@ doas ls
 pkexec ls
 run0 ls
 runuser -u x ls
-sg root ls
 ls | xargs -0 sudo rm
 echo sudo ls | xargs env
 echo sudo | xargs -I% % ls
@@ -288,6 +287,8 @@ tar xf x.tar
 make
 x=$(ls); echo "$x"
 ls -su
+echo 'sudo ls' | grep bash
+sg --pattern 'f($x)' -l python
 x=(deep/*); echo "${x[@]}"
 du -su
 cat <<'A' > x¶$(sudo ls)¶A¶ls
