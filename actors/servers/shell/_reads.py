@@ -148,7 +148,7 @@ READS: dict[str, ProgramUsage] = {
     ),
     "true": ProgramUsage(operands="texts"),
     "tty": ProgramUsage("-s", "none"),
-    "type": ProgramUsage("-afptP", "texts"),
+    "type": ProgramUsage("-afptP", "programs"),
     "uname": ProgramUsage(
         "-amnorspiv --all --kernel-name --nodename --kernel-release --machine --operating-system", "none"
     ),
@@ -160,7 +160,7 @@ READS: dict[str, ProgramUsage] = {
     ),
     "uptime": ProgramUsage("-ps --pretty --since", "none"),
     "wc": ProgramUsage("-clLmw --bytes --chars --lines --max-line-length --words --total: --help --version"),
-    "which": ProgramUsage("-as", "texts"),
+    "which": ProgramUsage("-as", "programs"),
     "whoami": ProgramUsage(operands="none"),
     "xxd": ProgramUsage("-a -b -C -e -E -i -p -r -u -c: -g: -l: -o: -s:", "in out", single=True),
 }
@@ -194,6 +194,8 @@ def _operands(name: str, usage: ProgramUsage, found: ParsedOptions, touched: Tou
             raise UnclearError(several(text))
     if kind == "texts" or (kind == "+text" and all(word.text.startswith("+") for word in files)):
         return
+    if kind == "programs":
+        files = [word for word in files if not word.known or "/" in word.text]
     if kind in {"none", "+text"} and files:
         msg = f"{name} may change something with {files[0].text!r}"
         raise UnclearError(msg)

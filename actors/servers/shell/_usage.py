@@ -26,7 +26,7 @@ class ProgramUsage:
     options: str = ""
     operands: str = "files"
     """``files`` that are read, ``texts``, ``text files`` for a text and files, ``none``; ``in out`` for a file that is
-    read and one that is written; ``+text`` for a text after a plus sign."""
+    read and one that is written; ``+text`` for a text after a plus sign; ``programs`` for texts, and paths to find."""
     here: bool = False
     """Whether the program reads the working directory if it gets no files."""
     follows: bool = False
