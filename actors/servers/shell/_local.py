@@ -117,7 +117,7 @@ class LocalShell(BaseShell):
         script = _SCRIPT.format(place=name, quoted=name.replace("'", "'\\''"))
         words = ["/bin/bash", "--noprofile", "--norc", "-c", script, "bash", command]
         if self.isolated:
-            words = [*sandbox(self.workspace, cwd, (place,), network=self._network), *words]
+            words = [*sandbox(self.workspace, cwd, (place,), network=self._network, folder=self._place), *words]
         process.begin(words, cwd=cwd, environment=self._base, seconds=seconds, grace=self._grace)
 
     def process(self, call: str) -> LocalProcess:
