@@ -305,16 +305,26 @@ put() {
     cat >"$new" && { sync "$new" 2>/dev/null; printf '%s' "$new"; } || { rm -f "$new"; fail "$1 can't be written"; }
 }
 
-# place NEW PATH DIGEST: rename a new file to the path, if the present file has the SHA-256; empty for no file.
+# place NEW PATH DIGEST: rename a new file to the path, if the present file has the SHA-256; empty for no file. A lock on
+# the folder, where flock can have one, excludes other processes of Callboard between the check and the renaming.
 place() {
-    now=''
-    [ -e "$2" ] && now=$(sha256sum <"$2" | cut -d' ' -f1)
-    if [ "$now" != "$3" ] || [ -d "$2" ]; then
-        rm -f "$1"
-        fail "$2 was changed by another program meanwhile; nothing was written"
-    fi
-    chmod "$(stat -c %a "$2" 2>/dev/null || echo 644)" "$1"
-    mv -f -- "$1" "$2" || { rm -f -- "$1"; fail "$2 can't be written"; }
+    lock=$(dirname -- "$2")
+    [ -r "$lock" ] || lock=/dev/null
+    (
+        flock -E 75 -w 10 9 2>/dev/null
+        if [ $? = 75 ]; then
+            rm -f "$1"
+            fail "$2 can't be written: another program has locked its folder for more than 10 s"
+        fi
+        now=''
+        [ -e "$2" ] && now=$(sha256sum <"$2" | cut -d' ' -f1)
+        if [ "$now" != "$3" ] || [ -d "$2" ]; then
+            rm -f "$1"
+            fail "$2 was changed by another program meanwhile; nothing was written"
+        fi
+        chmod "$(stat -c %a "$2" 2>/dev/null || echo 644)" "$1"
+        mv -f -- "$1" "$2" || { rm -f -- "$1"; fail "$2 can't be written"; }
+    ) 9<"$lock"
 }
 
 # list PATH MOST: print so many names with kinds and sizes, or targets of links, each ended by a null; then the number
