@@ -23,8 +23,9 @@ _NETWORK = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf")
 _TOP = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 _SECONDS = 10.0
+_MOUNT_FIELDS = 6
 _FILTERED = 'exec "$@" 9<"$0"'
-_READ_ONLY = "mount -n -o bind {0} {0} && mount -n -o remount,bind,ro {0} || exit 1"
+_READ_ONLY = "mount -n -o bind,ro {0} {0} || exit 1"
 _ALL = ("--unshare-all",)
 _ALL_BUT_USER = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
 _NO_POWER = {
@@ -66,7 +67,7 @@ def _trial(namespaces: Sequence[str], folder: Path) -> str:
     words = _sandbox(namespaces, Path("/usr"), Path("/usr"), (), network=False, folder=folder)
     try:
         ended = subprocess.run(  # a fixed command
-            [*words, "cat", "/proc/self/status"],
+            [*words, "cat", "/proc/self/status", "/proc/self/mountinfo"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=_SECONDS,
@@ -80,20 +81,25 @@ def _trial(namespaces: Sequence[str], folder: Path) -> str:
     return excess_rights(ended.stdout.decode(errors="replace"))
 
 
-def excess_rights(status: str) -> str:
+def excess_rights(told: str) -> str:
     """Name the rights that an isolated process has kept.
 
     Args:
-        status: The content of its ``/proc/self/status``.
+        told: The content of its ``/proc/self/status`` and ``/proc/self/mountinfo``.
 
     Returns:
         The reason not to trust the sandbox; empty if it holds.
     """
-    fields = {name: value.strip() for name, _, value in (line.partition(":") for line in status.splitlines())}
+    lines = told.splitlines()
+    fields = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
     kept = [
         f"{name} is {fields.get(name, 'missing')}"
         for name, value in _NO_POWER.items()
         if (fields.get(name, "").lstrip("0") or "0" * (name in fields)) != value
+    ]
+    mounts = [words for words in map(str.split, lines) if len(words) > _MOUNT_FIELDS]
+    kept += [
+        f"{words[4]} can be changed" for words in mounts if words[4] in _owned() and "ro" not in words[5].split(",")
     ]
     if not kept:
         return ""
@@ -150,9 +156,14 @@ def _sandbox(
     return [*words, "--chdir", str(cwd), "--"]
 
 
+def _owned() -> list[str]:
+    """Return the device nodes that belong to this user, which is root."""
+    return [path for path in _DEVICES if Path(path).exists() and Path(path).stat().st_uid == os.geteuid()]
+
+
 def _start() -> list[str]:
     """Return the words that start bwrap, with the filter as descriptor 9."""
-    owned = [path for path in _DEVICES if Path(path).exists() and Path(path).stat().st_uid == os.geteuid()]
+    owned = _owned()
     if not owned:
         return ["/bin/sh", "-c", _FILTERED]
     # The owner of a device node, root, could change the mode of the machine's own node. bwrap can bind it read-only

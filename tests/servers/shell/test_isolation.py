@@ -224,3 +224,11 @@ def test_rights_that_are_kept_are_named():
     assert "CapPrm is 0f)" in excess_rights(status)
     assert excess_rights(status.replace("0f", "0000")) == ""
     assert "Seccomp is missing" in excess_rights("")
+
+
+@pytest.mark.skipif(Path("/dev/null").stat().st_uid != os.geteuid(), reason="only its owner can change a device node")
+def test_a_device_node_that_root_could_change_is_named():
+    status = "CapInh:\t0\nCapPrm:\t0\nCapEff:\t0\nCapAmb:\t0\nNoNewPrivs:\t1\nSeccomp:\t2\n"
+    mount = "77 76 0:6 /null /dev/null {},nosuid,relatime - devtmpfs devtmpfs rw\n"
+    assert "(/dev/null can be changed)" in excess_rights(status + mount.format("rw"))
+    assert excess_rights(status + mount.format("ro")) == ""
