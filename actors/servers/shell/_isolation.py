@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -25,7 +26,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 _SECONDS = 10.0
 _MOUNT_FIELDS = 6
 _FILTERED = 'exec "$@" 9<"$0"'
-_READ_ONLY = "mount -n -o bind,ro {0} {0} || exit 1"
+_READ_ONLY = "{mount} -n -o bind,ro {path} {path} || exit 1"
 _ALL = ("--unshare-all",)
 _ALL_BUT_USER = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
 _NO_POWER = {
@@ -131,7 +132,7 @@ def _sandbox(
     words = [
         *_start(),
         str(_filter_in(folder)),
-        shutil.which("bwrap") or "bwrap",
+        shutil.which("bwrap") or "/usr/bin/bwrap",
         "--die-with-parent",
         "--new-session",
         *namespaces,
@@ -168,8 +169,10 @@ def _start() -> list[str]:
         return ["/bin/sh", "-c", _FILTERED]
     # The owner of a device node, root, could change the mode of the machine's own node. bwrap can bind it read-only
     # only without access to the device, but it keeps the flag of a mount that is read-only before.
-    script = "\n".join((*(_READ_ONLY.format(path) for path in owned), _FILTERED))
-    return ["unshare", "--mount", "--propagation", "slave", "/bin/sh", "-c", script]
+    # Both programs run outside the sandbox: they are not looked up in the command's PATH, which may have the workspace.
+    unshare, mount = (shutil.which(name) or f"/usr/bin/{name}" for name in ("unshare", "mount"))
+    script = "\n".join((*(_READ_ONLY.format(mount=shlex.quote(mount), path=path) for path in owned), _FILTERED))
+    return [unshare, "--mount", "--propagation", "slave", "/bin/sh", "-c", script]
 
 
 def _filter_in(folder: Path) -> Path:

@@ -199,6 +199,25 @@ def test_an_agent_with_all_permissions_changes_nothing_outside(start, work):
         probe.unlink(missing_ok=True)
 
 
+@isolating
+def test_no_program_of_the_workspace_is_started_outside_the_sandbox(opened, work, tmp_path):
+    box = opened(env={"PATH": f"{work}:/usr/bin:/bin"})
+    for name in ("unshare", "mount", "sh", "bwrap", "cat"):
+        (work / name).write_text(f"#!/bin/bash\n/usr/bin/touch {tmp_path}/escaped {work}/ran\n", encoding="utf-8")
+        (work / name).chmod(0o755)
+    box.run("cat x")
+    assert (work / "ran").exists()
+    assert not (tmp_path / "escaped").exists()
+
+
+@isolating
+def test_no_library_of_the_workspace_is_loaded_outside_the_sandbox(opened, work):
+    box = opened(env={"LD_PRELOAD": f"{work}/any.so", "TOKEN": "a 'b'"})
+    outside = box.run(":")["stderr"].count("LD_PRELOAD")
+    assert outside <= 1  # of the program that deletes the file with the variables, in the sandbox
+    assert box.run('echo "$TOKEN $LD_PRELOAD $HOME $LANG"')["stdout"] == f"a 'b' {work}/any.so /tmp C.UTF-8\n"
+
+
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
