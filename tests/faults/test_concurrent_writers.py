@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 import re
 import runpy
-import shutil
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,10 +18,8 @@ import pytest
 
 import forks
 from callboard.actors.servers import DocumentServer, Stage, ToolError
-from callboard.actors.servers import shell as shell_package
 from callboard.actors.servers.shell import ShellServer
 from callboard.config import ShellSettings
-from ssh_server import alive
 from support import PATIENCE
 
 PROGRAM = Path(__file__).with_name("concurrent_writer.py")
@@ -127,25 +122,3 @@ def test_a_write_checks_and_changes_within_the_lock(tmp_path, servers, locked, w
         with pytest.raises(ToolError, match=r"was changed by another program|there is already a file"):
             work.result(PATIENCE)
     assert (tmp_path / taken).read_text(encoding="utf-8") == "of another program"
-
-
-@pytest.mark.skipif(shutil.which("flock") is None, reason="there is no program flock")
-def test_a_remote_write_checks_and_changes_within_the_lock(tmp_path):
-    script = Path(shell_package.__file__).with_name("_remote.sh")
-    path = tmp_path / "a.txt"
-    path.write_bytes(b"before")
-    (tmp_path / "new").write_bytes(b"after")
-    words = ["sh", script, "place", tmp_path / "new", path, hashlib.sha256(b"before").hexdigest()]
-    handle = os.open(tmp_path, os.O_RDONLY)
-    fcntl.flock(handle, fcntl.LOCK_EX)
-    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as program:
-        end = time.monotonic() + PATIENCE
-        while not [pid for pid in alive("flock\0-E") if Path(f"/proc/{pid}/fd/9").resolve() == tmp_path]:
-            assert time.monotonic() < end
-            assert program.poll() is None
-            time.sleep(0.01)
-        path.write_bytes(b"of another program")
-        os.close(handle)
-        assert program.wait(PATIENCE) == 3
-        assert "was changed by another program meanwhile; nothing was written" in program.stderr.read()
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == {path: b"of another program"}
