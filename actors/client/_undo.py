@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callboard.actors.runtime import lock_file, read_file, replace_file, spare_file
+from callboard.actors.runtime import lock_file, read_file, replace_file, spare_file, write_lock
 from callboard.messages import Foreseen, UndoRefusedError
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _bring_back(file: _Changed, data: bytes) -> bool:
     """
     if file.found is not None and _digest(file.found) == file.before:
         return False
-    with spare_file(file.path, data, file.mode) as spare:
+    with spare_file(file.path, data, file.mode) as spare, write_lock(file.path):
         again = read_file(file.path) if file.path.exists() else None
         if again != file.found:
             msg = f"{file.path} was changed just now by another program or task: look at it, and call undo again"

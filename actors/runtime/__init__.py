@@ -9,6 +9,7 @@ from callboard.actors.runtime._atomic_replace import (
     replace_file,
     spare_file,
     sync_folder,
+    write_lock,
 )
 from callboard.actors.runtime._budget import UNPRICED, BudgetNode, Budgets, day_began
 from callboard.actors.runtime._call import MOST_PICTURE_BYTES, MOST_PICTURES, PNG, Call, CallKeeper, current_call
@@ -80,4 +81,5 @@ __all__ = [
     "spare_file",
     "stack_of",
     "sync_folder",
+    "write_lock",
 ]

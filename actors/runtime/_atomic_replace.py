@@ -9,14 +9,76 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+_NO_LOCKS = frozenset({errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
+"""Errors of file systems that can't lock folders."""
+
 _SPARES = ".callboard-*.tmp"
 """The names of files that are half written; a killed process may leave one."""
+_LOCK_SECONDS = 10.0
+"""The longest wait for another process that changes files in the same folder."""
+_RETRY_SECONDS = 0.002
 _STALE_SECONDS = 3600.0
 """Age of a temporary file from which it counts as left behind by a killed process."""
+
+
+@contextlib.contextmanager
+def write_lock(*paths: Path) -> Iterator[None]:
+    """Exclude other processes from a check and a change of files.
+
+    The locks are on the files' folders: they leave no files behind, end with the process, and are shared by all
+    surfaces. Keep the body short. Programs that do not lock are not excluded. There is no lock on Windows, on file
+    systems without locks for folders (NFS), and in folders that this user may not read.
+
+    Raises:
+        TimeoutError: If another process keeps a lock for too long. The body does not run.
+    """
+    with contextlib.ExitStack() as locks:
+        for folder in sorted({path.parent for path in paths}):  # in one order, so that two processes can't deadlock
+            locks.enter_context(_folder_lock(folder))
+        yield
+
+
+@contextlib.contextmanager
+def _folder_lock(folder: Path) -> Iterator[None]:
+    if fcntl is None:
+        yield
+        return
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:
+        yield
+        return
+    end = time.monotonic() + _LOCK_SECONDS
+    try:
+        while not _is_locked(handle):
+            if time.monotonic() > end:
+                why = f"another program has locked the folder {folder.name!r} for more than {_LOCK_SECONDS:g} s"
+                raise TimeoutError(errno.ETIMEDOUT, why, str(folder))
+            time.sleep(_RETRY_SECONDS)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _is_locked(handle: int) -> bool:
+    """Lock a folder; return False while another process has it."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+    return True
 
 
 @contextlib.contextmanager
@@ -47,7 +109,8 @@ def spare_file(path: Path, data: bytes, mode: int | None) -> Iterator[Path]:
 def replace_file(spare: Path, path: Path) -> None:
     """Put a written file in another one's place, in one step.
 
-    A reader sees the old file or the new one, also after a crash. Durable when it returns.
+    Check the other file, and call this, under its `write_lock`. A reader sees the old file or the new one, also after a
+    crash. Durable when it returns.
     """
     spare.replace(path)
     sync_folder(path.parent)

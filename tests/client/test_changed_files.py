@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import hashlib
 import os
 import shutil
@@ -276,6 +277,27 @@ def test_undo_brings_back_what_stood_there_before_the_first_change(run, workspac
     assert (workspace / "prices.xlsx").stat().st_mode & 0o777 == 0o640
     assert supervisor.undo("t") == {workspace / "prices.xlsx": False}
     assert list(workspace.glob(".callboard-*")) == []
+
+
+def test_an_undo_checks_and_changes_within_the_lock(run, workspace, monkeypatch):
+    supervisor = run([cells(2), FINISH])
+    assert supervisor.submit(may("prices.xlsx", id="t")).result(PATIENCE).ok
+    lock, really = os.open(workspace, os.O_RDONLY), fcntl.flock
+    really(lock, fcntl.LOCK_EX)
+
+    def flock(handle, operation):
+        try:
+            really(handle, operation)
+        except BlockingIOError:  # another program writes while the undo waits for the lock
+            (workspace / "prices.xlsx").write_bytes(b"of another program")
+            really(lock, fcntl.LOCK_UN)
+            raise
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    with pytest.raises(UndoRefusedError, match="was changed just now by another program"):
+        supervisor.undo("t")
+    os.close(lock)
+    assert (workspace / "prices.xlsx").read_bytes() == b"of another program"
 
 
 def test_what_is_kept_is_for_its_user_alone(run, tmp_path):

@@ -43,6 +43,10 @@ class SshServer:
         self._server: asyncssh.SSHAcceptor | None = None
         self._connections: set[asyncssh.SSHServerConnection] = set()
         self.port = 0
+        self.login: tuple[str, ...] = ("sh", "-c")
+        """The user's login shell, before the command."""
+        self.logins = 0
+        """The number of times that the login shell was started."""
         self.start()
         host_key = self._host_key.export_public_key().decode().strip()
         self.known_hosts.write_text(f"[127.0.0.1]:{self.port} {host_key}\n", encoding="ascii")
@@ -112,17 +116,27 @@ class SshServer:
         pipe = asyncio.subprocess.PIPE
         environment = {**_ENVIRONMENT, "HOME": str(self.home)}
         command = await asyncio.create_subprocess_exec(
-            "sh", "-c", process.command or "", stdin=pipe, stdout=pipe, stderr=pipe, env=environment, cwd=self.home
+            *self.login, process.command or "", stdin=pipe, stdout=pipe, stderr=pipe, env=environment, cwd=self.home
         )
+        self.logins += 1
+        given = asyncio.create_task(_copy(process.stdin, command.stdin))
         try:
-            out, err = await command.communicate(await process.stdin.read())
+            await asyncio.gather(_copy(command.stdout, process.stdout), _copy(command.stderr, process.stderr))
+            code = await command.wait()
+            process.exit(code) if code >= 0 else process.exit_with_signal("KILL")
         finally:
-            if command.returncode is None:  # the connection was cut
-                command.kill()
-                await command.communicate()
-        process.stdout.write(out)
-        process.stderr.write(err)
-        process.exit(command.returncode or 0)
+            given.cancel()
+            command._transport.close()  # noqa: SLF001 - a cut connection: children get SIGPIPE, or the end of input
+            await command.wait()
+
+
+async def _copy(source: Any, sink: Any) -> None:
+    """Copy a stream as it arrives, and end the other one at its end."""
+    with contextlib.suppress(OSError):  # the reader has ended
+        while part := await source.read(1 << 16):
+            sink.write(part)
+            await sink.drain()
+        sink.write_eof()
 
 
 @contextlib.contextmanager

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from callboard.actors.runtime import delete_stale_spares, publish_file, replace_file, spare_file
+from callboard.actors.runtime import (
+    _atomic_replace,
+    delete_stale_spares,
+    publish_file,
+    replace_file,
+    spare_file,
+    write_lock,
+)
+from support import PATIENCE
 
 
 @pytest.fixture
@@ -60,3 +73,50 @@ def test_only_what_a_killed_process_left_long_ago_is_deleted(path):
     os.utime(old, (0, 0))
     delete_stale_spares(path.parent)
     assert (old.exists(), young.exists(), path.exists()) == (False, True, True)
+
+
+def test_a_folder_that_stays_locked_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(_atomic_replace, "_LOCK_SECONDS", 0.05)
+    handle = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    with pytest.raises(TimeoutError, match="another program has locked the folder"), write_lock(tmp_path / "a"):
+        (tmp_path / "a").touch()
+    os.close(handle)
+    with write_lock(tmp_path / "a"):
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_writer_leaves_no_lock(tmp_path):
+    holder = "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], 0), fcntl.LOCK_EX); print(); sys.stdin.read()"
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-S", "-c", holder, tmp_path], stdin=pipe, stdout=pipe) as program:
+        program.stdout.readline()
+        program.kill()
+        program.wait()
+        with write_lock(tmp_path / "a"):
+            assert list(tmp_path.iterdir()) == []
+
+
+def test_two_folders_are_locked_in_one_order(tmp_path):
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    paths = [tmp_path / "one" / "a", tmp_path / "two" / "b"]
+
+    def often(*order):
+        for _ in range(200):
+            with write_lock(*order):
+                pass
+
+    with ThreadPoolExecutor(2) as side:
+        for work in (side.submit(often, *paths), side.submit(often, *reversed(paths))):
+            work.result(PATIENCE)
+
+
+@pytest.mark.parametrize("code", [errno.EBADF, errno.EOPNOTSUPP, errno.ENOLCK])
+def test_a_file_system_without_locks_is_written(tmp_path, monkeypatch, code):
+    def refuse(*_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with write_lock(tmp_path / "a"):
+        (tmp_path / "a").touch()

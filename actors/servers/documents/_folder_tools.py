@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, JsonValue
 
-from callboard.actors.runtime import committing, foresee, read_file, sync_folder
+from callboard.actors.runtime import committing, foresee, read_file, sync_folder, write_lock
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents._tables import Answer  # noqa: TC001 - schemas are made of it
 from callboard.actors.servers.documents._workspace import FOLDER, ROOTS, file_mark, has_both_names, open_elsewhere
@@ -128,7 +128,7 @@ class FolderTools:
             raise ToolError(msg)
         try:
             foresee(source, mark, "", answer)
-            with committing():
+            with write_lock(source, goal), committing():
                 self._check(path, source, mark)
                 self._workspace.place(new_path)
                 self._workspace.move(source, goal, folder=mark == FOLDER)
@@ -159,7 +159,7 @@ class FolderTools:
             raise ToolError(msg)
         try:
             foresee(source, mark, "", {"deleted": path})
-            with committing():
+            with write_lock(source), committing():
                 self._check(path, source, mark)
                 source.rmdir() if mark == FOLDER else source.unlink()
         except OSError as error:

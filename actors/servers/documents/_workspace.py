@@ -25,6 +25,7 @@ from callboard.actors.runtime import (
     replace_file,
     spare_file,
     sync_folder,
+    write_lock,
 )
 from callboard.actors.servers._server import ToolError
 from callboard.messages import JournalError, Target, TargetKind
@@ -370,7 +371,7 @@ class Workspace:
                 _keep(old)
             with spare_file(path, data, old.mode if old else None) as spare:
                 foresee(path, old.fingerprint if old else "", fingerprint(data), answer)
-                with committing(path), self._lock:
+                with write_lock(path), committing(path), self._lock:
                     self.place(document)
                     if old is None:
                         publish_file(spare, path)

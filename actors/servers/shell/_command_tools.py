@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import re
 import uuid
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +14,7 @@ from callboard.actors.runtime import committing, current_call
 from callboard.actors.servers._server import InDoubtError, ToolError, tool
 from callboard.actors.servers.shell._base_shell import NO_NULL
 from callboard.actors.servers.shell._command_process import CommandStage
+from callboard.actors.servers.shell._json_output import parse_json
 from callboard.actors.servers.shell._privileged import privileged
 from callboard.messages import AgentKind, Effect, Probe
 
@@ -78,7 +78,9 @@ class CommandTools:
         told = f"{command}\n{ended.code}\n{ended.out.tail!r}{ended.err.tail!r}".encode()
         await here.run_blocking(lambda: here.adopt(process, told))
         answer = _answer(ended, seconds)
-        return {**answer, "value": _json_of(ended.out)} if read_json and not ended.code else answer
+        if read_json and not ended.code:
+            answer["value"] = await asyncio.to_thread(_json_of, ended.out)  # large outputs take seconds
+        return answer
 
     @tool(effect=Effect.ONCE, agents=LINUX)
     async def start(
@@ -224,13 +226,18 @@ def _json_of(output: Output) -> JsonValue:
     """Parse an output as JSON.
 
     Raises:
-        ToolError: If it is not JSON; the command was run.
+        ToolError: If it is not JSON, or was not kept in full; the command was run.
     """
+    why = "the command was run, but its output can't be read as JSON:"
     try:
-        found: JsonValue = json.loads(output.path.read_bytes())
+        data = output.path.read_bytes()
+        found = parse_json(data) if len(data) == output.total else None
     except (ValueError, OSError) as error:
-        msg = f"the command was run, but its output is not JSON: {error}"
+        msg = f"{why} {error}"
         raise ToolError(msg) from error
+    if len(data) != output.total:
+        msg = f"{why} only {len(data):,} of its {output.total:,} bytes were kept"
+        raise ToolError(msg)
     return found
 
 

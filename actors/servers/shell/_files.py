@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from callboard.actors.runtime import committing, foresee, replace_file, spare_file
+from callboard.actors.runtime import committing, foresee, replace_file, spare_file, write_lock
 from callboard.actors.servers._server import ToolError
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ class LocalFiles(ShellFiles):
             mode = stat.S_IMODE(path.stat().st_mode) if before is not None else 0o644
             with spare_file(path, data, mode) as spare:
                 foresee(path, mark(before), mark(data), answer)
-                with committing(path):
+                with write_lock(path), committing(path):
                     if (path.read_bytes() if path.is_file() else None) != before:
                         msg = f"{path} was changed by another program meanwhile; nothing was written"
                         raise ToolError(msg)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.shell._base_shell import KEPT_DAYS, BaseShell, FinalState, exports_of
+from callboard.actors.servers.shell._base_shell import ENVIRONMENT, KEPT_DAYS, BaseShell, FinalState, exports_of
 from callboard.actors.servers.shell._command_process import CommandStage, LocalProcess, folder_of
 from callboard.actors.servers.shell._disk import LocalDisk
 from callboard.actors.servers.shell._files import LocalFiles
@@ -109,16 +109,19 @@ class LocalShell(BaseShell):
     def _begin(self, process: LocalProcess, command: str, cwd: Path, seconds: float) -> None:
         place = self._place / "states" / process.folder.name
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        exports = place / "exports"  # not by the environment: it could select another bwrap, or inject code into it
+        environment, exported = self._base, self.state.environment
+        if self.isolated:  # set inside the sandbox alone: they could inject code into bwrap, or select another one
+            environment, exported = ENVIRONMENT, self.environment
+        exports = place / "exports"
         exports.unlink(missing_ok=True)
         exports.touch(mode=0o600)
-        exports.write_text(exports_of(self.state.environment), encoding="utf-8")
+        exports.write_text(exports_of(exported), encoding="utf-8")
         name = shlex.quote(str(place))
         script = _SCRIPT.format(place=name, quoted=name.replace("'", "'\\''"))
         words = ["/bin/bash", "--noprofile", "--norc", "-c", script, "bash", command]
         if self.isolated:
-            words = [*sandbox(self.workspace, cwd, (place,), network=self._network), *words]
-        process.begin(words, cwd=cwd, environment=self._base, seconds=seconds, grace=self._grace)
+            words = [*sandbox(self.workspace, cwd, (place,), network=self._network, folder=self._place), *words]
+        process.begin(words, cwd=cwd, environment=environment, seconds=seconds, grace=self._grace)
 
     def process(self, call: str) -> LocalProcess:
         return LocalProcess(folder_of(self._place / "commands", call))

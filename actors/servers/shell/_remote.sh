@@ -3,6 +3,8 @@
 #
 #     sh THIS OPERATION ARGUMENT...
 #
+# `serve` keeps one process for all calls of a connection, which starts the user's login shell once.
+#
 # Each command has a folder. The folder has `begun`, a link whose target is the process id and the start time of the
 # command's runner; `out` and `err`, the first bytes of the outputs; and `ended` once the command has ended. An
 # operation that can't be done exits with 3 and prints the reason to stderr. The script needs a POSIX shell, bash for
@@ -25,6 +27,36 @@ started() {
 
 size() {
     if [ -e "$1" ]; then wc -c <"$1" | tr -d ' '; else echo 0; fi
+}
+
+# ---- operations
+
+# serve END: read operations from stdin, and run them in turn. A line has a word that ends the answer, the size of the
+# operation with its arguments in bytes, and the size of its input; both follow. The answer is the operation's stdout
+# and stderr, each with a line break and the word at its end, on stdout also the exit code.
+serve() {
+    exec 3<&0
+    printf '\n%s 0\n' "$1"
+    printf '\n%s\n' "$1" >&2
+    while read -r end words data <&3; do
+        request=$(take "$words" && echo .)
+        request=${request%.}
+        [ "${#request}" -eq "$words" ] || exit 1 # the connection was cut
+        eval "set -- $request"
+        if [ "$data" = 0 ]; then
+            ${BASH:-sh} "$here" "$@" </dev/null
+        else # all of the input, or the next operation would be searched in it
+            take "$data" | { ${BASH:-sh} "$here" "$@"; code=$?; cat >/dev/null; exit $code; }
+        fi
+        code=$?
+        printf '\n%s %s\n' "$end" "$code"
+        printf '\n%s\n' "$end" >&2
+    done
+}
+
+# take BYTES: print so many bytes of the input for operations.
+take() {
+    dd bs="$1" count=1 iflag=fullblock <&3 2>/dev/null
 }
 
 # ---- commands
@@ -177,16 +209,22 @@ look() {
     return 0
 }
 
-# wait FOLDER SECONDS HEAD TAIL: wait for the command's end at most so long, then do as `look`.
+# wait FOLDER SECONDS HEAD TAIL: wait for the command's end at most so long, and only until the next operation arrives;
+# then do as `look`.
 await() {
     (
         cd "$1" 2>/dev/null || exit 0
         end=$(($(date +%s) + $2))
-        while [ "$(stage)" = running ] && [ "$(date +%s)" -lt $end ]; do
+        while [ "$(stage)" = running ] && [ "$(date +%s)" -lt $end ] && ! waiting; do
             sleep 0.03
         done
     )
     look "$1" "$3" "$4"
+}
+
+# waiting: succeed if another operation has arrived. Only bash can tell; others serve it after this one.
+waiting() {
+    [ -n "$BASH_VERSION" ] && read -r -t 0 -u 3 2>/dev/null
 }
 
 # cancel FOLDER: kill the command, or prevent its start.
@@ -267,16 +305,26 @@ put() {
     cat >"$new" && { sync "$new" 2>/dev/null; printf '%s' "$new"; } || { rm -f "$new"; fail "$1 can't be written"; }
 }
 
-# place NEW PATH DIGEST: rename a new file to the path, if the present file has the SHA-256; empty for no file.
+# place NEW PATH DIGEST: rename a new file to the path, if the present file has the SHA-256; empty for no file. A lock on
+# the folder, where flock can have one, excludes other processes of Callboard between the check and the renaming.
 place() {
-    now=''
-    [ -e "$2" ] && now=$(sha256sum <"$2" | cut -d' ' -f1)
-    if [ "$now" != "$3" ] || [ -d "$2" ]; then
-        rm -f "$1"
-        fail "$2 was changed by another program meanwhile; nothing was written"
-    fi
-    chmod "$(stat -c %a "$2" 2>/dev/null || echo 644)" "$1"
-    mv -f -- "$1" "$2" || { rm -f -- "$1"; fail "$2 can't be written"; }
+    lock=$(dirname -- "$2")
+    [ -r "$lock" ] || lock=/dev/null
+    (
+        flock -E 75 -w 10 9 2>/dev/null
+        if [ $? = 75 ]; then
+            rm -f "$1"
+            fail "$2 can't be written: another program has locked its folder for more than 10 s"
+        fi
+        now=''
+        [ -e "$2" ] && now=$(sha256sum <"$2" | cut -d' ' -f1)
+        if [ "$now" != "$3" ] || [ -d "$2" ]; then
+            rm -f "$1"
+            fail "$2 was changed by another program meanwhile; nothing was written"
+        fi
+        chmod "$(stat -c %a "$2" 2>/dev/null || echo 644)" "$1"
+        mv -f -- "$1" "$2" || { rm -f -- "$1"; fail "$2 can't be written"; }
+    ) 9<"$lock"
 }
 
 # list PATH MOST: print so many names with kinds and sizes, or targets of links, each ended by a null; then the number
@@ -329,7 +377,7 @@ search() {
 operation=$1
 shift
 case $operation in
-    begin | hold | look | cancel | call_off | end_all | forget | real | kind | put | place | list | search | tree) "$operation" "$@" ;;
+    serve | begin | hold | look | cancel | call_off | end_all | forget | real | kind | put | place | list | search | tree) "$operation" "$@" ;;
     wait) await "$@" ;;
     read) read_file "$@" ;;
     find) find_names "$@" ;;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -82,7 +83,8 @@ class ShellServer(Server):
             required = any(shell.isolated for shell in local.values())
             found.append(Need.program("bash", "apt-get install bash"))
             found.append(Need.package("tree_sitter_bash", "pip install 'callboard[shell]'", optional=True))
-            found.append(Need(what=what, met=not why, command="apt-get install bubblewrap", optional=not required))
+            command = "apt-get install bubblewrap" if shutil.which("bwrap") is None else ""  # else `why` has the remedy
+            found.append(Need(what=what, met=not why, command=command, optional=not required))
         return found
 
     def open(self, stage: Stage) -> None:

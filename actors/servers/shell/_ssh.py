@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import contextlib
-import hashlib
-import shlex
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import asyncssh
 
 from callboard.actors.servers._server import InDoubtError, ToolError
+from callboard.actors.servers.shell._ssh_channel import ScriptChannel
 from callboard.messages import reason_of
 
 if TYPE_CHECKING:
@@ -22,19 +20,11 @@ if TYPE_CHECKING:
     from callboard.config import ShellSettings
 
 _T = TypeVar("_T")
-_SCRIPT = Path(__file__).with_name("_remote.sh")
-_INSTALL = (
-    'umask 077; d=${XDG_CACHE_HOME:-$HOME/.cache}/callboard; n=%(name)s; mkdir -p "$d" && cd "$d" && '
-    "{ [ -s $n ] || { cat >$n.$$ && [ $(wc -c <$n.$$) -eq %(bytes)d ] && mv $n.$$ $n; } || { rm -f $n.$$; false; }; } "
-    "&& pwd -P && cd && pwd -P"
-)
 _CONNECT_SECONDS = 15.0
 _KEEPALIVE_SECONDS = 5.0
 _CLOSE_SECONDS = 2.0
 _ONCE = frozenset({"begin", "put", "place"})
 """Operations that are not retried after a lost connection; the others are idempotent."""
-_MOST_TOLD = 50_000_000
-"""The most bytes of one answer, which may have both outputs of a command."""
 _REFUSED = 3
 """The exit code of the script for an operation that can't be done."""
 
@@ -84,7 +74,7 @@ class Link:
         self.closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connecting: asyncio.Task[asyncssh.SSHClientConnection] | None = None
-        self._file = f"{hashlib.sha256(_SCRIPT.read_bytes()).hexdigest()[:16]}.sh"
+        self._channels: list[ScriptChannel] = []
         self.place = self.home = ""
         """Callboard's folder and the user's home on the machine; empty before the first connection."""
 
@@ -179,24 +169,33 @@ class Link:
     async def _run_once(self, words: tuple[str | RemoteFolder, ...], data: bytes, seconds: float) -> bytes:
         connection = await self._connected()
         given = [f"{self.place}/{word.name}" if isinstance(word, RemoteFolder) else word for word in words]
-        command = shlex.join(("sh", f"{self.place}/{self._file}", *given))
         try:
             async with asyncio.timeout(seconds):
-                status, out, err = await _output(connection, command, data)
+                channel = await self._idle(connection)
+                status, out, err = await channel.run(given, data)
         except (OSError, asyncssh.Error, TimeoutError) as error:
             connection.abort()
             self._forget(connection)
             msg = f"the connection to {self.host} was lost: {self._why(error)}"
             raise LinkLostError(msg) from error
-        if status is None:
-            self._forget(connection)
-            msg = f"the connection to {self.host} was lost"
-            raise LinkLostError(msg)
         if status:
             message = err.decode(errors="replace").strip()[-1000:]
             msg = message if status == _REFUSED else f"{given[0]} failed on {self.host}: {message}"
             raise ToolError(msg)
         return out
+
+    async def _idle(self, connection: asyncssh.SSHClientConnection) -> ScriptChannel:
+        """Return a channel on which an operation begins soon.
+
+        Another one, which starts the login shell again, is opened only if slow operations are pending on all.
+        """
+        channels = self._channels
+        channel = min(channels, key=lambda each: each.slow)
+        if channel.slow:
+            with contextlib.suppress(asyncssh.ChannelOpenError):  # such as by OpenSSH's MaxSessions
+                channel = await ScriptChannel.open(connection)
+                channels.append(channel)
+        return channel
 
     def _forget(self, connection: asyncssh.SSHClientConnection) -> None:
         """Drop a lost connection, which may not report its loss itself."""
@@ -217,16 +216,13 @@ class Link:
 
     async def _connect(self) -> asyncssh.SSHClientConnection:
         connection = await asyncssh.connect(**self._options)
-        async with asyncio.timeout(_CONNECT_SECONDS):
-            script = _SCRIPT.read_bytes()
-            install = f"sh -c {shlex.quote(_INSTALL % {'name': self._file, 'bytes': len(script)})}"
-            status, out, err = await _output(connection, install, script)
-        lines = out.decode(errors="replace").splitlines()
-        if status or len(lines) < 2:  # the folder, and the home
+        try:
+            channel = await ScriptChannel.open(connection)
+        except BaseException:
             connection.abort()
-            msg = f"its folder for Callboard can't be made: {err.decode(errors='replace').strip()[-1000:]}"
-            raise OSError(msg)
-        self.place, self.home = lines[-2:]
+            raise
+        self._channels = [channel]
+        self.place, self.home = channel.place, channel.home
         return connection
 
     async def _disconnect(self) -> None:
@@ -256,33 +252,3 @@ class Link:
         if isinstance(error, FileNotFoundError) and error.filename == self._options["known_hosts"]:
             return f"there is no file {error.filename} with the keys of known machines"
         return "it does not answer" if isinstance(error, TimeoutError) else reason_of(error)
-
-
-async def _output(
-    connection: asyncssh.SSHClientConnection, command: str, data: bytes
-) -> tuple[int | None, bytes, bytes]:
-    """Run a command, and return its exit status and both outputs.
-
-    The status is None if the connection was lost.
-
-    Raises:
-        ConnectionError: If the command prints more than any operation of the script does.
-    """
-    given: dict[str, Any] = {"input": data} if data else {"stdin": asyncssh.DEVNULL}
-    process = await connection.create_process(command, encoding=None, **given)
-    try:
-        out, err = await asyncio.gather(_read(process.stdout), _read(process.stderr))
-        await process.wait_closed()
-    finally:
-        process.close()
-    return process.exit_status, out, err
-
-
-async def _read(stream: asyncssh.SSHReader[bytes]) -> bytes:
-    found = bytearray()
-    while part := await stream.read(1 << 16):
-        found += part
-        if len(found) > _MOST_TOLD:
-            msg = f"it sends more than {_MOST_TOLD:,} bytes"
-            raise ConnectionError(msg)
-    return bytes(found)

@@ -215,7 +215,7 @@ def test_what_is_printed_as_json_is_read(box):
     answer = box.run("echo '[[\"a.log\", 3]]'", read_json=True)
     assert answer["value"] == [["a.log", 3]]
     assert "value" not in box.run("echo '[1]'; exit 2", read_json=True)
-    with pytest.raises(ToolError, match="the command was run, but its output is not JSON"):
+    with pytest.raises(ToolError, match="the command was run, but its output can't be read as JSON"):
         box.run("echo none", read_json=True)
 
 

@@ -144,7 +144,7 @@ class Place:
         """Run a command as a shell does, and give its output."""
         words = ["/bin/bash", "--noprofile", "--norc", "-c", _SCRIPT, "bash", text, str(self.state)]
         if not why_not():
-            words = [*sandbox(self.top, self.work, (self.state,), network=False), *words]
+            words = [*sandbox(self.top, self.work, (self.state,), network=False, folder=self.state), *words]
         ended = subprocess.run(
             ["timeout", "-k", "1", "5", *words],  # noqa: S607 - whichever there is
             cwd=self.work,
