@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.shell._disk import is_special
 from callboard.config import HostLog
 
 NO_NULL = r"^[^\x00]*$"
@@ -194,8 +195,11 @@ class BaseShell(ABC):
         return os.path.expanduser(path)  # noqa: PTH111 - the tilde of an unknown user stays
 
     def is_inside(self, path: Path) -> bool:
-        """Return whether a path is the workspace or below it."""
-        return path.is_relative_to(self.workspace)
+        """Return whether a resolved path belongs to the workspace.
+
+        Virtual file systems such as ``/proc`` belong to none.
+        """
+        return path.is_relative_to(self.workspace) and not is_special(path)
 
     def job(self, handle: str) -> CommandProcess:
         """Find a background command by its handle.
