@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.shell._disk import is_special
-from callboard.config import HostLog
+from callboard.config import HostLog, own_folder, write_own
 
 NO_NULL = r"^[^\x00]*$"
 """Pattern of a command or a path: a null character would end it, as in C."""
@@ -82,8 +82,8 @@ class BaseShell(ABC):
         self.name = name
         self._place = place
         self._base = {**ENVIRONMENT, **environment}
-        for folder in ("commands", "states"):
-            (place / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (place, place / "commands", place / "states"):
+            own_folder(folder)
         self._known: ShellState | None = None
 
     @property
@@ -216,10 +216,8 @@ class BaseShell(ABC):
     def save(self) -> None:
         """Write the state for the next process; log a failure."""
         content = {**self.state.__dict__, "cwd": str(self.state.cwd)}
-        new = self._place / "state.new"
         try:
-            new.write_text(json.dumps(content), encoding="utf-8")
-            new.replace(self._place / "state.json")
+            write_own(self._place / "state.json", json.dumps(content))
         except OSError as error:
             _log.warning("the state of the shell %s can't be saved: %s", self.name, error.strerror)
 
