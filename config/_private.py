@@ -190,4 +190,3 @@ def _check(path: str | Path, status: os.stat_result, kind: int) -> None:
         raise NotOwnError(path, f"it is {what}; name {_KINDS[kind]}, or a path where nothing is yet")
     if hasattr(os, "geteuid") and status.st_uid != os.geteuid():
         raise NotOwnError(path, f"it belongs to user {status.st_uid}; name another, or run as that user")
-
