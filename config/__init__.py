@@ -24,7 +24,8 @@ from callboard.config._private import (
 )
 from callboard.config._prompts import load_prompts
 from callboard.config._providers import COMPATIBLE, Provider
-from callboard.config._redactor import REFERENCE, Redactor
+from callboard.config._redactor import AS_NUMBER, REFERENCE, Redactor
+from callboard.config._secret_numbers import number_of
 from callboard.config._secrets_in_urls import MASK, in_url, like_a_key, masked
 from callboard.config._sections import (
     Android,
@@ -48,6 +49,7 @@ from callboard.config._yaml import YamlError, load_yaml
 from callboard.messages import EXPRESSION, Budget, PolicyRule, Verdict, fits
 
 __all__ = [
+    "AS_NUMBER",
     "COMPATIBLE",
     "DEFAULT_RULES",
     "EXPRESSION",
@@ -104,6 +106,7 @@ __all__ = [
     "make_plugin",
     "make_private",
     "masked",
+    "number_of",
     "open_own",
     "open_private",
     "output_redactor",

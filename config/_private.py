@@ -1,4 +1,6 @@
-"""Files and folders of this program's own, such as journals, logs, recordings and runs.
+"""Files and folders of this program's own, checked before use.
+
+They are journals, logs, recordings and runs.
 
 This module alone creates them and changes their modes. Whatever is there already is checked first: a regular file or a
 folder, of this user, and no link. So a setting that names a device, or a link that another user has put into a shared
@@ -32,14 +34,14 @@ _KINDS = {
 
 
 class NotOwnError(OSError):
-    """A path is not a regular file, or a folder, of this user."""
+    """A path is not a regular file or folder of this user."""
 
     def __init__(self, path: str | Path, problem: str) -> None:
         super().__init__(errno.EPERM, problem, str(path))
 
 
 def check_own(path: str | Path, *, folder: bool = False) -> bool:
-    """Return whether a path exists, and check that it is this user's.
+    """Return whether a path exists; refuse one that is not this user's.
 
     Raises:
         NotOwnError: If it is anything else than a regular file of this user; with `folder`, than a folder of this user.
@@ -150,7 +152,9 @@ def restrict(path: Path) -> None:
 
 
 def set_mode(descriptor: int, path: Path, mode: int) -> None:
-    """Set the permissions of an open file; Windows has only those of paths.
+    """Set the permissions of an open file.
+
+    Windows has only those of paths.
 
     Raises:
         OSError: If they can't be set.

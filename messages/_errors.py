@@ -226,7 +226,7 @@ class JournalInUseError(JournalError):
 
 
 class JournalPathError(JournalError, SettingsError):
-    """The journal, or a file or folder beside it, is not a file or folder of this user's own.
+    """The journal, or a path beside it, is not this user's own.
 
     It is, for example, a device, a pipe, a link, or a file of another user. Nothing was changed.
     """

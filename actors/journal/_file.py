@@ -414,9 +414,9 @@ class JournalFile:
 
 
 def _check_own(named: Path, path: Path) -> None:
-    """Check the journal's path, as it was named, and all paths beside it.
+    """Check the journal's path, and all paths beside it.
 
-    SQLite opens its files itself, and follows no link then.
+    A link is seen only in the path as it was named. SQLite opens its files itself, and follows no link then.
 
     Raises:
         NotOwnError: If one of them is not a regular file or a folder of this user's own.

@@ -1,4 +1,4 @@
-"""Texts in the headers of messages: decoded, on one line, and without control characters.
+"""Texts in the headers of messages, decoded and checked.
 
 A header may hold its text in encoded words (RFC 2047), such as ``=?utf-8?q?caf=C3=A9?=``. A reader decodes them, and so
 does Python before it folds a header that it writes. So a line break in an encoded word would begin another header.
@@ -56,7 +56,7 @@ def header_text(text: str, what: str) -> str:
 
 
 def check_headers(message: Message, data: bytes, name: str) -> None:
-    """Check that a message in bytes has the headers of the message, and no others.
+    """Check that a written message has its own headers only.
 
     Raises:
         ToolError: If it has others, so that a text in it would be read as a header.
