@@ -10,10 +10,22 @@ from callboard.config._observe import ObserveSettings
 from callboard.config._plugin_options import fitting_options, parameters_of
 from callboard.config._plugins import PluginGroup, described, find_plugin, import_plugin, make_plugin, plugin_text
 from callboard.config._policy import DEFAULT_RULES, PolicySettings
-from callboard.config._private import make_private, open_private
+from callboard.config._private import (
+    NotOwnError,
+    check_own,
+    create_own,
+    make_private,
+    open_own,
+    open_private,
+    own_folder,
+    restrict,
+    set_mode,
+    write_own,
+)
 from callboard.config._prompts import load_prompts
 from callboard.config._providers import COMPATIBLE, Provider
-from callboard.config._redactor import REFERENCE, Redactor
+from callboard.config._redactor import AS_NUMBER, REFERENCE, Redactor
+from callboard.config._secret_numbers import number_of
 from callboard.config._secrets_in_urls import MASK, in_url, like_a_key, masked
 from callboard.config._sections import (
     Android,
@@ -37,6 +49,7 @@ from callboard.config._yaml import YamlError, load_yaml
 from callboard.messages import EXPRESSION, Budget, PolicyRule, Verdict, fits
 
 __all__ = [
+    "AS_NUMBER",
     "COMPATIBLE",
     "DEFAULT_RULES",
     "EXPRESSION",
@@ -59,6 +72,7 @@ __all__ = [
     "McpServer",
     "McpTool",
     "Models",
+    "NotOwnError",
     "ObserveSettings",
     "PluginGroup",
     "PolicyRule",
@@ -75,6 +89,8 @@ __all__ = [
     "YamlError",
     "check_kind",
     "check_kinds",
+    "check_own",
+    "create_own",
     "described",
     "find_plugin",
     "fits",
@@ -90,9 +106,15 @@ __all__ = [
     "make_plugin",
     "make_private",
     "masked",
+    "number_of",
+    "open_own",
     "open_private",
     "output_redactor",
+    "own_folder",
     "parameters_of",
     "plugin_text",
+    "restrict",
+    "set_mode",
     "settings_in_force",
+    "write_own",
 ]

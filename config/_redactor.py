@@ -5,9 +5,12 @@ They are redacted in every text that is stored, logged, shown or sent.
 
 from __future__ import annotations
 
+import datetime as dt
 import re
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from callboard.config._secret_numbers import LONG, digits_of, numbers_of, patterns_of
 from callboard.messages import each_text
 
 if TYPE_CHECKING:
@@ -15,8 +18,14 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-REFERENCE = re.compile(r"\$\{secret:([A-Za-z0-9_.-]+)\}")
-"""A reference to a named secret: it stands for the value in arguments, and replaces it in redacted texts."""
+REFERENCE = re.compile(r"\$\{secret:([A-Za-z0-9_.-]+)(?::number)?\}")
+"""A reference to a named secret: it stands for the value in arguments, and replaces it in redacted texts.
+
+With ``:number`` it replaces a number, and stands for it where it is a whole value.
+"""
+_REFERENCE = REFERENCE.pattern.replace("([", "(?:[")
+AS_NUMBER = ":number}"
+"""The end of a reference that replaces a number."""
 
 SHORTEST = 4
 """The shortest value that is redacted; shorter ones would match everywhere."""
@@ -46,6 +55,23 @@ STRUCTURE = frozenset(
 )
 """Members of messages and requests that hold names, also of secrets, or that were redacted on creation."""
 
+JSON_MEMBERS = frozenset(
+    {
+        "answer",
+        "arguments",
+        "canonical",
+        "content",
+        "detail",
+        "output",
+        "parameters",
+        "result",
+        "value",
+        "window",
+    }
+)
+"""Members of messages and of events' data that hold any JSON value. Only their numbers are redacted: all others, such
+as times and counts, have to stay numbers."""
+
 _WORDS = frozenset({"description", "title", "default", "examples"})
 """Members of a JSON Schema that are free text; changing any other would make it invalid."""
 
@@ -64,8 +90,12 @@ class Redactor:
         """A redactor for long secrets only, which do not occur by chance."""
         self.known = tuple(sorted(known.items(), key=lambda item: len(item[0]), reverse=True))
         """The secrets with their replacements, the longest first."""
-        parts = (f"({''.join(map(_spelled, value))})" for value, _ in self.known)
-        self._found = re.compile("|".join([rf"({REFERENCE.pattern.replace('(', '(?:')})", *parts]))
+        parts = (f"({'|'.join((''.join(map(_spelled, value)), *patterns_of(value)))})" for value, _ in self.known)
+        self._found = re.compile("|".join([f"({_REFERENCE})", *parts]))
+        self._numbers = {number: _as_number(mark) for value, mark in known.items() for number in numbers_of(value)}
+        self._within = any(len(digits_of(value)) >= LONG for value in longer)
+        """Whether secrets are also looked for within the digits of numbers."""
+        self._members = dict.fromkeys(JSON_MEMBERS, self._json) if self._numbers else {}
 
     def __bool__(self) -> bool:
         """Return whether there are secrets."""
@@ -99,7 +129,8 @@ class Redactor:
     def redact(self, value: _T) -> _T:
         """Replace the secrets in a message, dataclass or JSON value.
 
-        All texts are redacted, also keys. Members in `STRUCTURE`, numbers and pictures are unchanged.
+        All texts are redacted, also keys, and the numbers of members in `JSON_MEMBERS`. Members in `STRUCTURE`, other
+        numbers and pictures are unchanged.
         """
         redacted: _T = self._each(value) if self.known else value
         return redacted
@@ -111,7 +142,31 @@ class Redactor:
         return [self.schema(part) for part in schema] if isinstance(schema, list) else schema
 
     def _each(self, value: Any) -> Any:
-        return each_text(value, self.text, STRUCTURE)
+        return each_text(value, self.text, STRUCTURE, self._members)
+
+    def _json(self, value: Any) -> Any:
+        """Replace the secrets in a JSON value, numbers included."""
+        if value is None or isinstance(value, bool | bytes):
+            return value
+        if isinstance(value, dict):
+            return {self._json(key): self._json(item) for key, item in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(map(self._json, value))
+        return self._number(value) if isinstance(value, int | float | Decimal | dt.date) else self._each(value)
+
+    def _number(self, value: float | Decimal | dt.date) -> Any:
+        """Replace a number or a date whose text form holds a secret."""
+        if not (isinstance(value, Decimal) and value.is_snan()) and value in self._numbers:
+            return self._numbers[value]  # type: ignore[index]  # equal numbers of all types have one hash
+        if not self._within and not isinstance(value, dt.date):
+            return value
+        written = str(value)
+        redacted = self.text(written) if isinstance(value, dt.date) else self.long.text(written)
+        return value if redacted == written else redacted
+
+
+def _as_number(mark: str) -> str:
+    return mark.removesuffix("}") + AS_NUMBER if REFERENCE.fullmatch(mark) else mark
 
 
 def _spelled(letter: str) -> str:

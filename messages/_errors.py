@@ -23,6 +23,7 @@
     ├── JournalError             the machine's or the operator's: the journal can't be read or written; work stops
     │   ├── JournalInUseError    another process has it open
     │   ├── JournalDamagedError  it is no journal, or an incomplete one; the file was not changed
+    │   ├── JournalPathError     the operator's: its path is a device, a link, or a file of another user
     │   └── JournalNewerError    a newer version of this library wrote it; the file was not changed
     ├── ToolError                the tool's: the reason is for the model; also an error of MCP's library
     │   └── InDoubtError         it can't tell whether its action was done
@@ -222,6 +223,13 @@ class JournalInUseError(JournalError):
         start = dt.datetime.fromtimestamp(since, dt.UTC)
         who = f"process {pid} on {host} since {start:%Y-%m-%d %H:%M:%S} UTC" if pid else "another process"
         super().__init__(path, f"is in use by {who}: stop that process, or use another journal")
+
+
+class JournalPathError(JournalError, SettingsError):
+    """The journal, or a path beside it, is not this user's own.
+
+    It is, for example, a device, a pipe, a link, or a file of another user. Nothing was changed.
+    """
 
 
 class JournalDamagedError(JournalError):

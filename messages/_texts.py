@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import re
 from enum import Enum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -26,32 +27,51 @@ _UNSEEN = re.compile(
 """Control characters, marks of direction, invisible characters, and halves of surrogate pairs."""
 
 
-def each_text(value: Any, change: Callable[[str], str], leave: Collection[str] = ()) -> Any:
+def each_text(
+    value: Any,
+    change: Callable[[str], str],
+    leave: Collection[str] = (),
+    members: Mapping[Any, Callable[[Any], Any]] = MappingProxyType({}),
+) -> Any:
     """Apply a function to each text of a value.
 
     The value is a message, a dataclass or JSON. This includes the keys of dictionaries. Fields of messages and
-    dataclasses that `leave` names stay as they are; so do numbers, bytes and members of enumerations.
+    dataclasses that `leave` names stay as they are; so do numbers, bytes and members of enumerations. Fields and items
+    that `members` names are changed by its functions instead.
     """
     if isinstance(value, str):
         return value if isinstance(value, Enum) else change(value)
     if isinstance(value, dict):
-        return {each_text(key, change, leave): each_text(item, change, leave) for key, item in value.items()}
+        return {
+            each_text(key, change): members[key](item) if key in members else each_text(item, change, leave, members)
+            for key, item in value.items()
+        }
     if isinstance(value, tuple | list):
-        return type(value)(each_text(item, change, leave) for item in value)
+        return type(value)(each_text(item, change, leave, members) for item in value)
     if isinstance(value, BaseModel):
-        changed = _members(value, type(value).model_fields, change, leave)
+        changed = _members(value, type(value).model_fields, change, leave, members)
         return value.model_copy(update=changed) if changed else value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        changed = _members(value, (field.name for field in dataclasses.fields(value)), change, leave)
+        changed = _members(value, (field.name for field in dataclasses.fields(value)), change, leave, members)
         return dataclasses.replace(value, **changed) if changed else value
     return value
 
 
 def _members(
-    value: object, names: Iterable[str], change: Callable[[str], str], leave: Collection[str]
+    value: object,
+    names: Iterable[str],
+    change: Callable[[str], str],
+    leave: Collection[str],
+    members: Mapping[Any, Callable[[Any], Any]],
 ) -> dict[str, Any]:
     parts = ((name, getattr(value, name)) for name in names if name not in leave)
-    return {name: new for name, part in parts if (new := each_text(part, change, leave)) != part}
+    if not members:
+        return {name: new for name, part in parts if (new := each_text(part, change, leave)) != part}
+    changed = (
+        (name, part, members[name](part) if name in members else each_text(part, change, leave, members))
+        for name, part in parts
+    )
+    return {name: new for name, part, new in changed if new != part}
 
 
 def pointed_at(reference: str, schema: Mapping[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from callboard.actors.models import named_models
-from callboard.config import Settings
+from callboard.config import Settings, own_folder, write_own
 from callboard.messages import AgentKind, Task, did_you_mean
 from callboard.terminal._commands import existing_path, fail
 from callboard.terminal._journals import SETTINGS_FILE, SETTINGS_SUFFIXES
@@ -173,7 +173,7 @@ def _filled(given: OwnDocuments, place: Path, changes: dict[str, Any], *, in_pla
     """Write the settings and the task, and copy the documents."""
     workspace = given.files[0].resolve().parent if in_place else place / "workspace"
     if not in_place:
-        workspace.mkdir()
+        own_folder(workspace)
         for file in given.files:
             shutil.copyfile(file, workspace / file.name)
     settings = {
@@ -191,4 +191,4 @@ def _filled(given: OwnDocuments, place: Path, changes: dict[str, Any], *, in_pla
 
 def _write(file: Path, title: str, content: dict[str, Any]) -> None:
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True)
-    file.write_text(f"# {title}\n{text}", encoding="utf-8")
+    write_own(file, f"# {title}\n{text}")

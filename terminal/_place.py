@@ -19,7 +19,7 @@ from pydantic import BaseModel, ValidationError
 from callboard.actors.commands import program_needed
 from callboard.actors.models import named_models
 from callboard.actors.servers import check_needs, surface_needs
-from callboard.config import Settings, YamlError, load_prompts, load_yaml, make_private
+from callboard.config import Settings, YamlError, load_prompts, load_yaml, make_private, restrict
 from callboard.messages import Budget, PlanStep, PolicyRule, Secret, Task, did_you_mean
 from callboard.terminal._commands import existing_path, fail, warn
 from callboard.terminal._journals import RUNS, SETTINGS_FILE, resume_command, resume_hint, settings_at
@@ -94,7 +94,7 @@ def _copy(path: Path, place: Path, original: Settings) -> None:
         return [name for name, each in paths if place.is_relative_to(each) or _is_left_out(journal, each)]
 
     shutil.copytree(path.resolve(), place, symlinks=True, ignore=skipped, dirs_exist_ok=True)
-    place.chmod(0o700)  # the copy now has the permissions of the original folder
+    restrict(place)  # the copy now has the permissions of the original folder
 
 
 def _check_model(path: Path, task: Task, settings: Settings) -> None:

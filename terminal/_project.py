@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 import callboard
+from callboard.config import create_own
 from callboard.messages import did_you_mean
 from callboard.terminal._commands import fail
 from callboard.terminal._place import TASK_FILE
@@ -95,7 +96,7 @@ def _write(files: dict[Path, str]) -> None:
     with contextlib.ExitStack() as undo:
         for path, text in files.items():
             _make_folder(path.parent, undo)
-            with path.open("x", encoding="utf-8") as file:
+            with os.fdopen(create_own(path, mode=0o666), "w", encoding="utf-8") as file:
                 undo.callback(path.unlink)
                 file.write(text)
         undo.pop_all()

@@ -20,7 +20,7 @@ from callboard.actors.commands._canonical import canonical, settled
 from callboard.actors.commands._policy_rules import Facts
 from callboard.actors.commands._secrets import SecretPlace
 from callboard.actors.models import ToolInfo
-from callboard.actors.servers import UNKNOWN, Server, ToolError
+from callboard.actors.servers import UNKNOWN, Server, ToolError, reads_are_harmless
 from callboard.config import MASK
 from callboard.messages import CommandType, Effect, Probe, encodable
 
@@ -150,7 +150,8 @@ class LocalTool(BoundTool):
         """Validated arguments of pending calls, by identity."""
         self._answers = _plain_answer(tool.tool.fn_metadata)
         asked = target is not None or server.hazards_of_host
-        self._asks = _overrides(server, "hazards") and asked and tool.effect is not Effect.READ
+        only_changes = tool.effect is Effect.READ and reads_are_harmless(server)
+        self._asks = _overrides(server, "hazards") and asked and not only_changes
         self._asks_effect = target is not None and _overrides(server, "effect")
         self._tool = tool.tool
         fields = tool.tool.fn_metadata.arg_model.model_fields.values()

@@ -10,10 +10,10 @@ import functools
 import hashlib
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from callboard.actors.servers import ToolError
-from callboard.config import MASK, REFERENCE, Redactor
+from callboard.config import AS_NUMBER, MASK, REFERENCE, Redactor, number_of
 from callboard.messages import Secret, Task, each_text
 
 if TYPE_CHECKING:
@@ -197,7 +197,12 @@ class Secrets:
                 raise UnknownSecretError(msg)
             return known[mark[1]].value.get_secret_value()
 
-        return {name: each_text(given, lambda text: REFERENCE.sub(value, text)) for name, given in arguments.items()}
+        def filled(text: str) -> Any:
+            whole = REFERENCE.fullmatch(text) if text.endswith(AS_NUMBER) else None
+            number = None if whole is None else number_of(value(whole))
+            return REFERENCE.sub(value, text) if number is None else number
+
+        return {name: each_text(given, filled) for name, given in arguments.items()}
 
     def redact(self, task_id: str, message: _T) -> _T:
         """Replace values with references, in all texts of a message.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.journal._failures import beside, journal_errors
 from callboard.actors.journal._pictures import sync_folder
+from callboard.config import create_own, own_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,9 +61,7 @@ class Artifacts:
             raise ValueError(msg)
         with journal_errors(self._journal or Path(tempfile.gettempdir()), "written"):
             folder = self._root() / folder_of(task_id)
-            new = [each for each in (folder.parent, folder) if not each.is_dir()]
-            for each in new:
-                each.mkdir(mode=0o700, exist_ok=True)
+            new = [each for each in (folder.parent, folder) if own_folder(each)]
             path, descriptor = _opened(folder, re.sub(r"[^A-Za-z0-9.]+", "-", call_id)[-_NAME:], suffix)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
@@ -129,8 +128,7 @@ def _opened(folder: Path, name: str, suffix: str) -> tuple[Path, int]:
     for number in itertools.count(1):
         path = folder / f"{name}-{number}{suffix}"
         try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-            return path, os.open(path, flags, 0o600)
+            return path, create_own(path)
         except FileExistsError:
             continue
     raise AssertionError(name)  # pragma: no cover - numbers have no end

@@ -9,7 +9,8 @@ import os
 import sqlite3
 from pathlib import Path
 
-from callboard.messages import JournalDamagedError, JournalError
+from callboard.config import NotOwnError
+from callboard.messages import JournalDamagedError, JournalError, JournalPathError
 
 _DAMAGED = {
     sqlite3.SQLITE_CORRUPT: "is damaged",
@@ -50,6 +51,7 @@ class journal_errors:  # noqa: N801 - used as a function
 
     Raises:
         JournalDamagedError: If SQLite reports that the file is damaged, or not a database.
+        JournalPathError: If the file, or one beside it, is not a regular file of this user's own.
         JournalError: For any other error of SQLite or the operating system.
     """
 
@@ -74,9 +76,10 @@ def raise_journal_error(path: Path, doing: str, error: BaseException) -> None:
     if isinstance(error, sqlite3.Error):
         raise _of_sqlite(path, doing, error) from error
     if isinstance(error, OSError):
+        kind = JournalPathError if isinstance(error, NotOwnError) else JournalError
         other_file = f" ({error.filename})" if error.filename and str(error.filename) != str(path) else ""
         problem = f"can't be {doing}: {error.strerror or error}{other_file}"
-        raise JournalError(path, problem) from error
+        raise kind(path, problem) from error
 
 
 def _of_sqlite(path: Path, doing: str, error: sqlite3.Error) -> JournalError:

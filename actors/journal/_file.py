@@ -26,6 +26,7 @@ from callboard.actors.journal._row import (
     values_of_events,
 )
 from callboard.actors.journal._sqlite import check
+from callboard.config import check_own, create_own, make_private, restrict
 from callboard.messages import Event, Fact, JournalError, Message, Task, TaskResult
 
 if TYPE_CHECKING:
@@ -103,13 +104,15 @@ class JournalFile:
             JournalInUseError: If another process, or another supervisor of this one, has it open.
             JournalDamagedError: If the file is not a journal, or is incomplete; it is left unchanged.
             JournalNewerError: If a newer version wrote it; it is left unchanged.
+            JournalPathError: If it, or a file or folder beside it, is not this user's own, or is a link.
             JournalError: If the file can't be locked, read or written.
         """
         durable = durability == "full"
-        path = located(path)
+        named, path = path, located(path)
         with journal_errors(path, "opened"):
+            _check_own(named, path)
             if not path.parent.is_dir():
-                path.parent.mkdir(mode=0o700, parents=True)
+                make_private(path.parent, exist_ok=True)
                 if durable:
                     sync_folder(path.parent.parent)
         lock = JournalLock.acquire(path)
@@ -410,17 +413,31 @@ class JournalFile:
         return [row_of(self.path, stored, self._apart).message for stored in found]
 
 
+def _check_own(named: Path, path: Path) -> None:
+    """Check the journal's path, and all paths beside it.
+
+    A link is seen only in the path as it was named. SQLite opens its files itself, and follows no link then.
+
+    Raises:
+        NotOwnError: If one of them is not a regular file or a folder of this user's own.
+    """
+    check_own(named)
+    for suffix in ("", "-wal", "-shm", "-journal", ".lock"):
+        check_own(beside(path, suffix))
+    for suffix in (".pictures", ".artifacts", ".versions", ".surfaces"):
+        check_own(beside(path, suffix), folder=True)
+
+
 def _make_private(path: Path, *, durable: bool) -> None:
     """Create a missing file, and restrict the file to its user.
 
     SQLite gives the files beside it the same permissions.
     """
-    if not path.exists():
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    if not check_own(path):
+        os.close(create_own(path))
         if durable:
             sync_folder(path.parent)
-    if path.stat().st_mode & 0o077:
-        path.chmod(0o600)
+    restrict(path)
 
 
 def _connected(path: Path, *, durable: bool) -> sqlite3.Connection:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field, ValidationError
 
 from callboard.actors.journal._failures import beside, journal_errors
+from callboard.config import open_own
 from callboard.messages import JournalInUseError, Timestamp, Value
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if sys.platform == "win32":
     import msvcrt
 
     _READING = os.O_RDWR  # Windows locks no file that is open read-only
-    _WRITING = os.O_RDWR | os.O_CREAT
     _FAR = 1 << 30  # beyond the text, because locked bytes can't be read
 
     def _lock(descriptor: int, *, shared: bool = False) -> bool:  # noqa: ARG001 - Windows has one kind of lock
@@ -40,8 +40,7 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-    _READING = os.O_RDONLY | os.O_NOFOLLOW
-    _WRITING = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+    _READING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 
     def _lock(descriptor: int, *, shared: bool = False) -> bool:
         try:
@@ -171,7 +170,7 @@ def holder_of(journal: Path) -> JournalHolder | None:
 
 def _taken(path: Path) -> int | None:
     """Lock a file, and return its descriptor; None if it is locked."""
-    descriptor = os.open(path, _WRITING, 0o600)
+    descriptor = open_own(path, os.O_RDWR)
     taken = False
     try:
         taken = _lock(descriptor) and _is_at(path, descriptor)  # the previous holder may just have deleted the file

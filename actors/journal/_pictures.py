@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from callboard.actors.journal._failures import beside
 from callboard.actors.journal._parts import exchanged
+from callboard.config import create_own, own_folder
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -63,12 +64,11 @@ class Pictures:
         if path.is_file() and path.stat().st_size == len(picture):
             return
         for folder in (self.folder, path.parent):
-            if not folder.is_dir():
-                folder.mkdir(mode=0o700)
+            if own_folder(folder):
                 self._to_sync(folder.parent)
         part = path.with_suffix(".part")
         part.unlink(missing_ok=True)
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+        descriptor = create_own(part)
         with os.fdopen(descriptor, "wb") as file:
             file.write(picture)
             if self._durable:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from callboard.actors.journal._artifacts import folder_of, versions_of
 from callboard.actors.journal._failures import journal_errors
 from callboard.actors.journal._pictures import sync_folder
+from callboard.config import create_own, own_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,9 +39,7 @@ class Versions:
         """
         with journal_errors(self._journal, "given a version to keep"):
             path = self.path(task_id, hashlib.sha256(data).hexdigest())
-            new = [each for each in (path.parent.parent, path.parent) if not each.is_dir()]
-            for each in new:
-                each.mkdir(mode=0o700, exist_ok=True)
+            new = [each for each in (path.parent.parent, path.parent) if own_folder(each)]
             if not (path.is_file() and path.stat().st_size == len(data)):
                 self._write(path, data)
             # The folder is synced even if the copy was there: the process that made it may have been killed before.
@@ -63,7 +62,7 @@ class Versions:
     def _write(self, path: Path, data: bytes) -> None:
         part = path.with_suffix(f".{os.urandom(8).hex()}.part")
         try:
-            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
+            descriptor = create_own(part)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
                 file.flush()

@@ -9,6 +9,8 @@ import secrets
 import time
 from typing import TYPE_CHECKING
 
+from callboard.config import create_own, set_mode
+
 try:
     import fcntl
 except ImportError:  # Windows
@@ -94,11 +96,10 @@ def spare_file(path: Path, data: bytes, mode: int | None) -> Iterator[Path]:
     """
     spare = path.with_name(f".callboard-{secrets.token_hex(8)}.tmp")
     try:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        with open(os.open(spare, flags, 0o666 if mode is None else 0o600), "wb") as file:  # noqa: PTH123 - must be new
+        with os.fdopen(create_own(spare, mode=0o666 if mode is None else 0o600), "wb") as file:
             file.write(data)
             if mode is not None:
-                spare.chmod(mode)
+                set_mode(file.fileno(), spare, mode)
             file.flush()
             os.fsync(file.fileno())
         yield spare

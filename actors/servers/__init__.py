@@ -1,7 +1,16 @@
 """Surfaces and their tools as MCP servers."""
 
 from callboard.actors.servers._need import Need, check_needs
-from callboard.actors.servers._server import UNKNOWN, InDoubtError, Server, ServerTool, ToolError, observed, tool
+from callboard.actors.servers._server import (
+    UNKNOWN,
+    InDoubtError,
+    Server,
+    ServerTool,
+    ToolError,
+    observed,
+    reads_are_harmless,
+    tool,
+)
 from callboard.actors.servers._stage import Stage
 from callboard.actors.servers._surfaces import (
     SHIPPED,
@@ -29,6 +38,7 @@ __all__ = [
     "named_servers",
     "named_surfaces",
     "observed",
+    "reads_are_harmless",
     "shipped_surface",
     "surface_needs",
     "surface_of",

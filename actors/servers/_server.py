@@ -44,6 +44,7 @@ __all__ = ["UNKNOWN", "InDoubtError", "Server", "ServerTool", "ToolError", "obse
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _MARK = "__callboard_tool__"
+_HARMLESS = "__callboard_reads_are_harmless__"
 UNKNOWN = "unknown"
 """A resource that can't be named. No rule allows it, except a rule without a resource pattern."""
 
@@ -300,6 +301,8 @@ class Server(ABC):
     ) -> set[Hazard]:
         """Return a call's hazards, in addition to those declared on the tool.
 
+        It is asked about each call, also of tools that only read: what a call reaches is a fact about the call.
+
         Args:
             target: The target that it is called on.
             tool: The tool's name.
@@ -449,6 +452,21 @@ class Server(ABC):
         It can be served over stdio or HTTP.
         """
         return MCPServer(self.name, tools=[entry.tool for entry in self.tools()])
+
+
+def harmless_reads(hazards: _F) -> _F:
+    """Mark a `Server.hazards` that reports nothing about tools that read.
+
+    It is not asked about them, which saves waking a thread. The mark is on the method, so that a subclass which
+    overrides it is asked about each call again.
+    """
+    setattr(hazards, _HARMLESS, True)
+    return hazards
+
+
+def reads_are_harmless(server: Server) -> bool:
+    """Return whether a server's `hazards` has the mark of `harmless_reads`."""
+    return getattr(server.hazards, _HARMLESS, False)
 
 
 def observed(server: Server, target: Target, look: Look) -> Observation:

@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from callboard.config import own_folder
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -48,9 +50,9 @@ class Stage:
                 self._folder = Path(tempfile.mkdtemp(prefix=f"callboard-{self._server}-"))
             else:
                 beside = self._journal.with_name(f"{self._journal.name}.surfaces")
-                beside.mkdir(mode=0o700, exist_ok=True)
+                own_folder(beside)
+                own_folder(beside / self._server)
                 self._folder = beside / self._server
-                self._folder.mkdir(mode=0o700, exist_ok=True)
         return self._folder
 
     def close(self) -> None:

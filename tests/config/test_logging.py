@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
+from unittest import mock
 
 import msgspec
 import pytest
@@ -62,7 +63,8 @@ def open_log(out: io.StringIO, *, secret: str | None = None, **log: Any) -> Iter
 def open_log_and_pipe(pipe: Path, out: io.StringIO, **log: Any) -> Iterator[tuple[EventLog, TextIO]]:
     """Open a log whose file is a pipe, and the end of it where the lines come out."""
     os.mkfifo(pipe)
-    with ThreadPoolExecutor(1) as reading:
+    opening = mock.patch("callboard.config._log_file.open_private", lambda path: path.open("a", encoding="utf-8"))
+    with ThreadPoolExecutor(1) as reading, opening:  # the log itself takes only regular files
         reader = reading.submit(pipe.open, encoding="utf-8")
         opened = EventLog(Settings(log=LogSettings(file=pipe, **log)), out)
         with reader.result(PATIENCE) as lines:
@@ -386,8 +388,10 @@ def test_past_the_bound_new_lines_are_lost_and_counted(stuck, monkeypatch):
     assert seqs(stuck.getvalue()) == [1, 2, 3, 4]
 
 
-def test_a_full_disk_is_told_and_raises_nothing():
-    log = EventLog(Settings(log=LogSettings(file="/dev/full", stream="off")))
+def test_a_full_disk_is_told_and_raises_nothing(tmp_path, monkeypatch):
+    full = Path("/dev/full").open  # the log itself takes only regular files
+    monkeypatch.setattr("callboard.config._log_file.open_private", lambda _: full("a", encoding="utf-8"))
+    log = EventLog(Settings(log=LogSettings(file=tmp_path / "events.log", stream="off")))
     log.write(event())
     assert not log.close()
     assert log.lost == 1

@@ -17,9 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callboard.actors.journal import JournalFile, JournalReader, Row, _file
+from callboard.actors.journal import Artifacts, JournalFile, JournalReader, Row, Versions, _file
 from callboard.actors.journal._file import _EVENTS, _RESULT, _SESSION, _UNFINISHED
+from callboard.actors.journal._pictures import Pictures
 from callboard.actors.journal._row import _READ, _READ_BUT_EVENTS
+from callboard.config import NotOwnError
 from callboard.messages import (
     Action,
     Answer,
@@ -31,6 +33,7 @@ from callboard.messages import (
     JournalDamagedError,
     JournalError,
     JournalInUseError,
+    JournalPathError,
     Message,
     Observation,
     Outcome,
@@ -40,6 +43,7 @@ from callboard.messages import (
     Task,
 )
 from support import HELD, PATIENCE
+from unsafe_paths import UNSAFE, everything, make_unsafe
 
 MESSAGES = Path(__file__).resolve().parents[1] / "messages" / "test_every_message.py"
 
@@ -541,12 +545,47 @@ def test_a_journal_that_others_could_read_is_taken_from_them(opened, place):
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
 
 
-def test_one_journal_is_meant_by_all_links_to_it(opened, place, tmp_path, a_task):
+def test_one_journal_is_meant_by_all_links_to_its_folder(opened, place, tmp_path, a_task):
+    written(opened(), a_task("t"))
+    link = tmp_path / "link"
+    link.symlink_to(place.parent)
+    with pytest.raises(JournalError, match="is in use by process"):
+        opened(link / place.name)
+
+
+def test_a_link_to_a_journal_is_refused(opened, place, tmp_path, a_task):
     written(opened(), a_task("t"))
     link = tmp_path / "link.db"
     link.symlink_to(place)
-    with pytest.raises(JournalError, match="is in use by process"):
+    with pytest.raises(JournalPathError, match="it is a link"):
         opened(link)
+
+
+@pytest.mark.parametrize("kind", UNSAFE)
+@pytest.mark.parametrize("suffix", ["-wal", "-journal", "-shm", ".lock", ".pictures", ".artifacts", ".versions"])
+def test_a_journal_beside_an_unsafe_path_is_not_opened(tmp_path, suffix, kind):
+    path = tmp_path / "journals" / "journal.db"
+    path.parent.mkdir()
+    make_unsafe(path.with_name(f"{path.name}{suffix}"), kind)
+    before = everything(path.parent)
+    with pytest.raises(JournalPathError, match=r"it is|it belongs to user"):
+        JournalFile.open(path)
+    assert everything(path.parent) == before
+
+
+@pytest.mark.parametrize("suffix", ["artifacts", "versions", "pictures"])
+def test_a_folder_of_a_journal_that_became_a_link_is_not_used(tmp_path, suffix):
+    (tmp_path / "victim").mkdir()
+    journal = tmp_path / "journal.db"
+    (tmp_path / f"journal.db.{suffix}").symlink_to(tmp_path / "victim")
+    keep = {
+        "artifacts": lambda: Artifacts(journal).keep("t", "c", b"x", ".txt"),
+        "versions": lambda: Versions(journal).keep("t", b"x"),
+        "pictures": lambda: Pictures(journal).write(b"x"),
+    }
+    with pytest.raises((JournalPathError, NotOwnError), match="it is a link"):
+        keep[suffix]()
+    assert list((tmp_path / "victim").iterdir()) == []
 
 
 def test_a_path_that_no_file_can_have_is_refused(tmp_path):
@@ -555,7 +594,7 @@ def test_a_path_that_no_file_can_have_is_refused(tmp_path):
 
 
 def test_a_folder_is_no_journal(tmp_path):
-    with pytest.raises(JournalError, match="can't be read"):
+    with pytest.raises(JournalPathError, match="it is a folder; name a file"):
         JournalFile.open(tmp_path)
 
 

@@ -6,10 +6,13 @@ import json
 import tempfile
 from pathlib import Path
 
+import openpyxl
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from callboard import EventName, Task, tool
+from callboard.actors.models.prompt import prompt_of
 from callboard.actors.runtime import committing, post_note
 from callboard.actors.servers import ToolError
 from callboard.messages import Control, Effect, PlanStep
@@ -151,3 +154,61 @@ def test_a_secret_is_in_no_sink(spans, start, secret, of):
     assert {"journal.db", "events.log", "calls.jsonl"} <= told.keys()
     assert result.actions >= 2
     assert [(where, form) for where, texts in told.items() for form in forms(secret) if form in str(texts)] == []
+
+
+class Meter(MemoryServer):
+    """A surface that shows and answers a number, in several types."""
+
+    def __init__(self, number):
+        super().__init__(self.window())
+        self._number = number
+
+    def observe(self, target):
+        seen = super().observe(target)
+        shown = Control(id="shown", name="meter", kind="field", detail={"value": self._number, "all": [[self._number]]})
+        return seen.model_copy(update={"controls": (*seen.controls, shown), "window": {"reading": self._number}})
+
+    @tool(effect=Effect.READ)
+    def measure(self, target: str) -> dict[str, object]:
+        """Measure."""
+        return {"reading": self._number, "rows": [[self._number, {"deep": self._number}]], str(self._number): 1}
+
+
+def sinks_of(start, folder, target, answers, **given):
+    """Run a task whose model sees all that an agent sees, and return whatever kept or showed something."""
+    seen = []
+
+    def app(request):
+        seen.append(" ".join(part for part in prompt_of(request).user if isinstance(part, str)))
+        seen.append(repr((request.observation.model_dump(), [record.model_dump() for record in request.memory])))
+        return answers[request.call - 1]
+
+    log, record = {"file": folder / "events.log", "level": "debug"}, {"record": folder / "calls.jsonl"}
+    supervisor = start(app=app, log=log, models=record, journal={"path": folder / "journal.db"}, **given)
+    handle = supervisor.submit(Task(id="t", request="read it", target=target))
+    result = handle.result(PATIENCE)
+    texts = {"seen": "".join(seen), "events": repr(list(handle.events())), "result": repr(result)}
+    supervisor.stop()
+    files = {path.name: path.read_bytes().decode(errors="replace") for path in folder.glob("[jec]*") if path.is_file()}
+    assert {"journal.db", "events.log", "calls.jsonl"} <= files.keys()
+    assert "${secret:pin" in texts["seen"]
+    return {**texts, **files, "show": command_line("show", "t", folder / "journal.db").output}
+
+
+@pytest.mark.parametrize("number", [48151623, 48151623.0, -48151623, 48151623.5, 104815162399])
+def test_a_secret_that_comes_back_as_a_number_is_in_no_sink(start, tmp_path, number):
+    answers = [{"Status": "CONTINUE", "Function": "measure"}, {"Status": "FINISH", "Result": {"it": number}}]
+    sinks = sinks_of(start, tmp_path, "memo:one", answers, servers=[Meter(number)], secrets={"pin": "48151623"})
+    assert [name for name, text in sinks.items() if "48151623" in text] == []
+
+
+def test_a_secret_in_a_numeric_cell_is_in_no_sink(start, tmp_path):
+    book = openpyxl.Workbook()
+    for cell, value in {"A1": "n", "A2": 48151623, "A3": 48151623.0, "A4": "48,151,623", "B1": "m", "B2": 1}.items():
+        book.active[cell] = value
+    (tmp_path / "workspace").mkdir()
+    book.save(tmp_path / "workspace" / "a.xlsx")
+    answers = [{"Status": "CONTINUE", "Function": "read_range", "Args": {"cells": "A1:B4"}}, {"Status": "FINISH"}]
+    documents = {"servers": [], "documents": {"workspace": tmp_path / "workspace"}}
+    sinks = sinks_of(start, tmp_path, "a.xlsx", answers, secrets={"pin": "48151623"}, **documents)
+    assert [name for name, text in sinks.items() if "48151623" in text or "48,151,623" in text] == []

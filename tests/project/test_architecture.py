@@ -413,6 +413,42 @@ def test_all_failures_are_logged_by_the_logger_that_never_raises():
     assert against == []
 
 
+WRITES = {"chmod", "copyfile", "copytree", "fchmod", "lchmod", "makedirs", "mkdir", "mkfifo", "mknod", "touch",
+          "write_bytes", "write_text"}  # fmt: skip
+"""The calls that create a file or a folder, or change its mode."""
+WRITERS = {
+    "callboard.config._private": "checks each path first",
+    "callboard.actors.journal._reader": "copies a journal into a temporary folder",
+    "callboard.actors.servers.desktop._holder": "a program of its own, in a temporary folder and in the server's",
+    "callboard.actors.servers.documents._calculator": "a program of its own, in a temporary folder",
+    "callboard.actors.servers.documents._excel_calculate": "fills a temporary folder",
+    "callboard.actors.servers.documents._folder_tools": "makes the folders of a workspace that a task asks for",
+    "callboard.actors.servers.documents._save": "fills a temporary folder",
+    "callboard.actors.servers.shell._runner": "a program of its own, in a folder that was made for its command",
+    "callboard.terminal._own_documents": "copies documents into a new folder",
+    "callboard.terminal._place": "copies a folder into a new one",
+    "callboard.terminal._project": "makes the folders of a new project",
+}
+"""The modules that may make them, each with the reason; parts for tests are left out."""
+
+
+def _is_write(call: ast.Call) -> bool:
+    name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    if name == "open":  # `os.fdopen` gets an open file
+        texts = [str(part.value) for part in ast.walk(call) if isinstance(part, ast.Constant)]
+        return "O_CREAT" in ast.unparse(call) or any(re.fullmatch(r"[rbt+]*[wax+][bt+]*", text) for text in texts)
+    return name in WRITES
+
+
+def test_one_module_creates_files_and_changes_their_modes():
+    writers = {
+        module
+        for module, node in nodes()
+        if not module.startswith("callboard.testing") and isinstance(node, ast.Call) and _is_write(node)
+    }
+    assert writers == WRITERS.keys()
+
+
 OWN_END = "pykka.ActorRegistry.unregister(self.actor_ref)"
 """The only use of Pykka's registry that actors may make: removing themselves."""
 

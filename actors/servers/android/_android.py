@@ -20,6 +20,7 @@ from callboard.actors.servers.android._device_actions import DeviceActions
 from callboard.actors.servers.android._key_tools import KeyTools, keycode
 from callboard.actors.servers.android._keyboards import Keyboards
 from callboard.actors.servers.android._touch_tools import TouchTools
+from callboard.config import write_own
 from callboard.messages import AgentKind, Control, Hazard, Look, Observation, Probe, Target, TargetKind
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class AndroidServer(Server):
         await self._adb.start()
         mark = stage.folder / "mark"
         if not mark.exists() or not _MARK.fullmatch(mark.read_text(encoding="ascii", errors="replace")):
-            mark.write_text(uuid.uuid4().hex[:8], encoding="ascii")
+            write_own(mark, uuid.uuid4().hex[:8])
         self._clock = self._given_clock or stage.elapsed
         self._lasting, self._mark = stage.lasting, mark.read_text(encoding="ascii")
         self._keyboards.open(stage.folder / "keyboards.json")

@@ -8,6 +8,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from callboard.actors.servers._server import InDoubtError, ToolError
+from callboard.config import write_own
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,6 +70,4 @@ class Keyboards:
 
     def _keep(self) -> None:
         if self._file is not None:
-            new = self._file.with_suffix(".new")
-            new.write_text(json.dumps(self._had), encoding="utf-8")
-            new.replace(self._file)  # atomic: a crash leaves the old file or the new one
+            write_own(self._file, json.dumps(self._had))  # a crash leaves the old file or the new one

@@ -13,7 +13,7 @@ from mcp.server.mcpserver import MCPServer
 from pydantic import Field
 
 from callboard.actors.servers._need import Need
-from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, collect, tool
+from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, collect, harmless_reads, tool
 from callboard.actors.servers.documents._calendar import CalendarTools
 from callboard.actors.servers.documents._csv import CsvTools
 from callboard.actors.servers.documents._excel import ExcelTools
@@ -196,6 +196,7 @@ class DocumentServer(Server):
         """Return the fingerprint of the file, without parsing it."""
         return self._workspace.read(_document_of(target)).fingerprint
 
+    @harmless_reads  # no path leads out of the workspace
     def hazards(
         self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]
     ) -> set[Hazard]:

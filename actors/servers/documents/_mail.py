@@ -17,6 +17,7 @@ from pydantic import Field
 
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents._formats import FormatTools, Limit, Offset, part_of
+from callboard.actors.servers.documents._mail_headers import check_headers, header_text
 from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean, short
 from callboard.messages import Control, Effect, Target
 
@@ -95,7 +96,7 @@ class MailTools(FormatTools):
             if subject is not None:
                 del message["Subject"]
                 if subject.strip():
-                    message["Subject"] = short(subject, 900)
+                    message["Subject"] = short(header_text(short(subject, 900), "the subject"), 900)
             if text is not None:
                 _set_text(message, clean(text), document)
             for attached in files:
@@ -243,7 +244,7 @@ def _address(text: str) -> str:
     name, bracket, rest = clean(text).strip().rpartition("<")
     name, plain = name.strip(), (rest.removesuffix(">") if bracket else rest).strip()
     quoted = _QUOTED.fullmatch(name)
-    if not _ADDRESS.fullmatch(plain) or not (quoted or _NAME.fullmatch(name)):
+    if not _ADDRESS.fullmatch(plain) or "=?" in plain or not (quoted or _NAME.fullmatch(name)):
         msg = (
             f"{text!r} is no e-mail address; write ada@example.org, Ada <ada@example.org> "
             'or "Lovelace, Ada" <ada@example.org>'
@@ -252,7 +253,7 @@ def _address(text: str) -> str:
     if not plain.isascii():
         msg = f"{plain!r} has letters other than A to Z, which an address can't have; write its domain as xn--…"
         raise ToolError(msg)
-    return formataddr((unquote(name) if quoted else name, plain))
+    return formataddr((header_text(unquote(name) if quoted else name, "the name in the address"), plain))
 
 
 def _set_addresses(message: EmailMessage, name: str, addresses: list[str]) -> None:
@@ -270,7 +271,14 @@ def _set_text(message: EmailMessage, text: str, document: str) -> None:
 
 
 def _attach(message: EmailMessage, file: Snapshot) -> None:
-    """Add a file; MIME does not allow to encode a message."""
+    """Add a file; MIME does not allow to encode a message.
+
+    Raises:
+        ToolError: If its name can't be a header's.
+    """
+    if header_text(file.path.name, "the name") != file.path.name:
+        msg = f"{file.path.name!r} can't be attached: its name has encoded words; rename it"
+        raise ToolError(msg)
     if file.root == "mail":
         message.add_attachment(_parsed(file), filename=file.path.name)
         return
@@ -280,10 +288,12 @@ def _attach(message: EmailMessage, file: Snapshot) -> None:
 
 def _written(message: EmailMessage, document: str) -> bytes:
     try:
-        return message.as_bytes()
+        data = message.as_bytes()
     except (MessageError, ValueError, LookupError, AttributeError, TypeError, IndexError) as error:
         msg = f"{document!r} is not written: {short(str(error), 200)}"
         raise ToolError(msg) from error
+    check_headers(message, data, document)
+    return data
 
 
 class _Texts(html.parser.HTMLParser):

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from callboard.actors.servers._server import ToolError
-from callboard.config import HostLog
+from callboard.actors.servers.shell._disk import is_special
+from callboard.config import HostLog, own_folder, write_own
 
 NO_NULL = r"^[^\x00]*$"
 """Pattern of a command or a path: a null character would end it, as in C."""
@@ -81,8 +82,8 @@ class BaseShell(ABC):
         self.name = name
         self._place = place
         self._base = {**ENVIRONMENT, **environment}
-        for folder in ("commands", "states"):
-            (place / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (place, place / "commands", place / "states"):
+            own_folder(folder)
         self._known: ShellState | None = None
 
     @property
@@ -194,8 +195,11 @@ class BaseShell(ABC):
         return os.path.expanduser(path)  # noqa: PTH111 - the tilde of an unknown user stays
 
     def is_inside(self, path: Path) -> bool:
-        """Return whether a path is the workspace or below it."""
-        return path.is_relative_to(self.workspace)
+        """Return whether a resolved path belongs to the workspace.
+
+        Virtual file systems such as ``/proc`` belong to none.
+        """
+        return path.is_relative_to(self.workspace) and not is_special(path)
 
     def job(self, handle: str) -> CommandProcess:
         """Find a background command by its handle.
@@ -212,10 +216,8 @@ class BaseShell(ABC):
     def save(self) -> None:
         """Write the state for the next process; log a failure."""
         content = {**self.state.__dict__, "cwd": str(self.state.cwd)}
-        new = self._place / "state.new"
         try:
-            new.write_text(json.dumps(content), encoding="utf-8")
-            new.replace(self._place / "state.json")
+            write_own(self._place / "state.json", json.dumps(content))
         except OSError as error:
             _log.warning("the state of the shell %s can't be saved: %s", self.name, error.strerror)
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from callboard.actors.servers._server import InDoubtError, ToolError
 from callboard.actors.servers.shell._runner import claim, start_of
+from callboard.config import create_own, own_folder, write_own
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -150,7 +151,7 @@ class LocalProcess(CommandProcess):
         """
         if self.folder.exists():
             shutil.rmtree(self.folder)  # it was called off before its start
-        self.folder.mkdir(mode=0o700, parents=True)
+        own_folder(self.folder)
         request = {
             "command": list(command),
             "cwd": str(cwd),
@@ -160,8 +161,8 @@ class LocalProcess(CommandProcess):
             "most": MOST_BYTES,
             "tail": TAIL_BYTES,
         }
-        (self.folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-        with (self.folder / "ended.new").open("wb") as room:  # room for the outcome on a full disk
+        write_own(self.folder / "request.json", json.dumps(request))
+        with os.fdopen(create_own(self.folder / "ended.new"), "wb") as room:  # room for the outcome on a full disk
             os.posix_fallocate(room.fileno(), 0, 4 * TAIL_BYTES + 4096)
         runner = subprocess.Popen(  # this Python, and a file of this package
             [sys.executable, "-I", "-S", str(_RUNNER), str(self.folder)],
@@ -183,7 +184,7 @@ class LocalProcess(CommandProcess):
         return CommandStage.ENDED if (self.folder / "ended.json").exists() else CommandStage.LOST
 
     def call_off(self) -> bool:
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        own_folder(self.folder)
         return claim(self.folder, _CALLED_OFF) or self._is_called_off()
 
     async def ended(self) -> CommandEnd:

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _SPECIAL = frozenset({"/proc", "/dev", "/sys"})
+"""The virtual file systems. They show processes and devices, so they count as outside of any workspace."""
 _MOST_LINKS = 40
+
+
+def is_special(path: Path) -> bool:
+    """Return whether a resolved path is in a virtual file system."""
+    return any(path.is_relative_to(special) for special in _SPECIAL)
 
 
 class DiskEntry(NamedTuple):

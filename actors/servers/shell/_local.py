@@ -18,6 +18,7 @@ from callboard.actors.servers.shell._disk import LocalDisk
 from callboard.actors.servers.shell._files import LocalFiles
 from callboard.actors.servers.shell._isolation import sandbox, why_not
 from callboard.actors.servers.shell._runner import start_of
+from callboard.config import own_folder, write_own
 from callboard.messages import SettingsError
 
 if TYPE_CHECKING:
@@ -77,10 +78,10 @@ class LocalShell(BaseShell):
             raise SettingsError(msg)
         home = "/tmp" if self.isolated else str(place / "home")  # noqa: S108 - private in the sandbox
         super().__init__(name, place, {"HOME": home, **environment})
-        (place / "home").mkdir(mode=0o700, exist_ok=True)
+        own_folder(place / "home")
         self._network = network
         self._grace = grace
-        (place / "commands" / "host").write_text(f"{os.getpid()} {start_of(os.getpid())}", encoding="utf-8")
+        write_own(place / "commands" / "host", f"{os.getpid()} {start_of(os.getpid())}")
         self._forget()
 
     @property
@@ -108,14 +109,11 @@ class LocalShell(BaseShell):
 
     def _begin(self, process: LocalProcess, command: str, cwd: Path, seconds: float) -> None:
         place = self._place / "states" / process.folder.name
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        own_folder(place)
         environment, exported = self._base, self.state.environment
         if self.isolated:  # set inside the sandbox alone: they could inject code into bwrap, or select another one
             environment, exported = ENVIRONMENT, self.environment
-        exports = place / "exports"
-        exports.unlink(missing_ok=True)
-        exports.touch(mode=0o600)
-        exports.write_text(exports_of(exported), encoding="utf-8")
+        write_own(place / "exports", exports_of(exported))
         name = shlex.quote(str(place))
         script = _SCRIPT.format(place=name, quoted=name.replace("'", "'\\''"))
         words = ["/bin/bash", "--noprofile", "--norc", "-c", script, "bash", command]

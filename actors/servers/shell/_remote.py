@@ -26,7 +26,7 @@ from callboard.actors.servers.shell._command_process import (
 from callboard.actors.servers.shell._remote_files import RemoteFiles
 from callboard.actors.servers.shell._ssh import Link, LinkLostError, RemoteFolder, UnreachableError
 from callboard.actors.servers.shell._words import UnclearError
-from callboard.config import HostLog
+from callboard.config import HostLog, own_folder, write_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,10 +137,10 @@ class _RemoteReport:
 
     def outputs(self, place: Path) -> tuple[Output, Output]:
         """Return both outputs, with their first bytes in files."""
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        own_folder(place)
         found, at = [], 0
         for name, (head, tail, total) in zip(("out", "err"), (self._sizes[:3], self._sizes[3:6]), strict=True):
-            (place / name).write_bytes(self._rest[at : at + head])
+            write_own(place / name, self._rest[at : at + head])
             found.append(Output(place / name, total, self._rest[at + head : at + head + tail]))
             at += head + tail
         return found[0], found[1]
@@ -190,7 +190,7 @@ class RemoteShell(BaseShell):
         self._looked = 0.0
         kept = place / "remote"
         if not kept.exists():
-            kept.write_text(uuid.uuid4().hex, encoding="ascii")
+            write_own(kept, uuid.uuid4().hex)
         self._folder = RemoteFolder(kept.read_text(encoding="ascii"))
         """The folder of the shell's commands on the machine."""
 

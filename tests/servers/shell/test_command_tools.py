@@ -252,7 +252,7 @@ def test_a_background_command_is_stopped_before_it_has_begun(box):
 def test_a_full_disk_is_told_before_a_command_begins(local, monkeypatch):
     local.run("cd .")
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    monkeypatch.setattr(Path, "write_text", Mock(side_effect=full))
+    monkeypatch.setattr("callboard.actors.servers.shell._command_process.write_own", Mock(side_effect=full))
     for tool in ("run", "start"):
         with pytest.raises(ToolError, match="was not run: No space left on device"):
             local.do(tool, command="touch begun")

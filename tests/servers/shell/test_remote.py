@@ -21,7 +21,7 @@ from callboard.actors.servers.shell._command_process import CommandStage
 from callboard.config import ShellSettings
 from callboard.messages import Hazard, Intent, Probe, SettingsError
 from ssh_server import alive, ssh_server
-from support import PATIENCE
+from support import PATIENCE, action, actions, lone
 
 
 @pytest.fixture
@@ -358,6 +358,17 @@ def test_closing_says_that_an_end_is_not_confirmed(opened, own, caplog):
     again.do("list_dir")
     assert again.server._shell("box")._link.run("end_all", RemoteFolder(place), "9") == b"yes\n"
     assert not alive(f"sleep\0{sleeper}")
+
+
+def test_reads_outside_the_workspace_of_another_machine_are_asked_about(start, machine, work):
+    (work.parent / "secret.txt").write_text("secret", encoding="utf-8")
+    (work / "link").symlink_to(work.parent / "secret.txt")
+    (work / "here").write_text("fine", encoding="utf-8")
+    paths = ("here", "link", "../secret.txt", "/proc/self/environ")
+    answer = actions(*(action("read_file", path=path) for path in paths), status="FINISH")
+    supervisor = start(linux=lambda _: answer, servers=[], shells={"box": {"cwd": work, **machine.section}})
+    result = supervisor.submit(lone("linux/box", dry_run=True)).result(PATIENCE)
+    assert [each.arguments["path"] for each in result.would_do] == [*paths[1:]]
 
 
 @pytest.mark.skipif(shutil.which("flock") is None, reason="there is no program flock")
