@@ -52,6 +52,7 @@ LEVELS = {
     EventName.STEP_FAILED: "error",
     EventName.RUN_FAILED: "warning",
     EventName.AGENT_CRASHED: "error",
+    EventName.RUN_STALLED: "error",
     EventName.TARGET_ABANDONED: "warning",
     EventName.TOOL_UNMATCHED: "warning",
     EventName.JOURNAL_FAILED: "error",

@@ -34,6 +34,7 @@
     ├── LeaseVoidError           no one's: an action came too late, and was refused
     ├── PhaseError               raised by a failing phase; its cause has the reason
     ├── JobHungError             an agent's job is long past its deadline
+    ├── RunStalledError          a run that no message will continue
     └── AgentCrashedError        ours: an exception escaped an agent's message handler
 """
 
@@ -340,6 +341,19 @@ class AgentCrashedError(CallboardError):
     def __init__(self, address: str) -> None:
         self.address = address
         super().__init__(f"the agent {address} crashed")
+
+
+class RunStalledError(CallboardError):
+    """A run that nothing will continue: its next message was lost.
+
+    Attributes:
+        run_id: The run, or the task if it has none.
+    """
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        who = run_id or "a target"
+        super().__init__(f"{who} has no job, waits for nothing, and is in no queue: a message was lost")
 
 
 class JobHungError(CallboardError):

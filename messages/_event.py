@@ -32,6 +32,7 @@ class EventName(Term):
     AGENT_STOPPED = "agent.stopped"
     AGENT_CRASHED = "agent.crashed"
     RUN_RECOVERED = "run.recovered"
+    RUN_STALLED = "run.stalled"
     STATE_CHANGED = "state.changed"
     STATE_REFUSED = "state.refused"
     STEP_STARTED = "step.started"

@@ -150,6 +150,7 @@ def test_only_events_that_a_person_must_act_on_are_logged_as_errors():
     assert {name.value for name, level in LEVELS.items() if level == "error"} == {
         "agent.crashed",
         "journal.failed",
+        "run.stalled",
         "state.refused",
         "step.failed",
     }
