@@ -69,7 +69,7 @@ class StallWatch:
             self._context.clock.after(self._seconds, lambda: self._context.post(StallCheck(behind=False)))
 
     def check(self, *, behind: bool) -> None:
-        """Begin a check, or end it behind the messages that were sent before."""
+        """Begin a check, or end it behind all earlier messages."""
         context, scheduler = self._context, self._scheduler
         if not behind:
             self._before = self._lost()
@@ -85,7 +85,7 @@ class StallWatch:
             self.arm()
 
     def _lost(self) -> dict[_Key, int]:
-        """Return the runs that wait for nothing, with the number of jobs they began."""
+        """Return the runs that wait for nothing, with their numbers of jobs."""
         context, tasks = self._context, self._context.tasks
         context.jobs.reap()
         working = {job.token for job in context.jobs.running}
