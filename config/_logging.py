@@ -55,6 +55,7 @@ LEVELS = {
     EventName.RUN_STALLED: "error",
     EventName.TARGET_ABANDONED: "warning",
     EventName.TOOL_UNMATCHED: "warning",
+    EventName.CLOCK_BEHIND: "warning",
     EventName.JOURNAL_FAILED: "error",
     EventName.THREAD_BLOCKED: "warning",
     EventName.BLACKBOARD_REBUILT: "warning",

@@ -66,6 +66,7 @@ class EventName(Term):
     TARGET_ABANDONED = "target.abandoned"
     TARGET_FREED = "target.freed"
     JOURNAL_FAILED = "journal.failed"
+    CLOCK_BEHIND = "clock.behind"
     THREAD_BLOCKED = "thread.blocked"
     THREAD_FREED = "thread.freed"
     BLACKBOARD_REBUILT = "blackboard.rebuilt"

@@ -103,7 +103,7 @@ class StallWatch:
         return lost | {("", "", token): 0 for token in context.leases.tokens - held - working}
 
     def _waits(self, record: TaskRecord, run: Assign) -> bool:
-        """Return whether a run waits for its target, a restart, or its subtasks."""
+        """Return whether a run waits for its target, restart or subtasks."""
         if run.run_id in record.ending:
             return False
         if run.token:
@@ -111,7 +111,7 @@ class StallWatch:
         return run.run_id in record.crashed or self._context.leases.queues(run)
 
     def _mend(self, task_id: str, run_id: str, token: int) -> None:
-        """Report a stalled run, then restart it from the journal, or end it."""
+        """Report a stalled run, then restart it or end it."""
         context = self._context
         error = RunStalledError(run_id or task_id)
         record = next((each for each in context.tasks.unsettled if each.task.id == task_id), None)

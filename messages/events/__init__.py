@@ -49,6 +49,7 @@ from callboard.messages.events._person_events import (
 )
 from callboard.messages.events._system_events import (
     BlackboardRebuilt,
+    ClockBehind,
     EventsMissed,
     JournalFailed,
     PolicyUnmatched,
@@ -83,6 +84,7 @@ __all__ = [
     "ApprovalAnswered",
     "ApprovalRequested",
     "BlackboardRebuilt",
+    "ClockBehind",
     "ClosedApproval",
     "ClosedQuestion",
     "ClosedRequest",
