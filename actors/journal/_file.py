@@ -95,7 +95,7 @@ class JournalFile:
 
     @property
     def behind(self) -> Seconds:
-        """The time by which the clock was behind when the journal was opened."""
+        """The time by which the clock was behind at the start."""
         return self._observed.behind
 
     @classmethod

@@ -84,9 +84,9 @@ class ObservedTime:
 def _between(last: Mark, wall: Timestamp, longest: Seconds) -> Seconds:
     """Return the time to count between two processes.
 
-    It runs from the last mark to the start. A jump of the clock can't be told from time without a process, so at most `longest` counts. A clock that went back
-    counts nothing. One that swings counts its way once: what it had counted before it went back is not counted again,
-    and a jump of more than `longest` counts only from the highest wall time so far.
+    It runs from the last mark to the start. A jump of the clock can't be told from time without a process, so at most
+    `longest` counts. A clock that went back counts nothing. One that swings counts its way once: time that counted
+    before it went back does not count again, and a jump of more than `longest` counts only from the highest wall time.
     """
     since = wall - last.wall
     if since > longest:

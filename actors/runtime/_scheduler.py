@@ -144,7 +144,7 @@ class LoopScheduler(Scheduler):
         self._loop = loop
 
     def behind(self, function: Callable[[], None]) -> None:
-        """Call a function on the loop's thread, behind all messages sent so far."""
+        """Call a function on the loop's thread, behind all earlier messages."""
         self._loop.call(function)
 
     def _handle_next(self) -> None:
