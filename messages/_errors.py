@@ -17,7 +17,8 @@
     ├── ScriptError              the script's author's: it lacks an answer, or refers to something that does not exist
     ├── ModelError               the model's: no answer
     │   ├── InvalidAnswerError   its answers were invalid, after all repairs
-    │   │   └── FailedSubtaskError  it insists on a subtask that failed
+    │   │   ├── FailedSubtaskError  it insists on a subtask that failed
+    │   │   └── UnfoundedFinishError  it insists on FINISH after failed actions only
     │   └── ModelTimeoutError    it took too long
     ├── OutOfBudgetError         the task's: its budget is used up
     ├── JournalError             the machine's or the operator's: the journal can't be read or written; work stops
@@ -185,6 +186,10 @@ class FailedSubtaskError(InvalidAnswerError):
 
     It tried the subtask again once too often, or called it a success.
     """
+
+
+class UnfoundedFinishError(InvalidAnswerError):
+    """A model insists on FINISH, and all of its actions failed."""
 
 
 class ModelTimeoutError(ModelError):
