@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pykka
 
@@ -58,14 +58,21 @@ if TYPE_CHECKING:
     from callboard.config import Limits
 
 
+class Crashed(Protocol):
+    """A report of a crash."""
+
+    def __call__(self, address: str, error: BaseException, urn: str) -> None:
+        """Report an agent by its address, the error, and the actor's URN."""
+
+
 @dataclass(frozen=True)
 class AgentContext:
     """The services of agents, shared by all agents of one supervisor."""
 
     post: Callable[[Message], None]
     """Send the root a message."""
-    crashed: Callable[[str, BaseException, str], None]
-    """Report a dead agent to the root: its address, the error, and the actor's URN."""
+    crashed: Crashed
+    """Report to the root that an agent is dead, or lost the result of its job."""
     scheduler: Scheduler
     jobs: Jobs
     leases: Leases
@@ -233,7 +240,8 @@ class Agent(ScheduledActor):
         if state.only_decides:
             done(decided(state, processing, run))
         else:
-            context.jobs.start(lease, partial(state.handle, processing, run), done)
+            failed = partial(context.crashed, self.address, urn=self.actor_urn)
+            context.jobs.start(lease, partial(state.handle, processing, run), done, failed)
 
     def _pipeline(self, lease: Lease) -> Pipeline:
         if self._under is None or self._under[0] is not lease:

@@ -66,6 +66,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
 STOP_SECONDS = 10.0
+BEHIND_SECONDS = 60.0
+"""The time by which the wall clock may be behind the journal without a report: clocks are corrected by seconds."""
+
 BLOCKED_SECONDS = 1.0
 """The time limit of a stop for calls whose results are discarded."""
 
@@ -127,7 +130,12 @@ class Assembly:
         if self.traces is not None:
             self.subscribers.append(Subscriber(self.stream.open(queue=settings.events.kept), self.traces))
         self.stream.emit(EventName.SUPERVISOR_STARTED, recovered=len(opened.recovered_tasks))
-        self.warnings = (*self._tell_left_out(left_out), *self._check_tools(), *self._check_rules())
+        self.warnings = (
+            *self._tell_left_out(left_out),
+            *self._check_tools(),
+            *self._check_rules(),
+            *self._check_clock(opened),
+        )
         """The warnings of `Supervisor.warnings`."""
         self._restore(opened)
 
@@ -178,6 +186,16 @@ class Assembly:
         for number, reason in self.toolbox.unmatched(self.settings.policy.rules, self.lookup.listed):
             self.stream.emit(EventName.POLICY_UNMATCHED, rule=number, reason=reason)
             yield f"rule {number} of the policy: {reason}"
+
+    def _check_clock(self, opened: Opened) -> Iterator[str]:
+        """Emit an event if the wall clock is behind the journal."""
+        if opened.behind > BEHIND_SECONDS:
+            reason = (
+                f"the clock is {opened.behind:.0f} s behind the journal's last entry: set it; deadlines are wrong, and "
+                "no ended task is dropped for the time between"
+            )
+            self.stream.emit(EventName.CLOCK_BEHIND, seconds=opened.behind, reason=reason)
+            yield reason
 
     def _restore(self, opened: Opened) -> None:
         """Resume the tasks of an earlier process.

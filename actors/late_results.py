@@ -159,7 +159,7 @@ class JobResults:
         try:
             applied = run.apply(result)
             made = tuple(moves(self._machine, applied))
-        except Exception:  # the agent works it out again when it handles the result, and fails there
+        except BaseException:  # the agent works it out again when it handles the result, and fails there
             return None
         return Ahead(applied, made, made[-1][2] if made else applied)
 

@@ -380,7 +380,7 @@ class JournalSettings(Section):
     `process`: they reach the operating system, and survive a killed process, but not a power failure."""
     days: float | None = Field(default=30.0, gt=0, allow_inf_nan=False)
     """The days that an ended task is kept; none: limited by size only. Tasks that are not over are always kept. A time
-    between two processes counts as at most a quarter of these days, since the clock may have been wrong."""
+    between two processes counts as at most a quarter of these days, and as none if the clock went back."""
     max_bytes: int | None = Field(default=1_000_000_000, ge=1)
     """The size in bytes, including pictures, past which the tasks that ended first are dropped; none: no limit. With
     `budget.daily`, the tasks that ended on the current day are kept, also past these days and this size."""

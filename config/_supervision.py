@@ -28,6 +28,9 @@ class SupervisionSettings(Section):
     """The longest delay, in seconds."""
     hung_seconds: Span = 5.0
     """Seconds after which a job past its deadline, or an event loop that does not respond, counts as hung."""
+    stall_seconds: Span = 60.0
+    """Seconds within which a run is found that has no job, waits for nothing, and has no place in a queue. It is
+    reported as `run.stalled`, and restarted from the journal, or ended as an error."""
 
     @model_validator(mode="after")
     def _backoff_in_order(self) -> Self:

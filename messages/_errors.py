@@ -17,7 +17,8 @@
     ├── ScriptError              the script's author's: it lacks an answer, or refers to something that does not exist
     ├── ModelError               the model's: no answer
     │   ├── InvalidAnswerError   its answers were invalid, after all repairs
-    │   │   └── FailedSubtaskError  it insists on a subtask that failed
+    │   │   ├── FailedSubtaskError  it insists on a subtask that failed
+    │   │   └── UnfoundedFinishError  it insists on FINISH after failed actions only
     │   └── ModelTimeoutError    it took too long
     ├── OutOfBudgetError         the task's: its budget is used up
     ├── JournalError             the machine's or the operator's: the journal can't be read or written; work stops
@@ -35,6 +36,7 @@
     ├── LeaseVoidError           no one's: an action came too late, and was refused
     ├── PhaseError               raised by a failing phase; its cause has the reason
     ├── JobHungError             an agent's job is long past its deadline
+    ├── RunStalledError          a run that no message will continue
     └── AgentCrashedError        ours: an exception escaped an agent's message handler
 """
 
@@ -185,6 +187,10 @@ class FailedSubtaskError(InvalidAnswerError):
 
     It tried the subtask again once too often, or called it a success.
     """
+
+
+class UnfoundedFinishError(InvalidAnswerError):
+    """A model insists on FINISH, and all of its actions failed."""
 
 
 class ModelTimeoutError(ModelError):
@@ -348,6 +354,19 @@ class AgentCrashedError(CallboardError):
     def __init__(self, address: str) -> None:
         self.address = address
         super().__init__(f"the agent {address} crashed")
+
+
+class RunStalledError(CallboardError):
+    """A run that nothing will continue: its next message was lost.
+
+    Attributes:
+        run_id: The run, or the task if it has none.
+    """
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        who = run_id or "a target"
+        super().__init__(f"{who} has no job, waits for nothing, and is in no queue: a message was lost")
 
 
 class JobHungError(CallboardError):

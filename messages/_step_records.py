@@ -39,6 +39,9 @@ class Answered(Message):
     offered: tuple[str, ...] = ()
     """The statuses that it could choose from; empty for a program's, and in journals of versions that did not keep
     them."""
+    must_succeed: bool = False
+    """Whether its FINISH needs an action that succeeded, if one was tried; false in journals of versions that did not
+    keep it, whose tasks are replayed as they ran."""
     program: bool = False
     """Whether a program gave it; false in journals of versions that did not keep it."""
     cut: str = ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import time
 from typing import TYPE_CHECKING, Literal, Self
 
 from callboard.actors.journal._apart import Apart
@@ -13,8 +12,9 @@ from callboard.actors.journal._artifacts import sweep
 from callboard.actors.journal._failures import beside, journal_errors, located, raise_journal_error
 from callboard.actors.journal._lock import JournalLock
 from callboard.actors.journal._migrations import migrate
+from callboard.actors.journal._observed_time import MARK_SECONDS, ObservedTime
 from callboard.actors.journal._pictures import sync_folder
-from callboard.actors.journal._retention import Retention, eras_of
+from callboard.actors.journal._retention import Retention
 from callboard.actors.journal._row import (
     EVENTS,
     INSERT,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from callboard.messages import Timestamp
+    from callboard.messages import Seconds, Timestamp
 
 
 _NOTED = {Task, TaskResult}
@@ -46,6 +46,11 @@ BUSY_SECONDS = 5.0
 
 UNUSED = 0.25
 """The fraction of the retention time that may pass while no process has the journal open."""
+
+USUAL_DAYS = 30.0
+"""The retention time by which that is measured while none is set, in days."""
+
+DAY_SECONDS = 86_400.0
 
 _TASK = "INSERT INTO tasks (id, key, session, request, submitted) VALUES (?, ?, ?, ?, ?)"
 _ENDED = "UPDATE tasks SET ended = ?, outcome = ? WHERE id = ? AND ended IS NULL"
@@ -87,8 +92,12 @@ class JournalFile:
             found = [(str(each), each.stat()) for each in (path, beside(path, "-wal"))]
             self._places = [(place, (status.st_ino, status.st_dev)) for place, status in found]
             self._count()
-            self._last = self._connection.execute("SELECT coalesce(max(id), 0) FROM rows").fetchone()[0]
-        self._began = time.time(), time.monotonic()
+            self._observed = ObservedTime(connection)
+
+    @property
+    def behind(self) -> Seconds:
+        """The time by which the clock was behind at the start."""
+        return self._observed.behind
 
     @classmethod
     def open(cls, path: Path, *, durability: Literal["full", "process"] = "full") -> Self:
@@ -177,6 +186,7 @@ class JournalFile:
                 if bound:
                     connection.executemany(statement, bound)
                     bound.clear()
+            self._mark_ends(rows)
             connection.executemany(INSERT, values)
             for row in rows:
                 if type(row.message) in _NOTED:
@@ -294,8 +304,8 @@ class JournalFile:
         The open transaction is committed first.
 
         Args:
-            days: The retention time of an ended task, in days. The time between two processes counts as at most a
-                quarter of it, because the wall clock may have jumped in between.
+            days: The retention time of an ended task, in days that this journal has observed. The time between two
+                processes counts as at most a quarter of it, because the wall clock may have jumped in between.
             max_bytes: The maximum size of the journal, with its pictures. Tasks that have not ended are kept even if
                 the journal stays larger.
             kept_since: Tasks that ended at this time or later are kept, too.
@@ -307,16 +317,17 @@ class JournalFile:
             JournalError: If the file can't be written.
         """
         self.commit()
-        now = self._began[0] + time.monotonic() - self._began[1]
-        seconds = None if days is None else days * 86_400
+        seconds = (USUAL_DAYS if days is None else days) * DAY_SECONDS
+        self._observed.resume(UNUSED * seconds)
+        oldest = None if days is None else self._observed.now - seconds
         try:
             with journal_errors(self.path, "pruned"):
                 self._connection.execute(_BEGIN)
                 self._connection.execute("INSERT OR REPLACE INTO marks VALUES (?, ?)", ("last_seq", self.last_seq))
-                eras = eras_of(self._connection, self._last, self._began[0], (seconds or 0.0) * UNUSED)
-                retention = Retention(self._connection, eras)
-                oldest = None if seconds is None else now - seconds
+                self._observed.mark()
+                retention = Retention(self._connection)
                 dropped = retention.drop(oldest=oldest, max_bytes=max_bytes, kept_since=kept_since)
+                self._observed.prune()
             self.commit()
         except BaseException:
             self.rollback()
@@ -344,6 +355,7 @@ class JournalFile:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
                 if self._misplaced() is None:
+                    self._observed.mark()
                     connection.execute("PRAGMA busy_timeout = 0")  # don't wait for readers: the log then stays
                     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
                     with contextlib.suppress(sqlite3.OperationalError):  # the checkpoint has merged the log already
@@ -361,6 +373,12 @@ class JournalFile:
             problem = f"task {task.id!r} can't be written down: its id or its key was used before"
             raise ValueError(problem)
         new |= names
+
+    def _mark_ends(self, rows: Sequence[Row]) -> None:
+        """Store the observed time before the rows of results."""
+        if any(type(row.message) is TaskResult for row in rows):
+            self._observed.resume(UNUSED * USUAL_DAYS * DAY_SECONDS)
+            self._observed.mark(due=MARK_SECONDS)
 
     def _note(self, row: Row) -> None:
         """Update the `tasks` table for a row."""

@@ -9,6 +9,9 @@ import sqlite3
 APPLICATION_ID = 0x43616C62
 """The application id that marks a SQLite file as a journal: "Calb"."""
 
+UNREAD = "-- Readers do without this."
+"""The first line of a script whose tables only the writer uses: older journals can be read without it."""
+
 MIGRATIONS: tuple[str, ...] = (
     """
     CREATE TABLE tasks (
@@ -130,6 +133,28 @@ MIGRATIONS: tuple[str, ...] = (
     # The ids of runs and calls have `~` in place of `/`. Older tasks keep theirs, since shells and desktops know calls
     # by them; older versions don't recognise the subtasks and calls of newer tasks.
     "PRAGMA user_version = 8;",
+    # Ages are told by marks of the time that the journal has seen pass, instead of by the wall times of rows. The ends
+    # of earlier tasks get their marks from the rows before them. A gap between two rows counts as at most 7.5 days (a
+    # quarter of the usual retention), and as none if the clock went back.
+    """-- Readers do without this.
+    CREATE TABLE ages (
+        first INTEGER PRIMARY KEY,
+        observed REAL NOT NULL,
+        wall REAL NOT NULL,
+        highest REAL NOT NULL
+    );
+    INSERT INTO ages SELECT id, observed, at, highest FROM (
+        SELECT id, kind, at,
+            began + sum(max(0.0, min(648000.0, at - before))) OVER (ORDER BY id) AS observed,
+            max(at) OVER (ORDER BY id) AS highest
+        FROM (
+            SELECT id, kind, at, lag(at, 1, at) OVER (ORDER BY id) AS before,
+                first_value(at) OVER (ORDER BY id) AS began
+            FROM rows
+        )
+    ) WHERE kind IN ('task_result', 'in_force') OR id = (SELECT max(id) FROM rows);
+    PRAGMA user_version = 9;
+    """,
 )
 """The migration scripts, one per version; the last line of each sets the version."""
 

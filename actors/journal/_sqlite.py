@@ -7,7 +7,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from callboard.actors.journal._failures import beside, journal_errors
-from callboard.actors.journal._migrations import APPLICATION_ID, MIGRATIONS, tables_in, tables_of
+from callboard.actors.journal._migrations import APPLICATION_ID, MIGRATIONS, UNREAD, tables_in, tables_of
 from callboard.messages import JournalDamagedError, JournalError, JournalNewerError
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def check_open(
     """Refuse a connection to a wrong version or wrong tables.
 
     Raises:
-        JournalError: If its version is below `oldest`, and a migration to that one does more than set the version.
+        JournalError: If its version is below `oldest`, and a migration to that one changes what is read.
         JournalDamagedError: If it is another program's, or its tables differ from those of its version.
         JournalNewerError: If its tables are newer than the migrations.
     """
@@ -95,7 +95,7 @@ def check_open(
         raise JournalNewerError(path, version=version, known=len(migrations))
     if tables_in(connection) != tables_of(migrations[:version]):
         raise _damaged(path, f"its tables are not those of version {version}")
-    if any(not script.startswith("PRAGMA user_version") for script in migrations[version:oldest]):
+    if any(not script.startswith(("PRAGMA user_version", UNREAD)) for script in migrations[version:oldest]):
         problem = f"has tables of the older version {version}: start a supervisor on it once"
         raise JournalError(path, problem)
 

@@ -144,6 +144,9 @@ class ModelAnswer(Value):
     offered: tuple[str, ...] = ()
     """The statuses that the model could choose from. Any other is sent back, as is, once, a FINISH before any action.
     Empty for a program, which may use every status of the state machine."""
+    must_succeed: bool = True
+    """Whether a FINISH after failed actions only is sent back once, and fails the work if the model insists. It has no
+    effect on a program's answer, for which `offered` is empty."""
     cut: str = ""
     """The reason to send the answer back even if it parses: it is cut, too long or contradictory. For the model."""
     summarised: int = 0

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from callboard.messages import AgentStatus, EventName, FailedSubtaskError, InvalidAnswerError
+from callboard.messages import (
+    AgentStatus,
+    EventName,
+    FailedSubtaskError,
+    InvalidAnswerError,
+    Outcome,
+    ResultStatus,
+    UnfoundedFinishError,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,7 +20,7 @@ if TYPE_CHECKING:
     from callboard.actors.models import ModelAnswer
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
-    from callboard.messages import Decision
+    from callboard.messages import CommandResult, Decision
 
 
 UNDONE = (
@@ -21,11 +29,17 @@ UNDONE = (
 )
 
 
+UNFOUNDED = "it says FINISH, and none of the actions so far succeeded ({failed})"
+_INSTEAD = ": do what the request asks for in another way, or say FAIL with the reason in Comment"
+_NAMED = 3
+"""The number of failed actions that the reason names, the latest ones."""
+
+
 class AnswerRepair:
     """The answers of one step that went back to the model.
 
     The model gets all reasons so far with each request. At most ``limits.repairs`` invalid answers go back. A FINISH
-    before any action goes back once more, and does not count as one of them.
+    before any action, or after failed ones only, goes back once more, and does not count as one of them.
     """
 
     def __init__(self, context: Context, run: Run) -> None:
@@ -61,13 +75,28 @@ class AnswerRepair:
             msg = f"the model's answer is invalid: {error} (after {most} repairs)"
             raise (FailedSubtaskError if self._insisted else InvalidAnswerError)(msg, self.reasons) from error
 
-    def sends_back_undone(self, answer: ModelAnswer, decision: Decision, taken: Mapping[str, Any]) -> bool:
-        """Send back a FINISH before any action; return whether it was."""
-        meter = self._context.meter
-        if not answer.offered or meter.sent_back or not _finishes_undone(self._run, decision):
+    def sends_back_finish(self, answer: ModelAnswer, decision: Decision, taken: Mapping[str, Any]) -> bool:
+        """Send back a FINISH before any successful action; return whether it was.
+
+        Raises:
+            UnfoundedFinishError: If the model insists on a FINISH after failed actions only.
+        """
+        meter, run = self._context.meter, self._run
+        if not answer.offered or decision.status != AgentStatus.FINISH or decision.actions:
             return False
+        here = meter.sent_back or run.sent_back
+        failed = _only_failures(run) if answer.must_succeed else ()
+        if failed:
+            reason = UNFOUNDED.format(failed="; ".join(f"{each.tool}: {each.error}" for each in failed[-_NAMED:]))
+            if here or _sent_back_after_failures(run):
+                raise UnfoundedFinishError(reason, (*self.reasons, reason))
+            reason += _INSTEAD
+        elif here or any(record.acted or record.decision.sent_back for record in run.records):
+            return False
+        else:
+            reason = UNDONE
         meter.sent_back = True
-        self._add(UNDONE, taken)
+        self._add(reason, taken)
         return True
 
     def _add(self, reason: str, taken: Mapping[str, Any]) -> None:
@@ -86,11 +115,19 @@ class AnswerRepair:
         )
 
 
-def _finishes_undone(run: Run, decision: Decision) -> bool:
-    """Return whether a FINISH comes before any action.
+def _only_failures(run: Run) -> tuple[CommandResult, ...]:
+    """Return the failed actions of a run without any success."""
+    results = tuple(result for record in run.records for result in record.results)
+    if any(done.outcome is Outcome.FINISHED for done in run.own_subtasks):
+        return ()
+    return results if all(result.status in {ResultStatus.FAILURE, ResultStatus.SKIPPED} for result in results) else ()
 
-    False if one was sent back before.
-    """
-    if decision.status != AgentStatus.FINISH or decision.actions or run.sent_back:
-        return False
-    return not any(record.acted or record.decision.sent_back for record in run.records)
+
+def _sent_back_after_failures(run: Run) -> bool:
+    """Return whether an earlier step's FINISH was sent back after actions."""
+    acted = False
+    for record in run.records:
+        if acted and record.decision.sent_back:
+            return True
+        acted = acted or bool(record.results)
+    return False

@@ -38,6 +38,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
 
     Raises:
         InvalidAnswerError: If the last answer is invalid, too.
+        UnfoundedFinishError: If the model insists on a FINISH after failed actions only.
         ModelTimeoutError: If a call exceeds ``limits.model_seconds``.
         OutOfBudgetError: If a budget is too small for the call, which is not made then.
         ModelError: If the task's model can't be used, this kind of agent has no model, or the call fails.
@@ -79,7 +80,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         except InvalidAnswerError as error:
             repair.send_back(error, taken)
             continue
-        if repair.sends_back_undone(answer, decision, taken):
+        if repair.sends_back_finish(answer, decision, taken):
             continue
         context.tell(EventName.MODEL_ANSWERED, run, status=decision.status, **taken)
         return decision.model_copy(update={"sent_back": True}) if context.meter.sent_back else decision
@@ -124,6 +125,7 @@ def _answered(request: ModelRequest, answer: ModelAnswer, usage: Usage) -> Answe
         "refers": answer.refers,
         "program": answer.program,
         "offered": answer.offered,
+        "must_succeed": answer.must_succeed,
         "cut": answer.cut,
         "cost": None if answer.cost is None else usage.cost,
         "input_tokens": usage.input_tokens,

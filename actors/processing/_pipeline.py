@@ -44,6 +44,7 @@ from callboard.messages import (
     StepDone,
     StepFailure,
     StepTimeoutError,
+    UnfoundedFinishError,
     Usage,
     encodable,
     maker,
@@ -163,6 +164,7 @@ class Pipeline:
             StepTimeoutError: Outcome.TIMED_OUT,
             DoubtError: Outcome.FAILED,
             FailedSubtaskError: Outcome.FAILED,
+            UnfoundedFinishError: Outcome.FAILED,
             ToolError: Outcome.FAILED,  # of a look: the server gives the reason, such as a damaged document
         }
         return StepFailure.model_validate(

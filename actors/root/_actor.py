@@ -38,9 +38,11 @@ from callboard.actors.root._requests import (
     RestartDue,
     Restore,
     RunHistory,
+    StallCheck,
     StopAgents,
     Submit,
 )
+from callboard.actors.root._stalls import StallWatch
 from callboard.actors.root._target_queues import LeaseBook
 from callboard.actors.root._task_outcome import task_result
 from callboard.actors.root._tasks import TaskBook, TaskRecord
@@ -148,6 +150,16 @@ class Root(ScheduledActor):
         self._endings = RunEndings(context, self._receive)
         self._stops = Stops(context, self._endings, self._end_if_over)
         self._crashes = AgentRestarts(context, self._hands, services.settings.supervision, self._endings)
+        self._stalls = StallWatch(
+            context,
+            desk,
+            self._hands,
+            self._endings,
+            self._crashes,
+            schedulers.agents,
+            services.settings.supervision.stall_seconds,
+            self._end_if_over,
+        )
         self._accepting = True
         self._broken: Exception | None = None
         self._orderly = False
@@ -224,6 +236,8 @@ class Root(ScheduledActor):
                 return self._crashes.hung(message)
             case DeadlineDue():
                 return self._watch_deadline(self._context.tasks.get(message.task_id))
+            case StallCheck():
+                return self._stalls.check(behind=message.behind)
             case RestartDue():
                 return self._crashes.due(message)
             case BlackboardCrashed():
@@ -302,6 +316,7 @@ class Root(ScheduledActor):
         self._context.clocks.start(task.id, self._context.limits.under(task.limits).task_seconds, task.id)
         self._next_round(record)
         self._watch_deadline(record)
+        self._stalls.arm()
         record.safe = self._context.outbox.answer(None)
         return record.task, record.done, record.safe
 
@@ -382,6 +397,13 @@ class Root(ScheduledActor):
     def _end_if_over(self, record: TaskRecord) -> None:
         if record.runs:
             return
+        try:
+            self._close(record)
+        except BaseException as error:  # a closed task is out of reach of `on_stop`
+            record.tell(error if isinstance(error, Exception) else SupervisorStoppedError(f"interrupted: {error!r}"))
+            raise
+
+    def _close(self, record: TaskRecord) -> None:
         context, task_id = self._context, record.task.id
         context.tasks.close(record)
         context.people.withdraw(task_id)
@@ -397,15 +419,17 @@ class Root(ScheduledActor):
 
     def _tell_ended(self, record: TaskRecord, result: TaskResult) -> None:
         """Publish a task's result, once it is safe. Runs on any thread."""
-        self._context.recorder.emit(
-            EventName.TASK_ENDED,
-            task_id=record.task.id,
-            duration=result.seconds,
-            outcome=result.outcome.value,
-            causes=[cause.reason for cause in result.causes],
-            artifacts=list(result.artifacts),
-        )
-        record.tell(result)
+        try:
+            self._context.recorder.emit(
+                EventName.TASK_ENDED,
+                task_id=record.task.id,
+                duration=result.seconds,
+                outcome=result.outcome.value,
+                causes=[cause.reason for cause in result.causes],
+                artifacts=list(result.artifacts),
+            )
+        finally:
+            record.tell(result)
 
     # Hand-offs
 
@@ -466,6 +490,8 @@ class Root(ScheduledActor):
                 self._end_if_over(recovered.record)
             self._watch_deadline(self._context.tasks.get(recovered.record.task.id))
         self._closing.restored()
+        if recovered_tasks:
+            self._stalls.arm()
 
     def _give_up(self, error: Exception) -> None:
         """Stop everything: no side effect may begin that can't be journaled."""
@@ -511,9 +537,11 @@ class Root(ScheduledActor):
         traceback: TracebackType | None,
     ) -> None:
         """Record the crash, and fail the futures of all results."""
-        causes = [cause.reason for cause in Cause.chain(exception_value)] if exception_value is not None else []
-        self._context.recorder.emit(EventName.AGENT_CRASHED, agent="supervisor", causes=causes)
-        self.on_stop()
+        try:
+            causes = [cause.reason for cause in Cause.chain(exception_value)] if exception_value is not None else []
+            self._context.recorder.emit(EventName.AGENT_CRASHED, agent="supervisor", causes=causes)
+        finally:
+            self.on_stop()
 
     # People and readers
 

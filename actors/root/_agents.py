@@ -132,8 +132,10 @@ class Children:
             tell_if_alive(ref, message)
 
     def remove(self, address: str) -> None:
-        """Forget an agent that died."""
-        self._refs.pop(address, None)
+        """Forget an agent that died, or end one that lost a result."""
+        ref = self._refs.pop(address, None)
+        if ref is not None:
+            ref.stop(block=False)
         self._expected.pop(address, None)
         self._lose_memory(address)
 

@@ -76,7 +76,7 @@ class HandOver:
                 context.children.start(assign.address)
                 sender = context.children.sender(assign.address, assign)
                 context.outbox.keep(assign.task_id, assign.run_id, kept, sender)
-        except Exception as error:  # an edge: an actor that can't be started must fail its run, not the root
+        except BaseException as error:  # an edge: an actor that can't be started must fail its run, not the root
             context.post(AgentCrash(assign.address, error))
             return
         if record.paused:
@@ -112,7 +112,7 @@ class HandOver:
             return
         try:
             self._context.children.start_with(assign.address, Continue(assign, received_at(assign.address, found)))
-        except Exception as error:  # an edge, as in `hand_over`
+        except BaseException as error:  # an edge, as in `hand_over`
             self._context.post(AgentCrash(assign.address, error))
 
     def leave(self, record: TaskRecord, run_id: str, token: int) -> None:

@@ -93,7 +93,7 @@ class RunEndings:
             return ending_of(
                 run, found, self._context.limits, spec.machine, request.outcome, request.causes, self._tell_failure
             )
-        except Exception:  # an edge: its history may be the reason why the run's agent crashed
+        except BaseException:  # an edge: its history may be the reason why the run's agent crashed
             _log.exception("the journal rows of %s could not be folded", run.run_id)
             return unknown_end(run, request.outcome, request.causes)
 

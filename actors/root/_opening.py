@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from callboard.actors.runtime import Clock
     from callboard.actors.states import AgentStateManager, Run
     from callboard.config import Limits, Settings
-    from callboard.messages import Event, Fact, Timestamp
+    from callboard.messages import Event, Fact, Seconds, Timestamp
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,8 @@ class Opened:
     """Takes events, if the journal keeps them: the arguments of `EventStream.add_queue`."""
     events: Callable[[int, int], list[Event]] | None = None
     """Reads older events, if the journal keeps them."""
+    behind: Seconds = 0.0
+    """The time by which the wall clock is behind the journal's last entry."""
     today: tuple[DayUsage, ...] = ()
     """The usage of the current day, by task, if there are daily budgets."""
 
@@ -86,7 +88,8 @@ def open_journal(
     journal.retain(where.days, where.max_bytes, counted_since)
     in_use = InForce(sections=in_force(settings))
     journal.append((Row(time.time(), "", "", in_use),), lazy=True)  # the start does not wait for its commit
-    return Opened(journal, recovered_tasks, token, seq, (journal.facts, journal.keep_soon), journal.events, today)
+    queue = journal.facts, journal.keep_soon
+    return Opened(journal, recovered_tasks, token, seq, queue, journal.events, file.behind, today)
 
 
 def _recovered_tasks(

@@ -132,6 +132,13 @@ class LeaseHung:
 
 
 @dataclass(frozen=True)
+class StallCheck:
+    """A check for stalled runs is due, or has passed all mailboxes."""
+
+    behind: bool
+
+
+@dataclass(frozen=True)
 class Deliver:
     """A message for an agent that is being restarted."""
 

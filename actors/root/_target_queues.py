@@ -90,6 +90,20 @@ class LeaseBook:
         lease = self._leases.get(token)
         lease.paused = lease.suspended = True
 
+    def jobs(self, token: int) -> int:
+        """Return the number of jobs that were begun under a lease."""
+        return self._leases.get(token).jobs
+
+    def queues(self, assign: Assign) -> bool:
+        """Return whether an assignment waits in its target's queue."""
+        slot = self._slots.get(_key(assign))
+        return slot is not None and any(each.assign.run_id == assign.run_id for each in slot.queue)
+
+    @property
+    def tokens(self) -> set[int]:
+        """The fencing tokens of the leases in force."""
+        return set(self._keys)
+
     def acting(self, token: int) -> bool:
         """Return whether a tool call runs under a lease."""
         spent = self._leases.get(token).spent

@@ -67,6 +67,8 @@ class TaskRecord:
     """The runs that wait for their crashed agents' restart, with the fencing tokens of their old leases."""
     worked: dict[str, float] = field(default_factory=dict)
     """Seconds of work of runs in earlier processes."""
+    unsettled: dict[str, TaskRecord] = field(default_factory=dict, repr=False)
+    """The book's tasks whose callers wait for a result; this one leaves them with its own."""
     session: str = field(init=False)
     """The id of its conversation: the task's own id, unless it is a follow-up."""
     host: str = field(init=False)
@@ -83,6 +85,7 @@ class TaskRecord:
                 self.done.set_result(end)
             else:
                 self.done.set_exception(end)
+        self.unsettled.pop(self.task.id, None)
 
     def knows(self, run_id: str) -> bool:
         """Return whether a run is unfinished or over."""
@@ -199,6 +202,7 @@ class TaskBook:
         self._ended: dict[str, str] = {}  # the latest ended tasks and their conversations, in the order of their ends
         self._talks: Counter[str] = Counter()  # the number of unfinished tasks by conversation
         self._count = 0
+        self._unsettled: dict[str, TaskRecord] = {}
 
     def open(self, task: Task, target: Target | None, now: float) -> TaskRecord:
         """Take a task.
@@ -215,7 +219,8 @@ class TaskBook:
 
     def restore(self, record: TaskRecord) -> None:
         """Take a task of an earlier process."""
-        self._open[record.task.id] = record
+        self._open[record.task.id] = self._unsettled[record.task.id] = record
+        record.unsettled = self._unsettled
         self._talks[record.session] += 1
 
     def find(self, task: Task) -> TaskRecord | None:
@@ -279,6 +284,11 @@ class TaskBook:
         """Return a task's conversation; the task itself if it is unknown."""
         record = self._open.get(task_id)
         return record.session if record is not None else self._ended.get(task_id, task_id)
+
+    @property
+    def unsettled(self) -> tuple[TaskRecord, ...]:
+        """The tasks whose callers wait for a result, unfinished or over."""
+        return tuple(self._unsettled.copy().values())  # another thread may settle one meanwhile
 
     @property
     def records(self) -> tuple[TaskRecord, ...]:

@@ -6,22 +6,22 @@ import asyncio
 import functools
 import threading
 import traceback
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.runtime._lanes import calls_of_job
 from callboard.actors.runtime._watchdog import stack_of
+from callboard.messages import Message
 
 if TYPE_CHECKING:
     import concurrent.futures
-    from collections.abc import Awaitable, Callable
     from types import FrameType
 
     from callboard.actors.runtime._clock import Clock
     from callboard.actors.runtime._event_loop import EventLoop
     from callboard.actors.runtime._lanes import Lane
     from callboard.actors.runtime._lease import Lease
-    from callboard.messages import Message
 
 
 @dataclass(eq=False, slots=True)
@@ -44,6 +44,10 @@ class Job:
     """Whether `HungJobs` has found it."""
     calls: dict[concurrent.futures.Future[Any], Lane] = field(default_factory=dict)
 
+
+Work = Callable[[], Awaitable[Message]]
+Done = Callable[[Message | BaseException], None]
+Failed = Callable[[BaseException], None]
 
 _NO_JOBS: set[Job] = set()
 
@@ -74,30 +78,34 @@ class Jobs:
         self._running: dict[int, set[Job]] = {}
         self._watches: dict[int, _JobWatch] = {}
 
-    def start(
-        self, lease: Lease, work: Callable[[], Awaitable[Message]], done: Callable[[Message | BaseException], None]
-    ) -> None:
+    def start(self, lease: Lease, work: Work, done: Done, failed: Failed) -> None:
         """Run a coroutine function as a job.
 
         `done` is called on the loop's thread with the message that it returned, or the exception that it raised.
         It is not called if the job ends by its cancellation. If the coroutine returns in spite of its cancellation,
         `done` is called, and the agent recognises by the job's number that the result is stale.
+
+        `failed` is called with the exception that `done` raised. So each job that is not cancelled leads to a message,
+        whatever the code of third parties raises in it.
         """
         job = Job(lease, lease.token, started=self._clock.elapsed())
         with self._lock:
             self._running.setdefault(job.token, set()).add(job)
-        if self._loop.is_here:
-            self._begin(job, work, done)
-        else:
-            self._loop.call(lambda: self._begin(job, work, done))
+            lease.jobs += 1
+        try:
+            if self._loop.is_here:
+                self._begin(job, work, done, failed)
+            else:
+                self._loop.call(lambda: self._begin(job, work, done, failed))
+        except BaseException:  # an edge: the caller reports it; a job that never ends would keep its target
+            self._coroutine_ended(job)
+            raise
 
-    def _begin(
-        self, job: Job, work: Callable[[], Awaitable[Message]], done: Callable[[Message | BaseException], None]
-    ) -> None:
+    def _begin(self, job: Job, work: Work, done: Done, failed: Failed) -> None:
         if job.cancelled:
             self._coroutine_ended(job)
             return
-        job.task = asyncio.get_running_loop().create_task(self._run(job, work, done))
+        job.task = asyncio.get_running_loop().create_task(self._run(job, work, done, failed))
 
     def _stop(self, job: Job) -> None:
         """Cancel the coroutine of a job; on the loop's thread."""
@@ -108,14 +116,12 @@ class Jobs:
             job.begun = True
             self._coroutine_ended(job)
 
-    async def _run(
-        self, job: Job, work: Callable[[], Awaitable[Message]], done: Callable[[Message | BaseException], None]
-    ) -> None:
+    async def _run(self, job: Job, work: Work, done: Done, failed: Failed) -> None:
         job.begun = True
         calls_of_job.set(job.calls)
         result: Message | BaseException | None
         try:
-            result = await work()
+            result = await work() or RuntimeError("the work of a state returned no message")
         except asyncio.CancelledError:
             result = None if job.cancelled else RuntimeError("the job was cancelled from outside")
         except BaseException as error:  # an edge: a SystemExit in a coroutine would end the loop for all jobs
@@ -123,6 +129,8 @@ class Jobs:
         try:
             if result is not None:
                 done(result)
+        except BaseException as error:  # an edge: states decide here, and the run would wait for this result for ever
+            failed(error)
         finally:
             self._coroutine_ended(job)
 
@@ -146,13 +154,18 @@ class Jobs:
         for call in pending:
             call.add_done_callback(returned)
 
+    def reap(self) -> None:
+        """End the jobs whose coroutine is over and did not report it."""
+        for job in self.running:
+            if job.task is not None and job.task.done() and not job.returned:
+                self._ended(job)
+
     def _ended(self, job: Job) -> None:
         with self._lock:
-            running = self._running[job.token]
+            running = self._running.get(job.token, set())
             running.discard(job)
-            if running:
+            if running or self._running.pop(job.token, None) is None:
                 return
-            del self._running[job.token]
             if self._draining and not self._running:
                 self._idle.notify_all()
             watch = self._watches.pop(job.token, None)

@@ -61,6 +61,7 @@ class Lease:
         "_leases",
         "asking",
         "guard",
+        "jobs",
         "key",
         "lock",
         "longer",
@@ -99,6 +100,8 @@ class Lease:
         """The usage and the results of the step that runs under it; a cancel must not lose them."""
         self.guard: EffectGuard | None = None
         """The guard of the tool call that runs under it."""
+        self.jobs = 0
+        """The number of jobs begun under it, which shows progress."""
 
     def holder_of(self, key: str) -> str:
         """Return the address of another agent with a lease on a group.

@@ -141,6 +141,11 @@ class LoopScheduler(Scheduler):
 
     def __init__(self, loop: EventLoop) -> None:
         super().__init__(partial(loop.call, self._handle_next))
+        self._loop = loop
+
+    def behind(self, function: Callable[[], None]) -> None:
+        """Call a function on the loop's thread, behind all earlier messages."""
+        self._loop.call(function)
 
     def _handle_next(self) -> None:
         sent = self._sent.get_nowait()  # never empty: until the end there is one call for each message

@@ -12,6 +12,7 @@ from callboard.messages.events._agent_events import (
     PhaseTime,
     RunFailed,
     RunRecovered,
+    RunStalled,
     StateChanged,
     StateRefused,
     StepEnded,
@@ -48,6 +49,7 @@ from callboard.messages.events._person_events import (
 )
 from callboard.messages.events._system_events import (
     BlackboardRebuilt,
+    ClockBehind,
     EventsMissed,
     JournalFailed,
     PolicyUnmatched,
@@ -82,6 +84,7 @@ __all__ = [
     "ApprovalAnswered",
     "ApprovalRequested",
     "BlackboardRebuilt",
+    "ClockBehind",
     "ClosedApproval",
     "ClosedQuestion",
     "ClosedRequest",
@@ -114,6 +117,7 @@ __all__ = [
     "RoundStarted",
     "RunFailed",
     "RunRecovered",
+    "RunStalled",
     "SecretRefused",
     "ServerLeftOut",
     "ServerSaid",

@@ -74,6 +74,19 @@ class RunRecovered(TypedEvent):
     """Whether a step was interrupted, and resumes where it was."""
 
 
+class RunStalled(TypedEvent):
+    """Nothing would have continued an agent's work: its next message was lost.
+
+    It is restarted from the journal, or ends as an error.
+    """
+
+    name: Literal[EventName.RUN_STALLED] = EventName.RUN_STALLED
+    reason: Datum[str]
+    """The state in which it was."""
+    token: Datum[int]
+    """The fencing token of its lease; 0 without one."""
+
+
 class RunFailed(TypedEvent):
     """An agent's work ended by FAIL or ERROR, its `state`."""
 

@@ -70,6 +70,16 @@ class JournalFailed(TypedEvent):
     """Why."""
 
 
+class ClockBehind(TypedEvent):
+    """The wall clock is behind the journal's last entry at the start."""
+
+    name: Literal[EventName.CLOCK_BEHIND] = EventName.CLOCK_BEHIND
+    seconds: Datum[Seconds]
+    """The time by which it is behind."""
+    reason: Datum[str]
+    """The consequences."""
+
+
 class ThreadBlocked(TypedEvent):
     """A thread that must not block is held up.
 

@@ -134,3 +134,22 @@ def test_time_queued_for_a_target_is_not_work_in_the_next_process_either(start, 
     clock.advance(1.0)
     let_go.set()
     assert handle.result(PATIENCE).outcome is Outcome.FINISHED
+
+
+@pytest.mark.parametrize("days", [-400, -31, -20, -8, 8, 31, 400])
+@pytest.mark.parametrize("whole", [True, False], ids=["for the whole process", "until it is set right"])
+def test_a_key_is_not_forgotten_after_a_start_with_a_wrong_clock(begin, surface, monkeypatch, days, whole):
+    def pays(request):
+        return append("paid") if request.step == 1 else FINISH
+
+    real, task = time.time, Task(key="invoice-17", request="pay", target="memo:one")
+    for start in (0, days, 0.01, days, 0.02):
+        monkeypatch.setattr(time, "time", lambda start=start: real() + start * DAY)
+        clock = SystemClock("callboard-clock")
+        clock.now = time.time if whole else real
+        supervisor = begin(clock, pays)
+        assert supervisor.submit(task).result(PATIENCE).ok
+        warned = any("behind the journal's last entry" in warning for warning in supervisor.warnings)
+        assert warned or not (whole and start < 0)
+        supervisor.stop()
+    assert [text for _, _, text in surface.effects] == ["paid"]

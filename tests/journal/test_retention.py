@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
+import shutil
 import sqlite3
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from callboard.actors.journal import JournalReader
+from callboard.actors.journal._observed_time import Mark, _between
 from callboard.messages import Captured, Control, Foreseen, InForce, JournalError, Observation, Recovered
 
 DAY = 86_400.0
@@ -21,13 +26,22 @@ def days_ago():
 
 
 @pytest.fixture
-def journal(opened, a_task, a_result, an_event, days_ago):
-    """A journal with the tasks `old`, `older`, `young`, which ended, and `open`, which did not."""
+def later(monkeypatch):
+    """Let days pass for the open journals of this process."""
+    passed, monotonic = [0.0], time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: monotonic() + sum(passed))
+    return lambda days: passed.append(days * DAY)
+
+
+@pytest.fixture
+def journal(opened, a_task, a_result, an_event, days_ago, later):
+    """A journal with the tasks `older`, `old`, `young`, which ended, and `open`, which did not."""
     journal = opened()
-    for seq, (task, ago) in enumerate({"old": 40, "older": 50, "young": 2}.items(), 1):
+    for seq, (task, ago, after) in enumerate((("older", 50, 10), ("old", 40, 38), ("young", 2, 2)), 1):
         at = days_ago(ago)
         journal.write_events([an_event(seq, task=task)], pytest.fail)
         journal.write([a_task(task, at=at, key=f"key of {task}"), a_result(task, at=at)])
+        later(after)
     journal.write([a_task("open", at=days_ago(90))])
     journal.commit()
     return journal
@@ -138,9 +152,11 @@ def test_events_keep_their_numbers_after_the_last_one_was_dropped(journal, opene
     assert opened().last_seq == 9
 
 
-def test_old_rows_of_no_task_go_by_their_age(journal, an_event, days_ago):
-    for seq, ago in ((10, 31), (11, 29)):
-        journal.write_events([an_event(seq, task="", at=days_ago(ago))], pytest.fail)
+def test_old_rows_of_no_task_go_by_their_age(journal, an_event, later):
+    for seq, after in ((10, 2), (11, 29)):
+        journal.write_events([an_event(seq, task="")], pytest.fail)
+        journal.prune(days=None, max_bytes=None)  # as every hour
+        later(after)
     journal.prune(days=30, max_bytes=None)
     assert [event.seq for event in journal.events(9, 10)] == [11]
 
@@ -159,22 +175,27 @@ def test_pruning_that_fails_drops_nothing_and_the_journal_goes_on(journal, place
     assert (journal.find("old"), journal.last_seq) == ("old", 3)
 
 
-def test_settings_stay_while_a_task_is_kept_that_ran_under_them(opened, a_row, a_task, a_result, place, days_ago):
-    def start(number, ago):
-        return a_row(InForce(sections={"limits": {"steps": number}}), task="", at=days_ago(ago))
+def test_settings_stay_while_a_task_is_kept_that_ran_under_them(opened, a_row, a_task, a_result, place, later):
+    def start(number):
+        return a_row(InForce(sections={"limits": {"steps": number}}), task="")
 
     def lives(task):
         with JournalReader.open(place) as reader:
             return [life.sections["limits"]["steps"] for life in reader.in_force(task)]
 
     journal = opened()
-    journal.write([start(1, 90), a_task("gone", at=days_ago(90)), a_result("gone", at=days_ago(90)), start(2, 80)])
-    journal.write([start(3, 70), a_task("open", at=days_ago(70)), start(4, 60)])
-    journal.write([a_row(Recovered(task_id="open"), task="open", at=days_ago(60)), start(5, 50)])
+    journal.write([start(1), a_task("gone"), a_result("gone"), start(2)])
+    journal.prune(days=None, max_bytes=None)  # as every hour
+    journal.write([start(3), a_task("open"), start(4)])
+    journal.write([a_row(Recovered(task_id="open"), task="open"), start(5)])
+    journal.prune(days=None, max_bytes=None)  # as every hour
+    later(50)
     assert journal.prune(days=30, max_bytes=None) == 1
     assert lives("open") == [3, 4]
     assert settings_in(journal) == [3, 4, 5]
-    journal.write([a_result("open", at=days_ago(40))])
+    journal.write([a_result("open")])
+    journal.prune(days=None, max_bytes=None)
+    later(40)
     assert journal.prune(days=30, max_bytes=None) == 1
     assert settings_in(journal) == [5]
     journal.write([a_task("young")])
@@ -186,12 +207,12 @@ def settings_in(journal):
     return [row.message.sections["limits"]["steps"] for row in journal.rows("")]
 
 
-def test_old_rows_without_a_task_are_dropped_first_over_the_size_limit(journal, place, a_row, days_ago):
-    big = Foreseen(call_id="c", path="x" * 800_000, after="")
-    journal.write([a_row(big, task="", at=days_ago(400)), a_row(big, task="", at=days_ago(0))])
+def test_old_rows_without_a_task_are_dropped_first_over_the_size_limit(opened, place, a_row, a_task, a_result):
+    big, journal = Foreseen(call_id="c", path="x" * 800_000, after=""), opened()
+    journal.write([a_row(big, task=""), a_task("over"), a_result("over"), a_row(big, task="")])
     journal.commit()
     assert journal.prune(days=None, max_bytes=1_200_000) == 0
-    assert len(tasks(place)) == 4
+    assert tasks(place) == ["over"]
     reading = sqlite3.connect(place)
     assert reading.execute("SELECT count(*) FROM rows WHERE task = '' AND kind = 'foreseen'").fetchone() == (1,)
     reading.close()
@@ -209,7 +230,7 @@ class Lives:
         now = 1.8e9 + day * DAY
         with self._monkeypatch.context() as patch:
             patch.setattr(time, "time", lambda: now)
-            journal = self._opened()
+            journal = self._opened(durability="process")
             journal.prune(days=30, max_bytes=None)
             journal.write([self._row(InForce(sections={}), task="", at=now)])
             if task is not None:
@@ -241,7 +262,60 @@ def test_tasks_that_ended_under_or_before_a_wrong_clock_expire_too(lives):
     kept = [lives(day + 0.5) for day in range(3, 40)]
     assert kept[0] == ["a", "b", "c", "d", "e"]
     assert kept[-1] == []
-    assert sum("e" in each for each in kept) == 29
+    assert sum("e" in each for each in kept) == 36  # the 8.5 days that "c" and "d" let count are not counted again
+
+
+@pytest.mark.parametrize("far", [-400, -31, -20, -8, 8, 31, 400])
+def test_a_clock_that_swings_counts_its_way_once(lives, far):
+    assert lives(0, "a") == ["a"]
+    for swing in range(6):
+        assert lives(far + swing / 1000) == ["a"], swing
+        assert lives(0.01 + swing / 1000) == ["a"], swing
+
+
+@pytest.mark.parametrize("far", [-400, 400])
+def test_after_a_swing_tasks_expire_again(lives, far):
+    for day, task in (0, "a"), (far, "b"), (1, "c"):
+        lives(day, task)
+    kept = [lives(day) for day in range(2, 60, 3)]
+    assert kept[0] == ["a", "b", "c"]
+    assert all(set(after) <= set(before) for before, after in itertools.pairwise(kept))
+    assert kept[-5] == []
+
+
+@given(st.lists(st.tuples(st.floats(-500, 500), st.floats(0, 3)), max_size=12))
+def test_no_clock_makes_time_go_faster_than_its_own_way(swings):
+    """Each process has a wall clock of its own, and works for some days."""
+    worked, highest, mark = 0.0, 0.0, Mark(1, 0.0, 0.0, 0.0)
+    for wall, days in swings:
+        counted = _between(mark, wall, 7.5)
+        assert 0 <= counted <= max(0.0, min(7.5, wall - mark.wall))
+        worked, highest = worked + days, max(highest, wall + days)
+        mark = Mark(1, mark.observed + counted + days, wall + days, highest)
+        assert mark.observed <= highest + worked + 1e-6
+
+
+def test_a_process_that_is_killed_leaves_the_time_that_it_saw(opened, a_task, a_result, later, place):
+    journal = opened()
+    journal.prune(days=30, max_bytes=None)
+    journal.write([a_task("old"), a_result("old")])
+    later(20)
+    journal.prune(days=30, max_bytes=None)
+    shutil.copytree(place.parent, place.parent.with_name("killed"))
+    after = opened(place.parent.with_name("killed") / place.name)
+    later(10.1)
+    assert after.prune(days=30, max_bytes=None) == 1
+
+
+@pytest.mark.parametrize(("wall", "behind"), [(-3_600, 3_600), (0, 0), (60, 0)])
+def test_a_clock_behind_the_last_entry_is_noticed(opened, a_task, monkeypatch, wall, behind):
+    now = time.time()
+    journal = opened()
+    journal.write([a_task("t", at=now)])
+    journal.commit()
+    journal.close()
+    monkeypatch.setattr(time, "time", lambda: now + wall)
+    assert opened().behind == pytest.approx(behind, abs=1)
 
 
 def test_time_between_processes_counts_at_most_a_quarter_of_the_days(lives):

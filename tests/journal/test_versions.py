@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from callboard import EventName, Outcome, Task
-from callboard.actors.journal import JournalReader
+from callboard.actors.journal import JournalFile, JournalReader
 from callboard.messages import JournalError, StepDone
 from callboard.testing import MemoryServer, VirtualClock, assert_replays
 from support import FINISH, PATIENCE, command_line
@@ -22,6 +23,7 @@ WRITTEN = {
     5: 1_795_534_147.0,
     6: 1_795_550_215.0,
     7: 1_795_613_849.0,
+    8: 1_795_739_223.0,
 }
 """Moments right after each was written, in seconds since 1970: ten minutes later no answer is accepted any more.
 
@@ -130,6 +132,19 @@ def test_what_was_changed_is_taken_from_what_was_told(started, version):
     told = ((), 0) if version == 1 else (("memo:one",), 3)
     assert (result.changed, result.actions) == (told[0], result.usage.commands)
     assert (result.subtasks[0].changed, result.subtasks[0].actions) == told
+
+
+@pytest.mark.parametrize("wrong", [0, 400, -400])
+def test_ages_of_earlier_tasks_are_taken_from_the_rows(journal, monkeypatch, wrong):
+    with closing(sqlite3.connect(journal)) as written:
+        (last,) = written.execute("SELECT at FROM rows ORDER BY id DESC LIMIT 1").fetchone()
+    monkeypatch.setattr(time, "time", lambda: last + wrong * 86_400)
+    with closing(JournalFile.open(journal)) as file:
+        assert file.prune(days=30, max_bytes=None) == 0
+        monotonic = time.monotonic
+        monkeypatch.setattr(time, "monotonic", lambda: monotonic() + 31 * 86_400)
+        assert file.prune(days=30, max_bytes=None) == 1
+        assert file.find("done") is None
 
 
 @pytest.mark.parametrize("version", [7])

@@ -19,7 +19,7 @@ def lease():
 @pytest.fixture
 def hung(jobs, clock, lease):
     """Start a job that never ends, and look for those that hang; all are ended afterwards."""
-    jobs.start(lease, wait, drop)
+    jobs.start(lease, wait, drop, drop)
     yield HungJobs(jobs, clock)
     jobs.cancel(lease.token)
     assert jobs.drain(PATIENCE)
@@ -63,11 +63,11 @@ def test_jobs_may_start_while_the_late_ones_are_looked_for(loop, clock):
     def scenario():
         jobs, leases = Jobs(loop, clock), Leases()
         late = leases.grant("app/memo/one")
-        jobs.start(late, wait, drop)
+        jobs.start(late, wait, drop, drop)
         clock.advance(11)
         hung, found = HungJobs(jobs, clock), []
         other = leases.grant("app/memo/two")
-        yield (lambda: found.extend(hung.find(10))), (lambda: jobs.start(other, wait, drop))
+        yield (lambda: found.extend(hung.find(10))), (lambda: jobs.start(other, wait, drop, drop))
         assert found == [late.token]
         for lease in (late, other):
             jobs.cancel(lease.token)

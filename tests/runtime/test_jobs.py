@@ -98,7 +98,7 @@ def block(jobs, lanes, lease, word):
     def start(lane):
         call = Blocking()
         calls.append(call)
-        jobs.start(lease, lambda: lanes.run(lane, call), word)
+        jobs.start(lease, lambda: lanes.run(lane, call), word, word)
         assert call.begun.wait(PATIENCE)
         return call
 
@@ -119,7 +119,7 @@ async def say():
 
 def test_a_job_says_its_message_on_the_loops_thread(loop, jobs, lease):
     said = queue.SimpleQueue()
-    jobs.start(lease, say, lambda message: said.put((message, threading.current_thread())))
+    jobs.start(lease, say, lambda message: said.put((message, threading.current_thread())), word)
     assert said.get(timeout=PATIENCE) == (WORD, loop.thread)
 
 
@@ -128,9 +128,9 @@ def test_what_a_job_raises_is_its_word_and_the_loop_lives_on(jobs, lease, word, 
     async def fail():
         raise how
 
-    jobs.start(lease, fail, word)
+    jobs.start(lease, fail, word, word)
     assert isinstance(word.get(), how)
-    jobs.start(lease, say, word)
+    jobs.start(lease, say, word, word)
     assert word.get() == WORD
 
 
@@ -138,7 +138,7 @@ def test_a_job_function_that_raises_before_it_waits_says_so(jobs, lease, word):
     def fail():
         raise ValueError
 
-    jobs.start(lease, fail, word)
+    jobs.start(lease, fail, word, word)
     assert isinstance(word.get(), ValueError)
 
 
@@ -146,13 +146,13 @@ def test_a_job_that_raises_cancelled_without_being_cancelled_says_an_error(jobs,
     async def fail():
         raise asyncio.CancelledError
 
-    jobs.start(lease, fail, word)
+    jobs.start(lease, fail, word, word)
     assert isinstance(word.get(), RuntimeError)
 
 
 def test_a_cancelled_job_says_nothing(jobs, lease, word):
     work = Waiting()
-    jobs.start(lease, work, word)
+    jobs.start(lease, work, word, word)
     assert work.begun.wait(PATIENCE)
     jobs.cancel(lease.token)
     assert Idle(jobs, lease.token).is_idle.wait(PATIENCE)
@@ -161,7 +161,7 @@ def test_a_cancelled_job_says_nothing(jobs, lease, word):
 
 def test_a_job_that_outlives_its_cancel_still_delivers_its_result(jobs, lease, word):
     work = Waiting(WORD)
-    jobs.start(lease, work, word)
+    jobs.start(lease, work, word, word)
     assert work.begun.wait(PATIENCE)
     jobs.cancel(lease.token)
     assert Idle(jobs, lease.token).is_idle.wait(PATIENCE)
@@ -172,7 +172,7 @@ def test_a_job_that_is_cancelled_before_it_begins_never_runs(loop, jobs, lease, 
     gate = threading.Event()
     loop.call(lambda: gate.wait(PATIENCE))
     work = Waiting()
-    jobs.start(lease, work, word)
+    jobs.start(lease, work, word, word)
     jobs.cancel(lease.token)
     idle = Idle(jobs, lease.token)
     gate.set()
@@ -188,7 +188,7 @@ def test_a_job_that_is_cancelled_just_as_its_task_is_made_ends(loop, jobs, lease
         return asyncio.Task(coroutine, loop=running, **options)
 
     loop.call(lambda: asyncio.get_running_loop().set_task_factory(cancel_then_make))
-    jobs.start(lease, Waiting(), word)
+    jobs.start(lease, Waiting(), word, word)
     settle(loop)
     assert Idle(jobs, lease.token).is_idle.wait(PATIENCE)
     assert word.silent
@@ -205,7 +205,7 @@ def test_a_cancel_reaches_only_the_jobs_of_its_lease(jobs, word):
         await let_go.wait()
         return WORD
 
-    jobs.start(other, wait, word)
+    jobs.start(other, wait, word, word)
     assert begun.wait(PATIENCE)
     jobs.cancel(one.token)
     jobs._loop.call(let_go.set)
@@ -219,7 +219,7 @@ def test_a_lease_without_jobs_is_idle_at_once(jobs):
 def test_a_lease_is_idle_only_when_all_of_its_jobs_have_ended(loop, jobs, lease, word):
     works = Waiting(), Waiting()
     for work in works:
-        jobs.start(lease, work, word)
+        jobs.start(lease, work, word, word)
         assert work.begun.wait(PATIENCE)
     first = asyncio.Event()
 
@@ -227,7 +227,7 @@ def test_a_lease_is_idle_only_when_all_of_its_jobs_have_ended(loop, jobs, lease,
         await first.wait()
         return WORD
 
-    jobs.start(lease, end, word)
+    jobs.start(lease, end, word, word)
     idle = Idle(jobs, lease.token)
     loop.call(first.set)
     assert word.get() == WORD
@@ -278,7 +278,7 @@ def test_one_who_asks_just_as_the_job_gets_stuck_is_told_so(jobs, lease, word):
         calls_of_job.get()[call] = Lane("one", threading.Lock(), lambda _lane: None)
         return WORD
 
-    jobs.start(lease, leave_a_call_behind, word)
+    jobs.start(lease, leave_a_call_behind, word, word)
     assert word.get() == WORD
     jobs._loop.submit(asyncio.sleep(0)).result(PATIENCE)
     call.set_result(None)
@@ -307,7 +307,7 @@ def test_a_job_that_abandons_its_call_reports_at_once_and_keeps_the_lease(jobs, 
         await asyncio.wait([waiting])
         return WORD
 
-    jobs.start(lease, give_up, word)
+    jobs.start(lease, give_up, word, word)
     assert word.get() == WORD
     idle = Idle(jobs, lease.token)
     assert idle.is_stuck.wait(PATIENCE)
@@ -315,15 +315,32 @@ def test_a_job_that_abandons_its_call_reports_at_once_and_keeps_the_lease(jobs, 
     assert idle.is_idle.wait(PATIENCE)
 
 
-def test_a_word_that_can_not_be_delivered_still_ends_the_job(loop, jobs, lease):
+@pytest.mark.parametrize("error", [LookupError, SystemExit, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
+def test_a_result_that_can_not_be_delivered_is_reported(jobs, lease, word, error):
     def deliver(_said):
-        raise LookupError
+        raise error
 
-    failures = queue.SimpleQueue()
-    loop.call(lambda: asyncio.get_running_loop().set_exception_handler(lambda _loop, context: failures.put(context)))
-    jobs.start(lease, say, deliver)
-    settle(loop)
+    jobs.start(lease, say, deliver, word)
+    assert isinstance(word.get(), error)
     assert Idle(jobs, lease.token).is_idle.wait(PATIENCE)
+
+
+def test_work_without_a_message_is_an_error(jobs, lease, word):
+    async def work():
+        return None
+
+    jobs.start(lease, work, word, word)
+    assert str(word.get()) == "the work of a state returned no message"
+
+
+def test_a_coroutine_that_ended_without_a_report_is_reaped(loop, jobs, lease, word, monkeypatch):
+    monkeypatch.setattr(Jobs, "_coroutine_ended", lambda *_: None)
+    jobs.start(lease, say, word, word)
+    assert word.get() == WORD
+    settle(loop)
+    assert jobs.running
+    jobs.reap()
+    assert not jobs.running
 
 
 def suspended(jobs):
@@ -335,7 +352,7 @@ def suspended(jobs):
 
 def test_of_a_job_the_place_where_it_waits_can_be_seen(jobs, lease, word):
     work = Waiting()
-    jobs.start(lease, work, word)
+    jobs.start(lease, work, word, word)
     assert work.begun.wait(PATIENCE)
     suspended(jobs)
     assert "await asyncio.Event().wait()" in jobs.stack(lease.token)
@@ -352,7 +369,7 @@ def test_a_job_waiting_for_a_blocking_call_shows_the_stack_of_the_call(jobs, lea
 
 def test_draining_waits_until_the_last_job_has_ended(jobs, lease, word):
     assert jobs.drain(0)
-    jobs.start(lease, Waiting(), word)
+    jobs.start(lease, Waiting(), word, word)
     assert not jobs.drain(0)
     jobs.cancel(lease.token)
     assert jobs.drain(PATIENCE)
@@ -365,7 +382,7 @@ def test_jobs_of_many_threads_all_end(jobs, word):
     def start_some():
         for _ in range(50):
             lease = leases.grant("app/memo/one")
-            jobs.start(lease, say, word)
+            jobs.start(lease, say, word, word)
             jobs.cancel(lease.token)
             tokens.put(lease.token)
 
@@ -387,7 +404,7 @@ class Ending:
     def __init__(self, jobs, lease, *calls):
         self._jobs, self._calls = jobs, calls
         self._go, self._begun = asyncio.Event(), threading.Event()
-        jobs.start(lease, self._work, lambda _word: None)
+        jobs.start(lease, self._work, lambda _word: None, lambda _word: None)
         assert self._begun.wait(PATIENCE)
 
     async def _work(self):
@@ -411,7 +428,7 @@ def test_a_job_that_starts_just_as_the_last_one_ends_keeps_the_lease(loop, clock
     def scenario():
         jobs, new = Jobs(loop, clock), Waiting()
         last = Ending(jobs, lease)
-        yield (lambda: jobs.start(lease, new, lambda _word: None)), last.end
+        yield (lambda: jobs.start(lease, new, lambda _word: None, lambda _word: None)), last.end
         assert not jobs.drain(0)
         jobs.cancel(lease.token)
         assert jobs.drain(PATIENCE)
@@ -460,8 +477,11 @@ def test_calls_that_return_at_once_end_their_job_once(loop, clock, lease, caplog
 def test_a_cancel_just_as_another_job_starts_fails_in_no_order(loop, clock, lease):
     def scenario():
         jobs, works = Jobs(loop, clock), (Waiting(), Waiting())
-        jobs.start(lease, works[0], lambda _word: None)
-        yield (lambda: jobs.cancel(lease.token)), (lambda: jobs.start(lease, works[1], lambda _word: None))
+        jobs.start(lease, works[0], lambda _word: None, lambda _word: None)
+        yield (
+            (lambda: jobs.cancel(lease.token)),
+            (lambda: jobs.start(lease, works[1], lambda _word: None, lambda _word: None)),
+        )
         jobs.cancel(lease.token)
         assert jobs.drain(PATIENCE)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import sqlite3
 
 import pytest
 
@@ -142,6 +144,111 @@ def test_after_a_crash_the_answer_on_the_new_look_counts(begin, provider):
     handle = begin(**given).handle("t")
     assert handle.result(PATIENCE).ok
     assert EventName.LIST_CUT not in {event.name for event in handle.events()}
+
+
+# FINISH after failed actions only
+
+LOCKED = full_answer("CONTINUE", action("tear"))
+UNFOUNDED = "it says FINISH, and none of the actions so far succeeded (tear: RuntimeError: it is torn)"
+
+
+class Torn(Unread):
+    """A surface with a tool that always fails."""
+
+    @tool(effect=Effect.ONCE, agents=(AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX))
+    def tear(self) -> str:
+        """Break."""
+        msg = "it is torn"
+        raise RuntimeError(msg)
+
+
+@pytest.mark.parametrize("answers", [[LOCKED, NOTHING], [LOCKED, NOTHING, LOCKED, NOTHING], [NOTHING, LOCKED, NOTHING]])
+def test_a_finish_after_failed_actions_only_fails_when_insisted_on(run, provider, answers):
+    for answer in answers:
+        provider.says(answer)
+    handle = run(surface=Torn(Torn.window()), limits={"repairs": 0})
+    result = handle.result(PATIENCE)
+    assert (result.outcome, result.causes[-1].exception) == (Outcome.FAILED, "UnfoundedFinishError")
+    assert "none of the actions so far succeeded (tear" in result.causes[-1].reason
+    assert any(reason.startswith(UNFOUNDED) and "or say FAIL" in reason for reason in reasons(handle))
+
+
+def test_a_finish_after_failed_actions_is_accepted_after_a_success(run, provider):
+    for answer in (LOCKED, NOTHING, full_answer("CONTINUE", action("write", "field-1", text="a")), NOTHING):
+        provider.says(answer)
+    handle = run(surface=Torn(Torn.window()))
+    assert (handle.result(PATIENCE).outcome, len(reasons(handle))) == (Outcome.FINISHED, 1)
+
+
+def test_a_model_told_of_its_failed_actions_may_say_fail(run, provider):
+    for answer in (LOCKED, NOTHING, full_answer("FAIL")):
+        provider.says(answer)
+    assert run(surface=Torn(Torn.window())).result(PATIENCE).outcome is Outcome.FAILED
+
+
+def test_an_action_that_the_policy_denies_did_not_succeed(on_window, provider):
+    for answer in (full_answer("CONTINUE", action("write", "field-1", text="a")), NOTHING):
+        provider.says(answer)
+    deny = [{"verdict": "deny", "tool": "write"}]
+    handle = on_window(models={"app": "local:small"}, providers={"local": {"url": provider.url}}, policy=deny)
+    assert handle.result(PATIENCE).outcome is Outcome.FAILED
+    assert "none of the actions so far succeeded (write: " in handle.result(0).causes[-1].reason
+
+
+@pytest.mark.parametrize(("target", "kind"), [("device", "mobile"), ("shell", "linux")])
+def test_every_kind_of_agent_is_held_to_its_failed_actions(start, provider, target, kind):
+    for answer in (LOCKED, NOTHING):
+        provider.says({key: value for key, value in answer.items() if key != "ControlReannotate"})
+    place = getattr(Torn, target)()
+    supervisor = start(servers=[Torn(place)], models={kind: "local:small"}, providers={"local": {"url": provider.url}})
+    result = supervisor.submit(lone(place.id)).result(PATIENCE)
+    assert (result.outcome, result.causes[-1].exception) == (Outcome.FAILED, "UnfoundedFinishError")
+
+
+def test_a_program_may_finish_after_failed_actions(start):
+    result = start(app=[call("tear"), FINISH], servers=[Torn(Torn.window())]).submit(lone()).result(PATIENCE)
+    assert result.outcome is Outcome.FINISHED
+
+
+def in_doubt(begin, provider, place):
+    for answer in (LOCKED, NOTHING):
+        provider.says(answer)
+    kind, nth = place
+    given = {"models": {"app": "local:small"}, "providers": {"local": {"url": provider.url}}}
+    given["servers"] = [Torn(Torn.window())]
+    with Faults() as faults:
+        faults.before(kind, disk_full, nth=nth)
+        supervisor = begin(**given)
+        with pytest.raises(JournalError):
+            supervisor.submit(lone(id="t")).result(PATIENCE)
+        supervisor.stop()
+    return begin(**given)
+
+
+@pytest.mark.parametrize("place", [("answered", 2), ("answered", 3), ("step_failed", 1), ("subtask_failed", 1)])
+def test_a_crash_does_not_make_it_a_success(begin, provider, tmp_path, place):
+    again = in_doubt(begin, provider, place)
+    result = again.handle("t").result(PATIENCE)
+    assert (result.outcome, result.causes[-1].exception) == (Outcome.FAILED, "UnfoundedFinishError")
+    again.stop()
+    assert_replays(tmp_path / "journal.db")
+
+
+def test_a_journal_without_the_rule_replays_as_it_ran(begin, provider, tmp_path, monkeypatch):
+    for answer in (LOCKED, NOTHING):
+        provider.says(answer)
+    given = {"models": {"app": "local:small"}, "providers": {"local": {"url": provider.url}}}
+    with monkeypatch.context() as before:
+        before.setattr("callboard.actors.processing._answer_repair._only_failures", lambda run: ())
+        supervisor = begin(servers=[Torn(Torn.window())], **given)
+        assert supervisor.submit(lone(id="t")).result(PATIENCE).ok
+        supervisor.stop()
+    path = tmp_path / "journal.db"
+    with contextlib.closing(sqlite3.connect(path)) as older, older:
+        newest = ',"must_succeed":true'
+        changed = older.execute("UPDATE rows SET body = replace(body, ?1, '') WHERE instr(body, ?1)", (newest,))
+        assert changed.rowcount == 2
+    assert assert_replays(path)
 
 
 # A HostAgent

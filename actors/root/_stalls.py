@@ -1,0 +1,140 @@
+"""The watch for stalled runs, which no message will continue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callboard.actors.root._requests import AgentCrash, AgentlessRun, StallCheck
+from callboard.messages import Cause, EventName, Outcome, RunStalledError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.actors.root._agent_restarts import AgentRestarts
+    from callboard.actors.root._context import RootContext
+    from callboard.actors.root._handover import HandOver
+    from callboard.actors.root._lifecycle import RunEndings
+    from callboard.actors.root._open_requests import OpenRequests
+    from callboard.actors.root._tasks import TaskRecord
+    from callboard.actors.runtime import LoopScheduler
+    from callboard.messages import Assign, Seconds
+
+LOOKS = 3
+"""The number of checks in a row in which a run shows no progress before it counts as stalled."""
+
+_Key = tuple[str, str, int]
+"""A task, one of its runs, and the run's fencing token. The run is empty for a task without any, and both are for a
+target that is leased to no run."""
+
+
+class StallWatch:
+    """Find runs that nothing will continue, and restart or end them.
+
+    A run that is not over is paused, has a job, waits for a person, for a restart or for its subtasks, or has a place
+    in the queue of its target. Otherwise its next message was lost. Messages that are only on their way are told from
+    lost ones without any timing: a check counts only after a mark has passed through the journal and through the
+    mailboxes of the agents, behind all that was sent before.
+
+    Runs on the root's thread.
+    """
+
+    def __init__(  # noqa: PLR0917 - the parts of the root that know what a run waits for
+        self,
+        context: RootContext,
+        desk: OpenRequests,
+        hands: HandOver,
+        endings: RunEndings,
+        crashes: AgentRestarts,
+        scheduler: LoopScheduler,
+        seconds: Seconds,
+        end_if_over: Callable[[TaskRecord], None],
+    ) -> None:
+        """Create it; a stalled run is found within `seconds`."""
+        self._context = context
+        self._desk = desk
+        self._hands = hands
+        self._endings = endings
+        self._crashes = crashes
+        self._scheduler = scheduler
+        self._seconds = seconds / (LOOKS + 1)
+        self._end_if_over = end_if_over
+        self._armed = False
+        self._before: dict[_Key, int] = {}
+        self._looks: dict[_Key, int] = {}
+
+    def arm(self) -> None:
+        """Schedule the next check, unless one is scheduled."""
+        if not self._armed:
+            self._armed = True
+            self._context.clock.after(self._seconds, lambda: self._context.post(StallCheck(behind=False)))
+
+    def check(self, *, behind: bool) -> None:
+        """Begin a check, or end it behind all earlier messages."""
+        context, scheduler = self._context, self._scheduler
+        if not behind:
+            self._before = self._lost()
+            context.outbox.tell(lambda: scheduler.behind(lambda: context.post(StallCheck(behind=True))))
+            return
+        lost = self._lost()
+        self._looks = {key: self._looks.get(key, 0) + 1 for key, jobs in lost.items() if self._before.get(key) == jobs}
+        for key in [key for key, looks in self._looks.items() if looks >= LOOKS]:
+            del self._looks[key]
+            self._mend(*key)
+        self._armed = False
+        if context.tasks.unsettled:
+            self.arm()
+
+    def _lost(self) -> dict[_Key, int]:
+        """Return the runs that wait for nothing, with their numbers of jobs."""
+        context, tasks = self._context, self._context.tasks
+        context.jobs.reap()
+        working = {job.token for job in context.jobs.running}
+        asking = {ask.run_id for ask in self._desk.questions} | {ask.run_id for ask in self._desk.approvals}
+        lost, held = dict[_Key, int](), set[int]()
+        for record in tasks.unsettled:
+            held |= {run.token for run in record.runs.values()} | set(record.crashed.values())
+            if record.paused or record.suspended:
+                continue
+            if not record.runs:
+                lost[record.task.id, "", 0] = 0
+            for run in record.runs.values():
+                if run.token not in working and run.run_id not in asking and not self._waits(record, run):
+                    lost[record.task.id, run.run_id, run.token] = context.leases.jobs(run.token)
+        return lost | {("", "", token): 0 for token in context.leases.tokens - held - working}
+
+    def _waits(self, record: TaskRecord, run: Assign) -> bool:
+        """Return whether a run waits for its target, restart or subtasks."""
+        if run.run_id in record.ending:
+            return False
+        if run.token:
+            return not run.number and len(record.runs) > 1
+        return run.run_id in record.crashed or self._context.leases.queues(run)
+
+    def _mend(self, task_id: str, run_id: str, token: int) -> None:
+        """Report a stalled run, then restart it or end it."""
+        context = self._context
+        error = RunStalledError(run_id or task_id)
+        record = next((each for each in context.tasks.unsettled if each.task.id == task_id), None)
+        run = record.runs.get(run_id) if record is not None else None
+        address = run.address if run is not None else ""
+        context.recorder.emit(
+            EventName.RUN_STALLED, task_id=task_id, run_id=run_id, agent=address, reason=str(error), token=token
+        )
+        if record is None:
+            self._hands.free(token)
+        elif run is None:
+            self._settle(record, error)
+        elif run_id in record.ending:
+            causes = Cause.chain(error, where=address)
+            self._endings.end(AgentlessRun(run, Outcome.ERROR, causes, error))
+        elif token:
+            self._crashes.crashed(AgentCrash(address, error))
+        else:
+            self._hands.place(record, run, known=True)
+
+    def _settle(self, record: TaskRecord, error: RunStalledError) -> None:
+        """End a task without runs, or one whose result was not delivered."""
+        if self._context.tasks.get(record.task.id) is not None:
+            self._end_if_over(record)
+        else:
+            record.tell(error)
