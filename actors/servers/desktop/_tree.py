@@ -70,6 +70,7 @@ class ObjectState(IntEnum):
     SHOWING = 25
     VISIBLE = 30
     INDETERMINATE = 32
+    IS_DEFAULT = 39
 
 
 @dataclass(slots=True, eq=False)

@@ -48,7 +48,8 @@ CONTROLS = _ACTED_ON | CELLS | TABLES | TEXTS | VALUES
 """The roles that are shown as controls, whether or not they have a name."""
 _READ = frozenset({"label", "image", "status bar", "alert", "notification", "info bar", "tool tip", "list", "section"})
 """The roles that are shown only with a name."""
-_WINDOWS = frozenset({"frame", "dialog", "window", "alert", "file chooser", "color chooser", "font chooser"})
+DIALOGS = frozenset({"dialog", "alert", "alert dialog", "file chooser", "color chooser", "font chooser", "popover"})
+_WINDOWS = DIALOGS | {"frame", "window"}
 _POPUPS = frozenset({"menu", "popup menu", "combo box", "tool tip", "window"})
 """The roles of popups and their parents. Main windows and dialogs have the roles frame and dialog."""
 _WHOLES = frozenset(
@@ -196,7 +197,7 @@ def _control(node: AccessibleNode, ids: Ids, area: Box | None) -> Control:
         detail["menu"] = ids.of(node.parent.path)
     return Control(
         id=ids.of(node.path),
-        name=node.name or _label(node),
+        name=label_of(node),
         kind=node.role,
         enabled=node.enabled,
         box=within(node.box, area),
@@ -205,10 +206,10 @@ def _control(node: AccessibleNode, ids: Ids, area: Box | None) -> Control:
     )
 
 
-def _label(node: AccessibleNode) -> str:
-    """Return a label inside an object, for a button without a name."""
-    if node.role not in _WHOLES:
-        return ""
+def label_of(node: AccessibleNode) -> str:
+    """Return an object's name; for a button without one, a label inside it."""
+    if node.name or node.role not in _WHOLES:
+        return node.name
     below = list(node.children)
     while below and not any(child.name for child in below):
         below = [grandchild for child in below for grandchild in child.children]

@@ -52,6 +52,8 @@ class WindowActions:
         self.desktop = desktop
         self._turn = threading.Lock()
         """Held while keys are pressed, so that a HostAgent does not bring another window to the front meanwhile."""
+        self.judged: dict[int, int] = {}
+        """The window of each process for which the hazards of the next keys were determined."""
 
     # Finding
 
@@ -151,21 +153,27 @@ class WindowActions:
         Raises:
             ToolError: If it does not get the focus.
         """
+        chosen = self.chosen(pid, node)
+        if chosen != self.desktop.screen.active()[0]:
+            with self._turn, committing():
+                chosen = self.desktop.screen.activate(chosen)
+        return chosen
+
+    def chosen(self, pid: int, node: AccessibleNode | None = None) -> int:
+        """Return the window that `focus` would focus.
+
+        Raises:
+            ToolError: If the process has no window.
+        """
         windows = [window for window in self.desktop.screen.of_process(pid) if not window.popup]
         if not windows:
             hidden = self.desktop.screen.clients_of(pid)  # all are minimized
             if not hidden:
                 raise ToolError(gone(pid))
-            with self._turn, committing():
-                return self.desktop.screen.activate(hidden[-1])
+            return hidden[-1]
         active, _ = self.desktop.screen.active()
         chosen = next((each for each in windows if each.id == active), windows[-1]).id
-        if node is not None:
-            chosen = self.window(windows, node.window) or chosen
-        if chosen != active:
-            with self._turn, committing():
-                chosen = self.desktop.screen.activate(chosen)
-        return chosen
+        return (node is not None and self.window(windows, node.window)) or chosen
 
     @staticmethod
     def window(windows: Sequence[XWindow], node: AccessibleNode) -> int | None:
