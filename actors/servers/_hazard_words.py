@@ -224,7 +224,7 @@ def of_name(name: str) -> set[Hazard]:
 
 
 def of_beginning(text: str) -> set[Hazard]:
-    """Return the hazards of a text that begins with one of the words."""
+    """Return the hazards that the beginning of a text indicates."""
     plain = _plain(text)
     return {hazard for words in (_ANYWHERE, _AT_FIRST) for hazard, pattern in words.items() if pattern.match(plain)}
 

@@ -144,7 +144,7 @@ def _of_text(node: ScreenNode, text: str) -> set[Hazard]:
 
 
 def _question(node: ScreenNode) -> list[str]:
-    """Return the texts of the dialog that a button answers; empty without one."""
+    """Return the texts of the dialog that a button answers, if any."""
     top = node
     while top.parent is not None:
         top = top.parent

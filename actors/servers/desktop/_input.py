@@ -73,7 +73,7 @@ class KeyPress:
 
     @property
     def enters(self) -> bool:
-        """True for Return and the like, which press the focused or the default button."""
+        """True for Return and the like, which may press the default button."""
         return self.symbol in _ENTERS
 
     @property
@@ -130,7 +130,7 @@ class XKeyboard:
         return [self._modifier(each) for each in modifiers] + [self._symbol(last)]
 
     def presses(self, keys: str, text: str = "") -> list[KeyPress]:
-        """Return the single presses of a combination of keys, and of a typed text.
+        """Return the single presses of a combination and a typed text.
 
         Raises:
             ToolError: If there is no such key, or a character can't be typed.

@@ -207,7 +207,7 @@ def _control(node: AccessibleNode, ids: Ids, area: Box | None) -> Control:
 
 
 def label_of(node: AccessibleNode) -> str:
-    """Return an object's name; for a button without one, a label inside it."""
+    """Return an object's name, or the label inside a nameless button."""
     if node.name or node.role not in _WHOLES:
         return node.name
     below = list(node.children)
