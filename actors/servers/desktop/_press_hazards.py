@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.servers._hazard_words import of_answer, of_name
 from callboard.actors.servers.desktop._calls import BusError, method
+from callboard.actors.servers.desktop._places import below, window_of
 from callboard.actors.servers.desktop._tree import TABLES, TEXTS, VALUES, AccessibleNode, ObjectState
 from callboard.actors.servers.desktop._view import DIALOGS, label_of
 from callboard.messages import Hazard
@@ -85,7 +86,7 @@ class PressHazards:
         window = actions.chosen(pid, named[0] if named else None)
         actions.judged[pid] = window
         windows = actions.desktop.screen.of_process(pid)
-        here = [node for node in nodes if actions.window(windows, node.window) == window] or nodes
+        here = [node for node in nodes if window_of(windows, node.window) == window] or nodes
         hazardous = {node: hazards for node in here if node.enabled and (hazards := of_press(node))}
         focused = next(iter(named), None) or next((node for node in here if node.has(ObjectState.FOCUSED)), None)
         default = [node for node in here if node.has(ObjectState.IS_DEFAULT)]
@@ -140,13 +141,7 @@ def _question(node: AccessibleNode) -> list[str]:
     Empty for a dialog with fields, whose texts name the fields, and for a message with a single button.
     """
     dialog = next((each for each in node.above() if each.role in DIALOGS or each.has(ObjectState.MODAL)), node.window)
-    parts = list(_below(dialog))
+    parts = list(below(dialog))
     buttons = sum(part.role in _BUTTONS for part in parts)
     fields = any(part.role in _FIELDS for part in parts) and dialog.role != "alert"
     return [] if fields or buttons < _FEWEST_ANSWERS else [dialog.name, *(part.text or part.name for part in parts)]
-
-
-def _below(node: AccessibleNode) -> Iterator[AccessibleNode]:
-    for child in node.children:
-        yield child
-        yield from _below(child)

@@ -7,6 +7,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from callboard.actors.servers.desktop._places import POPUPS, in_popup
 from callboard.actors.servers.desktop._tree import CELLS, TABLES, TEXTS, VALUES, AccessibleNode, ObjectState
 from callboard.messages import Box, Control, LookBudget
 
@@ -50,8 +51,6 @@ _READ = frozenset({"label", "image", "status bar", "alert", "notification", "inf
 """The roles that are shown only with a name."""
 DIALOGS = frozenset({"dialog", "alert", "alert dialog", "file chooser", "color chooser", "font chooser", "popover"})
 _WINDOWS = DIALOGS | {"frame", "window"}
-_POPUPS = frozenset({"menu", "popup menu", "combo box", "tool tip", "window"})
-"""The roles of popups and their parents. Main windows and dialogs have the roles frame and dialog."""
 _WHOLES = frozenset(
     {"push button", "toggle button", "list item", "tree item", "table cell", "check box", "radio button"}
 )
@@ -176,10 +175,10 @@ def _is_shown(node: AccessibleNode) -> bool:
 
 def _is_covered(node: AccessibleNode, popups: Sequence[Box]) -> bool:
     """Return whether an open popup covers the center of an outside object."""
-    if node.box is None or any(each.role in _POPUPS for each in (node, *node.above())):
+    if node.box is None or node.role in POPUPS or in_popup(node):
         return False
     x, y = node.box.x + node.box.width // 2, node.box.y + node.box.height // 2
-    return any(box.x <= x < box.x + box.width and box.y <= y < box.y + box.height for box in popups)
+    return any(box.holds(x, y) for box in popups)
 
 
 def _control(node: AccessibleNode, ids: Ids, area: Box | None) -> Control:

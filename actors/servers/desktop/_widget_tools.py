@@ -55,7 +55,7 @@ class WidgetTools:
         node, before = actions.ready(process, control_id), actions.mark(process)
         acted = actions.act(process, node.path, PRESSES)
         if not acted:
-            actions.click(process, actions.middle(node), node=node)
+            actions.click(process, node)
         return actions.changed(process, before)
 
     @tool(effect=Effect.ONCE)
@@ -71,7 +71,7 @@ class WidgetTools:
         """Click on the middle of a control with the pointer."""
         actions = self._actions()
         node, before = actions.ready(process, control_id), actions.mark(process)
-        actions.click(process, actions.middle(node), button, count, modifiers or (), node=node)
+        actions.click(process, node, button, count, modifiers or ())
         return actions.changed(process, before)
 
     @tool(effect=Effect.ONCE)
@@ -84,8 +84,8 @@ class WidgetTools:
         """Drag a control onto another one."""
         actions = self._actions()
         start, end = actions.ready(process, control_id), actions.desktop.node(process, to)
-        points, before = (actions.middle(start), actions.middle(end)), actions.mark(process)
-        actions.at(process, lambda: actions.desktop.pointer.drag(*points), (points[0], start), (points[1], end))
+        before = actions.mark(process)
+        actions.drag(process, start, end)
         return actions.changed(process, before)
 
     @tool(effect=Effect.IDEMPOTENT)
@@ -100,7 +100,7 @@ class WidgetTools:
         """Turn the wheel over a control."""
         actions = self._actions()
         node, before = actions.desktop.node(process, control_id), actions.mark(process)
-        actions.click(process, actions.middle(node), _WHEEL[direction], steps, node=node)
+        actions.click(process, node, _WHEEL[direction], steps)
         return actions.changed(process, before)
 
     @tool(effect=Effect.IDEMPOTENT)

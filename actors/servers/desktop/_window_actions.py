@@ -10,6 +10,8 @@ from pydantic import Field
 from callboard.actors.runtime import committing
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.desktop._calls import BusError, attribute, method, states, value
+from callboard.actors.servers.desktop._places import window_of
+from callboard.actors.servers.desktop._pointed import PointedControls
 from callboard.actors.servers.desktop._processes import is_alive
 from callboard.actors.servers.desktop._tree import ObjectState
 from callboard.messages import LookBudget
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from callboard.actors.servers.desktop._accessible_programs import AccessibleProgram
     from callboard.actors.servers.desktop._open_desktop import OpenDesktop
     from callboard.actors.servers.desktop._tree import AccessibleNode
-    from callboard.actors.servers.desktop._xscreen import XWindow
 
 Answer = dict[str, Any]
 Process = Annotated[int, Field(description="The process.")]
@@ -50,6 +51,7 @@ class WindowActions:
 
     def __init__(self, desktop: OpenDesktop) -> None:
         self.desktop = desktop
+        self._pointed = PointedControls(desktop)
         self._turn = threading.Lock()
         """Held while keys are pressed, so that a HostAgent does not bring another window to the front meanwhile."""
         self.judged: dict[int, int] = {}
@@ -119,7 +121,7 @@ class WindowActions:
         active, _ = self.desktop.screen.active()
 
         def rank(bar: AccessibleNode) -> int:
-            window = self.window(windows, bar.window)
+            window = window_of(windows, bar.window)
             return len(order) if window == active else order.index(window) if window is not None else -1
 
         best = max(map(rank, bars), default=0)
@@ -173,14 +175,7 @@ class WindowActions:
             return hidden[-1]
         active, _ = self.desktop.screen.active()
         chosen = next((each for each in windows if each.id == active), windows[-1]).id
-        return (node is not None and self.window(windows, node.window)) or chosen
-
-    @staticmethod
-    def window(windows: Sequence[XWindow], node: AccessibleNode) -> int | None:
-        """Find an accessible window on the screen by title, then by place."""
-        found = [each for each in windows if each.title == node.name]
-        here = [each for each in found if node.box is not None and each.content == (node.box.x, node.box.y)]
-        return next((each.id for each in reversed(here or found)), None)
+        return (node is not None and window_of(windows, node.window)) or chosen
 
     def grab(self, pid: int, node: AccessibleNode) -> int:
         """Focus a control, by a click if necessary.
@@ -192,7 +187,7 @@ class WindowActions:
         if not self.has(pid, node.path, ObjectState.FOCUSED):
             self.program(pid).act(method(node.path, "Component", "GrabFocus"))
             if not self.desktop.wait(lambda: self.has(pid, node.path, ObjectState.FOCUSED), 1.0):
-                self.click(pid, self.middle(node), node=node)
+                self.click(pid, node)
         return window
 
     def act(self, pid: int, path: str, names: Sequence[str]) -> bool:
@@ -218,7 +213,7 @@ class WindowActions:
 
         def by_pointer() -> None:
             now = self.desktop.node(pid, self.desktop.ids(pid).of(node.path))  # the first attempt may have moved it
-            self.click(pid, self.middle(now), node=now)
+            self.click(pid, now)
 
         for attempt in (by_itself, by_pointer) if names else (by_pointer,):
             if is_so():
@@ -232,20 +227,34 @@ class WindowActions:
     def click(
         self,
         pid: int,
-        point: tuple[int, int],
+        place: AccessibleNode | tuple[int, int],
         button: str = "left",
         count: int = 1,
         modifiers: Collection[str] = (),
-        *,
-        node: AccessibleNode | None = None,
     ) -> None:
-        """Click at a point of the screen in the process's window.
+        """Click on a control, or at a point of the screen.
 
         Raises:
-            ToolError: If another window is at the point.
+            ToolError: If the control can't be reached by the pointer, or something else is at the point.
         """
         keyboard, pointer = self.desktop.keyboard, self.desktop.pointer
-        self.at(pid, lambda: keyboard.hold(modifiers, lambda: pointer.click(*point, button, count)), (point, node))
+        self.at(
+            pid, lambda point: keyboard.hold(modifiers, lambda: pointer.click(point[0], point[1], button, count)), place
+        )
+
+    def drag(
+        self,
+        pid: int,
+        start: AccessibleNode | tuple[int, int],
+        end: AccessibleNode | tuple[int, int],
+        button: str = "left",
+    ) -> None:
+        """Press a button at one control or point, and release it at another.
+
+        Raises:
+            ToolError: As `click`.
+        """
+        self.at(pid, lambda first, last: self.desktop.pointer.drag(first, last, button), start, end)
 
     def keys(self, window: int, keys: str) -> None:
         """Press one combination of keys, if a window has the focus.
@@ -286,45 +295,31 @@ class WindowActions:
             raise ToolError(msg) from error
         return typed
 
-    def middle(self, node: AccessibleNode) -> tuple[int, int]:
-        """Return the center of a control on the screen.
-
-        Raises:
-            ToolError: If the control is not visible.
-        """
-        if node.box is None:
-            msg = f"{node.role} {node.name!r} is not visible: scroll, or open the menu, list or tab that contains it"
-            raise ToolError(msg)
-        return node.box.x + node.box.width // 2, node.box.y + node.box.height // 2
-
-    def at(self, pid: int, action: Callable[[], None], *places: tuple[tuple[int, int], AccessibleNode | None]) -> None:
-        """Perform an action at points of the process's windows.
+    def at(self, pid: int, action: Callable[..., None], *places: AccessibleNode | tuple[int, int]) -> None:
+        """Perform an action at controls, or points, of the process's windows.
 
         Args:
             pid: The process.
-            action: Performs the action.
-            places: Points of the screen, each with its control, if it has one.
+            action: Performs the action; it gets the points.
+            places: Controls, or points of the screen.
 
         Raises:
-            ToolError: If another window is at one of the points.
+            ToolError: If a control can't be reached by the pointer, or something else is at one of the points.
         """
-        self.focus(pid, places[0][1])
-        with self._turn, committing():
-            for point, node in places:
-                self._must_show(pid, *point, node)
-            action()
-
-    def _must_show(self, pid: int, x: int, y: int, node: AccessibleNode | None) -> None:
-        """Refuse a point where the process's, or the control's, window is covered."""
-        meant = self.window(self.desktop.screen.of_process(pid), node.window) if node is not None else None
-        found = self.desktop.screen.window_at(x, y)
-        if found is None or found.pid != pid:
-            found_text = f"a window of another program (process {found.pid})" if found is not None else "no window"
-            msg = f"at ({x}, {y}) there is {found_text}; nothing was done"
-            raise ToolError(msg)
-        if meant is not None and not found.popup and found.id != meant:
-            msg = f"at ({x}, {y}) there is another window of the program, {found.title!r}; nothing was done"
-            raise ToolError(msg)
+        first = places[0]
+        self.focus(pid, None if isinstance(first, tuple) else first)
+        with self._turn:
+            reached = [(None, each) if isinstance(each, tuple) else self._pointed.reach(pid, each) for each in places]
+            if len(reached) > 1:  # reaching one of them may have scrolled the others
+                reached = [(node, point) if node is None else self._pointed.again(pid, node) for node, point in reached]
+            for node, point in reversed(reached):
+                self._pointed.must_show(pid, point, node)
+            node, point = reached[0]
+            with committing():
+                self.desktop.pointer.move(*point)
+            self._pointed.settle(pid, point, node)
+            with committing():
+                action(*(point for _, point in reached))
 
     def _must_type_plainly(self) -> None:
         """Refuse to type while a lock changes the characters of keys.
