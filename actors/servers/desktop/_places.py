@@ -1,4 +1,4 @@
-"""Places of accessible objects on the screen: their windows, their scale, and their visible parts."""
+"""Places of accessible objects on the screen, in pixels."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def scaled(box: Box, scale: float) -> Box:
 
 
 def window_of(windows: Sequence[XWindow], node: AccessibleNode) -> int | None:
-    """Find an accessible window on the screen by its title, then by its place.
+    """Find an accessible window on the screen by title and place.
 
     Args:
         windows: The process's windows, the lowest first.
@@ -111,7 +111,7 @@ def below(node: AccessibleNode) -> Iterator[AccessibleNode]:
 
 
 def covering(node: AccessibleNode, point: tuple[int, int], roles: Collection[str]) -> AccessibleNode | None:
-    """Return the control that is drawn over an object at a point, if any.
+    """Return the control that covers an object at a point, if any.
 
     Args:
         node: The object.

@@ -1,4 +1,4 @@
-"""Points of controls for the pointer: visible, on the screen, and not covered by anything else."""
+"""Points at which the pointer reaches a control."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DEEPEST = 60
 
 
 class PointedControls:
-    """Finds the points at which the pointer reaches a control, and checks them.
+    """Finds and checks the points at which clicks reach a control.
 
     Args:
         desktop: The desktop.
@@ -106,7 +106,7 @@ class PointedControls:
         return node
 
     def _turn(self, node: AccessibleNode) -> tuple[str, Point]:
-        """Return the turn of the wheel that brings a control closer; empty for none."""
+        """Return the turn of the wheel that brings a control closer."""
         pane = next((each for each in node.above() if each.role in CLIPS), None)
         part = visible_part(pane, self._desktop.screen.size) if pane is not None else None
         if part is None or node.box is None or in_popup(node):
@@ -117,7 +117,7 @@ class PointedControls:
         return "forth" if box.x > part.x else "back", point
 
     def must_show(self, pid: int, point: Point, node: AccessibleNode | None) -> None:
-        """Check that a point shows a process's window and, if given, a control.
+        """Check that a point shows a process's window, and a control.
 
         Raises:
             ToolError: If something else is there; the text names it.
@@ -131,7 +131,7 @@ class PointedControls:
             self._must_not_be_covered(pid, point, node)
 
     def settle(self, pid: int, point: Point, node: AccessibleNode | None) -> None:
-        """Check, with the pointer at a point, that a click would arrive there.
+        """Check that a click at the pointer's place would arrive.
 
         A tooltip closes when the pointer moves.
 
@@ -154,7 +154,7 @@ class PointedControls:
     def _must_be(
         self, pid: int, window: XWindow | None, point: Point, node: AccessibleNode | None, *, settled: bool
     ) -> None:
-        """Refuse a window at a point that is not the control's, or the process's."""
+        """Refuse a window that is not the control's, or the process's."""
         if window is None or window.pid != pid:
             other = f"a window of another program (process {window.pid})" if window is not None else "no window"
             msg = f"at {point} there is {other}; nothing was done"
@@ -172,7 +172,7 @@ class PointedControls:
             raise ToolError(msg)
 
     def _must_not_be_covered(self, pid: int, point: Point, node: AccessibleNode) -> None:
-        """Refuse a point at which another control of the window is drawn over a control."""
+        """Refuse a point where another control is on top."""
         program, tree = self._desktop.programs.of_process(pid), self._desktop.tree(pid)
         current = next((each for each in tree.nodes if each.path == node.path), None) if tree is not None else None
         if program is None or current is None or program.draws_itself or program.relative or in_popup(node):
@@ -185,7 +185,7 @@ class PointedControls:
             raise ToolError(msg)
 
     def _hit(self, pid: int, node: AccessibleNode, point: Point) -> AccessibleNode | None:
-        """Ask a program for the control at a point, if it is not the node or a part of it."""
+        """Ask a program which other control is at a point."""
         x, y = (round(each / node.scale) for each in point)
         program, path = self._desktop.programs.of_process(pid), node.window.path
         for _ in range(_DEEPEST if program is not None else 0):

@@ -198,7 +198,7 @@ class Tree:
         return level
 
     def _measure(self, windows: Sequence[AccessibleNode]) -> None:
-        """Measure the scale of each window; other windows, such as popups, get the smallest."""
+        """Measure the scale of each window; popups get the smallest."""
         managed = [window for window in self._screen if not window.popup]
         scales = dict[AccessibleNode, float]()
         for node in windows:

@@ -249,7 +249,7 @@ class WindowActions:
         end: AccessibleNode | tuple[int, int],
         button: str = "left",
     ) -> None:
-        """Press a button at one control or point, and release it at another.
+        """Press a button at a control or point, release it at another.
 
         Raises:
             ToolError: As `click`.
