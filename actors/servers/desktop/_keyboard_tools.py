@@ -146,6 +146,7 @@ class KeyboardTools:
         """
         actions = self._actions()
         judged = actions.judged.pop(process, None)
+        actions.must_take_keys(process)
         node = actions.ready(process, control_id) if control_id else None
         window = actions.grab(process, node) if node is not None else actions.focus(process)
         if judged not in {None, window}:  # a dialog would be answered unseen

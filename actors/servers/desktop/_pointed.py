@@ -27,6 +27,10 @@ _TOOLTIP_SECONDS = 1.0
 _DEEPEST = 60
 
 
+class OutOfReachError(ToolError):
+    """The pointer can't reach a control; nothing was done."""
+
+
 class PointedControls:
     """Finds and checks the points at which clicks reach a control.
 
@@ -43,11 +47,11 @@ class PointedControls:
         It is scrolled to if necessary. Its window must be uppermost.
 
         Raises:
-            ToolError: If no part of it can be made visible; the text gives the reason.
+            OutOfReachError: If no part of it can be made visible; the text gives the reason.
         """
         if node.box is None:
             msg = f"{node.role} {node.name!r} is not visible: scroll, or open the menu, list or tab that contains it"
-            raise ToolError(msg)
+            raise OutOfReachError(msg)
         screen = self._desktop.screen.size
         part = visible_part(node, screen)
         if part is None:
@@ -60,20 +64,20 @@ class PointedControls:
                 "is scrolled out of sight" if hidden else f"is outside the screen of {screen[0]} by {screen[1]} pixels"
             )
             msg = f"{node.role} {node.name!r} {state}: press it without the pointer, or bring it into sight"
-            raise ToolError(msg)
+            raise OutOfReachError(msg)
         return node, (part.x + part.width // 2, part.y + part.height // 2)
 
     def again(self, pid: int, node: AccessibleNode) -> tuple[AccessibleNode, Point]:
         """Return the present place of a control that was reached, without scrolling.
 
         Raises:
-            ToolError: If it is no longer in sight.
+            OutOfReachError: If it is no longer in sight.
         """
         current = self._desktop.node(pid, self._desktop.ids(pid).of(node.path))
         part = visible_part(current, self._desktop.screen.size)
         if part is None:
             msg = f"{node.role} {node.name!r} is out of sight while the other control is in sight; nothing was done"
-            raise ToolError(msg)
+            raise OutOfReachError(msg)
         return current, (part.x + part.width // 2, part.y + part.height // 2)
 
     def _scrolled(self, pid: int, node: AccessibleNode) -> AccessibleNode:
@@ -120,12 +124,12 @@ class PointedControls:
         """Check that a point shows a process's window, and a control.
 
         Raises:
-            ToolError: If something else is there; the text names it.
+            OutOfReachError: If something else is there; the text names it.
         """
         width, height = self._desktop.screen.size
         if not (0 <= point[0] < width and 0 <= point[1] < height):
             msg = f"{point} is outside the screen of {width} by {height} pixels; nothing was done"
-            raise ToolError(msg)
+            raise OutOfReachError(msg)
         self._must_be(pid, self._desktop.screen.window_at(*point), point, node, settled=False)
         if node is not None:
             self._must_not_be_covered(pid, point, node)
@@ -136,17 +140,17 @@ class PointedControls:
         A tooltip closes when the pointer moves.
 
         Raises:
-            ToolError: If it would not; the text gives the reason.
+            OutOfReachError: If it would not; the text gives the reason.
         """
         end = time.monotonic() + _TOOLTIP_SECONDS
         while True:
             place, window = self._desktop.screen.pointed()
             if place != point:
                 msg = f"the pointer is at {place} instead of {point}: something else moves it; nothing was done"
-                raise ToolError(msg)
+                raise OutOfReachError(msg)
             try:
                 return self._must_be(pid, window, point, node, settled=True)
-            except ToolError:
+            except OutOfReachError:
                 if window is None or not window.popup or time.monotonic() > end:
                     raise
             self._desktop.wait(lambda: False, _TURN_SECONDS)
@@ -158,18 +162,18 @@ class PointedControls:
         if window is None or window.pid != pid:
             other = f"a window of another program (process {window.pid})" if window is not None else "no window"
             msg = f"at {point} there is {other}; nothing was done"
-            raise ToolError(msg)
+            raise OutOfReachError(msg)
         if node is None or (window.popup and not settled):
             return  # a tooltip may close when the pointer comes
         if window.popup:
             if not in_popup(node):
                 msg = f"at {point} an open menu, list or tooltip covers {node.role} {node.name!r}; nothing was done"
-                raise ToolError(msg)
+                raise OutOfReachError(msg)
             return
         meant = window_of(self._desktop.screen.of_process(pid), node.window)
         if meant is not None and window.id != meant:
             msg = f"at {point} there is another window of the program, {window.title!r}; nothing was done"
-            raise ToolError(msg)
+            raise OutOfReachError(msg)
 
     def _must_not_be_covered(self, pid: int, point: Point, node: AccessibleNode) -> None:
         """Refuse a point where another control is on top."""
@@ -182,7 +186,7 @@ class PointedControls:
         )
         if other is not None:
             msg = f"at {point} {other.role} {label_of(other)!r} covers {node.role} {node.name!r}; nothing was done"
-            raise ToolError(msg)
+            raise OutOfReachError(msg)
 
     def _hit(self, pid: int, node: AccessibleNode, point: Point) -> AccessibleNode | None:
         """Ask a program which other control is at a point."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,7 +12,7 @@ from callboard.actors.runtime import committing
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.desktop._calls import BusError, attribute, method, states, value
 from callboard.actors.servers.desktop._places import window_of
-from callboard.actors.servers.desktop._pointed import PointedControls
+from callboard.actors.servers.desktop._pointed import OutOfReachError, PointedControls
 from callboard.actors.servers.desktop._processes import is_alive
 from callboard.actors.servers.desktop._tree import ObjectState
 from callboard.messages import LookBudget
@@ -34,6 +35,8 @@ READY_SECONDS = 5.0
 """The time limit for a control to become enabled."""
 SHOWN_SECONDS = 2.0
 """The time limit for the intended effect of an action."""
+_MOST_MENUS = 5
+_CLOSED_SECONDS = 0.5
 _MOST_CHILDREN = 100_000
 CHANGED_SECONDS = 1.0
 """The time limit for any visible change."""
@@ -54,6 +57,8 @@ class WindowActions:
         self._pointed = PointedControls(desktop)
         self._turn = threading.Lock()
         """Held while keys are pressed, so that a HostAgent does not bring another window to the front meanwhile."""
+        self._before: dict[int, set[int]] = {}
+        """The windows of processes right before an accessible action that may have opened others."""
         self.judged: dict[int, int] = {}
         """The window of each process for which the hazards of the next keys were determined."""
 
@@ -168,6 +173,8 @@ class WindowActions:
             ToolError: If the process has no window.
         """
         windows = [window for window in self.desktop.screen.of_process(pid) if not window.popup]
+        if not is_alive(pid):  # the X server may still list its windows
+            raise ToolError(gone(pid))
         if not windows:
             hidden = self.desktop.screen.clients_of(pid)  # all are minimized
             if not hidden:
@@ -193,6 +200,8 @@ class WindowActions:
     def act(self, pid: int, path: str, names: Sequence[str]) -> bool:
         """Invoke one of an object's own actions; return False without any."""
         program = self.program(pid)
+        if not self._new_windows(pid):
+            self._before[pid] = set(self.desktop.screen.clients_of(pid))
         answer = program.ask([method(path, "Action", "GetActions")])[0]
         if isinstance(answer, BusError) or not answer[0]:
             return False
@@ -200,6 +209,34 @@ class WindowActions:
         index = next((known.index(name) for name in names if name in known), 0)
         program.act(method(path, "Action", "DoAction", "i", index))
         return True
+
+    def press(self, pid: int, node: AccessibleNode) -> None:
+        """Press a control: by its own action, else by the pointer.
+
+        The pointer comes first where a dialog would run within the call of the action.
+
+        Raises:
+            ToolError: If it has no action, and the pointer can't reach it.
+        """
+        if self.program(pid).nests and node.box is not None:
+            with contextlib.suppress(OutOfReachError):
+                return self.click(pid, node)
+        if not self.act(pid, node.path, PRESSES):
+            self.click(pid, node)
+        return None
+
+    def close_menus(self, pid: int) -> None:
+        """Close the open menus and lists of a process."""
+        for _ in range(_MOST_MENUS):
+            popups = [window.id for window in self.desktop.screen.of_process(pid) if window.popup]
+            active, owner = self.desktop.screen.active()
+            if not popups or owner != pid:
+                return
+            self.keys(active, "Escape")
+            self.desktop.wait(
+                lambda: len([each for each in self.desktop.screen.of_process(pid) if each.popup]) < len(popups),  # noqa: B023 - called now
+                _CLOSED_SECONDS,
+            )
 
     def switch(self, pid: int, node: AccessibleNode, is_so: Callable[[], bool], names: Sequence[str]) -> None:
         """Switch a control by its own action, then by the pointer.
@@ -256,6 +293,27 @@ class WindowActions:
         """
         self.at(pid, lambda first, last: self.desktop.pointer.drag(first, last, button), start, end)
 
+    def must_take_keys(self, pid: int) -> None:
+        """Refuse keys for a dialog that an accessible action has opened.
+
+        Raises:
+            ToolError: If a key would block the program.
+        """
+        program, tree = self.desktop.programs.of_process(pid), self.desktop.tree(pid)
+        if program is None or tree is None or not program.nests or not self._new_windows(pid):
+            return
+        if any(node.has(ObjectState.MODAL) for node in tree.windows()):
+            msg = "the program still runs the action that opened its dialog, and keys would block it: " + _WITHOUT_KEYS
+            raise ToolError(msg)
+
+    def _new_windows(self, pid: int) -> set[int]:
+        """Return the windows opened since an accessible action; forget it otherwise."""
+        now = set(self.desktop.screen.clients_of(pid))
+        new = now - self._before.get(pid, now)
+        if not new:
+            self._before.pop(pid, None)
+        return new
+
     def keys(self, window: int, keys: str) -> None:
         """Press one combination of keys, if a window has the focus.
 
@@ -307,6 +365,7 @@ class WindowActions:
             ToolError: If a control can't be reached by the pointer, or something else is at one of the points.
         """
         first = places[0]
+        self._new_windows(pid)
         self.focus(pid, None if isinstance(first, tuple) else first)
         with self._turn:
             reached = [(None, each) if isinstance(each, tuple) else self._pointed.reach(pid, each) for each in places]
@@ -343,6 +402,7 @@ class WindowActions:
             raise ToolError(msg)
 
 
+_WITHOUT_KEYS = "use set_text, press and click until the dialog is closed; no key was pressed"
 _SILENT = "this program does not expose its controls: only an operator, which sees pixels, can work there"
 
 
