@@ -51,7 +51,7 @@ class WidgetTools:
 
     @tool(effect=Effect.ONCE)
     def press(self, process: Process, control_id: ControlId) -> Answer:
-        """Press a button, link or menu item, also one out of the pointer's reach.
+        """Press a button, link or menu item, also out of reach.
 
         The answer reports whether there was a visible change: a program may accept a press and do nothing.
         """
