@@ -107,6 +107,9 @@ class Reports:
         phone = self._phone
         focus = "NotificationShade" if phone.locked or not phone.awake else self._front()
         windows = f"  mCurrentFocus=Window{{1a2b3c u0 {focus}}}\n  mFocusedApp={self._record()}\n"
+        if phone.keyboard:
+            frame = f"[0,{phone.height - phone.keyboard_height}][{phone.width},{phone.height}]"
+            windows += f"    InsetsSource id=3 type=ime frame={frame} visible=true flags= sideHint=BOTTOM\n"
         size = f"{phone.width}x{phone.height}"
         displays = f"  Display: mDisplayId=0\n    init={WIDTH}x{HEIGHT} {_DENSITY}dpi cur={size} app={size}\n"
         parts = {

@@ -191,8 +191,8 @@ class AndroidServer(Server):
         hierarchy = screen.hierarchy if screen else None
         if tool == "press_key":
             return _hazards.of_key(keycode(str(arguments["key"])), hierarchy)
-        if tool == "type_text" and "\n" in str(arguments["text"]):
-            return _hazards.of_key("KEYCODE_ENTER", hierarchy)
+        if tool == "type_text":
+            return _hazards.of_text(str(arguments["text"]), hierarchy)
         if tool not in _TOUCHES:
             return set()
         if hierarchy is None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.android._adb import AdbError
 from callboard.actors.servers.android._hierarchy import Hierarchy, HierarchyError
+from callboard.messages import Box
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -38,7 +39,7 @@ _DUMP = 'f="{folder}/callboard-{name}.xml"; rm -f "$f"; uiautomator dump "$f" >&
 _STATE = r"""
 dumpsys power | grep -m1 mWakefulness=
 dumpsys window policy | grep -E '^ *(showing|mShowingLockscreen|mIsShowing|isKeyguardShowing)='
-dumpsys window | grep -E '^ *(mCurrentFocus|mFocusedApp)='
+dumpsys window | grep -E '^ *(mCurrentFocus|mFocusedApp)=|type=(ITYPE_IME|ime) '
 dumpsys input_method | grep -E -m1 'mInputShown='
 """.strip()
 _INFORMATION = (
@@ -49,6 +50,7 @@ _APPLICATIONS = (
     "echo =; pm list packages 2>/dev/null || pm list packages --user 0"  # a work profile may be closed to the shell
 )
 _ACTIVITY = re.compile(r"(?P<package>[\w.]+)/(?P<activity>[\w.$]+)")
+_KEYBOARD = re.compile(r"type=(?:ITYPE_IME|ime)\b.*?\bframe=\[(\d+),(\d+)\]\[(\d+),(\d+)\].*?\bvisible=true")
 _SIZE = re.compile(r"(\d+)x(\d+)")
 _MOVING = "something on the screen keeps moving"
 _FAULTS = {
@@ -107,6 +109,8 @@ class DeviceStatus:
     """The activity in the foreground, as ``package/activity``; empty if there is none."""
     keyboard: bool
     """Whether its keyboard is shown."""
+    keyboard_box: Box | None = None
+    """The place of its keyboard; None if it is hidden, or the device does not report it (before Android 11)."""
 
     @property
     def package(self) -> str:
@@ -177,6 +181,15 @@ def explain(serial: str, error: str) -> str:
         if sign in error:
             return words.format(serial=serial)
     return f"the device {serial} can't be used: {error}"
+
+
+def _keyboard_box(text: str) -> Box | None:
+    """Find the place of the keyboard in the window manager's report."""
+    for match in _KEYBOARD.finditer(text):
+        left, top, right, bottom = map(int, match.groups())
+        if right > left and bottom > top:
+            return Box(x=left, y=top, width=right - left, height=bottom - top)
+    return None
 
 
 class Device:
@@ -312,6 +325,7 @@ class Device:
             locked=any(lines.get(each, "").startswith("true") for each in locks),
             application=front[0] if front else "",
             keyboard="mInputShown=true" in ran.text,
+            keyboard_box=_keyboard_box(ran.text),
         )
 
     async def _dump(self) -> Hierarchy:

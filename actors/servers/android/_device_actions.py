@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from callboard.actors.servers.android._adb import Ran
     from callboard.actors.servers.android._device import Device
     from callboard.actors.servers.android._hierarchy import ScreenNode
+    from callboard.messages import Box
 
 OFF = "the screen is off: press the key WAKEUP first"
 ACTION_SECONDS = 30.0
@@ -37,6 +38,8 @@ _KEPT_CALLS = 2_000
 _TRIM = 'm="{folder}/callboard-{name}.calls"; [ -e "$m" ] && tail -n {kept} "$m" > "$m.new" && mv "$m.new" "$m"'
 _REMOVE = 'rm -f "{folder}/callboard-{name}".*'
 _LEAVE_SECONDS = 2.0
+_FEWEST_PIXELS = 20
+"""The height of a control above the keyboard that is enough for a touch."""
 _DONE = re.compile(r"([0-9]{1,4}) done")
 _INSTALLERS = ("packageinstaller", ".vending", ".fdroid", ".samsungapps")
 """The suffixes of the packages that install and remove applications."""
@@ -190,6 +193,54 @@ class DeviceActions:
             raise ToolError(msg)
         return node
 
+    async def visible(self, control_id: str) -> Box:
+        """Return the part of a control that the keyboard does not cover.
+
+        The keyboard is hidden if it covers all of the control.
+
+        Raises:
+            ToolError: If the control is not on the screen, or the keyboard stays.
+        """
+        node = await self.control(control_id)
+        part = self._above_keyboard(node)
+        if part is None:
+            await self._hide_keyboard(node)
+            node = await self.control(control_id)
+            part = self._above_keyboard(node)
+        if part is None:
+            msg = f"the keyboard covers {node.kind} {node.name!r}: close it first, by the key BACK"
+            raise ToolError(msg)
+        return part
+
+    def _above_keyboard(self, node: ScreenNode) -> Box | None:
+        """Return the part of a control above the keyboard, if any."""
+        screen, known, box = self.device.screen.last, self.device.information.last, node.box
+        assert box is not None  # noqa: S101 - `control` gives those with a place
+        if screen is None or not screen.state.keyboard:
+            return box
+        keyboard = screen.state.keyboard_box
+        top = keyboard.y if keyboard is not None else known.size(screen)[1] // 2 if known is not None else 0
+        height = min(box.height, top - box.y)
+        return box.model_copy(update={"height": height}) if height >= min(box.height, _FEWEST_PIXELS) else None
+
+    async def _hide_keyboard(self, node: ScreenNode) -> None:
+        """Hide the keyboard, which would get the touch of a control.
+
+        Raises:
+            ToolError: If it stays.
+        """
+        self.device.screen.drop()
+        if not (await self.device.screen.get()).state.keyboard:
+            return  # the key would leave the page
+        await self.device.shell("input keyevent KEYCODE_BACK", ACTION_SECONDS, committing)
+        for _ in range(_POLLS):
+            self.device.screen.drop()
+            if not (await self.device.screen.get()).state.keyboard:
+                return
+            await asyncio.sleep(_POLL_SECONDS)
+        msg = f"the keyboard covers {node.kind} {node.name!r}, and can't be hidden"
+        raise ToolError(msg)
+
     async def point(self, control_id: str, x: int | None, y: int | None) -> tuple[int, int]:
         """Return the center of a control, or a given screen point.
 
@@ -197,8 +248,7 @@ class DeviceActions:
             ToolError: If neither or both are given, or the point is not on the screen.
         """
         if control_id and x is None and y is None:
-            box = (await self.control(control_id)).box
-            assert box is not None  # noqa: S101 - `control` gives those with a place
+            box = await self.visible(control_id)
             x, y = box.x + box.width // 2, box.y + box.height // 2
         elif control_id or x is None or y is None:
             msg = "give either a control or a point, x and y"

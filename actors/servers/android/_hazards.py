@@ -1,7 +1,7 @@
 """Hazards of touches, keys and addresses on a device.
 
 A device does not describe the effect of a button. It is inferred from the application, from the button's resource id,
-and from its label, which has to be English. Where that is not enough, the policy needs a rule.
+from its label, and for an answer from the question. Where that is not enough, the policy needs a rule.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from callboard.actors.servers._hazard_words import of_answer, of_beginning, of_name
+from callboard.actors.servers.android._hierarchy import FIELD
 from callboard.messages import Hazard
 
 if TYPE_CHECKING:
@@ -17,15 +19,15 @@ if TYPE_CHECKING:
     from callboard.actors.servers.android._hierarchy import Hierarchy, ScreenNode
 
 _WORDS = {
-    Hazard.SENDS: r"call|dial|send|post|publish|share|reply|forward|submit|upload|emergency|sos|answer"
-    r"|(?:video|voice|start|make) call",
-    Hazard.SPENDS: r"buy|pay|purchase|subscribe|order|check ?out|donate|top ?up|transfer"
+    Hazard.SENDS: r"call|dial|emergency|sos|answer|(?:video|voice|start|make) call",
+    Hazard.SPENDS: r"top ?up"
     r"|(?:place|confirm|complete|make|submit|proceed to|continue to|slide to|swipe to)(?: \w+)? "
     r"(?:bid|order|payment|purchase|pay|check ?out)|start (?:free )?trial",
-    Hazard.INSTALLS: r"install|update|update all|get app",
-    Hazard.DELETES: r"delete|remove|erase|uninstall|discard|empty|clear (?:all|data|storage|cache)|reset|factory|wipe",
+    Hazard.INSTALLS: r"update|update all|get app",
+    Hazard.DELETES: r"factory",
     Hazard.CONFIGURES: r"allow|don.?t allow|deny|while using the app|only this time|grant|activate|trust",
 }
+"""The words that phones use, in addition to the common ones."""
 _FIRST_WORDS = {hazard: re.compile(rf"(?:{words})\b", re.IGNORECASE) for hazard, words in _WORDS.items()}
 _ID_WORDS = {
     Hazard.SENDS: {"call", "dial", "send", "post", "publish", "share", "reply", "forward", "upload", "dialpad"},
@@ -39,6 +41,11 @@ _PACKAGES = {
     Hazard.INSTALLS: (".packageinstaller",),
 }
 _HARMLESS = frozenset({"list", "text field", "label", "image"})
+_BUTTONS = frozenset({"button", "switch", "check box", "radio button"})
+_DIALOG_PARTS = frozenset({"alertTitle", "parentPanel", "buttonPanel", "button1", "message"})
+"""The resource ids of Android's own dialogs."""
+_FEWEST_ANSWERS, _MOST_ANSWERS = 2, 4
+"""The numbers of controls in a dialog of an application's own design."""
 _SCHEMES = {
     "tel": Hazard.SENDS,
     "sms": Hazard.SENDS,
@@ -81,6 +88,7 @@ def of_touch(node: ScreenNode) -> set[Hazard]:
     words = {word.casefold() for word in re.split(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])", node.resource)}
     found = {hazard for hazard, known in _ID_WORDS.items() if words & known}
     found |= {hazard for hazard, known in _FIRST_WORDS.items() if any(map(known.match, _texts(node)))}
+    found |= set().union(*(_of_text(node, text) for text in _texts(node)))
     if node.kind not in _HARMLESS:
         of_package = {hazard for hazard, ends in _PACKAGES.items() if node.package.endswith(ends)}
         found |= {hazard for hazard in of_package if _changes(node, hazard)}
@@ -107,10 +115,52 @@ def of_key(key: str, hierarchy: Hierarchy | None) -> set[Hazard]:
     return focused | ({Hazard.SENDS} if sends else set())
 
 
+def of_text(text: str, hierarchy: Hierarchy | None) -> set[Hazard]:
+    """Return the hazards of typing a text, whose line breaks press Enter.
+
+    After a tab, any control may have the focus.
+    """
+    before, tab, after = text.partition("\t")
+    found = of_key("KEYCODE_ENTER", hierarchy) if re.search(r"[\r\n]", before) else set()
+    if not tab or not re.search(r"[\s]", after):
+        return found
+    return {Hazard.UNKNOWN} if hierarchy is None else found.union(*map(of_touch, hierarchy.shown()))
+
+
 def of_address(url: str) -> set[Hazard]:
     """Return the hazards of opening an address."""
     scheme = url.partition(":")[0].casefold()
     return set() if scheme in _PAGES else {_SCHEMES.get(scheme, Hazard.UNKNOWN)}
+
+
+def _of_text(node: ScreenNode, text: str) -> set[Hazard]:
+    """Return the hazards of a control with a text.
+
+    An entry of a list may have any text, so only its beginning counts.
+    """
+    if node.kind not in _BUTTONS:
+        return of_beginning(text)
+    return of_name(text) | of_answer(text, _question(node))
+
+
+def _question(node: ScreenNode) -> list[str]:
+    """Return the texts of the dialog that a button answers, if any."""
+    top = node
+    while top.parent is not None:
+        top = top.parent
+    parts = list(_below(top))
+    acting = [part for part in parts if part.acts]
+    named = any(part.resource in _DIALOG_PARTS for part in parts)
+    small = len(acting) <= _MOST_ANSWERS and all(part.kind != FIELD for part in acting)
+    if len(acting) < _FEWEST_ANSWERS or not (named or small):
+        return []
+    return [part.text or part.values.get("content-desc", "") for part in parts if not part.acts]
+
+
+def _below(node: ScreenNode) -> Iterator[ScreenNode]:
+    for child in node.children:
+        yield child
+        yield from _below(child)
 
 
 def _texts(node: ScreenNode) -> Iterator[str]:

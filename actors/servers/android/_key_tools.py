@@ -119,8 +119,8 @@ class KeyTools:
             raise ToolError(msg)
         commands = []
         if control_id and field.box is not None and not field.is_("focused"):
-            box = field.box
-            commands.append(f"input tap {box.x + box.width // 2} {box.y + box.height // 2}")
+            x, y = await actions.point(control_id, None, None)
+            commands.append(f"input tap {x} {y}")
         if control_id or clear:
             commands.append("input keyevent KEYCODE_MOVE_END")
         if clear and (size := min(len(field.values.get("text", "")), _MOST_DELETED)):

@@ -85,12 +85,14 @@ class TouchTools:
         """Swipe with a finger in a list, or over the screen."""
         actions = self._actions(device)
         if control_id:
-            box = (await actions.control(control_id)).box
-            assert box is not None  # noqa: S101 - `control` gives those with a place
+            box = await actions.visible(control_id)
             left, top, width, height = box.x, box.y, box.width, box.height
         else:
             known = await actions.device.information.get()
-            width, height = known.size(await actions.device.screen.get())
+            screen = await actions.device.screen.get()
+            width, height = known.size(screen)
+            if screen.state.keyboard_box is not None:
+                height = min(height, screen.state.keyboard_box.y)
             left, top = 0, 0
         across, down = _DIRECTIONS[direction]
         middle = (left + width // 2, top + height // 2)

@@ -80,6 +80,8 @@ class AccessibleProgram:
         """True for LibreOffice, which draws the content of its toolkit windows itself."""
         self.relative = self.toolkit.lower().startswith("gtk 4")
         """True if it reports only places relative to its windows."""
+        self.nests = self.toolkit.lower().startswith(("gtk 2", "gtk 3")) and not self.draws_itself
+        """True if a dialog that an accessible action opens runs within the call. A key would block the program then."""
         self._address = "" if isinstance(private, BusError) or not private else str(private[0])
         if self._address:
             with contextlib.suppress(BusClosedError):

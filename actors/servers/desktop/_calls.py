@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 ATSPI = "org.a11y.atspi."
-ANSWER_SECONDS = 10.0
-"""The time limit for a program's answer: a program may be stopped or busy for some seconds."""
+ANSWER_SECONDS = 4.0
+"""The time limit for a program's answer: a program may be stopped or busy for some seconds. A tool names a program that
+does not answer within 5 s."""
 BUS = "org.freedesktop.DBus"
 NOTHING = "/org/a11y/atspi/null"
 """The path of the null object."""

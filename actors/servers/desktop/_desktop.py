@@ -13,14 +13,15 @@ from callboard.actors.servers._need import Need
 from callboard.actors.servers._server import UNKNOWN, Server, ServerTool, ToolError, collect, tool
 from callboard.actors.servers.desktop._keyboard_tools import KeyboardTools
 from callboard.actors.servers.desktop._point_tools import PointTools
+from callboard.actors.servers.desktop._press_hazards import PressHazards
 from callboard.actors.servers.desktop._table_tools import TableTools
 from callboard.actors.servers.desktop._view import within
 from callboard.actors.servers.desktop._widget_tools import WidgetTools
 from callboard.actors.servers.desktop._window_actions import WindowActions
-from callboard.messages import AgentKind, Box, Control, Effect, Look, Observation, Probe, Target, TargetKind
+from callboard.messages import AgentKind, Box, Control, Effect, Hazard, Look, Observation, Probe, Target, TargetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from pydantic import JsonValue
 
@@ -74,6 +75,7 @@ class DesktopServer(Server):
         self._installed = installed
         self._desktop: OpenDesktop | None = None
         self._actions: WindowActions | None = None
+        self._hazards = PressHazards(self._acting)
         self._keyboard = KeyboardTools(self._acting)
         self._parts = (self._keyboard, WidgetTools(self._acting), TableTools(self._acting), PointTools(self._acting))
 
@@ -215,6 +217,16 @@ class DesktopServer(Server):
     def busy(self, target: Target) -> bool | None:
         """Return True if a window reports that it is busy, else None."""
         return self._opened().is_busy(_process(target)) or None
+
+    def hazards(
+        self, target: Target, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]
+    ) -> set[Hazard]:
+        """Return the hazards of the controls that a call may press.
+
+        Raises:
+            ToolError: If the process has ended, or does not answer.
+        """
+        return self._hazards.of_call(_process(target), tool, arguments)
 
     def resources(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from Xlib import XK, X
@@ -55,6 +56,43 @@ _LATIN, _FUNCTIONS = 0xA0, 0xFD00
 """The first key symbols beyond ASCII, and of keys that produce no characters."""
 
 
+_ENTERS = {XK.string_to_keysym(name) for name in ("Return", "KP_Enter", "Linefeed", "3270_Enter")} - {0}
+_SPACES = {XK.string_to_keysym(name) for name in ("space", "KP_Space")}
+_SHIFT = XK.string_to_keysym("Shift_L")
+_EDGE = 0xFE00
+"""The first key symbol of keys that move the focus or the cursor, and of other keys without a character."""
+
+
+@dataclass(frozen=True)
+class KeyPress:
+    """One press of a key."""
+
+    symbol: int
+    modified: bool = False
+    """True if a modifier key other than Shift is down."""
+
+    @property
+    def enters(self) -> bool:
+        """True for Return and the like, which may press the default button."""
+        return self.symbol in _ENTERS
+
+    @property
+    def spaces(self) -> bool:
+        """True for the space bar, which presses the focused button."""
+        return self.symbol in _SPACES
+
+    @property
+    def moves(self) -> bool:
+        """True for a key that may move the focus."""
+        return _EDGE <= self.symbol < _UNICODE and not self.enters
+
+    @property
+    def letter(self) -> str:
+        """Its character, in lower case; empty for other keys."""
+        code = self.symbol - _UNICODE if self.symbol > _UNICODE else self.symbol
+        return "" if self.moves or self.enters or self.spaces else chr(code).casefold()
+
+
 class XKeyboard:
     """The keyboard of a display.
 
@@ -90,6 +128,16 @@ class XKeyboard:
         if plus:
             modifiers, last = [*modifiers, last] if last else [], "+"
         return [self._modifier(each) for each in modifiers] + [self._symbol(last)]
+
+    def presses(self, keys: str, text: str = "") -> list[KeyPress]:
+        """Return the single presses of a combination and a typed text.
+
+        Raises:
+            ToolError: If there is no such key, or a character can't be typed.
+        """
+        *modifiers, last = self.symbols(keys) if keys else [0]
+        first = [KeyPress(last, modified=any(each != _SHIFT for each in modifiers))] if keys else []
+        return [*first, *(KeyPress(self._of_character(each)) for each in text)]
 
     def press(self, symbols: Sequence[int]) -> None:
         """Press keys in order, and release them in reverse order."""

@@ -145,10 +145,15 @@ class KeyboardTools:
             The window, and the node that has the focus; None if it has no text.
         """
         actions = self._actions()
-        if control_id:
-            node = actions.ready(process, control_id)
-            return actions.grab(process, node), node
-        window = actions.focus(process)
+        judged = actions.judged.pop(process, None)
+        actions.must_take_keys(process)
+        node = actions.ready(process, control_id) if control_id else None
+        window = actions.grab(process, node) if node is not None else actions.focus(process)
+        if judged not in {None, window}:  # a dialog would be answered unseen
+            msg = "another window of the program has come up: look again; no key was pressed"
+            raise ToolError(msg)
+        if node is not None:
+            return window, node
         tree = actions.desktop.tree(process)
         nodes = tree.nodes if tree is not None else []
         return window, next((each for each in nodes if each.has(ObjectState.FOCUSED) and each.text is not None), None)

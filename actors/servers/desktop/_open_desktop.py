@@ -278,8 +278,7 @@ class OpenDesktop:
         program = self.programs.of_process(pid)
         if program is None:
             return None
-        places = {window.title: window.content for window in self.screen.of_process(pid)} if program.relative else {}
-        return Tree(program, places)
+        return Tree(program, self.screen.of_process(pid))
 
     def view(
         self,

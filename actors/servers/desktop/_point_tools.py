@@ -61,7 +61,7 @@ class PointTools:
     def move_to(self, process: Process, x: X, y: Y) -> Answer:
         """Move the pointer to a point."""
         actions, point = self._actions(), self._at(process, x, y)
-        actions.at(process, lambda: actions.desktop.pointer.move(*point), (point, None))
+        actions.at(process, lambda _: None, point)
         return {}
 
     @tool(effect=Effect.ONCE, agents=OPERATOR)
@@ -69,7 +69,7 @@ class PointTools:
         """Press a button at a point, and release it at another."""
         actions = self._actions()
         before, points = actions.mark(process), (self._at(process, x, y), self._at(process, to_x, to_y))
-        actions.at(process, lambda: actions.desktop.pointer.drag(*points, button), (points[0], None), (points[1], None))
+        actions.drag(process, *points, button)
         return actions.changed(process, before)
 
     @tool(effect=Effect.IDEMPOTENT, agents=OPERATOR)

@@ -9,13 +9,15 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from callboard.actors.servers.desktop._calls import NOTHING, BusError, attribute, method, states, value
+from callboard.actors.servers.desktop._places import scale_of, scaled
 from callboard.messages import Box
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from callboard.actors.servers.desktop._accessible_programs import AccessibleProgram
     from callboard.actors.servers.desktop._calls import Answer, Ask
+    from callboard.actors.servers.desktop._xscreen import XWindow
 
 MOST_NODES = 5_000
 """The most objects of one snapshot."""
@@ -70,6 +72,7 @@ class ObjectState(IntEnum):
     SHOWING = 25
     VISIBLE = 30
     INDETERMINATE = 32
+    IS_DEFAULT = 39
 
 
 @dataclass(slots=True, eq=False)
@@ -90,8 +93,12 @@ class AccessibleNode:
     """Its number, if it has one."""
     size: tuple[int, int] | None = None
     """A table's numbers of rows and columns."""
+    extents: Box | None = None
+    """Its place as the program counts, with the correction."""
     shift: tuple[int, int] = (0, 0)
-    """The correction of its box, and of the boxes of its descendants, in pixels."""
+    """The correction of its extents, and of those of its descendants, as the program counts."""
+    scale: float = 1.0
+    """The pixels of the screen per unit of the extents."""
     children: list[AccessibleNode] = field(default_factory=list)
     labels: list[AccessibleNode] = field(default_factory=list)
     """The labels that its name is taken from."""
@@ -125,23 +132,23 @@ class Tree:
 
     Args:
         program: The program.
-        origins: For toolkits that report only places relative to their windows (GTK 4): the upper left corners of the
-            windows' contents on the screen, by window title.
+        windows: The program's windows on the screen. The scale of each accessible window is measured by them; and
+            toolkits that report only places relative to their windows (GTK 4) are in them, by title.
 
     Raises:
         ToolError: If the program has ended, or does not answer.
     """
 
-    def __init__(self, program: AccessibleProgram, origins: Mapping[str, tuple[int, int]] | None = None) -> None:
+    def __init__(self, program: AccessibleProgram, windows: Sequence[XWindow] = ()) -> None:
         self._program = program
-        self._origins = origins or {}
+        self._screen = windows
         self.nodes: list[AccessibleNode] = []
         """All visible objects, parents before children."""
         self.complete = True
         """False if objects were left out, because there are too many."""
         self._met: set[str] = set()
-        windows = program.one(method(program.root, "Accessible", "GetChildren"))[0]
-        level = self._new(AccessibleNode(str(path), None, 0) for _, path in windows)
+        listed = program.one(method(program.root, "Accessible", "GetChildren"))[0]
+        level = self._new(AccessibleNode(str(path), None, 0) for _, path in listed)
         while level and level[0].depth < _DEEPEST:
             level = self._below(self._described(self._seen(level)))
         self._read()
@@ -173,10 +180,15 @@ class Tree:
         def name_and_place(path: str) -> tuple[Ask, ...]:
             return attribute(path, "Accessible", "Name"), method(path, "Component", "GetExtents", "u", system)
 
-        for node, (name, extents) in self._answers(level, name_and_place):
+        answers = list(self._answers(level, name_and_place))
+        for node, (name, extents) in answers:
             node.name = str(value(name) or "")
             if not isinstance(extents, BusError):
-                self._place(node, *map(int, extents[0]))
+                x, y, width, height = map(int, extents[0])
+                node.extents = Box(x=x, y=y, width=max(width, 0), height=max(height, 0))
+        self._measure([node for node in level if node.parent is None])
+        for node in level:
+            self._place(node)
             if node.parent is not None:
                 node.parent.children.append(node)
         for node, sizes in self._answers([each for each in level if each.role in TABLES], _rows_and_columns):
@@ -185,21 +197,43 @@ class Tree:
         self.nodes += level
         return level
 
-    def _place(self, node: AccessibleNode, x: int, y: int, width: int, height: int) -> None:
-        parent = node.parent
-        node.shift = parent.shift if parent is not None else (0, 0)
-        extents = Box(x=x, y=y, width=max(width, 0), height=max(height, 0))
+    def _measure(self, windows: Sequence[AccessibleNode]) -> None:
+        """Measure the scale of each window; popups get the smallest."""
+        managed = [window for window in self._screen if not window.popup]
+        scales = dict[AccessibleNode, float]()
+        for node in windows:
+            titled = [window for window in managed if window.title == node.name]
+            scale = scale_of(titled or managed, node.extents)
+            if scale is not None:
+                scales[node] = scale
+        for node in windows:
+            node.scale = scales.get(node) or min(scales.values(), default=1.0)
+
+    def _place(self, node: AccessibleNode) -> None:
+        """Correct an object's extents, and convert them to pixels."""
+        parent, extents = node.parent, node.extents
+        if parent is not None:
+            node.shift, node.scale = parent.shift, parent.scale
+        if extents is None:
+            return
         if self._program.relative and parent is None:
-            node.shift = self._origins.get(node.name, (0, 0))
-        elif parent is not None and parent.box is not None and self._program.draws_itself:
+            origin = next((window.content for window in reversed(self._screen) if window.title == node.name), None)
+            if origin is not None:
+                node.shift = (round(origin.x / node.scale), round(origin.y / node.scale))
+        elif parent is not None and parent.extents is not None and self._program.draws_itself:
             # LibreOffice counts from the frame's corner, and ignores the menu bar that GTK puts above its content.
             # GTK widgets inside that content report their correct places.
+            outer = parent.extents
             if node.role == "root pane":
-                node.shift = (parent.box.x - x, parent.box.y - y)
-            elif (extents.x, extents.y, extents.width) == (parent.box.x, parent.box.y, parent.box.width):
+                node.shift = (outer.x - extents.x, outer.y - extents.y)
+            elif (extents.x, extents.y, extents.width) == (outer.x, outer.y, outer.width):
                 node.shift = (0, 0)
-        if extents.width and extents.height and min(x, y) > -(1 << 30):  # an item of a closed menu is at INT_MIN
-            node.box = extents.model_copy(update={"x": x + node.shift[0], "y": y + node.shift[1]})
+        # an item of a closed menu is at INT_MIN
+        if not extents.width or not extents.height or min(extents.x, extents.y) <= -(1 << 30):
+            node.extents = None
+            return
+        node.extents = extents.model_copy(update={"x": extents.x + node.shift[0], "y": extents.y + node.shift[1]})
+        node.box = scaled(node.extents, node.scale)
 
     def _below(self, level: list[AccessibleNode]) -> list[AccessibleNode]:
         """List the children of a level that may be visible."""
@@ -225,7 +259,9 @@ class Tree:
         """
         if table.parent is not None and table.parent.role == "document spreadsheet":
             return []  # hundreds of empty cells; they are read and written by their addresses
-        place = (table.box.x + table.box.width // 2, table.box.y + table.box.height // 2)  # type: ignore[union-attr]
+        extents = table.extents
+        assert extents is not None  # noqa: S101 - it has a box
+        place = (extents.x + extents.width // 2, extents.y + extents.height // 2)
         middle = self._program.ask([method(table.path, "Component", "GetAccessibleAtPoint", "iiu", *place, _SCREEN)])[0]
         rows, columns = table.size or (0, 0)
         first = 0

@@ -7,6 +7,7 @@ import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from callboard.actors.servers.desktop._places import POPUPS, in_popup
 from callboard.actors.servers.desktop._tree import CELLS, TABLES, TEXTS, VALUES, AccessibleNode, ObjectState
 from callboard.messages import Box, Control, LookBudget
 
@@ -48,9 +49,8 @@ CONTROLS = _ACTED_ON | CELLS | TABLES | TEXTS | VALUES
 """The roles that are shown as controls, whether or not they have a name."""
 _READ = frozenset({"label", "image", "status bar", "alert", "notification", "info bar", "tool tip", "list", "section"})
 """The roles that are shown only with a name."""
-_WINDOWS = frozenset({"frame", "dialog", "window", "alert", "file chooser", "color chooser", "font chooser"})
-_POPUPS = frozenset({"menu", "popup menu", "combo box", "tool tip", "window"})
-"""The roles of popups and their parents. Main windows and dialogs have the roles frame and dialog."""
+DIALOGS = frozenset({"dialog", "alert", "alert dialog", "file chooser", "color chooser", "font chooser", "popover"})
+_WINDOWS = DIALOGS | {"frame", "window"}
 _WHOLES = frozenset(
     {"push button", "toggle button", "list item", "tree item", "table cell", "check box", "radio button"}
 )
@@ -175,10 +175,10 @@ def _is_shown(node: AccessibleNode) -> bool:
 
 def _is_covered(node: AccessibleNode, popups: Sequence[Box]) -> bool:
     """Return whether an open popup covers the center of an outside object."""
-    if node.box is None or any(each.role in _POPUPS for each in (node, *node.above())):
+    if node.box is None or node.role in POPUPS or in_popup(node):
         return False
     x, y = node.box.x + node.box.width // 2, node.box.y + node.box.height // 2
-    return any(box.x <= x < box.x + box.width and box.y <= y < box.y + box.height for box in popups)
+    return any(box.holds(x, y) for box in popups)
 
 
 def _control(node: AccessibleNode, ids: Ids, area: Box | None) -> Control:
@@ -196,7 +196,7 @@ def _control(node: AccessibleNode, ids: Ids, area: Box | None) -> Control:
         detail["menu"] = ids.of(node.parent.path)
     return Control(
         id=ids.of(node.path),
-        name=node.name or _label(node),
+        name=label_of(node),
         kind=node.role,
         enabled=node.enabled,
         box=within(node.box, area),
@@ -205,10 +205,10 @@ def _control(node: AccessibleNode, ids: Ids, area: Box | None) -> Control:
     )
 
 
-def _label(node: AccessibleNode) -> str:
-    """Return a label inside an object, for a button without a name."""
-    if node.role not in _WHOLES:
-        return ""
+def label_of(node: AccessibleNode) -> str:
+    """Return an object's name, or the label inside a nameless button."""
+    if node.name or node.role not in _WHOLES:
+        return node.name
     below = list(node.children)
     while below and not any(child.name for child in below):
         below = [grandchild for child in below for grandchild in child.children]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -10,6 +11,7 @@ from pydantic import Field
 from callboard.actors.runtime import committing
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.desktop._calls import BusError, attribute, method, value
+from callboard.actors.servers.desktop._pointed import OutOfReachError
 from callboard.actors.servers.desktop._tree import TABLES, TEXTS, VALUES, ObjectState
 from callboard.actors.servers.desktop._window_actions import (
     PRESSES,
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 _EXPANDS = ("expand or contract", "expand", "collapse", "toggle", "activate", "press", "click")
 _FIELDS = frozenset({"text", "entry", "password text", "text box", "search box", "editbar", "combo box"}) | VALUES
 """The roles in which ctrl+a selects only the control's own text."""
+_DRAWN_SECONDS = 1.0
+"""The time limit for a menu to be drawn."""
 _WHEEL = {"up": "up", "down": "down", "left": "back", "right": "forth"}
 
 
@@ -47,15 +51,13 @@ class WidgetTools:
 
     @tool(effect=Effect.ONCE)
     def press(self, process: Process, control_id: ControlId) -> Answer:
-        """Press a button, link or menu item without the pointer.
+        """Press a button, link or menu item, also out of reach.
 
         The answer reports whether there was a visible change: a program may accept a press and do nothing.
         """
         actions = self._actions()
         node, before = actions.ready(process, control_id), actions.mark(process)
-        acted = actions.act(process, node.path, PRESSES)
-        if not acted:
-            actions.click(process, actions.middle(node), node=node)
+        actions.press(process, node)
         return actions.changed(process, before)
 
     @tool(effect=Effect.ONCE)
@@ -71,7 +73,7 @@ class WidgetTools:
         """Click on the middle of a control with the pointer."""
         actions = self._actions()
         node, before = actions.ready(process, control_id), actions.mark(process)
-        actions.click(process, actions.middle(node), button, count, modifiers or (), node=node)
+        actions.click(process, node, button, count, modifiers or ())
         return actions.changed(process, before)
 
     @tool(effect=Effect.ONCE)
@@ -84,8 +86,8 @@ class WidgetTools:
         """Drag a control onto another one."""
         actions = self._actions()
         start, end = actions.ready(process, control_id), actions.desktop.node(process, to)
-        points, before = (actions.middle(start), actions.middle(end)), actions.mark(process)
-        actions.at(process, lambda: actions.desktop.pointer.drag(*points), (points[0], start), (points[1], end))
+        before = actions.mark(process)
+        actions.drag(process, start, end)
         return actions.changed(process, before)
 
     @tool(effect=Effect.IDEMPOTENT)
@@ -100,7 +102,7 @@ class WidgetTools:
         """Turn the wheel over a control."""
         actions = self._actions()
         node, before = actions.desktop.node(process, control_id), actions.mark(process)
-        actions.click(process, actions.middle(node), _WHEEL[direction], steps, node=node)
+        actions.click(process, node, _WHEEL[direction], steps)
         return actions.changed(process, before)
 
     @tool(effect=Effect.IDEMPOTENT)
@@ -206,29 +208,16 @@ class WidgetTools:
     ) -> Answer:
         """Choose an item of the menu bar by its path."""
         actions = self._actions()
-        here = actions.menu_bars(process)
-        if not here:
+        bars = actions.menu_bars(process)
+        if not bars:
             msg = "the window has no menu bar"
             raise ToolError(msg)
         before = actions.mark(process)
-        for depth, wanted in enumerate(path):
-            entry = _entry(actions, process, here, wanted)
-            if entry is None and depth:  # the menu may be filled when it is opened
-                actions.act(process, here[0], PRESSES)
-                actions.desktop.wait(lambda: _entry(actions, process, here, wanted) is not None, SHOWN_SECONDS)  # noqa: B023 - called now
-                entry = _entry(actions, process, here, wanted)
-            if entry is None:
-                names = [name for each in here for _, name in actions.children(process, each) if name]
-                msg = f"there is no menu item {wanted!r}; there are: {', '.join(names)}"
-                raise ToolError(msg)
-            here = [entry]
-        if not actions.desktop.wait(lambda: actions.is_sensitive(process, here[0]), READY_SECONDS):
-            msg = f"the menu item {path[-1]!r} can't be chosen now: it is disabled"
-            raise ToolError(msg)
-        acted = actions.act(process, here[0], PRESSES)
-        if not acted:
-            msg = f"the menu item {path[-1]!r} has no action"
-            raise ToolError(msg)
+        try:
+            _choose_entry(actions, process, bars, path)
+        except ToolError:
+            actions.close_menus(process)
+            raise
         return actions.changed(process, before)
 
     @tool(effect=Effect.READ)
@@ -290,6 +279,69 @@ def _entry(actions: WindowActions, process: int, parents: Sequence[str], wanted:
     found = [entry for parent in parents for entry in actions.children(process, parent)]
     found += [entry for path, name in found if not name for entry in actions.children(process, path)]
     return next((path for path, name in found if _same(name, wanted)), None)
+
+
+def _entries(actions: WindowActions, process: int, bars: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Find the menus and the item of a path, by names.
+
+    Raises:
+        ToolError: If one of them is missing; the text lists those that exist.
+    """
+    here, entries = list(bars), list[str]()
+    for name in names:
+        entry = _entry(actions, process, here, name)
+        if entry is None and entries:  # the menu may be filled when it is opened
+            actions.act(process, here[0], PRESSES)
+            actions.desktop.wait(lambda: _entry(actions, process, here, name) is not None, SHOWN_SECONDS)  # noqa: B023 - called now
+            entry = _entry(actions, process, here, name)
+        if entry is None:
+            known = [name for each in here for _, name in actions.children(process, each) if name]
+            msg = f"there is no menu item {name!r}; there are: {', '.join(known)}"
+            raise ToolError(msg)
+        entries.append(entry)
+        here = [entry]
+    return entries
+
+
+def _choose_entry(actions: WindowActions, process: int, bars: Sequence[str], names: Sequence[str]) -> None:
+    """Choose an item of the menu bars by its path.
+
+    Raises:
+        ToolError: If it is missing, stays disabled, or has no action.
+    """
+    entries = _entries(actions, process, bars, names)
+    if not actions.desktop.wait(lambda: actions.is_sensitive(process, entries[-1]), READY_SECONDS):
+        msg = f"the menu item {names[-1]!r} can't be chosen now: it is disabled"
+        raise ToolError(msg)
+    if actions.program(process).nests:
+        with contextlib.suppress(OutOfReachError):
+            return _choose_by_pointer(actions, process, entries)
+    if not actions.act(process, entries[-1], PRESSES):
+        msg = f"the menu item {names[-1]!r} has no action"
+        raise ToolError(msg)
+    return None
+
+
+def _choose_by_pointer(actions: WindowActions, process: int, entries: Sequence[str]) -> None:
+    """Open menus by the pointer, and click on the last entry.
+
+    Raises:
+        OutOfReachError: If the pointer can't reach an entry.
+    """
+    for entry in entries:
+        if entry != entries[-1] and actions.has(process, entry, ObjectState.SELECTED):
+            continue  # it is open
+
+        def drawn(path: str = entry) -> AccessibleNode | None:
+            tree = actions.desktop.tree(process)
+            return next((node for node in (tree.nodes if tree else ()) if node.path == path and node.box), None)
+
+        actions.desktop.wait(lambda: drawn() is not None, _DRAWN_SECONDS)
+        node = drawn()
+        if node is None:
+            msg = "the menu does not open"
+            raise OutOfReachError(msg)
+        actions.click(process, node)
 
 
 def _below(actions: WindowActions, process: int, parent: str, depth: int = 4) -> Iterator[tuple[str, str, str]]:

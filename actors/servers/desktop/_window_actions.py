@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,6 +11,8 @@ from pydantic import Field
 from callboard.actors.runtime import committing
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.desktop._calls import BusError, attribute, method, states, value
+from callboard.actors.servers.desktop._places import window_of
+from callboard.actors.servers.desktop._pointed import OutOfReachError, PointedControls
 from callboard.actors.servers.desktop._processes import is_alive
 from callboard.actors.servers.desktop._tree import ObjectState
 from callboard.messages import LookBudget
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
     from callboard.actors.servers.desktop._accessible_programs import AccessibleProgram
     from callboard.actors.servers.desktop._open_desktop import OpenDesktop
     from callboard.actors.servers.desktop._tree import AccessibleNode
-    from callboard.actors.servers.desktop._xscreen import XWindow
 
 Answer = dict[str, Any]
 Process = Annotated[int, Field(description="The process.")]
@@ -33,6 +35,8 @@ READY_SECONDS = 5.0
 """The time limit for a control to become enabled."""
 SHOWN_SECONDS = 2.0
 """The time limit for the intended effect of an action."""
+_MOST_MENUS = 5
+_CLOSED_SECONDS = 0.5
 _MOST_CHILDREN = 100_000
 CHANGED_SECONDS = 1.0
 """The time limit for any visible change."""
@@ -50,8 +54,13 @@ class WindowActions:
 
     def __init__(self, desktop: OpenDesktop) -> None:
         self.desktop = desktop
+        self._pointed = PointedControls(desktop)
         self._turn = threading.Lock()
         """Held while keys are pressed, so that a HostAgent does not bring another window to the front meanwhile."""
+        self._before: dict[int, set[int]] = {}
+        """The windows of processes right before an accessible action that may have opened others."""
+        self.judged: dict[int, int] = {}
+        """The window of each process for which the hazards of the next keys were determined."""
 
     # Finding
 
@@ -117,7 +126,7 @@ class WindowActions:
         active, _ = self.desktop.screen.active()
 
         def rank(bar: AccessibleNode) -> int:
-            window = self.window(windows, bar.window)
+            window = window_of(windows, bar.window)
             return len(order) if window == active else order.index(window) if window is not None else -1
 
         best = max(map(rank, bars), default=0)
@@ -151,28 +160,29 @@ class WindowActions:
         Raises:
             ToolError: If it does not get the focus.
         """
-        windows = [window for window in self.desktop.screen.of_process(pid) if not window.popup]
-        if not windows:
-            hidden = self.desktop.screen.clients_of(pid)  # all are minimized
-            if not hidden:
-                raise ToolError(gone(pid))
-            with self._turn, committing():
-                return self.desktop.screen.activate(hidden[-1])
-        active, _ = self.desktop.screen.active()
-        chosen = next((each for each in windows if each.id == active), windows[-1]).id
-        if node is not None:
-            chosen = self.window(windows, node.window) or chosen
-        if chosen != active:
+        chosen = self.chosen(pid, node)
+        if chosen != self.desktop.screen.active()[0]:
             with self._turn, committing():
                 chosen = self.desktop.screen.activate(chosen)
         return chosen
 
-    @staticmethod
-    def window(windows: Sequence[XWindow], node: AccessibleNode) -> int | None:
-        """Find an accessible window on the screen by title, then by place."""
-        found = [each for each in windows if each.title == node.name]
-        here = [each for each in found if node.box is not None and each.content == (node.box.x, node.box.y)]
-        return next((each.id for each in reversed(here or found)), None)
+    def chosen(self, pid: int, node: AccessibleNode | None = None) -> int:
+        """Return the window that `focus` would focus.
+
+        Raises:
+            ToolError: If the process has no window.
+        """
+        windows = [window for window in self.desktop.screen.of_process(pid) if not window.popup]
+        if not is_alive(pid):  # the X server may still list its windows
+            raise ToolError(gone(pid))
+        if not windows:
+            hidden = self.desktop.screen.clients_of(pid)  # all are minimized
+            if not hidden:
+                raise ToolError(gone(pid))
+            return hidden[-1]
+        active, _ = self.desktop.screen.active()
+        chosen = next((each for each in windows if each.id == active), windows[-1]).id
+        return (node is not None and window_of(windows, node.window)) or chosen
 
     def grab(self, pid: int, node: AccessibleNode) -> int:
         """Focus a control, by a click if necessary.
@@ -184,12 +194,14 @@ class WindowActions:
         if not self.has(pid, node.path, ObjectState.FOCUSED):
             self.program(pid).act(method(node.path, "Component", "GrabFocus"))
             if not self.desktop.wait(lambda: self.has(pid, node.path, ObjectState.FOCUSED), 1.0):
-                self.click(pid, self.middle(node), node=node)
+                self.click(pid, node)
         return window
 
     def act(self, pid: int, path: str, names: Sequence[str]) -> bool:
         """Invoke one of an object's own actions; return False without any."""
         program = self.program(pid)
+        if not self._new_windows(pid):
+            self._before[pid] = set(self.desktop.screen.clients_of(pid))
         answer = program.ask([method(path, "Action", "GetActions")])[0]
         if isinstance(answer, BusError) or not answer[0]:
             return False
@@ -197,6 +209,34 @@ class WindowActions:
         index = next((known.index(name) for name in names if name in known), 0)
         program.act(method(path, "Action", "DoAction", "i", index))
         return True
+
+    def press(self, pid: int, node: AccessibleNode) -> None:
+        """Press a control: by its own action, else by the pointer.
+
+        The pointer comes first where a dialog would run within the call of the action.
+
+        Raises:
+            ToolError: If it has no action, and the pointer can't reach it.
+        """
+        if self.program(pid).nests and node.box is not None:
+            with contextlib.suppress(OutOfReachError):
+                return self.click(pid, node)
+        if not self.act(pid, node.path, PRESSES):
+            self.click(pid, node)
+        return None
+
+    def close_menus(self, pid: int) -> None:
+        """Close the open menus and lists of a process."""
+        for _ in range(_MOST_MENUS):
+            popups = [window.id for window in self.desktop.screen.of_process(pid) if window.popup]
+            active, owner = self.desktop.screen.active()
+            if not popups or owner != pid:
+                return
+            self.keys(active, "Escape")
+            self.desktop.wait(
+                lambda: len([each for each in self.desktop.screen.of_process(pid) if each.popup]) < len(popups),  # noqa: B023 - called now
+                _CLOSED_SECONDS,
+            )
 
     def switch(self, pid: int, node: AccessibleNode, is_so: Callable[[], bool], names: Sequence[str]) -> None:
         """Switch a control by its own action, then by the pointer.
@@ -210,7 +250,7 @@ class WindowActions:
 
         def by_pointer() -> None:
             now = self.desktop.node(pid, self.desktop.ids(pid).of(node.path))  # the first attempt may have moved it
-            self.click(pid, self.middle(now), node=now)
+            self.click(pid, now)
 
         for attempt in (by_itself, by_pointer) if names else (by_pointer,):
             if is_so():
@@ -224,20 +264,55 @@ class WindowActions:
     def click(
         self,
         pid: int,
-        point: tuple[int, int],
+        place: AccessibleNode | tuple[int, int],
         button: str = "left",
         count: int = 1,
         modifiers: Collection[str] = (),
-        *,
-        node: AccessibleNode | None = None,
     ) -> None:
-        """Click at a point of the screen in the process's window.
+        """Click on a control, or at a point of the screen.
 
         Raises:
-            ToolError: If another window is at the point.
+            ToolError: If the control can't be reached by the pointer, or something else is at the point.
         """
         keyboard, pointer = self.desktop.keyboard, self.desktop.pointer
-        self.at(pid, lambda: keyboard.hold(modifiers, lambda: pointer.click(*point, button, count)), (point, node))
+        self.at(
+            pid, lambda point: keyboard.hold(modifiers, lambda: pointer.click(point[0], point[1], button, count)), place
+        )
+
+    def drag(
+        self,
+        pid: int,
+        start: AccessibleNode | tuple[int, int],
+        end: AccessibleNode | tuple[int, int],
+        button: str = "left",
+    ) -> None:
+        """Press a button at a control or point, release it at another.
+
+        Raises:
+            ToolError: As `click`.
+        """
+        self.at(pid, lambda first, last: self.desktop.pointer.drag(first, last, button), start, end)
+
+    def must_take_keys(self, pid: int) -> None:
+        """Refuse keys for a dialog that an accessible action has opened.
+
+        Raises:
+            ToolError: If a key would block the program.
+        """
+        program, tree = self.desktop.programs.of_process(pid), self.desktop.tree(pid)
+        if program is None or tree is None or not program.nests or not self._new_windows(pid):
+            return
+        if any(node.has(ObjectState.MODAL) for node in tree.windows()):
+            msg = "the program still runs the action that opened its dialog, and keys would block it: " + _WITHOUT_KEYS
+            raise ToolError(msg)
+
+    def _new_windows(self, pid: int) -> set[int]:
+        """Return the windows opened since an accessible action; forget it otherwise."""
+        now = set(self.desktop.screen.clients_of(pid))
+        new = now - self._before.get(pid, now)
+        if not new:
+            self._before.pop(pid, None)
+        return new
 
     def keys(self, window: int, keys: str) -> None:
         """Press one combination of keys, if a window has the focus.
@@ -278,45 +353,32 @@ class WindowActions:
             raise ToolError(msg) from error
         return typed
 
-    def middle(self, node: AccessibleNode) -> tuple[int, int]:
-        """Return the center of a control on the screen.
-
-        Raises:
-            ToolError: If the control is not visible.
-        """
-        if node.box is None:
-            msg = f"{node.role} {node.name!r} is not visible: scroll, or open the menu, list or tab that contains it"
-            raise ToolError(msg)
-        return node.box.x + node.box.width // 2, node.box.y + node.box.height // 2
-
-    def at(self, pid: int, action: Callable[[], None], *places: tuple[tuple[int, int], AccessibleNode | None]) -> None:
-        """Perform an action at points of the process's windows.
+    def at(self, pid: int, action: Callable[..., None], *places: AccessibleNode | tuple[int, int]) -> None:
+        """Perform an action at controls, or points, of the process's windows.
 
         Args:
             pid: The process.
-            action: Performs the action.
-            places: Points of the screen, each with its control, if it has one.
+            action: Performs the action; it gets the points.
+            places: Controls, or points of the screen.
 
         Raises:
-            ToolError: If another window is at one of the points.
+            ToolError: If a control can't be reached by the pointer, or something else is at one of the points.
         """
-        self.focus(pid, places[0][1])
-        with self._turn, committing():
-            for point, node in places:
-                self._must_show(pid, *point, node)
-            action()
-
-    def _must_show(self, pid: int, x: int, y: int, node: AccessibleNode | None) -> None:
-        """Refuse a point where the process's, or the control's, window is covered."""
-        meant = self.window(self.desktop.screen.of_process(pid), node.window) if node is not None else None
-        found = self.desktop.screen.window_at(x, y)
-        if found is None or found.pid != pid:
-            found_text = f"a window of another program (process {found.pid})" if found is not None else "no window"
-            msg = f"at ({x}, {y}) there is {found_text}; nothing was done"
-            raise ToolError(msg)
-        if meant is not None and not found.popup and found.id != meant:
-            msg = f"at ({x}, {y}) there is another window of the program, {found.title!r}; nothing was done"
-            raise ToolError(msg)
+        first = places[0]
+        self._new_windows(pid)
+        self.focus(pid, None if isinstance(first, tuple) else first)
+        with self._turn:
+            reached = [(None, each) if isinstance(each, tuple) else self._pointed.reach(pid, each) for each in places]
+            if len(reached) > 1:  # reaching one of them may have scrolled the others
+                reached = [(node, point) if node is None else self._pointed.again(pid, node) for node, point in reached]
+            for node, point in reversed(reached):
+                self._pointed.must_show(pid, point, node)
+            node, point = reached[0]
+            with committing():
+                self.desktop.pointer.move(*point)
+            self._pointed.settle(pid, point, node)
+            with committing():
+                action(*(point for _, point in reached))
 
     def _must_type_plainly(self) -> None:
         """Refuse to type while a lock changes the characters of keys.
@@ -340,6 +402,7 @@ class WindowActions:
             raise ToolError(msg)
 
 
+_WITHOUT_KEYS = "use set_text, press and click until the dialog is closed; no key was pressed"
 _SILENT = "this program does not expose its controls: only an operator, which sees pixels, can work there"
 
 

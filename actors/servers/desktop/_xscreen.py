@@ -43,8 +43,8 @@ class XWindow:
     title: str
     box: Box
     """Its place on the screen, with its frame."""
-    content: tuple[int, int]
-    """The upper left corner of its content on the screen."""
+    content: Box
+    """The place of its content, without its frame."""
     popup: bool
     """True for a menu, a tooltip or a list, which the window manager leaves alone."""
 
@@ -183,10 +183,19 @@ class XScreen:
     def window_at(self, x: int, y: int) -> XWindow | None:
         """Return the topmost window at a point of the screen."""
         for window in reversed(self.windows()):
-            box = window.box
-            if box.x <= x < box.x + box.width and box.y <= y < box.y + box.height:
+            if window.box.holds(x, y):
                 return window
         return None
+
+    def pointed(self) -> tuple[tuple[int, int], XWindow | None]:
+        """Return the pointer's place, and the window that gets its clicks.
+
+        A window without an input region, such as some tooltips, gets none.
+        """
+        with self._asking():
+            answer = self.root.query_pointer()
+            frame = answer.child.id if answer.child else 0
+        return (answer.root_x, answer.root_y), next((each for each in self.windows() if each.frame == frame), None)
 
     def picture(self, windows: Iterable[XWindow], area: Box) -> bytes:
         """Draw some windows as a PNG, without other windows that cover them.
@@ -226,8 +235,9 @@ class XScreen:
         client = clients.get(frame.id, frame.id)
         origin = self._object(client).translate_coords(self.root, 0, 0)
         popup = frame.id not in clients
+        inner = geometry if client == frame.id else self._object(client).get_geometry()
         # `translate_coords` returns the root's corner in the window's coordinates
-        content = (-origin.x, -origin.y)
+        content = Box(x=-origin.x, y=-origin.y, width=inner.width, height=inner.height)
         return XWindow(client, frame.id, self._pid(client), self._title(client), box, content, popup)
 
     def _frame_of(self, client: int) -> int:

@@ -14,6 +14,7 @@ from callboard.actors.servers.android import AndroidServer
 from callboard.actors.servers.android._device import Cached
 from callboard.messages import Hazard, LookBudget, Probe
 from callboard.testing import Contact, Phone
+from callboard.testing.phone._phone_screen import PhoneScreen, View
 
 both = pytest.mark.parametrize("held", ["stand-in", "adbd"], indirect=True)
 """For tests that also run on Android's own adbd, with the programs of the same phone."""
@@ -92,6 +93,42 @@ def test_without_its_keyboard_other_letters_are_refused(hold):
     with pytest.raises(ToolError, match="type only ASCII"):
         held.do("type_text", control_id=held.id("Number"), text="ä")
     assert held.phone.inputs == []
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_a_button_under_the_keyboard_is_touched(hold, monkeypatch, told):
+    held, touched = hold(), []
+    phone = held.phone
+    phone.start("org.callboard.form")
+    held.tap("Name (required)")
+    assert phone.keyboard
+    edges = (0, phone.height - 300, phone.width, phone.height - 200)
+    save = View("Button", edges, "Keep", tap=lambda: touched.append("Keep"))
+    higher = (0, phone.height - 1000, phone.width, phone.height - 700)
+    half = View("Button", higher, "Half", tap=lambda: touched.append("Half"))
+    monkeypatch.setattr(phone, "screen", lambda: PhoneScreen("org.callboard.form", "", [save, half]))
+    if not told:
+        monkeypatch.setattr("callboard.actors.servers.android._device._keyboard_box", lambda text: None)
+    if told:
+        held.tap("Half")
+        assert phone.keyboard
+    held.tap("Keep")
+    assert touched == (["Half", "Keep"] if told else ["Keep"])
+    assert not phone.keyboard
+
+
+def test_a_keyboard_that_stays_over_a_button_is_named(hold, monkeypatch):
+    held = hold()
+    held.phone.start("org.callboard.form")
+    held.tap("Name (required)")
+    save = View(
+        "Button", (0, held.phone.height - 300, held.phone.width, held.phone.height - 200), "Keep", tap=lambda: None
+    )
+    monkeypatch.setattr(held.phone, "screen", lambda: PhoneScreen("org.callboard.form", "", [save]))
+    monkeypatch.setattr(held.phone, "back", lambda: None)
+    monkeypatch.setattr("callboard.actors.servers.android._device_actions._POLLS", 2)
+    with pytest.raises(ToolError, match="the keyboard covers button 'Keep', and can't be hidden"):
+        held.tap("Keep")
 
 
 @both

@@ -2,7 +2,7 @@
 
 import pytest
 
-from callboard.actors.servers.android._hazards import of_address, of_key, of_touch
+from callboard.actors.servers.android._hazards import of_address, of_key, of_text, of_touch
 from callboard.actors.servers.android._hierarchy import Hierarchy, HierarchyError
 from callboard.messages import Box, Hazard, LookBudget
 
@@ -173,6 +173,9 @@ def touched(name="Button", **values):
         ({"text": "Allow"}, Hazard.CONFIGURES),
         ({"text": "Open", "package": "com.google.android.packageinstaller"}, Hazard.INSTALLS),
         ({"text": "OK", "package": "com.android.settings"}, Hazard.CONFIGURES),
+        ({"text": "Contact löschen"}, Hazard.DELETES),
+        ({"text": "支付"}, Hazard.SPENDS),
+        ({"text": "Overwrite"}, Hazard.OVERWRITES),
     ],
 )
 def test_a_touch_that_a_person_may_want_to_see_first(values, hazard):
@@ -182,6 +185,35 @@ def test_a_touch_that_a_person_may_want_to_see_first(values, hazard):
 @pytest.mark.parametrize("values", [{"text": "Save"}, {"text": "Next"}, {"text": "Caller"}, {"text": "Orders"}])
 def test_any_other_touch_has_no_hazard(values):
     assert touched(**values) == set()
+
+
+def test_an_entry_of_a_list_counts_by_its_beginning():
+    assert touched("LinearLayout", content_desc="Ada, please delete this") == set()
+    assert touched("LinearLayout", content_desc="Delete all") == {Hazard.DELETES}
+
+
+@pytest.mark.parametrize("more", [{}, {"resource_id": "android:id/message"}])
+def test_an_answer_has_the_hazards_of_its_question(more):
+    label = node("TextView", text="Delete this contact?", **more)
+    yes, no = (node("Button", text=each, clickable="true") for each in ("OK", "Cancel"))
+    others = node("CheckBox", clickable="true") * (3 if more else 0)
+    nodes = screen(node(inside=label + yes + no + others)).nodes
+    assert [of_touch(each) for each in nodes if each.kind == "button"] == [{Hazard.DELETES}, set()]
+    nodes = screen(node(inside=label + yes)).nodes
+    assert [of_touch(each) for each in nodes if each.kind == "button"] == [set()]
+
+
+@pytest.mark.parametrize(
+    ("text", "hazards"), [("a b", set()), ("a\n", {Hazard.SENDS}), ("a\t ", {Hazard.SPENDS, Hazard.SENDS})]
+)
+def test_a_typed_text_has_the_hazards_of_the_keys_in_it(text, hazards):
+    field, send, buy = (
+        node("EditText", focused="true"),
+        node("Button", text="Send", clickable="true"),
+        node("Button", text="Buy", clickable="true"),
+    )
+    assert of_text(text, screen(field, send, buy)) == hazards
+    assert of_text(text, None) == ({Hazard.UNKNOWN} if hazards else set())
 
 
 def test_an_entry_of_the_settings_only_leads_to_others():

@@ -8,6 +8,12 @@ import time
 import pytest
 
 from callboard.actors.servers import ToolError
+
+pytest.importorskip("jeepney")
+
+from callboard.actors.servers.desktop._calls import ANSWER_SECONDS
+from callboard.actors.servers.desktop._widget_tools import _entries
+from callboard.actors.servers.desktop._window_actions import PRESSES
 from support import PATIENCE
 
 
@@ -75,6 +81,7 @@ def test_a_menu_item_is_found_by_its_path_alone(editor, impatient):
         editor.do("choose_menu", path=["File", "Sing"])
     with pytest.raises(ToolError, match="there is no menu item 'Nowhere'"):
         editor.do("choose_menu", path=["Nowhere", "Save"])
+    assert not [window for window in editor.desktop.screen.of_process(editor.pid) if window.popup]
 
 
 def test_an_item_that_stays_grey_is_told(editor, impatient):
@@ -172,14 +179,46 @@ def test_a_text_that_is_awaited_is_found_or_missed(unchanged):
 
 def test_a_program_that_is_stopped_for_a_while_is_waited_for(editor):
     os.kill(editor.pid, signal.SIGSTOP)
-    threading.Timer(3.0, lambda: os.kill(editor.pid, signal.SIGCONT)).start()
+    threading.Timer(2.0, lambda: os.kill(editor.pid, signal.SIGCONT)).start()
     editor.do("type_text", text="after the break")
     assert editor.text() == "after the break"
 
 
+def test_a_dialog_takes_keys_however_its_menu_item_is_pressed(editor, folder):
+    editor.do("choose_menu", path=["File", "Save As"])
+    editor.do("type_text", text=str(folder / "by-menu.txt"))
+    editor.do("press_keys", keys="Return")
+    until((folder / "by-menu.txt").exists)
+    editor.do("click", "File")
+    item = next(each for each in editor.look().controls if each.name.strip() == "Save As...")
+    editor.do("press", item)
+    editor.do("press_keys", keys="ctrl+a")
+    editor.do("type_text", text=str(folder / "by-press.txt"))
+    editor.do("press_keys", keys="Return")
+    until((folder / "by-press.txt").exists)
+
+
+def test_no_key_blocks_a_program_whose_action_has_not_returned(editor):
+    actions = editor.server._acting()
+    bar = actions.menu_bars(editor.pid)
+    actions.act(editor.pid, _entries(actions, editor.pid, bar, ["File", "Save As"])[-1], PRESSES)
+    until(lambda: "dialog" in editor.look().window)
+    for tool, arguments in (("press_keys", {"keys": "a"}), ("type_text", {"text": "a"}), ("paste", {"text": "a"})):
+        with pytest.raises(ToolError, match="keys would block it: use set_text, press and click"):
+            editor.do(tool, **arguments)
+    editor.do("press", "Cancel")
+    until(lambda: "dialog" not in editor.look().window)
+    editor.do("type_text", text="free again")
+    assert editor.text() == "free again"
+
+
+def test_a_program_that_does_not_answer_is_named_within_5_s():
+    assert ANSWER_SECONDS < 5
+
+
 def test_a_program_that_dies_in_the_middle_is_told(editor):
     editor.kill()
-    until(lambda: editor.has_ended() and editor.pid not in editor.desktop.screen.processes())
+    until(editor.has_ended)  # the display may still list its window
     with pytest.raises(ToolError, match="has ended"):
         editor.do("press_keys", keys="a")
     assert editor.target.id not in {target.id for target in editor.server.targets()}
