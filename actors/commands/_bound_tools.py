@@ -22,7 +22,7 @@ from callboard.actors.commands._secrets import SecretPlace
 from callboard.actors.models import ToolInfo
 from callboard.actors.servers import UNKNOWN, Server, ToolError
 from callboard.config import MASK
-from callboard.messages import CommandType, Effect, Probe, encodable
+from callboard.messages import CommandType, Effect, Probe, encodable, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -38,6 +38,10 @@ if TYPE_CHECKING:
 
 class ToolFailure(Exception):  # noqa: N818 - it is an answer, not an error of ours
     """A tool answered with an error; the message is for the model."""
+
+
+class BadAnswerError(ToolFailure):
+    """A tool returned, and its answer is not JSON or not of the declared type."""
 
 
 class BoundTool(ABC):
@@ -320,7 +324,11 @@ class LocalTool(BoundTool):
                 returned = await self._lanes.run(self._lane, functools.partial(self._blocking, given, guard))
         if isinstance(returned, str | int) and type(returned) is self._answers:
             return encodable(returned)
-        converted: Any = self._tool.fn_metadata.convert_result(encodable(returned))
+        try:
+            converted: Any = self._tool.fn_metadata.convert_result(encodable(returned))
+        except (ValueError, TypeError, RecursionError) as error:
+            msg = f"its answer is not of the declared type: {reason_of(error)}"
+            raise BadAnswerError(msg) from error
         return value_of(converted, wrapped=self._tool.fn_metadata.wrap_output)
 
     def _blocking(self, given: dict[str, Any], guard: EffectGuard) -> Any:
@@ -393,7 +401,7 @@ def _parsed(text: str) -> JsonValue:
     """
     try:
         value: JsonValue = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+import anyio
 import httpx2
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
@@ -14,11 +16,12 @@ from mcp_types import CONNECTION_CLOSED
 from pydantic import ValidationError
 
 from callboard.actors.commands._bound_tools import ToolFailure
+from callboard.actors.commands._mcp_answers import UNREADABLE, PendingRequests, not_finite, quoted
 from callboard.actors.commands._mcp_errors import CUT_OFF, LISTING, TOO_LONG, foreign, unreadable, why
 from callboard.actors.commands._mcp_output import ProgramLog
 from callboard.actors.commands._mcp_transport import BoundedTransport, McpProgram, not_sent, over_stdio
 from callboard.config import output_redactor
-from callboard.messages import EventName
+from callboard.messages import EventName, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp.client.session import ElicitationFnT
     from mcp.shared.dispatcher import ProgressFnT
+    from mcp.shared.message import SessionMessage
     from mcp_types import CallToolResult, Tool
     from pydantic import JsonValue
 
@@ -72,6 +76,7 @@ class McpConnection:
         self._elicit = elicit
         self._program: ProgramLog | None = None
         self._http: BoundedTransport | None = None
+        self._requests = PendingRequests()
         self._request = "initialize"
         """The request that is pending while the connection is made."""
         self._ready: asyncio.Future[None] | None = None
@@ -136,7 +141,7 @@ class McpConnection:
         failed: list[Exception] = []
         before = not_sent.set(failed)
         try:
-            return await self._client.call_tool(tool, dict(arguments), progress_callback=progress)
+            result = await self._client.call_tool(tool, dict(arguments), progress_callback=progress)
         except MCPError as error:
             failure = self._failure(error, failed)
             if failure is None:
@@ -144,8 +149,16 @@ class McpConnection:
             raise failure from error
         except ValidationError as error:
             raise ConnectionLostError(unreadable("tools/call", error)) from error
+        except Exception as error:  # third-party code boundary: the call was sent
+            msg = f"its answer to `tools/call` can't be used: {reason_of(error)}"
+            raise ConnectionLostError(msg) from error
         finally:
             not_sent.reset(before)
+        if not_finite(result.structured_content):
+            written = quoted(json.dumps(result.structured_content))
+            msg = f"its answer to `tools/call` has a number that is not finite, which JSON does not have: {written}"
+            raise ConnectionLostError(msg)
+        return result
 
     def _failure(self, error: MCPError, failed: list[Exception]) -> Exception | None:
         """Translate an error that the client raised itself.
@@ -156,6 +169,8 @@ class McpConnection:
         if failed:
             self._lose()
             return ConnectionError(f"{server} can't be reached, nothing was sent: {self._why(failed[0])}")
+        if error.data is UNREADABLE:
+            return ConnectionLostError(error.message)
         if foreign(error):
             return ConnectionLostError(f"its answer to `tools/call` {foreign(error)}")
         if error.code != CONNECTION_CLOSED:  # third-party servers use this code for other errors
@@ -165,6 +180,8 @@ class McpConnection:
         if not (self._lost or error.message == "Connection closed"):
             return None
         self._lose()
+        if self._requests.broken:
+            return ConnectionLostError(f"{server} sent an answer that {self._requests.broken}")
         long = self._program is not None and self._program.too_long
         how = f"sent {TOO_LONG}, which ended the connection" if long else "went away during the call"
         return ConnectionLostError(f"{server} {how}")
@@ -191,8 +208,10 @@ class McpConnection:
             return
         try:
             async with AsyncExitStack() as stack:
-                transport = _watched(await self._transport(stack), self._lose)
+                transport = _watched(await self._transport(stack), self._requests, self._lose)
                 self._client = await stack.enter_async_context(Client(transport, elicitation_callback=self._elicit))
+                # the tool was run: an output schema that Python can't use must not make its answer a failure
+                self._client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
                 self._request = LISTING
                 self.tools = tuple([tool async for tool in _listed(self._client)])
                 info = self._client.server_info
@@ -232,49 +251,36 @@ class McpConnection:
         self._tell(EventName.SERVER_SAID, server=self._name, text=text, **({"dropped": dropped} if dropped else {}))
 
 
+async def _unchecked(name: str, result: CallToolResult) -> None:
+    """Accept a result whatever its tool's output schema says."""
+
+
 @asynccontextmanager
 async def _watched(
-    transport: AbstractAsyncContextManager[TransportStreams], ended: Callable[[], None]
+    transport: AbstractAsyncContextManager[TransportStreams], requests: PendingRequests, ended: Callable[[], None]
 ) -> AsyncIterator[TransportStreams]:
-    """Wrap a transport to call `ended` when its other side closes.
+    """Wrap a transport to match its answers, and to call `ended` when its other side closes.
 
-    A client reports it only on the next call.
+    A client reports the end only on the next call.
     """
     async with transport as (read, write):
-        yield _WatchedStream(read, ended), write
+        yield _WatchedStream(read, requests, ended), _RecordedStream(write, requests)
 
 
-class _WatchedStream:
-    """A stream of a server's messages that calls `ended` at its end."""
+class _PassingStream:
+    """A stream that passes everything on to another one."""
 
-    def __init__(self, stream: Any, ended: Callable[[], None]) -> None:
+    def __init__(self, stream: Any, requests: PendingRequests) -> None:
         self._stream = stream
-        self._ended = ended
+        self._requests = requests
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
-    async def receive(self) -> Any:
-        try:
-            return await self._stream.receive()
-        except Exception:
-            self._ended()
-            raise
-
     async def aclose(self) -> None:
         await self._stream.aclose()
 
-    def __aiter__(self) -> _WatchedStream:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self._stream.__anext__()
-        except Exception:
-            self._ended()
-            raise
-
-    async def __aenter__(self) -> _WatchedStream:  # noqa: PYI034 - it is not subclassed
+    async def __aenter__(self) -> Self:
         await self._stream.__aenter__()
         return self
 
@@ -283,6 +289,42 @@ class _WatchedStream:
     ) -> bool | None:
         suppressed: bool | None = await self._stream.__aexit__(kind, error, traceback)
         return suppressed
+
+
+class _RecordedStream(_PassingStream):
+    """A stream of messages to a server that records the requests."""
+
+    async def send(self, item: SessionMessage) -> None:
+        self._requests.sent(item)
+        await self._stream.send(item)
+
+
+class _WatchedStream(_PassingStream):
+    """A stream of a server's messages that calls `ended` at its end."""
+
+    def __init__(self, stream: Any, requests: PendingRequests, ended: Callable[[], None]) -> None:
+        super().__init__(stream, requests)
+        self._ended = ended
+
+    async def receive(self) -> SessionMessage | Exception:
+        try:
+            message = self._requests.received(await self._stream.receive())
+        except Exception:
+            self._ended()
+            raise
+        if message is None:
+            self._ended()
+            raise anyio.EndOfStream
+        return message
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
 
 
 async def _listed(client: Client) -> AsyncIterator[Tool]:

@@ -18,7 +18,8 @@ import anyio
 import httpx2
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+
+from callboard.actors.commands._mcp_answers import StrayTextError, messages_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
@@ -118,10 +119,11 @@ async def _receive(
     async with received:
         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
             while line := await _line_of(process.stdout, log):
-                message = _parsed(line) if len(line) < _LONG else await asyncio.to_thread(_parsed, line)
-                if isinstance(message, Exception):
-                    log.strayed(line)
-                await received.send(message)
+                messages = messages_of(line) if len(line) < _LONG else await asyncio.to_thread(messages_of, line)
+                for message in messages:
+                    if isinstance(message, StrayTextError):
+                        log.strayed(line)
+                    await received.send(message)
 
 
 async def _line_of(stream: asyncio.StreamReader, log: ProgramLog) -> bytes:
@@ -134,13 +136,6 @@ async def _line_of(stream: asyncio.StreamReader, log: ProgramLog) -> bytes:
     except ValueError:
         log.too_long = True
         return b""
-
-
-def _parsed(line: bytes) -> SessionMessage | Exception:
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError as error:
-        return error
 
 
 async def _send(
