@@ -11,12 +11,11 @@ import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 from pydantic import JsonValue, SecretStr, ValidationError
 from pydantic_core import to_jsonable_python
-from referencing import Registry
 
 from callboard.actors.commands._canonical import canonical, settled
+from callboard.actors.commands._modern_schema import validator_of
 from callboard.actors.commands._policy_rules import Facts
 from callboard.actors.commands._secrets import SecretPlace
 from callboard.actors.models import ToolInfo
@@ -65,6 +64,11 @@ class BoundTool(ABC):
         """Return whether a model may set a parameter of this name."""
         return parameter in self.parameters
 
+    @property
+    def takes_control(self) -> bool:
+        """Whether a model may name a control that the tool acts on."""
+        return self.info.names_controls and self.takes("control_id")
+
     def check(self, arguments: Mapping[str, JsonValue]) -> str | None:
         """Describe the error in arguments, for the model.
 
@@ -72,7 +76,8 @@ class BoundTool(ABC):
         """
         known = self.info.schema.get("properties", {})
         unknown = sorted(arguments.keys() - known.keys())
-        if unknown and self.info.schema.get("additionalProperties", False) is False:
+        listed = "patternProperties" not in self.info.schema
+        if unknown and listed and self.info.schema.get("additionalProperties", False) is False:
             names = ", ".join(known) or "none"
             return f"{self.info.name} has no argument {', '.join(map(repr, unknown))}; it takes: {names}"
         return self._check(arguments)
@@ -408,9 +413,8 @@ def _parsed(text: str) -> JsonValue:
 
 def schema_problem(schema: dict[str, Any], arguments: Mapping[str, JsonValue]) -> str | None:
     """Describe how arguments violate a JSON Schema; None if they are valid."""
-    validator = jsonschema.Draft202012Validator(schema, registry=Registry())  # fetches no references
     try:
-        problem = next(validator.iter_errors(dict(arguments)), None)
+        problem = next(validator_of(schema).iter_errors(dict(arguments)), None)
     except Exception as error:  # third-party code boundary: the schema may be anything
         return f"its schema can't be used: {error}"
     if problem is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -12,7 +13,8 @@ import anyio
 import httpx2
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CONNECTION_CLOSED
+from mcp.shared.message import SessionMessage
+from mcp_types import CONNECTION_CLOSED, JSONRPCNotification
 from pydantic import ValidationError
 
 from callboard.actors.commands._bound_tools import ToolFailure
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
     from mcp.client.session import ElicitationFnT
     from mcp.shared.dispatcher import ProgressFnT
-    from mcp.shared.message import SessionMessage
     from mcp_types import CallToolResult, Tool
     from pydantic import JsonValue
 
@@ -43,6 +44,10 @@ Tell = Callable[..., None]
 
 CHECK_SECONDS = 5.0
 """Seconds for the check whether a server that did not answer a call in time still responds."""
+
+
+LISTING_PAUSE = 0.2
+"""The least seconds between two lists of a server's changed tools."""
 
 
 class ConnectionLostError(ToolFailure):
@@ -66,8 +71,24 @@ class McpConnection:
     Its own task opens and closes it; any task on the loop may call tools.
     """
 
-    def __init__(self, name: str, server: McpServer, settings: Settings, tell: Tell, elicit: ElicitationFnT) -> None:
-        self.tools: tuple[Tool, ...] = ()
+    def __init__(
+        self,
+        name: str,
+        server: McpServer,
+        settings: Settings,
+        tell: Tell,
+        elicit: ElicitationFnT,
+        *,
+        listed: Callable[[tuple[Tool, ...]], None],
+    ) -> None:
+        """Initialise it; `listed` receives the server's tools, at first and whenever it says that they have changed."""
+        self._listed = listed
+        self._current = asyncio.Event()
+        """Set unless the server has said that its tools have changed since they were listed."""
+        self._current.set()
+        self._changes = 0
+        self._listing: asyncio.Future[None] | None = None
+        """Lists the changed tools."""
         self.about = About()
         self._name = name
         self._server = server
@@ -120,6 +141,8 @@ class McpConnection:
     async def close(self) -> None:
         """Disconnect, and end the server's program if there is one."""
         self._over.set()
+        if self._listing is not None:
+            self._listing.cancel()
         if self._task is None:
             return
         if self._ready is not None and not self._ready.done():
@@ -202,18 +225,43 @@ class McpConnection:
         except Exception:  # third-party code boundary: any error means no answer
             self._lose()
 
+    def _tools_changed(self) -> None:
+        self._current.clear()
+        self._changes += 1
+        if self._listing is None or self._listing.done():
+            self._listing = asyncio.ensure_future(self._list_again())
+
+    async def _list_again(self) -> None:
+        while not self._current.is_set() and self._client is not None and self.connected:
+            before = self._changes
+            try:
+                async with asyncio.timeout(self._server.start_seconds):
+                    self._listed(tuple([tool async for tool in _tools_of(self._client)]))
+            except Exception as error:  # third-party code boundary: the tools stay as they were
+                text = f"its changed list of tools can't be read: {why(error, LISTING, self._program)}"
+                self._tell(EventName.SERVER_SAID, server=self._name, text=text)
+            if before == self._changes:
+                self._current.set()
+            await asyncio.sleep(LISTING_PAUSE)
+
+    async def listed(self) -> None:
+        """Wait until changed tools are listed, but not long: the server may be busy, or change them all the time."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CHECK_SECONDS):
+                await self._current.wait()
+
     async def _own(self) -> None:
         ready = self._ready
         if ready is None:
             return
         try:
             async with AsyncExitStack() as stack:
-                transport = _watched(await self._transport(stack), self._requests, self._lose)
+                transport = _watched(await self._transport(stack), self._requests, self._lose, self._tools_changed)
                 self._client = await stack.enter_async_context(Client(transport, elicitation_callback=self._elicit))
                 # the tool was run: an output schema that Python can't use must not make its answer a failure
                 self._client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
                 self._request = LISTING
-                self.tools = tuple([tool async for tool in _listed(self._client)])
+                self._listed(tuple([tool async for tool in _tools_of(self._client)]))
                 info = self._client.server_info
                 identity = (info.title or info.name, info.version) if info is not None else ("", "")
                 self.about = About(*identity, self._client.instructions or "")
@@ -257,14 +305,18 @@ async def _unchecked(name: str, result: CallToolResult) -> None:
 
 @asynccontextmanager
 async def _watched(
-    transport: AbstractAsyncContextManager[TransportStreams], requests: PendingRequests, ended: Callable[[], None]
+    transport: AbstractAsyncContextManager[TransportStreams],
+    requests: PendingRequests,
+    ended: Callable[[], None],
+    changed: Callable[[], None],
 ) -> AsyncIterator[TransportStreams]:
-    """Wrap a transport to match its answers, and to call `ended` when its other side closes.
+    """Wrap a transport to match its answers.
 
-    A client reports the end only on the next call.
+    It calls `ended` when its other side closes, which a client reports only on the next call, and `changed` when the
+    tools have changed, before a later answer is passed on.
     """
     async with transport as (read, write):
-        yield _WatchedStream(read, requests, ended), _RecordedStream(write, requests)
+        yield _WatchedStream(read, requests, ended, changed), _RecordedStream(write, requests)
 
 
 class _PassingStream:
@@ -300,11 +352,14 @@ class _RecordedStream(_PassingStream):
 
 
 class _WatchedStream(_PassingStream):
-    """A stream of a server's messages that calls `ended` at its end."""
+    """A stream of a server's messages that reports its end, and changes of the tools."""
 
-    def __init__(self, stream: Any, requests: PendingRequests, ended: Callable[[], None]) -> None:
+    def __init__(
+        self, stream: Any, requests: PendingRequests, ended: Callable[[], None], changed: Callable[[], None]
+    ) -> None:
         super().__init__(stream, requests)
         self._ended = ended
+        self._changed = changed
 
     async def receive(self) -> SessionMessage | Exception:
         try:
@@ -315,6 +370,9 @@ class _WatchedStream(_PassingStream):
         if message is None:
             self._ended()
             raise anyio.EndOfStream
+        match message:
+            case SessionMessage(message=JSONRPCNotification(method="notifications/tools/list_changed")):
+                self._changed()
         return message
 
     def __aiter__(self) -> Self:
@@ -327,9 +385,9 @@ class _WatchedStream(_PassingStream):
             raise StopAsyncIteration from None
 
 
-async def _listed(client: Client) -> AsyncIterator[Tool]:
+async def _tools_of(client: Client) -> AsyncIterator[Tool]:
     """List a server's tools, page by page."""
-    page = await client.list_tools()
+    page = await client.list_tools(cache_mode="refresh")
     while True:
         for tool in page.tools:
             yield tool
