@@ -11,18 +11,17 @@ import json
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 from pydantic import JsonValue, SecretStr, ValidationError
 from pydantic_core import to_jsonable_python
-from referencing import Registry
 
 from callboard.actors.commands._canonical import canonical, settled
+from callboard.actors.commands._modern_schema import validator_of
 from callboard.actors.commands._policy_rules import Facts
 from callboard.actors.commands._secrets import SecretPlace
 from callboard.actors.models import ToolInfo
 from callboard.actors.servers import UNKNOWN, Server, ToolError, reads_are_harmless
 from callboard.config import MASK
-from callboard.messages import CommandType, Effect, Probe, encodable
+from callboard.messages import CommandType, Effect, Probe, encodable, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -38,6 +37,10 @@ if TYPE_CHECKING:
 
 class ToolFailure(Exception):  # noqa: N818 - it is an answer, not an error of ours
     """A tool answered with an error; the message is for the model."""
+
+
+class BadAnswerError(ToolFailure):
+    """A tool returned, and its answer is not JSON or not of the declared type."""
 
 
 class BoundTool(ABC):
@@ -61,6 +64,11 @@ class BoundTool(ABC):
         """Return whether a model may set a parameter of this name."""
         return parameter in self.parameters
 
+    @property
+    def takes_control(self) -> bool:
+        """Whether a model may name a control that the tool acts on."""
+        return self.info.names_controls and self.takes("control_id")
+
     def check(self, arguments: Mapping[str, JsonValue]) -> str | None:
         """Describe the error in arguments, for the model.
 
@@ -68,7 +76,8 @@ class BoundTool(ABC):
         """
         known = self.info.schema.get("properties", {})
         unknown = sorted(arguments.keys() - known.keys())
-        if unknown and self.info.schema.get("additionalProperties", False) is False:
+        listed = "patternProperties" not in self.info.schema
+        if unknown and listed and self.info.schema.get("additionalProperties", False) is False:
             names = ", ".join(known) or "none"
             return f"{self.info.name} has no argument {', '.join(map(repr, unknown))}; it takes: {names}"
         return self._check(arguments)
@@ -321,7 +330,11 @@ class LocalTool(BoundTool):
                 returned = await self._lanes.run(self._lane, functools.partial(self._blocking, given, guard))
         if isinstance(returned, str | int) and type(returned) is self._answers:
             return encodable(returned)
-        converted: Any = self._tool.fn_metadata.convert_result(encodable(returned))
+        try:
+            converted: Any = self._tool.fn_metadata.convert_result(encodable(returned))
+        except (ValueError, TypeError, RecursionError) as error:
+            msg = f"its answer is not of the declared type: {reason_of(error)}"
+            raise BadAnswerError(msg) from error
         return value_of(converted, wrapped=self._tool.fn_metadata.wrap_output)
 
     def _blocking(self, given: dict[str, Any], guard: EffectGuard) -> Any:
@@ -394,16 +407,15 @@ def _parsed(text: str) -> JsonValue:
     """
     try:
         value: JsonValue = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value
 
 
 def schema_problem(schema: dict[str, Any], arguments: Mapping[str, JsonValue]) -> str | None:
     """Describe how arguments violate a JSON Schema; None if they are valid."""
-    validator = jsonschema.Draft202012Validator(schema, registry=Registry())  # fetches no references
     try:
-        problem = next(validator.iter_errors(dict(arguments)), None)
+        problem = next(validator_of(schema).iter_errors(dict(arguments)), None)
     except Exception as error:  # third-party code boundary: the schema may be anything
         return f"its schema can't be used: {error}"
     if problem is None:

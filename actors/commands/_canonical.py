@@ -10,10 +10,9 @@ import json
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 from pydantic import BaseModel
-from referencing import Registry
 
+from callboard.actors.commands._modern_schema import validator_of
 from callboard.messages import pointed_at
 
 if TYPE_CHECKING:
@@ -151,6 +150,6 @@ def _of_branches(
 def _fits(schema: Mapping[str, Any], value: JsonValue, root: Mapping[str, Any]) -> bool:
     whole = {name: root[name] for name in ("$defs", "definitions") if name in root} | dict(schema)
     try:
-        return bool(jsonschema.Draft202012Validator(whole, registry=Registry()).is_valid(value))
+        return bool(validator_of(whole).is_valid(value))
     except Exception:  # third-party code boundary: the schema may be anything
         return False

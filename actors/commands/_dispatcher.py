@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mcp.server.mcpserver.exceptions import ToolError as McpToolError
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 
-from callboard.actors.commands._bound_tools import ToolFailure
+from callboard.actors.commands._bound_tools import BadAnswerError, ToolFailure
 from callboard.actors.commands._mcp_connection import ConnectionLostError
 from callboard.actors.commands._secrets import Secrets, UnknownSecretError
 from callboard.actors.runtime import EffectGuard
@@ -17,6 +17,7 @@ from callboard.actors.servers import InDoubtError
 from callboard.messages import (
     Command,
     CommandResult,
+    Effect,
     EventName,
     LeaseVoidError,
     ResultStatus,
@@ -77,11 +78,7 @@ class Dispatcher:
                 guard.check()  # a void lease allows nothing, even if the tool never checks its guard
                 place = None if command.program else tool.place
                 arguments = self._secrets.fill(command.task_id, command.parameters, place)
-                answer = await tool.call(arguments, guard)
-                try:
-                    value = as_json(answer)
-                except ValueError:
-                    value = _mended(answer)  # a value that is not valid JSON must not get into the result
+                value = _json_of(await tool.call(arguments, guard))
         except TimeoutError as failure:
             guard.void()
             late = f"took longer than {command.timeout:g} s; whether it was done, or still will be, is in doubt"
@@ -94,6 +91,9 @@ class Dispatcher:
         except (ToolFailure, McpToolError, LeaseVoidError, UnknownSecretError) as failure:
             error = str(failure) or "it failed without saying why"
             in_doubt = isinstance(failure, ConnectionLostError | InDoubtError)
+            if isinstance(failure, BadAnswerError):
+                in_doubt = effect is not Effect.READ
+                error += ": whether it was done is in doubt" if in_doubt else "; it only reads"
         except BaseException as failure:  # tool boundary: any exception becomes an error for the model
             reason = reason_of(failure)
             plain = reason == type(failure).__name__ or (isinstance(failure, OSError) and failure.strerror)
@@ -148,25 +148,27 @@ class Dispatcher:
         )
 
 
-def _mended(value: object) -> JsonValue:
-    """Repair an answer that does not survive a JSON round trip.
-
-    An example is one with lone surrogates.
+def _json_of(answer: object) -> JsonValue:
+    """Return an answer as JSON; halves of surrogate pairs are repaired.
 
     Raises:
-        ValueError: If it can't be serialized at all; the message gives the reason.
+        BadAnswerError: If it can't be serialized; the message gives the reason.
     """
     try:
-        answer: JsonValue = encodable(_JSON.validate_python(value))
-        _JSON.validate_json(_JSON.dump_json(answer))
+        return as_json(answer)
+    except ValueError:
+        pass
+    try:
+        value: JsonValue = encodable(_JSON.validate_python(answer))
+        _JSON.validate_json(_JSON.dump_json(value))
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]["msg"]
         msg = f"its answer can't be serialized: {problem}"
-        raise ValueError(msg) from error
-    except ValueError as error:
+        raise BadAnswerError(msg) from error
+    except (ValueError, RecursionError) as error:
         msg = f"its answer can't be serialized: {error}"
-        raise ValueError(msg) from error
-    return answer
+        raise BadAnswerError(msg) from error
+    return value
 
 
 def stopped(command: Command, guard: EffectGuard) -> CommandResult:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 from collections.abc import Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+import anyio
 import httpx2
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
-from mcp_types import CONNECTION_CLOSED
+from mcp.shared.message import SessionMessage
+from mcp_types import CONNECTION_CLOSED, JSONRPCNotification
 from pydantic import ValidationError
 
 from callboard.actors.commands._bound_tools import ToolFailure
+from callboard.actors.commands._mcp_answers import UNREADABLE, PendingRequests, not_finite, quoted
 from callboard.actors.commands._mcp_errors import CUT_OFF, LISTING, TOO_LONG, foreign, unreadable, why
 from callboard.actors.commands._mcp_output import ProgramLog
 from callboard.actors.commands._mcp_transport import BoundedTransport, McpProgram, not_sent, over_stdio
 from callboard.config import output_redactor
-from callboard.messages import EventName
+from callboard.messages import EventName, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -39,6 +44,10 @@ Tell = Callable[..., None]
 
 CHECK_SECONDS = 5.0
 """Seconds for the check whether a server that did not answer a call in time still responds."""
+
+
+LISTING_PAUSE = 0.2
+"""The least seconds between two lists of a server's changed tools."""
 
 
 class ConnectionLostError(ToolFailure):
@@ -62,8 +71,24 @@ class McpConnection:
     Its own task opens and closes it; any task on the loop may call tools.
     """
 
-    def __init__(self, name: str, server: McpServer, settings: Settings, tell: Tell, elicit: ElicitationFnT) -> None:
-        self.tools: tuple[Tool, ...] = ()
+    def __init__(
+        self,
+        name: str,
+        server: McpServer,
+        settings: Settings,
+        tell: Tell,
+        elicit: ElicitationFnT,
+        *,
+        listed: Callable[[tuple[Tool, ...]], None],
+    ) -> None:
+        """Initialise it; `listed` receives the server's tools, at first and whenever it says that they have changed."""
+        self._listed = listed
+        self._current = asyncio.Event()
+        """Set unless the server has said that its tools have changed since they were listed."""
+        self._current.set()
+        self._changes = 0
+        self._listing: asyncio.Future[None] | None = None
+        """Lists the changed tools."""
         self.about = About()
         self._name = name
         self._server = server
@@ -72,6 +97,7 @@ class McpConnection:
         self._elicit = elicit
         self._program: ProgramLog | None = None
         self._http: BoundedTransport | None = None
+        self._requests = PendingRequests()
         self._request = "initialize"
         """The request that is pending while the connection is made."""
         self._ready: asyncio.Future[None] | None = None
@@ -115,6 +141,8 @@ class McpConnection:
     async def close(self) -> None:
         """Disconnect, and end the server's program if there is one."""
         self._over.set()
+        if self._listing is not None:
+            self._listing.cancel()
         if self._task is None:
             return
         if self._ready is not None and not self._ready.done():
@@ -136,7 +164,7 @@ class McpConnection:
         failed: list[Exception] = []
         before = not_sent.set(failed)
         try:
-            return await self._client.call_tool(tool, dict(arguments), progress_callback=progress)
+            result = await self._client.call_tool(tool, dict(arguments), progress_callback=progress)
         except MCPError as error:
             failure = self._failure(error, failed)
             if failure is None:
@@ -144,8 +172,16 @@ class McpConnection:
             raise failure from error
         except ValidationError as error:
             raise ConnectionLostError(unreadable("tools/call", error)) from error
+        except Exception as error:  # third-party code boundary: the call was sent
+            msg = f"its answer to `tools/call` can't be used: {reason_of(error)}"
+            raise ConnectionLostError(msg) from error
         finally:
             not_sent.reset(before)
+        if not_finite(result.structured_content):
+            written = quoted(json.dumps(result.structured_content))
+            msg = f"its answer to `tools/call` has a number that is not finite, which JSON does not have: {written}"
+            raise ConnectionLostError(msg)
+        return result
 
     def _failure(self, error: MCPError, failed: list[Exception]) -> Exception | None:
         """Translate an error that the client raised itself.
@@ -156,6 +192,8 @@ class McpConnection:
         if failed:
             self._lose()
             return ConnectionError(f"{server} can't be reached, nothing was sent: {self._why(failed[0])}")
+        if error.data is UNREADABLE:
+            return ConnectionLostError(error.message)
         if foreign(error):
             return ConnectionLostError(f"its answer to `tools/call` {foreign(error)}")
         if error.code != CONNECTION_CLOSED:  # third-party servers use this code for other errors
@@ -165,6 +203,8 @@ class McpConnection:
         if not (self._lost or error.message == "Connection closed"):
             return None
         self._lose()
+        if self._requests.broken:
+            return ConnectionLostError(f"{server} sent an answer that {self._requests.broken}")
         long = self._program is not None and self._program.too_long
         how = f"sent {TOO_LONG}, which ended the connection" if long else "went away during the call"
         return ConnectionLostError(f"{server} {how}")
@@ -185,16 +225,43 @@ class McpConnection:
         except Exception:  # third-party code boundary: any error means no answer
             self._lose()
 
+    def _tools_changed(self) -> None:
+        self._current.clear()
+        self._changes += 1
+        if self._listing is None or self._listing.done():
+            self._listing = asyncio.ensure_future(self._list_again())
+
+    async def _list_again(self) -> None:
+        while not self._current.is_set() and self._client is not None and self.connected:
+            before = self._changes
+            try:
+                async with asyncio.timeout(self._server.start_seconds):
+                    self._listed(tuple([tool async for tool in _tools_of(self._client)]))
+            except Exception as error:  # third-party code boundary: the tools stay as they were
+                text = f"its changed list of tools can't be read: {why(error, LISTING, self._program)}"
+                self._tell(EventName.SERVER_SAID, server=self._name, text=text)
+            if before == self._changes:
+                self._current.set()
+            await asyncio.sleep(LISTING_PAUSE)
+
+    async def listed(self) -> None:
+        """Wait until changed tools are listed, but not long: the server may be busy, or change them all the time."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CHECK_SECONDS):
+                await self._current.wait()
+
     async def _own(self) -> None:
         ready = self._ready
         if ready is None:
             return
         try:
             async with AsyncExitStack() as stack:
-                transport = _watched(await self._transport(stack), self._lose)
+                transport = _watched(await self._transport(stack), self._requests, self._lose, self._tools_changed)
                 self._client = await stack.enter_async_context(Client(transport, elicitation_callback=self._elicit))
+                # the tool was run: an output schema that Python can't use must not make its answer a failure
+                self._client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
                 self._request = LISTING
-                self.tools = tuple([tool async for tool in _listed(self._client)])
+                self._listed(tuple([tool async for tool in _tools_of(self._client)]))
                 info = self._client.server_info
                 identity = (info.title or info.name, info.version) if info is not None else ("", "")
                 self.about = About(*identity, self._client.instructions or "")
@@ -232,49 +299,40 @@ class McpConnection:
         self._tell(EventName.SERVER_SAID, server=self._name, text=text, **({"dropped": dropped} if dropped else {}))
 
 
+async def _unchecked(name: str, result: CallToolResult) -> None:
+    """Accept a result whatever its tool's output schema says."""
+
+
 @asynccontextmanager
 async def _watched(
-    transport: AbstractAsyncContextManager[TransportStreams], ended: Callable[[], None]
+    transport: AbstractAsyncContextManager[TransportStreams],
+    requests: PendingRequests,
+    ended: Callable[[], None],
+    changed: Callable[[], None],
 ) -> AsyncIterator[TransportStreams]:
-    """Wrap a transport to call `ended` when its other side closes.
+    """Wrap a transport to match its answers.
 
-    A client reports it only on the next call.
+    It calls `ended` when its other side closes, which a client reports only on the next call, and `changed` when the
+    tools have changed, before a later answer is passed on.
     """
     async with transport as (read, write):
-        yield _WatchedStream(read, ended), write
+        yield _WatchedStream(read, requests, ended, changed), _RecordedStream(write, requests)
 
 
-class _WatchedStream:
-    """A stream of a server's messages that calls `ended` at its end."""
+class _PassingStream:
+    """A stream that passes everything on to another one."""
 
-    def __init__(self, stream: Any, ended: Callable[[], None]) -> None:
+    def __init__(self, stream: Any, requests: PendingRequests) -> None:
         self._stream = stream
-        self._ended = ended
+        self._requests = requests
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
-    async def receive(self) -> Any:
-        try:
-            return await self._stream.receive()
-        except Exception:
-            self._ended()
-            raise
-
     async def aclose(self) -> None:
         await self._stream.aclose()
 
-    def __aiter__(self) -> _WatchedStream:
-        return self
-
-    async def __anext__(self) -> Any:
-        try:
-            return await self._stream.__anext__()
-        except Exception:
-            self._ended()
-            raise
-
-    async def __aenter__(self) -> _WatchedStream:  # noqa: PYI034 - it is not subclassed
+    async def __aenter__(self) -> Self:
         await self._stream.__aenter__()
         return self
 
@@ -285,9 +343,51 @@ class _WatchedStream:
         return suppressed
 
 
-async def _listed(client: Client) -> AsyncIterator[Tool]:
+class _RecordedStream(_PassingStream):
+    """A stream of messages to a server that records the requests."""
+
+    async def send(self, item: SessionMessage) -> None:
+        self._requests.sent(item)
+        await self._stream.send(item)
+
+
+class _WatchedStream(_PassingStream):
+    """A stream of a server's messages that reports its end, and changes of the tools."""
+
+    def __init__(
+        self, stream: Any, requests: PendingRequests, ended: Callable[[], None], changed: Callable[[], None]
+    ) -> None:
+        super().__init__(stream, requests)
+        self._ended = ended
+        self._changed = changed
+
+    async def receive(self) -> SessionMessage | Exception:
+        try:
+            message = self._requests.received(await self._stream.receive())
+        except Exception:
+            self._ended()
+            raise
+        if message is None:
+            self._ended()
+            raise anyio.EndOfStream
+        match message:
+            case SessionMessage(message=JSONRPCNotification(method="notifications/tools/list_changed")):
+                self._changed()
+        return message
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+
+async def _tools_of(client: Client) -> AsyncIterator[Tool]:
     """List a server's tools, page by page."""
-    page = await client.list_tools()
+    page = await client.list_tools(cache_mode="refresh")
     while True:
         for tool in page.tools:
             yield tool

@@ -8,6 +8,7 @@ from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, UNSUPPORTED_PROTOCOL_VERSION
 from pydantic import ValidationError
 
+from callboard.actors.commands._mcp_answers import UNREADABLE
 from callboard.config import in_url, masked
 from callboard.messages import reason_of
 
@@ -49,6 +50,8 @@ def _refused(error: MCPError, request: str, program: ProgramLog | None) -> str:
         error.code == CONNECTION_CLOSED and error.message == "Connection closed"
     ):  # third-party servers use this code, too
         return f"{_ended(program)} before it answered `{request}`"
+    if error.data is UNREADABLE:
+        return error.message
     if foreign(error):
         return f"its answer to `{request}` {foreign(error)}: there may be no MCP server at this address"
     unknown = f"it does not know the request `{request}`"

@@ -20,6 +20,7 @@ from callboard.actors.commands._mcp_connection import About, ConnectionLostError
 from callboard.actors.commands._mcp_content import answer_of
 from callboard.actors.commands._mcp_program import program_needed
 from callboard.actors.commands._mcp_restarts import McpRestarts
+from callboard.actors.commands._modern_schema import modern
 from callboard.actors.commands._policy_rules import Facts
 from callboard.actors.commands._secrets import SecretPlace
 from callboard.actors.commands._unmatched import nearest
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 COMPARED = 1000
 """The most calls whose latest answer is remembered."""
+REMOVED = 1000
+"""The most removed tools whose names are remembered."""
 _PLAIN = McpTool()
 
 
@@ -56,7 +59,7 @@ class McpSession:
 
     Runs on the event loop; any task there may call its tools.
 
-    A lost server is restarted by the next use (`McpRestarts`). Its tools stay those of the first connection.
+    A lost server is restarted by the next use (`McpRestarts`). Its tools are those that it has listed last.
     """
 
     def __init__(self, name: str, server: McpServer, settings: Settings, tell: Tell = _ignore) -> None:
@@ -76,6 +79,9 @@ class McpSession:
         self._tell = tell
         self._calls = RunningCalls(name, tell, asks=settings.system.ask_question)
         self._tools: tuple[Tool, ...] = ()
+        self.version = 0
+        """The number of times that its tools have changed."""
+        self._removed: dict[str, None] = {}
         self.restarts = McpRestarts(name, self._new_connection, settings.supervision)
         self._answers: dict[bytes, bytes] = {}
         """The digest of the latest answer, by the digest of the call."""
@@ -96,11 +102,27 @@ class McpSession:
             where = "" if url is None else f" to {masked(url, in_url(url))}"
             msg = f"mcpServers.{self.name}: no connection{where}: {reason_of(error)}"
             raise SettingsError(msg) from error
-        self._tools = connection.tools
         self.about = connection.about
 
     def _new_connection(self) -> McpConnection:
-        return McpConnection(self.name, self._server, self._settings, self._tell, self._calls.elicit)
+        return McpConnection(
+            self.name, self._server, self._settings, self._tell, self._calls.elicit, listed=self._listed
+        )
+
+    def _listed(self, tools: tuple[Tool, ...]) -> None:
+        """Take the tools that the server has now."""
+        if tools == self._tools:
+            return
+        names = {tool.name for tool in tools}
+        removed = {**self._removed, **{tool.name: None for tool in self._tools}}
+        self._removed = dict.fromkeys([name for name in removed if name not in names][-REMOVED:])
+        self._tools = tools
+        self.version += 1
+
+    def has_removed(self, name: str) -> bool:
+        """Return whether the server has removed a tool of this full name."""
+        server, _, tool = name.partition(".")
+        return server == self.name and tool in self._removed
 
     async def close(self) -> None:
         """Disconnect for good, and end the server's program if there is one."""
@@ -147,6 +169,7 @@ class McpSession:
         except asyncio.CancelledError:  # the call timed out, or its task was stopped: the server may hang
             self.restarts.check_later(connection)
             raise
+        await connection.listed()
         self._compare((tool, arguments), answer)
         if guard is not None:
             guard.pictures += answer.pictures
@@ -256,13 +279,15 @@ class RemoteTool(BoundTool):
         self.seconds = given.seconds
         self.type = CommandType.ACTION
         self.binds = {}
+        self._schema = modern(tool.input_schema)
         self.info = ToolInfo(
             name=f"{session.name}.{tool.name}",
             description=tool.description or "",
-            schema=_offered_schema(tool.input_schema),
+            schema=_offered_schema(self._schema),
             effect=given.effect or effect_of(tool.annotations, trusted=session.trusted),
+            names_controls=False,
         )
-        declared = declared_secret(tool.input_schema) if session.trusted else frozenset[str]()
+        declared = declared_secret(self._schema) if session.trusted else frozenset[str]()
         self.place = SecretPlace(self.info.name, declared)
 
     def same_facts(self, asked: Asked) -> Facts | None:
@@ -271,7 +296,7 @@ class RemoteTool(BoundTool):
 
     async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
         """Read the tool's schema and annotations; the resources it touches are unknown."""
-        seen, inexact = by_schema(self._tool.input_schema, arguments)
+        seen, inexact = by_schema(self._schema, arguments)
         return Facts(self.hazards, None, seen, inexact, {UNKNOWN: {}})
 
     @property
@@ -300,7 +325,7 @@ class RemoteTool(BoundTool):
         return self._check(arguments) if silent else super().check(arguments)
 
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
-        problem = schema_problem(self._tool.input_schema, arguments)  # nothing is bound
+        problem = schema_problem(self._schema, arguments)  # nothing is bound
         return f"{self.info.name}: {problem}" if problem else None
 
     async def call(self, arguments: Mapping[str, JsonValue], guard: EffectGuard) -> JsonValue:

@@ -8,21 +8,24 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import errno
 import os
 import shutil
 import signal
 import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import anyio
 import httpx2
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+
+from callboard.actors.commands._mcp_answers import StrayTextError, messages_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-    from pathlib import Path
 
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.client._transport import TransportStreams
@@ -32,7 +35,12 @@ if TYPE_CHECKING:
 LEAVES_SECONDS = 2.0
 """Seconds for a program to exit after its input is closed, and again after each signal."""
 _LAST_WORDS = 0.5
-"""Seconds to wait for the end of standard error once the program has exited."""
+"""Seconds to wait for the end of the outputs once the program has exited."""
+_REAPS_SECONDS = 6.0
+"""Seconds for the reaper to kill a program's child processes."""
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+_REAPER = str(Path(__file__).with_name("_mcp_reaper.py"))
+_CAN_REAP = sys.platform == "linux" and bool(sys.executable) and not getattr(sys, "frozen", False)
 _EVENTS = 10
 """The most bytes of all events that answer one call, as a multiple of the longest message."""
 _LONG = 64_000
@@ -62,32 +70,71 @@ async def over_stdio(program: McpProgram, max_bytes: int, log: ProgramLog) -> As
     Raises:
         OSError: If the program can't be started.
     """
-    process = await asyncio.create_subprocess_exec(
-        shutil.which(program.command) or program.command,
-        *program.args,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,  # the program must not write to the host program's stderr
-        env={**get_default_environment(), **program.env},
-        cwd=program.cwd,
-        start_new_session=os.name != "nt",
-        limit=max_bytes,
-    )
+    process, exited = await _start(program, max_bytes)
     received, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
     tasks = [
         asyncio.create_task(_receive(process, received, log)),
         asyncio.create_task(_send(process, outgoing, received)),
+        asyncio.create_task(_after_exit(process, exited)),
     ]
     noise = [asyncio.create_task(log.read(process.stderr))] if process.stderr is not None else []
     try:
         yield read, write
     finally:
         try:
-            await _ended(_end(process, tasks, noise, log))
+            await _ended(_end(process, exited, tasks, noise, log))
         finally:  # this task may be cancelled meanwhile
             for stream in (read, write, received, outgoing):
                 stream.close()
+
+
+async def _start(program: McpProgram, max_bytes: int) -> tuple[asyncio.subprocess.Process, asyncio.Event]:
+    """Start a program, on Linux below a reaper of its child processes; return it with an event that tells its exit.
+
+    Raises:
+        OSError: If it can't be started.
+    """
+    env = {**get_default_environment(), **program.env}
+    command = shutil.which(program.command) or shutil.which(program.command, path=env.get("PATH", ""))
+    if command is None and not os.path.dirname(program.command):  # noqa: PTH120 - ./server
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), program.command)
+    reaper = (sys.executable, "-I", "-S", _REAPER, str(LEAVES_SECONDS)) if _CAN_REAP else ()
+    loop = asyncio.get_running_loop()
+    transport, protocol = await loop.subprocess_exec(
+        lambda: _ProgramProtocol(limit=max_bytes, loop=loop),
+        *reaper,
+        command or program.command,
+        *program.args,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,  # the program must not write to the host program's stderr
+        env=env,
+        cwd=program.cwd,
+        start_new_session=os.name != "nt",
+    )
+    return asyncio.subprocess.Process(transport, protocol, loop), protocol.exited
+
+
+class _ProgramProtocol(asyncio.subprocess.SubprocessStreamProtocol):
+    """Tells the exit of a program at once; `Process.wait` also waits for its output, which a child may hold open."""
+
+    def __init__(self, *, limit: int, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit=limit, loop=loop)
+        self.exited = asyncio.Event()
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        self.exited.set()
+
+
+async def _after_exit(process: asyncio.subprocess.Process, exited: asyncio.Event) -> None:
+    """Close the output of a program that has exited, even if a child of it holds the output open."""
+    await exited.wait()
+    _signal_group(process, _KILL)
+    await asyncio.sleep(_LAST_WORDS)
+    transport: Any = process._transport  # type: ignore[attr-defined]  # noqa: SLF001 - there is no public name
+    transport.get_pipe_transport(1).close()
 
 
 async def _ended(ending: Any) -> None:
@@ -118,10 +165,11 @@ async def _receive(
     async with received:
         with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
             while line := await _line_of(process.stdout, log):
-                message = _parsed(line) if len(line) < _LONG else await asyncio.to_thread(_parsed, line)
-                if isinstance(message, Exception):
-                    log.strayed(line)
-                await received.send(message)
+                messages = messages_of(line) if len(line) < _LONG else await asyncio.to_thread(messages_of, line)
+                for message in messages:
+                    if isinstance(message, StrayTextError):
+                        log.strayed(line)
+                    await received.send(message)
 
 
 async def _line_of(stream: asyncio.StreamReader, log: ProgramLog) -> bytes:
@@ -134,13 +182,6 @@ async def _line_of(stream: asyncio.StreamReader, log: ProgramLog) -> bytes:
     except ValueError:
         log.too_long = True
         return b""
-
-
-def _parsed(line: bytes) -> SessionMessage | Exception:
-    try:
-        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError as error:
-        return error
 
 
 async def _send(
@@ -164,6 +205,7 @@ async def _send(
 
 async def _end(
     process: asyncio.subprocess.Process,
+    exited: asyncio.Event,
     tasks: Sequence[asyncio.Task[None]],
     noise: Sequence[asyncio.Task[None]],
     log: ProgramLog,
@@ -174,14 +216,15 @@ async def _end(
     """
     if process.stdin is not None:
         process.stdin.close()
-    for ask in (None, signal.SIGTERM, getattr(signal, "SIGKILL", signal.SIGTERM)):
+    for ask, seconds in ((None, LEAVES_SECONDS), (signal.SIGTERM, LEAVES_SECONDS + _REAPS_SECONDS), (_KILL, 1.0)):
         if ask is not None:
-            _signal(process, ask)
+            _signal_group(process, ask)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LEAVES_SECONDS):
-                await _exited(process)
+            async with asyncio.timeout(seconds):
+                await exited.wait()
                 log.exit_code = process.returncode if ask is None else None
                 break
+    _signal_group(process, _KILL)  # without a reaper, children outlive a program that has exited by itself
     if noise:
         await asyncio.wait(noise, timeout=_LAST_WORDS)  # a surviving child may keep the pipe open
     for task in (*tasks, *noise):
@@ -192,16 +235,7 @@ async def _end(
         transport.close()
 
 
-async def _exited(process: asyncio.subprocess.Process) -> None:
-    """Wait for the process only.
-
-    `wait` also waits for its output, which a child may hold open.
-    """
-    while process.returncode is None:  # noqa: ASYNC110 - nothing tells
-        await asyncio.sleep(0.01)
-
-
-def _signal(process: asyncio.subprocess.Process, which: signal.Signals) -> None:
+def _signal_group(process: asyncio.subprocess.Process, which: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if os.name == "nt":
             process.terminate()

@@ -62,7 +62,7 @@ class Toolbox:
         self._doors: dict[str, tuple[ServerTool, ...]] = {}
         self._sessions = tuple(sessions)
         self._lanes = lanes
-        self._actions: dict[tuple[str, ...], Tools] = {}
+        self._actions: dict[tuple[object, ...], Tools] = {}
         self._offered = Observation()
         for server in servers:
             if server.name in self._servers:
@@ -166,15 +166,22 @@ class Toolbox:
 
         Cached, since each step needs them several times.
         """
-        named: tuple[str, ...] = (kind,)  # the fields that tools are bound by; JSON would be slower than the rest
+        named: tuple[object, ...] = (
+            kind,
+            *self._versions(),
+        )  # the fields that tools are bound by; JSON would be slower than the rest
         if target is not None:
-            named = kind, target.server, target.id, target.address, target.group, repr(target.binds)
+            named = *named, target.server, target.id, target.address, target.group, repr(target.binds)
         found = self._actions.get(named)
         if found is None:
             found = self._actions[named] = actions_of(self.tools(kind, target))
             if len(self._actions) > KEPT:
                 self._actions.pop(next(iter(self._actions)), None)
         return found
+
+    def _versions(self) -> Iterator[int]:
+        """Yield the versions of the MCP servers' tools, which may change."""
+        return (session.version for session in self._sessions)
 
     def missing(self, kind: str, target: Target | None, name: str) -> str:
         """Describe a missing tool.
@@ -191,6 +198,10 @@ class Toolbox:
                         f"`mcpServers.{session.name}.surface: both` in the settings offers it everywhere"
                     )
         tools = self.actions(kind, target)
+        for session in self._sessions:
+            if session.has_removed(name):
+                known = ", ".join(sorted(tools)) or "none"
+                return f"the MCP server {session.name} has removed its tool {name!r}; there are: {known}"
         return f"there is no tool {name!r}; there are: {', '.join(sorted(tools)) or 'none'}"
 
 

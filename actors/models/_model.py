@@ -50,6 +50,8 @@ class ToolInfo:
     """The kinds of controls it acts on; empty for any kind."""
     offered: bool = True
     """Whether prompts list the tool; a model may call it even if they do not."""
+    names_controls: bool = True
+    """Whether its parameters `control_id` and `control_name` name a control; those of third parties' tools do not."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -403,10 +403,11 @@ def _read(text: str) -> object:
 
 
 def only_thought(content: object) -> bool:
-    """Return whether the text has unfinished reasoning before any object."""
+    """Return whether the text has nothing but reasoning, or unfinished reasoning before any object."""
     if not isinstance(content, str):
         return False
-    return _THINKS.search(_THOUGHTS.sub("", content, count=1).partition("{")[0]) is not None
+    rest = _THOUGHTS.sub("", content, count=1)
+    return not rest.strip() or _THINKS.search(rest.partition("{")[0]) is not None
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:

@@ -185,7 +185,7 @@ def _action(context: Context, run: Run, tools: Tools, labels: Labels, action: Ac
     tool = tools.get(action.tool) or _alike(tools, action.tool)
     if tool is None:
         raise InvalidAnswerError(context.services.toolbox.missing(context.kind, run.assign.target, action.tool))
-    control = action.control
+    control = action.control if tool.info.names_controls else _beside(action)
     if control is not None and not context.is_host:
         control = _control(tool, labels, control)
     complete = action.arguments if control is None else {**action.arguments, **_of_control(tool, action, control)}
@@ -193,7 +193,7 @@ def _action(context: Context, run: Run, tools: Tools, labels: Labels, action: Ac
     if None in complete.values():
         complete = {name: value for name, value in complete.items() if value is not None or name in required}
     problem = tool.check(complete)
-    if problem and "control_id" in required and complete.get("control_id") is None:
+    if problem and tool.takes_control and "control_id" in required and complete.get("control_id") is None:
         kinds = tool.info.controls
         fit = [label for label, control in labels.items() if not kinds or control.kind in kinds]
         listed = ", ".join(map(repr, fit[:_MOST])) or "none"
@@ -204,6 +204,15 @@ def _action(context: Context, run: Run, tools: Tools, labels: Labels, action: Ac
 
 
 _checked_action = maker(Action)
+
+
+def _beside(action: Action) -> ControlRef | None:
+    """Return the control that an answer names beside its arguments; those of a third party's tool name none."""
+    if action.control is None:
+        return None
+    named = {str(action.arguments[name]) for name in ("control_id", "control_name") if name in action.arguments}
+    id_, name = ("" if text in named else text for text in (action.control.id, action.control.name))
+    return ControlRef(id=id_, name=name) if id_ or name else None
 
 
 def _alike(tools: Mapping[str, BoundTool], wanted: str) -> BoundTool | None:
@@ -233,7 +242,7 @@ def _control(tool: BoundTool, labels: Labels, reference: ControlRef) -> ControlR
     control = found[0]
     if control is not None and all(each is control for each in found):
         return ControlRef(id=control.id, name=control.name)
-    if not reference.id and not tool.takes("control_id"):
+    if not reference.id and not tool.takes_control:
         return None  # the tool acts on no control: ignore the name
     known = ", ".join(f"{seen.id} ({seen.name})" for seen in list(labels.values())[:_MOST]) or "none"
     both = reference.id and reference.name
@@ -250,5 +259,5 @@ def _of_control(tool: BoundTool, action: Action, control: ControlRef) -> dict[st
     return {
         name: value
         for name, value in mine.items()
-        if value and tool.takes(name) and (named or action.arguments.get(name) is None)
+        if value and tool.takes_control and tool.takes(name) and (named or action.arguments.get(name) is None)
     }

@@ -78,6 +78,16 @@ class Tricky(MemoryServer):
         return {"mean": float("nan")}
 
     @tool(effect=Effect.ONCE)
+    def says_other(self, target: str) -> dict[str, int]:
+        """Answer with another type than the declared one."""
+        return {"mean": "much"}  # type: ignore[dict-item]
+
+    @tool(effect=Effect.READ)
+    def says_no_number_read(self, target: str) -> dict[str, float]:
+        """Read a number that JSON does not have."""
+        return {"mean": float("inf")}
+
+    @tool(effect=Effect.ONCE)
     def says_deep(self, target: str) -> dict[str, Any]:
         """Answer with more levels than can be read again."""
         return {"deep": functools.reduce(lambda inner, _: [inner], range(240), 1)}
@@ -210,19 +220,27 @@ async def test_a_tool_that_says_it_did_not_succeed_failed(run, command, name, er
     assert (result.status, result.error) == (FAILURE, error)
 
 
-async def test_an_answer_too_deep_to_be_read_again_is_the_tools_failure(run, command):
-    (result,) = await run(command("says_deep"))
-    assert result.status is FAILURE
-    assert result.error.startswith("ValueError: its answer can't be serialized: ")
-    assert result.value is None
-
-
-async def test_an_answer_that_is_no_json_is_the_tools_failure(run, command):
-    (result,) = await run(command("says_no_number"))
-    assert result.status is FAILURE
-    assert result.error == "ValueError: its answer can't be serialized: Input should be a finite number"
-    assert result.value is None
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("says_deep", "its answer can't be serialized: Invalid JSON: recursion limit exceeded"),
+        ("says_no_number", "its answer can't be serialized: Input should be a finite number"),
+        ("says_other", "its answer is not of the declared type: 1 validation error"),
+    ],
+)
+async def test_a_call_with_an_unreadable_answer_is_in_doubt(run, command, name, problem):
+    (result,) = await run(command(name))
+    assert (result.status, result.value) == (FAILURE, None)
+    assert result.error.startswith(problem)
+    assert result.error.endswith(": whether it was done is in doubt")
+    assert result.in_doubt
     assert result.changed  # it ran
+
+
+async def test_a_reading_call_with_an_unreadable_answer_is_in_no_doubt(run, command):
+    (result,) = await run(command("says_no_number_read"))
+    assert (result.status, result.in_doubt) == (FAILURE, False)
+    assert result.error.endswith("; it only reads")
 
 
 async def test_a_tool_that_says_it_succeeded_did(run, command):

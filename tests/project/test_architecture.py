@@ -476,6 +476,7 @@ def test_nobody_touches_the_actors_of_the_host_program():
 
 
 PROGRAMS = {
+    "callboard.actors.commands._mcp_reaper",
     "callboard.actors.servers.desktop._holder",
     "callboard.actors.servers.documents._file_reader",
     "callboard.actors.servers.shell._runner",

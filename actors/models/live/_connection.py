@@ -10,10 +10,13 @@ import importlib.metadata
 import inspect
 import os
 import re
+import urllib.request
 from typing import Any
+from urllib.parse import urlsplit
 
 from callboard.actors.models.live._cost import Prices
 from callboard.actors.models.live._rate_limit import RateLimit
+from callboard.actors.models.live._reply import mend_reply
 from callboard.config import COMPATIBLE, MASK, Provider, Redactor, in_url, masked
 from callboard.messages import SettingsError, did_you_mean
 
@@ -61,6 +64,10 @@ class Connection:
         if not self._entered:
             self._entered = True
             await self.provider.__aenter__()
+            http = getattr(self.provider.client, "_client", None)  # it is another one after each `close`
+            hooks = getattr(http, "event_hooks", {}).get("response", [])
+            if mend_reply not in hooks:
+                hooks.append(mend_reply)
 
     async def close(self) -> None:
         """Close the client's connections. Idempotent."""
@@ -71,6 +78,18 @@ class Connection:
     def hidden(self, text: str) -> str:
         """Redact keys, values of headers, and secrets in addresses in a text."""
         return self._redactor.text(masked(text, in_url(text)))
+
+    def proxy(self) -> str:
+        """Describe the proxy that the environment names for the provider's address; empty without one."""
+        url = urlsplit(str(self.provider.base_url))
+        proxies = urllib.request.getproxies_environment()
+        scheme = url.scheme if url.scheme in proxies else "all"
+        if scheme not in proxies or urllib.request.proxy_bypass(url.netloc):
+            return ""
+        variable = f"{scheme.upper()}_PROXY"
+        return (
+            f"; it was called through the proxy {proxies[scheme]} of {variable}: NO_PROXY={url.hostname} leaves it out"
+        )
 
     def _all_secrets(self) -> set[str]:
         given = [] if self.settings.api_key is None else [self.settings.api_key.get_secret_value()]

@@ -9,6 +9,7 @@ from callboard.actors.models._model import Expected, Model, ModelAnswer
 from callboard.actors.models._responses import only_thought, read_response
 from callboard.actors.models.live._computer_tool import ComputerTool
 from callboard.actors.models.live._rate_limit import retry_pause
+from callboard.actors.models.live._reply import words_of
 from callboard.actors.models.prompt import (
     CHARACTERS,
     MOST_ACTIONS,
@@ -43,6 +44,11 @@ if TYPE_CHECKING:
 _Mode = Literal["native", "tool", "prompted"]
 _ANSWER = "answer"
 _LONGEST = 400
+_BY_RESPONSES = ("openai", "openai-responses")
+"""Kinds of providers that are called by /responses."""
+_NOT_HERE, _REFUSED, _NO_ENTRY = {404, 405, 406}, {400, 422, 501}, {401, 403}
+_OF_PROXIES = {406, 407, 502, 503, 504}
+"""Statuses that a proxy may answer with, and the one of a reply that is not JSON."""
 
 
 class LiveModel(Model):
@@ -51,7 +57,9 @@ class LiveModel(Model):
     It is created on any thread and used on one event loop.
     """
 
-    def __init__(self, name: str, model: ProvidersModel, connection: Connection, seconds: Seconds) -> None:
+    def __init__(
+        self, name: str, model: ProvidersModel, connection: Connection, seconds: Seconds, *, has_fallback: bool = False
+    ) -> None:
         """Initialise the model; `connection` is shared with the provider's other models.
 
         Args:
@@ -59,12 +67,14 @@ class LiveModel(Model):
             model: The model of pydantic-ai.
             connection: The connection to the provider.
             seconds: The maximum duration of an answer, for network timeouts.
+            has_fallback: Whether another model is asked if this one gives no answer.
         """
         self.name = name
         self._model = model
         self._connection = connection
         self._settings = connection.settings
         self._seconds = seconds
+        self._has_fallback = has_fallback
         self._output = _output(self._settings.output, model)
         self._has_tool = self._settings.output == "auto" and bool(model.profile.get("supports_tools", True))
         sees = self._settings.pictures
@@ -97,7 +107,7 @@ class LiveModel(Model):
         given, answered, cost = self._connection.prices.of(response, self._model.model_name, prompt.tokens, content)
         usage = Usage(input_tokens=given, output_tokens=answered, cost=cost or 0.0, unpriced_calls=int(cost is None))
         self._check_refusal(response, usage)
-        cut = self._cut(response, content, usage)
+        cut = self._cut(response, content, usage) or self._empty(response, content, usage)
         return ModelAnswer(
             content=content,
             input_tokens=given,
@@ -204,6 +214,7 @@ class LiveModel(Model):
 
         await self._connection.open()
         settings, mode, tries = self._sent(more), "tool" if more else self._mode(schema), 0
+        refused: Exception | None = None
         while True:
             parameters = self._parameters(schema, mode)
             try:
@@ -211,10 +222,11 @@ class LiveModel(Model):
                     self._model, messages, model_settings=settings, model_request_parameters=parameters
                 )
             except Exception as error:  # any error: a provider's package may raise any type
-                if mode == "native" and self._has_tool and _refuses_schema(error):
-                    mode = "tool"
+                if mode == "native" and self._has_tool and self._refuses_form(error):
+                    mode, refused = "tool", error
                     await self._connection.rate.begin()
                     continue
+                error = refused if refused is not None and self._refuses_form(error) else error
                 pause = retry_pause(error, tries, self._settings, self._connection.rate)
                 if pause is None:
                     again = f" after {tries} repetitions" if tries else ""
@@ -223,6 +235,25 @@ class LiveModel(Model):
             await asyncio.sleep(pause)
             await self._connection.rate.begin()
             tries += 1
+
+    def _refuses_form(self, error: Exception) -> bool:
+        """Return whether a request was rejected, perhaps for its response format.
+
+        The price list's own providers know that format, and reject single schemas, as their packages do. Other servers
+        word it in many ways, so the status decides.
+        """
+        from pydantic_ai.exceptions import (
+            ModelAuthenticationError,
+            ModelContextWindowExceededError,
+            ModelNotFoundError,
+            ModelRequestRejectedError,
+        )
+
+        others = (ModelAuthenticationError, ModelContextWindowExceededError, ModelNotFoundError)
+        if not isinstance(error, ModelRequestRejectedError) or isinstance(error, others):
+            return False
+        text = f"{error} {getattr(error, 'body', '')}".casefold()
+        return not self._connection.prices.at_home or "schema" in text or "grammar" in text
 
     def _why(self, error: Exception) -> str:
         """Return a short, redacted reason.
@@ -233,7 +264,8 @@ class LiveModel(Model):
 
         status, body = getattr(error, "status_code", None), getattr(error, "body", None)
         inner = body.get("error", body) if isinstance(body, dict) else None
-        message = inner.get("message") if isinstance(inner, dict) else None
+        message = inner.get("message") if isinstance(inner, dict) else words_of(body) if isinstance(body, str) else None
+        status = inner.get("sent_as", status) if isinstance(inner, dict) else status
         text = message if isinstance(message, str) and message else str(error)
         text = text if _is_own_error(error) else f"what came can't be read ({type(error).__name__}: {text})"
         if not status and isinstance(error, ModelConnectionError):
@@ -242,19 +274,33 @@ class LiveModel(Model):
         return f"{f'HTTP {status}, ' if status else ''}{shown[:_LONGEST]}"
 
     def _hint(self, error: Exception) -> str:
-        """Return a hint for a self-hosted server.
+        """Return the address that was called, and the setting that may help."""
+        from pydantic_ai.exceptions import ModelConnectionError
 
-        It may support only the older protocol.
-        """
-        unknown = getattr(error, "status_code", 0) in {404, 405} or not _is_own_error(error)
-        if (
-            not unknown
-            or self._connection.kind not in {"openai", "openai-responses"}
-            or self._connection.prices.at_home
-        ):
-            return ""
-        where = f"providers.{self.name.partition(':')[0]}.kind"
-        return f"; it was asked by /responses: set {where} to openai-chat for a server that only has /chat/completions"
+        where, url = f"providers.{self.name.partition(':')[0]}", str(self._connection.provider.base_url)
+        status = getattr(error, "status_code", None) or 0
+        unknown = status in _NOT_HERE or not _is_own_error(error)
+        hints = ""
+        if unknown and self._connection.kind in _BY_RESPONSES and not self._connection.prices.at_home:
+            hints = (
+                f"; it was asked by /responses: set {where}.kind to openai-chat for a server that only has "
+                "/chat/completions"
+            )
+        elif unknown:
+            hints = f"; {url} was called: is {where}.url right? Many servers need /v1 at its end"
+        elif status in _REFUSED:
+            named = [name for name in ("max_tokens", "temperature", "seed") if name in str(error)]
+            hints = f"; {url} was called: if the server can't do what was asked, change {where}.output" + "".join(
+                f", or {where}.{name}" for name in named
+            )
+            kind = f", or set {where}.kind to openai-chat" if "max_completion_tokens" in str(error) else ""
+            hints += kind
+        elif status in _NO_ENTRY:
+            hints = f"; {url} was called: see {where}.api_key"
+        elif status:
+            hints = f"; {url} was called"
+        proxied = status in _OF_PROXIES or isinstance(error, ModelConnectionError)
+        return self._connection.hidden(hints + (self._connection.proxy() if proxied else ""))
 
     def _check_refusal(self, response: ModelResponse, usage: Usage) -> None:
         if response.finish_reason == "content_filter":
@@ -276,6 +322,22 @@ class LiveModel(Model):
             msg = f"{self.name} {at} before it answered: raise {where}"
             raise ModelError(msg, usage)
         return f"the answer {at}: say less, or have {where} raised"
+
+    def _empty(self, response: ModelResponse, content: Any, usage: Usage) -> str:
+        """Return a message for an answer without content.
+
+        Raises if there is a fallback: the next model is more likely to answer than the same one.
+        """
+        if content != {} and not only_thought(content):
+            return ""
+        called = ", ".join(repr(call.tool_name) for call in response.tool_calls)
+        thought = "; it has thoughts alone" if response.thinking or content else ""
+        problem = f"the answer is a call of the tool {called}, not the JSON object that was asked for"
+        problem = problem if called else f"the answer is empty{thought}"
+        if self._has_fallback:
+            msg = f"{self.name}: {self._connection.hidden(problem)}"
+            raise ModelError(msg, usage)
+        return "" if content and str(content).strip() else problem  # the reader names unfinished thoughts
 
     def _unfit(self, request: ModelRequest, shown: ModelRequest, content: object) -> str:
         """Return the problem of an answer that its schema allows.
@@ -313,17 +375,6 @@ def _output(wanted: Literal["auto"] | _Mode, model: ProvidersModel) -> _Mode:
     if model.profile.get("supports_json_schema_output", False):
         return "native"
     return "tool" if model.profile.get("supports_tools", True) else "prompted"
-
-
-def _refuses_schema(error: Exception) -> bool:
-    """Return whether the schema of the strict mode was rejected.
-
-    The provider or its package may reject it.
-    """
-    from pydantic_ai.exceptions import ModelRequestRejectedError
-
-    text = f"{error} {getattr(error, 'body', '')}".casefold()
-    return isinstance(error, ModelRequestRejectedError) and ("schema" in text or "grammar" in text)
 
 
 def _takes_temperature(model: ProvidersModel) -> bool:

@@ -50,7 +50,10 @@ class Providers:
         names = (name, *(each for each in first.fallbacks if each != name))
         whole = self._settings.limits.model_seconds
         shares = [self._provider(each).seconds or whole / len(names) for each in names]
-        models = [self._one(each, seconds) for each, seconds in zip(names, shares, strict=True)]
+        models = [
+            self._one(each, seconds, has_fallback=each != names[-1])
+            for each, seconds in zip(names, shares, strict=True)
+        ]
         if len(models) == 1 and first.seconds is None:
             return models[0]
         return FallbackModel(models, shares)
@@ -59,7 +62,7 @@ class Providers:
         """Return the settings of a model's provider."""
         return self._settings.providers.get(name.partition(":")[0], Provider())
 
-    def _one(self, name: str, seconds: Seconds) -> Model:
+    def _one(self, name: str, seconds: Seconds, *, has_fallback: bool) -> Model:
         if self._provider(name).plugin:
             return plugin_model(name, self._settings)
         provider, _, model = name.partition(":")
@@ -86,7 +89,7 @@ class Providers:
             msg = f"providers.{provider}.computer_tool: {connection.kind} has none that can be asked for: leave it out"
             raise SettingsError(msg)
         made.profile = {**made.profile, "thinking_tags": _NO_TAGS}
-        return LiveModel(name, made, connection, seconds)
+        return LiveModel(name, made, connection, seconds, has_fallback=has_fallback)
 
     def _connection(self, name: str) -> Connection:
         if name not in self._connections:

@@ -194,12 +194,12 @@ def choices(labels: Mapping[str, object]) -> list[str]:
 
 def takes_control(tool: ToolInfo) -> bool:
     """Return whether a tool can act on a control."""
-    return CONTROL[0] in tool.schema.get("properties", {})
+    return tool.names_controls and CONTROL[0] in tool.schema.get("properties", {})
 
 
 def needs_control(tool: ToolInfo) -> bool:
     """Return whether a tool requires a control."""
-    return CONTROL[0] in tool.schema.get("required", ())
+    return tool.names_controls and CONTROL[0] in tool.schema.get("required", ())
 
 
 def own_parameters(tool: ToolInfo) -> Schema:

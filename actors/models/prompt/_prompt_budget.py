@@ -163,7 +163,8 @@ def _in_a_line(number: int, record: StepRecord) -> str:
 
 def _call(action: Action, most: int) -> str:
     control = f" on {written(action.control.name or action.control.id)}" if action.control is not None else ""
-    given = {name: value for name, value in action.arguments.items() if name not in {"control_id", "control_name"}}
+    hidden = () if action.control is None else ("control_id", "control_name")
+    given = {name: value for name, value in action.arguments.items() if name not in hidden}
     return f"{action.tool}{control} {cut(written(given), most)}"
 
 

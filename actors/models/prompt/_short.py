@@ -103,7 +103,9 @@ def _needed(tool: ToolInfo, errors: str) -> ToolInfo:
     kept = {name: own_parameters(tool)[name] for name in sorted(own, key=lambda name: name in required)}
     if not kept or tool.schema.keys() & _ALTERNATIVES:
         return tool
-    control = {name: part for name, part in tool.schema["properties"].items() if name in CONTROL}
+    control = {
+        name: part for name, part in tool.schema["properties"].items() if takes_control(tool) and name in CONTROL
+    }
     more = {"required": [*required, *(name for name in needed if name not in required)]}
     sets = more if tool.effect is Effect.IDEMPOTENT else {}  # it replaces what is there, so it has to say where
     return dataclasses.replace(tool, schema={**tool.schema, "properties": kept | control, **sets})

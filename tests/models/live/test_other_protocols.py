@@ -582,7 +582,7 @@ def test_a_provider_error_is_retried_as_often_as_the_settings_say(run, provider,
     assert f"gave no answer after 2 repetitions: HTTP {status}, out of order" in causes(result)
 
 
-@pytest.mark.parametrize("status", [400, 403, 404])
+@pytest.mark.parametrize("status", [403, 404])
 def test_a_call_that_can_never_be_answered_is_not_repeated(run, provider, status):
     provider.fails(status)
     assert run().result(PATIENCE).outcome is Outcome.ERROR
@@ -600,7 +600,7 @@ def test_what_is_no_message_is_an_error_of_the_task(run, provider, body):
     provider.speaks(body)
     result = run(retries=0).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
-    said = "gave no answer", "the answer is not JSON"  # an empty answer is one, for some of the providers' packages
+    said = "gave no answer", "the answer is empty"  # an empty answer is one, for some of the providers' packages
     assert any(each in causes(result) for each in said)
 
 
