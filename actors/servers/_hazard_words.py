@@ -200,7 +200,7 @@ def _pattern(words: str) -> re.Pattern[str]:
 
 def _plain(name: str) -> str:
     """Normalize a name: no mnemonics, marks and invisible characters."""
-    shown = "".join(each for each in name if unicodedata.category(each) not in {"Cf", "Cc"} or each.isspace())
+    shown = "".join(sign for sign in name if unicodedata.category(sign) not in {"Cf", "Cc"} or sign.isspace())
     text = unicodedata.normalize("NFKC", shown).casefold().replace("\u2019", "'")
     return " ".join(re.sub("[_&]", "", text).split())
 

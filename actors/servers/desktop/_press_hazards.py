@@ -92,21 +92,21 @@ class PressHazards:
         default = [node for node in here if node.has(ObjectState.IS_DEFAULT)]
         unsure = [node for node in hazardous if in_dialog(node)]
         """The controls that a key may press while the focus, or the default button, is unknown."""
-        found = set[AccessibleNode]()
+        targets = set[AccessibleNode]()
         for key in keys if hazardous else ():
             if key.enters and key.modified:
-                found |= hazardous.keys()
+                targets |= hazardous.keys()
             elif key.enters:
                 knows = default or (focused is not None and focused.role in _BUTTONS)
-                found.update([*default, *([focused] if focused is not None else [])] if knows else unsure)
+                targets.update([*default, *([focused] if focused is not None else [])] if knows else unsure)
             elif key.spaces:
-                found.update([focused] if focused is not None else unsure)
+                targets.update([focused] if focused is not None else unsure)
             elif key.letter and key.modified:
-                found.update(node for node in hazardous if self._has_mnemonic(pid, node, key.letter))
+                targets.update(node for node in hazardous if self._has_mnemonic(pid, node, key.letter))
             elif key.letter and (focused is None or focused.role not in TEXTS):  # Qt needs no Alt in message boxes
-                found.update(node for node in unsure if self._has_mnemonic(pid, node, key.letter))
+                targets.update(node for node in unsure if self._has_mnemonic(pid, node, key.letter))
             focused = None if key.moves else focused
-        return set().union(*(hazardous[node] for node in found if node in hazardous))
+        return set().union(*(hazardous[node] for node in targets if node in hazardous))
 
     def _has_mnemonic(self, pid: int, node: AccessibleNode, letter: str) -> bool:
         """Return whether a letter presses a control.
