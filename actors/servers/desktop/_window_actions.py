@@ -143,7 +143,7 @@ class WindowActions:
         try:
             return {"changed": self.desktop.wait(lambda: self.mark(pid) != before, CHANGED_SECONDS)}
         except ToolError:
-            if is_alive(pid):
+            if not self.desktop.wait(lambda: not is_alive(pid), CHANGED_SECONDS):  # it may be ending
                 raise
             return {"changed": True, "ended": True}
 
