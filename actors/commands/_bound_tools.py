@@ -40,7 +40,7 @@ class ToolFailure(Exception):  # noqa: N818 - it is an answer, not an error of o
 
 
 class BadAnswerError(ToolFailure):
-    """A tool returned, and its answer is not JSON or not of the declared type."""
+    """A tool's answer is not JSON, or not of the declared type."""
 
 
 class BoundTool(ABC):
@@ -66,7 +66,7 @@ class BoundTool(ABC):
 
     @property
     def takes_control(self) -> bool:
-        """Whether a model may name a control that the tool acts on."""
+        """Indicates that a model may name a control for the tool."""
         return self.info.names_controls and self.takes("control_id")
 
     def check(self, arguments: Mapping[str, JsonValue]) -> str | None:

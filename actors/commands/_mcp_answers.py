@@ -91,7 +91,10 @@ def messages_of(line: bytes) -> list[SessionMessage | Exception]:
 
 
 def _may_be_answer(line: bytes) -> bool:
-    """Return whether a line may be a whole or partial answer; a quoted request, or a log line in JSON, is not."""
+    """Return whether a line may be a whole or partial answer.
+
+    A quoted request, or a log line in JSON, is not.
+    """
     kind = _KIND.search(line)
     if kind is None or kind[1] == b"method" or b'"jsonrpc"' in line:
         return b'"jsonrpc"' in line and (kind is None or kind[1] != b"method")
@@ -180,7 +183,7 @@ class PendingRequests:
 
 
 def not_finite(value: Any) -> bool:
-    """Return whether a value contains NaN or an infinity, which JSON does not have."""
+    """Return whether a value contains NaN or an infinity."""
     pending = [value]
     while pending:
         match pending.pop():

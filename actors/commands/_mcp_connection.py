@@ -81,7 +81,7 @@ class McpConnection:
         *,
         listed: Callable[[tuple[Tool, ...]], None],
     ) -> None:
-        """Initialise it; `listed` receives the server's tools, at first and whenever it says that they have changed."""
+        """Initialise it; `listed` receives the server's tools, also after each change."""
         self._listed = listed
         self._current = asyncio.Event()
         """Set unless the server has said that its tools have changed since they were listed."""
@@ -245,7 +245,10 @@ class McpConnection:
             await asyncio.sleep(LISTING_PAUSE)
 
     async def listed(self) -> None:
-        """Wait until changed tools are listed, but not long: the server may be busy, or change them all the time."""
+        """Wait a short time until changed tools are listed.
+
+        The server may be busy, or change them all the time.
+        """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CHECK_SECONDS):
                 await self._current.wait()
@@ -352,7 +355,7 @@ class _RecordedStream(_PassingStream):
 
 
 class _WatchedStream(_PassingStream):
-    """A stream of a server's messages that reports its end, and changes of the tools."""
+    """A stream of messages that reports its end and changed tools."""
 
     def __init__(
         self, stream: Any, requests: PendingRequests, ended: Callable[[], None], changed: Callable[[], None]

@@ -1,4 +1,4 @@
-"""Run the program of an MCP server, and kill its child processes when it ends.
+"""Run an MCP server's program, and kill its children when it ends.
 
 This is a separate program that needs only the standard library. As a subreaper it becomes the parent of all
 descendants whose own parent has ended, including detached ones, as the first process of a container does. Usage:
@@ -82,7 +82,7 @@ def _prepare() -> None:
 
 
 def _leave_streams() -> None:
-    """Leave the standard streams to the command, so that their ends are noticed."""
+    """Close the standard streams, so that the command's end closes them."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(nothing, stream)

@@ -90,7 +90,9 @@ async def over_stdio(program: McpProgram, max_bytes: int, log: ProgramLog) -> As
 
 
 async def _start(program: McpProgram, max_bytes: int) -> tuple[asyncio.subprocess.Process, asyncio.Event]:
-    """Start a program, on Linux below a reaper of its child processes; return it with an event that tells its exit.
+    """Start a program; return it with an event for its exit.
+
+    On Linux, it runs below a reaper of its child processes.
 
     Raises:
         OSError: If it can't be started.
@@ -117,7 +119,10 @@ async def _start(program: McpProgram, max_bytes: int) -> tuple[asyncio.subproces
 
 
 class _ProgramProtocol(asyncio.subprocess.SubprocessStreamProtocol):
-    """Tells the exit of a program at once; `Process.wait` also waits for its output, which a child may hold open."""
+    """Reports the exit of a program at once.
+
+    `Process.wait` also waits for its output, which a child may hold open.
+    """
 
     def __init__(self, *, limit: int, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(limit=limit, loop=loop)
@@ -129,7 +134,7 @@ class _ProgramProtocol(asyncio.subprocess.SubprocessStreamProtocol):
 
 
 async def _after_exit(process: asyncio.subprocess.Process, exited: asyncio.Event) -> None:
-    """Close the output of a program that has exited, even if a child of it holds the output open."""
+    """Close an exited program's output, even if a child has it."""
     await exited.wait()
     _signal_group(process, _KILL)
     await asyncio.sleep(_LAST_WORDS)

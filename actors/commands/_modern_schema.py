@@ -1,4 +1,4 @@
-"""Convert JSON Schemas of older drafts to the draft of 2020, which all other code reads.
+"""Convert JSON Schemas of older drafts to the draft of 2020.
 
 Third parties' tools have schemas of any draft, and not all name theirs in `$schema`. The old forms of keywords are
 invalid in later drafts, so each is converted wherever it occurs.
@@ -40,7 +40,10 @@ _DEEPEST = 100
 
 
 def modern(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a schema to the draft of 2020. What has another form than any draft's stays as it is."""
+    """Convert a schema to the draft of 2020.
+
+    Parts that no draft allows stay as they are.
+    """
     kept = {name: part for name, part in schema.items() if name != "$schema"}
     old_ids = _IDS_WITHOUT_DOLLAR.search(str(schema.get("$schema", ""))) is not None
     converted: dict[str, Any] = _modern(kept, _DEEPEST, old_ids=old_ids)
@@ -103,7 +106,7 @@ def _convert_dependencies(schema: dict[str, Any]) -> None:
 
 
 def _convert_required(schema: dict[str, Any]) -> None:
-    """Convert `required: true` of a property, a form of draft 3, to a name in its object's list."""
+    """Convert `required: true` of a property, a form of draft 3."""
     if isinstance(schema.get("required"), bool):
         del schema["required"]
     properties = schema.get("properties")
@@ -122,7 +125,7 @@ def validator_of(schema: Mapping[str, Any]) -> Any:
 
 @functools.lru_cache(maxsize=1024)
 def _expression(pattern: str) -> SchemaValidator | None:
-    """Compile a pattern; None if the engine can't read it. It never backtracks, unlike `re`."""
+    """Compile a pattern without backtracking; None if it can't be read."""
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
     except SchemaError:
@@ -130,7 +133,7 @@ def _expression(pattern: str) -> SchemaValidator | None:
 
 
 def _matches(pattern: object, text: str) -> bool:
-    """Return whether a text matches; a pattern that can't be read is left to the server."""
+    """Return whether a text matches; unreadable patterns are left to the server."""
     expression = _expression(pattern) if isinstance(pattern, str) else None
     return expression is None or bool(expression.isinstance_python(text))
 

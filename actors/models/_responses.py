@@ -403,7 +403,7 @@ def _read(text: str) -> object:
 
 
 def only_thought(content: object) -> bool:
-    """Return whether the text has nothing but reasoning, or unfinished reasoning before any object."""
+    """Return whether the text has only reasoning, finished or not."""
     if not isinstance(content, str):
         return False
     rest = _THOUGHTS.sub("", content, count=1)

@@ -207,7 +207,10 @@ _checked_action = maker(Action)
 
 
 def _beside(action: Action) -> ControlRef | None:
-    """Return the control that an answer names beside its arguments; those of a third party's tool name none."""
+    """Return the control that an answer names beside its arguments.
+
+    Answers for third parties' tools name none.
+    """
     if action.control is None:
         return None
     named = {str(action.arguments[name]) for name in ("control_id", "control_name") if name in action.arguments}

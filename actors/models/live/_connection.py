@@ -80,7 +80,7 @@ class Connection:
         return self._redactor.text(masked(text, in_url(text)))
 
     def proxy(self) -> str:
-        """Describe the proxy that the environment names for the provider's address; empty without one."""
+        """Describe the proxy that the environment names; empty without one."""
         url = urlsplit(str(self.provider.base_url))
         proxies = urllib.request.getproxies_environment()
         scheme = url.scheme if url.scheme in proxies else "all"

@@ -32,7 +32,10 @@ _STATUSES = ("code", "status", "status_code", "http_status")
 
 
 async def mend_reply(response: Any) -> None:
-    """Repair a response; a hook of the HTTP client. An error within it becomes its status."""
+    """Repair a response: a hook of the HTTP client.
+
+    An error in the body becomes the response's status.
+    """
     if response.status_code != HTTPStatus.OK:
         return
     text = (await response.aread()).decode("utf-8", "replace").strip()
@@ -72,7 +75,7 @@ def _replace(response: Any, body: dict[str, Any], status: int) -> None:
 
 
 def _error_in(body: dict[str, Any], *, chat: bool) -> tuple[int, str]:
-    """Return the status and text of an error in a reply; 0 without one."""
+    """Return an error's status and text; status 0 without one."""
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     for error in (body.get("error"), first.get("error")):
@@ -155,7 +158,7 @@ def _completed(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _usage(usage: Any) -> dict[str, Any] | None:
-    """Return the usage if the prompt's and the answer's tokens are known, else None."""
+    """Return the usage if both token counts are there, else None."""
     counts: dict[str, Any] = {}
     with contextlib.suppress(TypeError, ValueError, KeyError, OverflowError):
         counts = {name: int(usage[name]) for name in ("prompt_tokens", "completion_tokens")}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from callboard.actors.servers.shell._seccomp import seccomp_program
+from callboard.config import write_own
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -179,5 +180,5 @@ def _filter_in(folder: Path) -> Path:
     """Return the file of the filter, written at the first use."""
     path, program = folder / "seccomp", seccomp_program() or b""
     if not path.is_file() or path.read_bytes() != program:
-        path.write_bytes(program)
+        write_own(path, program)
     return path

@@ -14,7 +14,7 @@ from callboard.actors.servers.android import AndroidServer
 from callboard.actors.servers.android._device import Cached
 from callboard.messages import Hazard, LookBudget, Probe
 from callboard.testing import Contact, Phone
-from callboard.testing.phone._phone_screen import PhoneScreen, View
+from callboard.testing.phone import PhoneScreen, View
 
 both = pytest.mark.parametrize("held", ["stand-in", "adbd"], indirect=True)
 """For tests that also run on Android's own adbd, with the programs of the same phone."""
