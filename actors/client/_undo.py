@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callboard.actors.runtime import lock_file, read_file, replace_file, spare_file
+from callboard.actors.runtime import delete_stale_spares, lock_file, read_file, replace_file, spare_file
 from callboard.messages import Foreseen, UndoRefusedError
 
 if TYPE_CHECKING:
@@ -140,6 +140,7 @@ def _bring_back(file: _Changed, data: bytes) -> bool:
     """
     if file.found is not None and _digest(file.found) == file.before:
         return False
+    delete_stale_spares(file.path.parent)
     with spare_file(file.path, data, file.mode) as spare:
         again = read_file(file.path) if file.path.exists() else None
         if again != file.found:
