@@ -1,5 +1,17 @@
 """Embed agents that drive desktops, documents, shells and devices."""
 
+import signal
+import sys
+from pathlib import PurePath
+
+# The command line, until its `main` runs: Ctrl-C ends the process at once, without a traceback of the imports below.
+# Programs that import this package keep their handlers.
+if (
+    (sys.argv[:1] == ["-m"] and "callboard" in sys.orig_argv)
+    or (sys.argv and PurePath(sys.argv[0]).name == "callboard")
+) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 from callboard.actors.client import TaskHandle
 from callboard.actors.models import Expected, FunctionModel, Model, ModelAnswer, ModelRequest, ScriptedModel
 from callboard.actors.runtime import run_process

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import signal
 import sys
 import tempfile
 from functools import reduce
@@ -164,6 +165,8 @@ Journal = Annotated[
 
 def main() -> None:
     """Run the program `callboard`."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # see `callboard/__init__.py`
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # characters that can't be encoded or decoded must not raise

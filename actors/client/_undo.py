@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callboard.actors.runtime import lock_file, read_file, replace_file, spare_file, write_lock
+from callboard.actors.runtime import (
+    delete_stale_spares,
+    lock_file,
+    read_file,
+    replace_file,
+    spare_file,
+    write_lock,
+)
 from callboard.messages import Foreseen, UndoRefusedError
 
 if TYPE_CHECKING:
@@ -140,6 +147,7 @@ def _bring_back(file: _Changed, data: bytes) -> bool:
     """
     if file.found is not None and _digest(file.found) == file.before:
         return False
+    delete_stale_spares(file.path.parent)
     with spare_file(file.path, data, file.mode) as spare, write_lock(file.path):
         again = read_file(file.path) if file.path.exists() else None
         if again != file.found:

@@ -160,20 +160,22 @@ MIGRATIONS: tuple[str, ...] = (
 
 
 def migrate(connection: sqlite3.Connection, migrations: tuple[str, ...] = MIGRATIONS) -> None:
-    """Migrate the tables to the latest version, with one transaction per version.
+    """Migrate the tables to the latest version, in one transaction.
 
-    A new file becomes a journal of the latest version in one transaction, which is synced once. It includes the first
-    pragma: on its own, the pragma would write a file without our application id.
+    So a killed process leaves the version before, or nothing of a new file. The transaction of a new file includes the
+    first pragma: on its own, the pragma would write a file without our application id.
     """
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version >= len(migrations):
+        return
     begin = "BEGIN IMMEDIATE" if version else "BEGIN; PRAGMA auto_vacuum = INCREMENTAL"
-    for script in migrations[version:] if version else ("\n".join(migrations),):
-        try:
-            connection.executescript(f"{begin}; {script} COMMIT;")
-        except sqlite3.Error:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+    script = "\n".join(migrations[version:])
+    try:
+        connection.executescript(f"{begin}; {script} COMMIT;")
+    except sqlite3.Error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 def tables_in(connection: sqlite3.Connection) -> frozenset[tuple[str, str]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 from callboard.actors.journal._apart import Apart
 from callboard.actors.journal._failures import beside, journal_errors, located
 from callboard.actors.journal._lock import holder_of
-from callboard.actors.journal._migrations import MIGRATIONS
+from callboard.actors.journal._migrations import MIGRATIONS, tables_in
 from callboard.actors.journal._row import events_in, row_of, rows_of
 from callboard.actors.journal._sqlite import check_open, connect_reading
 from callboard.messages import Event, InForce, JournalError, Outcome, with_phases
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from callboard.actors.journal._lock import JournalHolder
     from callboard.actors.journal._row import Row
     from callboard.messages import Timestamp
+
+_EMPTY = "is empty: nothing was written to it yet"
 
 COPIED_BYTES = 500_000_000
 """The maximum size of the files of a killed process that are copied for reading, in bytes."""
@@ -87,7 +89,7 @@ class JournalReader:
         path = located(path)
         with journal_errors(path, "read"):
             if not path.exists() or not path.stat().st_size:
-                problem = "is not there" if not path.exists() else "is empty: nothing was written to it yet"
+                problem = "is not there" if not path.exists() else _EMPTY
                 raise JournalError(path, problem)
             with ExitStack() as undo:
                 connection = _connected(path, undo, 0 if older else len(MIGRATIONS))
@@ -174,6 +176,9 @@ def _connected(path: Path, leave: ExitStack, oldest: int) -> sqlite3.Connection:
         folder = leave.enter_context(tempfile.TemporaryDirectory(prefix="callboard-"))
         connection = sqlite3.connect(_copied(path, logs, Path(folder)), isolation_level=None, check_same_thread=False)
         leave.callback(connection.close)
+        if not tables_in(connection):
+            problem = f"{_EMPTY}, and the process that began it was killed: it can be used again"
+            raise JournalError(path, problem) from error
         check_open(path, connection, MIGRATIONS, oldest=oldest)
     return connection
 

@@ -5,31 +5,31 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
+import stat
+import sys
 import time
 from typing import TYPE_CHECKING
 
 from callboard.config import create_own, set_mode
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_NO_LOCKS = frozenset({errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP})
-"""Errors of file systems that can't lock folders."""
-
-_SPARES = ".callboard-*.tmp"
+_SPARE = re.compile(r"\.callboard-[0-9a-f]{16}\.tmp")
 """The names of files that are half written; a killed process may leave one."""
 _LOCK_SECONDS = 10.0
 """The longest wait for another process that changes files in the same folder."""
 _RETRY_SECONDS = 0.002
 _STALE_SECONDS = 3600.0
-"""Age of a temporary file from which it counts as left behind by a killed process."""
+"""Age from which such a file counts as left by a killed process where files can't be locked."""
+_ATTEMPTS = 10
+"""The number of names that are tried for a new file; another process may take each for a stale one."""
 
 
 @contextlib.contextmanager
@@ -51,7 +51,7 @@ def write_lock(*paths: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _folder_lock(folder: Path) -> Iterator[None]:
-    if fcntl is None:
+    if os.name == "nt":
         yield
         return
     try:
@@ -61,7 +61,7 @@ def _folder_lock(folder: Path) -> Iterator[None]:
         return
     end = time.monotonic() + _LOCK_SECONDS
     try:
-        while not _is_locked(handle):
+        while _lock(handle) is False:
             if time.monotonic() > end:
                 why = f"another program has locked the folder {folder.name!r} for more than {_LOCK_SECONDS:g} s"
                 raise TimeoutError(errno.ETIMEDOUT, why, str(folder))
@@ -69,18 +69,6 @@ def _folder_lock(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-def _is_locked(handle: int) -> bool:
-    """Lock a folder; return False while another process has it."""
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError as error:
-        if error.errno not in _NO_LOCKS:
-            raise
-    return True
 
 
 @contextlib.contextmanager
@@ -94,9 +82,9 @@ def spare_file(path: Path, data: bytes, mode: int | None) -> Iterator[Path]:
         data: The bytes of the new file.
         mode: Its permissions; None: those of any new file.
     """
-    spare = path.with_name(f".callboard-{secrets.token_hex(8)}.tmp")
+    spare, descriptor = _locked_spare(path.parent, 0o666 if mode is None else 0o600)
     try:
-        with os.fdopen(create_own(spare, mode=0o666 if mode is None else 0o600), "wb") as file:
+        with os.fdopen(descriptor, "wb", closefd=os.name == "nt") as file:
             file.write(data)
             if mode is not None:
                 set_mode(file.fileno(), spare, mode)
@@ -105,6 +93,38 @@ def spare_file(path: Path, data: bytes, mode: int | None) -> Iterator[Path]:
         yield spare
     finally:
         spare.unlink(missing_ok=True)
+        if os.name != "nt":
+            os.close(descriptor)
+
+
+def _locked_spare(folder: Path, mode: int) -> tuple[Path, int]:
+    """Create a temporary file, locked until its descriptor is closed.
+
+    The lock ends with the process. So `delete_stale_spares` knows a file that a killed process left from one in use.
+    """
+    for _ in range(_ATTEMPTS):
+        spare = folder / f".callboard-{secrets.token_hex(8)}.tmp"
+        descriptor = create_own(spare, mode=mode)
+        if _lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
+            return spare, descriptor
+        os.close(descriptor)  # another process found it before the lock, and deleted it
+    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(folder))
+
+
+def _lock(descriptor: int) -> bool | None:
+    """Lock a file without waiting.
+
+    Returns whether it is locked now: False if another process has locked it, None if files can't be locked here.
+    """
+    if sys.platform == "win32":
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
 
 
 def replace_file(spare: Path, path: Path) -> None:
@@ -141,15 +161,28 @@ def publish_file(spare: Path, path: Path) -> None:
 
 
 def delete_stale_spares(folder: Path) -> None:
-    """Delete the old temporary files of killed processes from a folder.
+    """Delete this user's temporary files of killed processes from a folder.
 
-    A young one may belong to another process that is writing.
+    Files in use are locked. Where files can't be locked, old ones are deleted.
     """
-    oldest = time.time() - _STALE_SECONDS
-    for spare in folder.glob(_SPARES):
-        with contextlib.suppress(OSError):  # another process deleted it first, or this one may not
-            if spare.stat().st_mtime < oldest:
-                spare.unlink()
+    with contextlib.suppress(OSError):  # this process may not list it
+        for path in folder.iterdir():
+            if _SPARE.fullmatch(path.name):
+                with contextlib.suppress(OSError):  # another process deleted it first, or this one may not
+                    _delete_if_stale(path)
+
+
+def _delete_if_stale(spare: Path) -> None:
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(spare, flags)
+    try:
+        about = os.fstat(descriptor)
+        ours = os.name == "nt" or about.st_uid == os.geteuid()
+        locked = _lock(descriptor) if ours and stat.S_ISREG(about.st_mode) else False
+        if locked or (locked is None and about.st_mtime < time.time() - _STALE_SECONDS):
+            spare.unlink()
+    finally:
+        os.close(descriptor)
 
 
 def sync_folder(folder: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sqlite3
 from contextlib import closing
 
@@ -73,6 +75,49 @@ def test_a_migrated_journal_has_the_tables_of_a_new_one(closed):
             migrate(connection, (*MIGRATIONS, LATER))
         assert tables_in(old) == tables_in(new)
     check(closed, (*MIGRATIONS, LATER))
+
+
+@pytest.mark.parametrize("version", [0, 1, 4, 8])
+def test_a_process_that_is_killed_between_two_statements_migrates_nothing(place, version):
+    """The cache is so small that pages reach the file before the commit."""
+    place.parent.mkdir()
+    script = "\n".join(MIGRATIONS[version:])
+    parts = [part for part in script.split(";") if part.strip()]
+    for killed in range(0, len(parts), 3):
+        for each in place.parent.iterdir():
+            each.unlink()
+        process = os.fork()
+        if not process:
+            _migrate_until(place, version, killed)
+        os.waitpid(process, 0)
+        if version:
+            with JournalReader.open(place, older=True) as reader:
+                assert reader.version == version
+        else:
+            with pytest.raises(JournalError, match="is empty: nothing was written to it yet"):
+                JournalReader.open(place)
+        JournalFile.open(place).close()
+        with JournalReader.open(place) as reader:
+            assert reader.version == NOW
+
+
+def _migrate_until(place, version, killed):
+    """Migrate a file from a version, and end as by `kill -9` before a statement."""
+    seen = []
+
+    def count(statement):
+        seen.append(statement)
+        if len(seen) > killed + 2:  # the beginning, and the first pragma
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    try:
+        connection = sqlite3.connect(place, isolation_level=None)
+        migrate(connection, MIGRATIONS[:version])
+        connection.execute("PRAGMA cache_size = 1")
+        connection.set_trace_callback(count)
+        migrate(connection)
+    finally:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_a_migration_that_fails_changes_nothing(closed):

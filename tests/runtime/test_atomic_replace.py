@@ -7,10 +7,12 @@ import fcntl
 import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+import forks
 from callboard.actors.runtime import (
     _atomic_replace,
     delete_stale_spares,
@@ -62,17 +64,68 @@ def test_a_new_file_replaces_none(path, monkeypatch, links):
 
 
 def refuse(_source, _goal):
-    """Answer as a file system without hard links does."""
+    """Answer as a file system without hard links and locks does."""
     raise PermissionError
 
 
-def test_only_what_a_killed_process_left_long_ago_is_deleted(path):
-    old, young = (path.with_name(f".callboard-{name}.tmp") for name in ("0a", "0b"))
-    for spare in (old, young):
-        spare.write_bytes(b"half")
-    os.utime(old, (0, 0))
+LEAVE = """
+import os, sys
+from pathlib import Path
+from callboard.actors.runtime import spare_file
+
+with spare_file(Path(sys.argv[1]), b"half", None):
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_only_files_of_killed_processes_are_deleted(path):
+    forks.run([sys.executable, "-c", LEAVE, str(path)], timeout=PATIENCE)
+    (left,) = path.parent.glob(".callboard-*.tmp")
+    theirs = path.with_name(".callboard-notes.tmp")
+    theirs.write_text("named by a person")
+    link = path.with_name(f".callboard-{'0' * 16}.tmp")
+    link.symlink_to(path)
+    with spare_file(path, b"after", None) as used:
+        delete_stale_spares(path.parent)
+        assert (left.exists(), used.exists(), theirs.exists(), link.is_symlink()) == (False, True, True, True)
+        replace_file(used, path)
+    assert path.read_bytes() == b"after"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_files_of_other_users_are_not_deleted(path):
+    spare = path.with_name(f".callboard-{'0' * 16}.tmp")
+    spare.write_bytes(b"half")
+    os.chown(spare, 12_345, -1)
     delete_stale_spares(path.parent)
-    assert (old.exists(), young.exists(), path.exists()) == (False, True, True)
+    assert spare.exists()
+
+
+@pytest.mark.parametrize(("age", "stays"), [(0, True), (7_200, False)])
+def test_without_locks_only_old_files_are_deleted(path, monkeypatch, age, stays):
+    monkeypatch.setattr("callboard.actors.runtime._atomic_replace.fcntl.flock", refuse)
+    spare = path.with_name(f".callboard-{'0' * 16}.tmp")
+    spare.write_bytes(b"half")
+    os.utime(spare, (time.time() - age, time.time() - age))
+    with spare_file(path, b"after", None):
+        delete_stale_spares(path.parent)
+    assert spare.exists() is stays
+
+
+def test_a_new_file_that_was_taken_for_a_stale_one_gets_another_name(path, monkeypatch):
+    real, deleted = os.fstat, []
+
+    def fstat(descriptor):
+        if not deleted:
+            deleted.extend(path.parent.glob(".callboard-*.tmp"))
+            deleted[0].unlink()
+        return real(descriptor)
+
+    monkeypatch.setattr(os, "fstat", fstat)
+    with spare_file(path, b"after", None) as spare:
+        assert spare != deleted[0]
+        replace_file(spare, path)
+    assert path.read_bytes() == b"after"
 
 
 def test_a_folder_that_stays_locked_is_named(tmp_path, monkeypatch):

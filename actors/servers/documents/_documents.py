@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import functools
 import os
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from pydantic import JsonValue
+
+    from callboard.actors.servers._stage import Stage
 
 
 HOST = (AgentKind.HOST,)
@@ -153,6 +156,12 @@ class DocumentServer(Server):
             return ()
         command = "" if os.path.lexists(folder) else f"mkdir -p {shlex.quote(str(folder))}"
         return (Need(what=f"the folder {folder}", met=folder.is_dir(), command=command),)
+
+    def open(self, stage: Stage) -> None:
+        """Delete what killed processes left in the workspace."""
+        with contextlib.suppress(OSError):  # the first call reports a folder that can't be read
+            for _ in self._workspace.documents():
+                break
 
     @property
     def workspace(self) -> Path:

@@ -144,6 +144,7 @@ class Workspace:
         """
         found: list[str] = []
         for folder, folders, files in os.walk(self.folder, followlinks=False, onerror=self._unreadable):
+            self._sweep(Path(folder))
             below = [Path(folder, name) for name in folders if not name.startswith(".")]
             folders[:] = [each.name for each in below if not (is_link(each) or (each / "callboard.yaml").is_file())]
             for name in files:
@@ -152,6 +153,12 @@ class Workspace:
                 if path.suffix.lower() in ROOTS and not _refusal(document) and _is_file(path):
                     found.append(document)
         yield from sorted(found)
+
+    def _sweep(self, folder: Path) -> None:
+        """Delete what killed processes left in a folder, once."""
+        if folder not in self._swept:
+            self._swept.add(folder)
+            delete_stale_spares(folder)
 
     def _unreadable(self, error: OSError) -> None:
         if not isinstance(error, PermissionError) or Path(error.filename) == self.folder:
@@ -363,9 +370,7 @@ class Workspace:
         if len(data) > self.max_bytes:
             msg = f"{document!r} is not written: it would have {len(data)} bytes; {self.max_bytes} are allowed"
             raise ToolError(msg)
-        if path.parent not in self._swept:
-            self._swept.add(path.parent)
-            delete_stale_spares(path.parent)
+        self._sweep(path.parent)
         try:
             if old is not None:
                 _keep(old)

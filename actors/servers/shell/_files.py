@@ -13,7 +13,14 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from callboard.actors.runtime import committing, foresee, replace_file, spare_file, write_lock
+from callboard.actors.runtime import (
+    committing,
+    delete_stale_spares,
+    foresee,
+    replace_file,
+    spare_file,
+    write_lock,
+)
 from callboard.actors.servers._server import ToolError
 
 if TYPE_CHECKING:
@@ -132,6 +139,7 @@ class LocalFiles(ShellFiles):
     def replace(self, path: Path, data: bytes, before: bytes | None, answer: dict[str, JsonValue]) -> None:
         try:
             mode = stat.S_IMODE(path.stat().st_mode) if before is not None else 0o644
+            delete_stale_spares(path.parent)
             with spare_file(path, data, mode) as spare:
                 foresee(path, mark(before), mark(data), answer)
                 with write_lock(path), committing(path):

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from callboard.actors.runtime import delete_stale_spares
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.shell._base_shell import ENVIRONMENT, KEPT_DAYS, BaseShell, FinalState, exports_of
 from callboard.actors.servers.shell._command_process import CommandStage, LocalProcess, folder_of
@@ -68,6 +69,7 @@ class LocalShell(BaseShell):
     ) -> None:
         self.files = LocalFiles()
         self._workspace = workspace.resolve()
+        delete_stale_spares(self._workspace)
         self.isolated = not why_not() if isolated is None else isolated
         self.why_not_isolated = "" if self.isolated else why_not() or "switched off"
         if self.isolated and place.resolve().is_relative_to(self._workspace):

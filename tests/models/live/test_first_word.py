@@ -9,7 +9,7 @@ import sqlite3
 
 import pytest
 
-from callboard import EventName, Outcome, Task, tool
+from callboard import EventName, Model, ModelAnswer, Outcome, Task, tool
 from callboard.messages import AgentKind, Effect, JournalError
 from callboard.testing import Faults, MemoryServer, VirtualClock, assert_replays, disk_full
 from support import ASSIGN, FINISH, PATIENCE, Unread, action, append, call, full_answer, lone, write
@@ -234,18 +234,23 @@ def test_a_crash_does_not_make_it_a_success(begin, provider, tmp_path, place):
     assert_replays(tmp_path / "journal.db")
 
 
-def test_a_journal_without_the_rule_replays_as_it_ran(begin, provider, tmp_path, monkeypatch):
-    for answer in (LOCKED, NOTHING):
-        provider.says(answer)
-    given = {"models": {"app": "local:small"}, "providers": {"local": {"url": provider.url}}}
-    with monkeypatch.context() as before:
-        before.setattr("callboard.actors.processing._answer_repair._only_failures", lambda run: ())
-        supervisor = begin(servers=[Torn(Torn.window())], **given)
-        assert supervisor.submit(lone(id="t")).result(PATIENCE).ok
-        supervisor.stop()
+class Earlier(Model):
+    """A model as an earlier version knew it, without the rule."""
+
+    async def answer(self, request):
+        answer = NOTHING if request.memory else LOCKED
+        return ModelAnswer(content=answer, offered=("CONTINUE", "FINISH"), must_succeed=False)
+
+
+def test_a_journal_without_the_rule_replays_as_it_ran(begin, tmp_path):
+    unruled = {"offered": ("CONTINUE", "FINISH"), "must_succeed": False}
+    answers = [ModelAnswer(content=answer, **unruled) for answer in (LOCKED, NOTHING)]
+    supervisor = begin(app=answers, servers=[Torn(Torn.window())])
+    assert supervisor.submit(lone(id="t")).result(PATIENCE).ok
+    supervisor.stop()
     path = tmp_path / "journal.db"
     with contextlib.closing(sqlite3.connect(path)) as older, older:
-        newest = ',"must_succeed":true'
+        newest = ',"must_succeed":false'
         changed = older.execute("UPDATE rows SET body = replace(body, ?1, '') WHERE instr(body, ?1)", (newest,))
         assert changed.rowcount == 2
     assert assert_replays(path)

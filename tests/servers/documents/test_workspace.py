@@ -290,13 +290,21 @@ def test_names_that_some_system_can_not_hold_are_not_created(call: Call, path: s
 
 
 def test_what_a_killed_process_left_is_taken_away_with_the_next_write(workspace: Path, call: Call) -> None:
-    old, young, other = (workspace / name for name in (".callboard-0a.tmp", ".callboard-0b.tmp", ".hidden.tmp"))
-    for left in (old, young, other):
-        left.write_bytes(b"half")
-    for left in (old, other):
-        os.utime(left, (0, 0))
+    left, other = (workspace / name for name in (f".callboard-{'0a' * 8}.tmp", ".hidden.tmp"))
+    for path in (left, other):
+        path.write_bytes(b"half")
     call("create_document", path="new.docx")
-    assert [left.exists() for left in (old, young, other)] == [False, True, True]
+    assert [path.exists() for path in (left, other)] == [False, True]
+
+
+def test_files_that_killed_processes_left_are_deleted_at_the_start(workspace: Path, server, start) -> None:
+    folder = workspace / "2026" / "May"
+    folder.mkdir(parents=True)
+    left = [place / f".callboard-{'0a' * 8}.tmp" for place in (workspace, folder)]
+    for path in left:
+        path.write_bytes(b"half")
+    start(servers=[server])
+    assert [path.exists() for path in left] == [False, False]
 
 
 def test_a_folder_that_can_not_be_read_is_no_empty_folder(server, monkeypatch, start):

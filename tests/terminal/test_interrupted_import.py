@@ -1,0 +1,48 @@
+"""Ctrl-C while the command line is imported: it ends at once, without a traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import PATIENCE
+
+SITE = """
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+"""
+SCRIPT = Path(sys.executable).with_name("callboard")
+
+
+def interrupted(tmp_path: Path, module: str, *command: str) -> subprocess.CompletedProcess[str]:
+    (tmp_path / "sitecustomize.py").write_text(SITE.format(module=module), encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False)
+
+
+@pytest.mark.parametrize("module", ["callboard.messages", "callboard.supervisor", "callboard.terminal"])
+def test_an_interrupted_import_of_the_command_line_prints_nothing(tmp_path: Path, module: str) -> None:
+    ended = interrupted(tmp_path, module, sys.executable, "-m", "callboard", "--version")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")
+
+
+@pytest.mark.skipif(not SCRIPT.exists(), reason="the console script is not installed")
+def test_an_interrupted_import_of_the_console_script_prints_nothing(tmp_path: Path) -> None:
+    ended = interrupted(tmp_path, "callboard.supervisor", str(SCRIPT), "--version")
+    assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")
+
+
+def test_a_program_that_imports_the_package_keeps_its_interrupts(tmp_path: Path) -> None:
+    ended = interrupted(tmp_path, "callboard.supervisor", sys.executable, "-c", "import callboard")
+    assert "KeyboardInterrupt" in ended.stderr
