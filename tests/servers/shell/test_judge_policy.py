@@ -189,3 +189,15 @@ def test_no_repository_that_git_finds_instead_starts_a_program(workspace: Worksp
     results = workspace.results(["cd good/bare; git status", "cd bad/empty; git status"], policy=DENY)
     assert ["denied" in result for result in results] == [True, True]
     assert not (workspace.top / "started").exists()
+
+
+@pytest.mark.parametrize("command", ["cp -r deep over", "cp -Rv deep over", "cp -a deep over", "cp -r a.log deep over"])
+def test_no_folder_is_copied_through_a_link_in_another_one(workspace: Workspace, command: str) -> None:
+    for name in ("deep/inner", "over/deep/inner"):
+        (workspace.work / name).mkdir(parents=True)
+    (workspace.work / "deep" / "inner" / "secret").write_text("replaced", encoding="utf-8")
+    (workspace.work / "over" / "deep" / "inner" / "secret").symlink_to(workspace.top / "private" / "secret")
+    rules = [{"verdict": "deny", "hazards": ["leaves", "unknown"]}, {"verdict": "allow"}]
+    (result,) = workspace.results([command], policy=rules)
+    assert "denied" in result
+    assert (workspace.top / "private" / "secret").read_text(encoding="utf-8") == f"{SECRET}\n"
