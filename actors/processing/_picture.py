@@ -86,9 +86,12 @@ async def presentable(context: Context, run: Run, look: Look, seen: Observation)
     if secrets.known:
         redactor = secrets.redactor(run.assign.task_id)
         redacted = redactor.redact(seen)
-        shown = tuple(control for control in redacted.controls if redactor.long.text(control.id) == control.id)
-        if len(shown) < len(seen.controls):
-            note = f"{len(seen.controls) - len(shown)} controls are not shown: their ids hold a secret"
+        hold = [
+            redactor.long.text(f"{each.id}\n{each.kind}") != f"{each.id}\n{each.kind}" for each in redacted.controls
+        ]
+        if any(hold):
+            shown = tuple(control for control, holds in zip(redacted.controls, hold, strict=True) if not holds)
+            note = f"{sum(hold)} controls are not shown: their ids or kinds hold a secret"
             redacted = redacted.model_copy(update={"controls": shown, "notes": (*redacted.notes, note)})
     if seen.picture is not None or seen.annotated is not None:
         redacted = await _pictured(context, run, look, seen, redacted)

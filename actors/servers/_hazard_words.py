@@ -186,6 +186,8 @@ _YES = """
 """The names of buttons that agree to a question."""
 _UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """Scripts that put no spaces between words, or attach endings to them."""
+_ACCENTS = re.compile("[\u0300-\u036f]")
+"""The accents of Latin, Greek and Cyrillic letters; signs of other scripts belong to their words."""
 
 
 def _pattern(words: str) -> re.Pattern[str]:
@@ -199,9 +201,13 @@ def _pattern(words: str) -> re.Pattern[str]:
 
 
 def _plain(name: str) -> str:
-    """Normalize a name: no mnemonics, marks and invisible characters."""
+    """Normalize a name: no mnemonics, marks and invisible characters.
+
+    Capitals may lack the accents of small letters, as in Greek and French, or have others, as in Turkish.
+    """
     shown = "".join(sign for sign in name if unicodedata.category(sign) not in {"Cf", "Cc"} or sign.isspace())
-    text = unicodedata.normalize("NFKC", shown).casefold().replace("\u2019", "'")
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", shown).casefold())
+    text = unicodedata.normalize("NFKC", bare).replace("\u2019", "'").replace("\u0131", "i")
     return " ".join(re.sub("[_&]", "", text).split())
 
 

@@ -36,8 +36,9 @@ def surface_of(secret):
             seen = super().observe(target)
             shown = Control(id="shown", name=f"to {secret}", kind="field", detail={secret: [secret]})
             hidden = Control(id=f"for-{secret}", name="x", kind="field")
+            odd = Control(id="odd", name="x", kind=f"field {secret}")
             said = {"text": f"it is {secret}", "window": {"title": secret, secret: {"in": secret}}}
-            return seen.model_copy(update={"controls": (*seen.controls, shown, hidden), **said})
+            return seen.model_copy(update={"controls": (*seen.controls, shown, hidden, odd), **said})
 
         def save(self, target: str) -> dict[str, list[str]]:
             post_note(f"saved {secret}")

@@ -36,6 +36,22 @@ def test_a_name_indicates_its_hazard(hazard, name):
 
 
 @pytest.mark.parametrize(
+    ("hazard", "name"),
+    [
+        *((hazard, name.upper()) for hazard, names in TABLE.items() for name in names.split("|")),
+        (Hazard.DELETES, "S\u0130L"),
+        (Hazard.DELETES, "\u0394\u0399\u0391\u0393\u03a1\u0391\u03a6\u0397"),
+        (Hazard.OVERWRITES, "DE\u011e\u0130\u015eT\u0130R"),
+        (Hazard.OVERWRITES, "ECRASER"),
+        (Hazard.SENDS, "G\u00d6NDER"),
+        (Hazard.SPENDS, "SATIN AL"),
+    ],
+)
+def test_a_name_in_capitals_indicates_its_hazard(hazard, name):
+    assert hazard in of_name(name)
+
+
+@pytest.mark.parametrize(
     "name",
     [
         "Cancel",

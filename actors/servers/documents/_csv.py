@@ -6,6 +6,7 @@ import codecs
 import csv
 import io
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -243,6 +244,15 @@ def _delimiter_of(text: str) -> str:
     return best
 
 
+def _plain_beginning(text: str) -> str:
+    """Return a text as some spreadsheets read its beginning.
+
+    They skip invisible characters, such as the mark of an encoding, and take wide signs for plain ones.
+    """
+    start = next((place for place, sign in enumerate(text) if unicodedata.category(sign) != "Cf"), len(text))
+    return unicodedata.normalize("NFKC", text[start : start + 1]) + text[start + 1 :]
+
+
 def _text_of(value: Cell, decimal: str | None) -> str:
     """Return a cell's text; a fraction has a decimal separator.
 
@@ -255,7 +265,7 @@ def _text_of(value: Cell, decimal: str | None) -> str:
         return repr(value).replace(".", decimal or ".")
     if not isinstance(value, str):
         return "" if value is None else repr(value)
-    if _FORMULA.match(value):
+    if _FORMULA.match(_plain_beginning(value)):
         msg = (
             f"{value[:40]!r} begins as a formula, which a spreadsheet would run; put a space or an apostrophe before it"
         )

@@ -57,7 +57,10 @@ _HARMLESS = re.compile(
     r"|safe\.directory",
     re.IGNORECASE,
 )
-_SIGNATURE = "%G"
+_SIGNATURE = re.compile("%[-+ ]*G")
+"""A part of a format that has a signature verified, by another program."""
+_HEAD = re.compile(rb"ref: refs/[^\s\x00]+\n|[0-9a-f]{40}\n|[0-9a-f]{64}\n")
+_MOST_OF_HEAD = 1_000
 _MOST_DEPTH = 100
 
 
@@ -81,7 +84,7 @@ def git(words: list[Word], touched: Touched) -> None:
     usage = _COMMANDS[name]
     found = parse_options(usage, left)
     formats = [word.literal for word in found.values("--format", "--pretty")]
-    if any(_SIGNATURE in text for text in formats) or (usage.operands == "none" and found.operands):
+    if any(_SIGNATURE.search(text) for text in formats) or (usage.operands == "none" and found.operands):
         msg = f"'git {name}' may start a program, or change something, with these words"
         raise UnclearError(msg)
     if touched.writes or touched.moved:
@@ -100,8 +103,8 @@ def git(words: list[Word], touched: Touched) -> None:
 
 def _check_repository(folder: Path, touched: Touched, *, submodules: bool) -> None:
     root = Path(os.path.realpath(folder))
-    while not (root / ".git").exists():
-        if (root / "HEAD").exists() or root in {touched.disk.workspace, root.parent}:
+    while not os.path.lexists(root / ".git"):
+        if os.path.lexists(root / "HEAD") or root in {touched.disk.workspace, root.parent}:
             msg = f"there is no repository at {folder}, or one of an unsupported form"
             raise UnclearError(msg)
         root = root.parent
@@ -110,9 +113,8 @@ def _check_repository(folder: Path, touched: Touched, *, submodules: bool) -> No
     odd = [name for name in ("commondir", "modules", "config.worktree", "worktrees") if (place / name).exists()]
     if (
         not root.is_relative_to(touched.disk.workspace)
-        or place.is_symlink()
-        or (root / "HEAD").exists()
-        or not place.is_dir()
+        or not _is_repository(place)
+        or os.path.lexists(root / "HEAD")
         or odd
         or (place / "objects" / "info" / "alternates").exists()
         or not all(name.endswith(".sample") for name in hooks)
@@ -126,6 +128,16 @@ def _check_repository(folder: Path, touched: Touched, *, submodules: bool) -> No
     if submodules and any(entry.name == ".git" and level for level, entry in touched.entries(str(root), _MOST_DEPTH)):
         msg = f"there are repositories inside {root}"
         raise UnclearError(msg)
+
+
+def _is_repository(place: Path) -> bool:
+    """Return whether git takes a folder for a repository, instead of one above it."""
+    head = place / "HEAD"
+    plain = all(path.is_dir() and not path.is_symlink() for path in (place, place / "objects", place / "refs"))
+    if not plain or head.is_symlink() or not head.is_file():
+        return False
+    with head.open("rb") as file:
+        return _HEAD.fullmatch(file.read(_MOST_OF_HEAD)) is not None
 
 
 def _check_config(path: Path) -> None:

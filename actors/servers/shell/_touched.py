@@ -109,6 +109,17 @@ class Touched:
                     self.hazards.add(Hazard.OVERWRITES)
             self.writes.append((path, repeatable))
 
+    def check_inside(self, word: Word) -> None:
+        """Refuse a folder that holds links, through which files would be written.
+
+        Raises:
+            UnclearError: If there is one.
+        """
+        for path in self.targets(word):
+            for _, link in self._links(path, _MOST_DEPTH):
+                msg = f"a folder is copied over another one, in which {link} is a link"
+                raise UnclearError(msg)
+
     def delete(self, word: Word, *, repeatable: bool) -> None:
         """Record that a file or folder is deleted or moved away.
 

@@ -52,6 +52,8 @@ def _cp(words: list[Word], touched: Touched) -> None:
         touched.read(source, follows=False)
     for target in _targets(found, touched):
         touched.write(target, repeatable=False, folders=True)
+        if whole:
+            touched.check_inside(target)
     touched.moved = touched.moved or whole
 
 

@@ -553,7 +553,11 @@ def test_a_cell_is_overwritten_as_the_given_delimiter_says(workspace: Path, serv
     assert (workspace / "a.csv").read_text() == "a;b;c,d\n1;;2,x\n"
 
 
-@pytest.mark.parametrize("value", ["=1+1", "@SUM(A1)", "+cmd|'/C calc'!A0", "-2+3+cmd", "\t=1", "=HYPERLINK(1)"])
+FORMULAS = ["=1+1", "@SUM(A1)", "+cmd|'/C calc'!A0", "-2+3+cmd", "\t=1", "=HYPERLINK(1)"]
+HIDDEN_FORMULAS = ["\ufeff=1+1", "\u200b\u2060@SUM(A1)", "\uff1d1+1", "\u200b\uff0bcmd", "\ufe63cmd", "\uff20SUM(A1)"]
+
+
+@pytest.mark.parametrize("value", [*FORMULAS, *HIDDEN_FORMULAS])
 def test_no_formula_is_written_into_a_csv(call: Call, workspace: Path, value: str) -> None:
     call("create_document", path="a.csv")
     with pytest.raises(ToolError, match="formula"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -166,3 +168,36 @@ def test_a_denied_folder_is_not_listed_by_a_pattern(workspace: Workspace) -> Non
     rules[1:1] = [{"verdict": "deny", "resource": "unknown"}]
     results = workspace.results(commands, policy=rules)
     assert [command for command, result in zip(commands, results, strict=True) if "denied" not in result] == []
+
+
+def _repository(place: Path, *, bare: bool = False, settings: str = "") -> Path:
+    subprocess.run(["git", "init", "-q", *(["--bare"] if bare else []), str(place)], check=True)  # noqa: S607
+    folder = place if bare else place / ".git"
+    shutil.rmtree(folder / "hooks")
+    (folder / "config").write_text(f"[core]\nrepositoryformatversion = 0\n{settings}", encoding="utf-8")
+    return folder
+
+
+def test_no_repository_that_git_finds_instead_starts_a_program(workspace: Workspace) -> None:
+    starts = f'fsmonitor = "touch {workspace.top}/started; false"\n'
+    bare = _repository(workspace.work / "good" / "bare", bare=True, settings=f"bare = false\nworktree = .\n{starts}")
+    (bare / "HEAD").unlink()
+    (bare / "HEAD").symlink_to("refs/heads/main")
+    _repository(workspace.work / "good")
+    _repository(workspace.work / "bad", settings=starts)
+    (workspace.work / "bad" / "empty" / ".git").mkdir(parents=True)
+    results = workspace.results(["cd good/bare; git status", "cd bad/empty; git status"], policy=DENY)
+    assert ["denied" in result for result in results] == [True, True]
+    assert not (workspace.top / "started").exists()
+
+
+@pytest.mark.parametrize("command", ["cp -r deep over", "cp -Rv deep over", "cp -a deep over", "cp -r a.log deep over"])
+def test_no_folder_is_copied_through_a_link_in_another_one(workspace: Workspace, command: str) -> None:
+    for name in ("deep/inner", "over/deep/inner"):
+        (workspace.work / name).mkdir(parents=True)
+    (workspace.work / "deep" / "inner" / "secret").write_text("replaced", encoding="utf-8")
+    (workspace.work / "over" / "deep" / "inner" / "secret").symlink_to(workspace.top / "private" / "secret")
+    rules = [{"verdict": "deny", "hazards": ["leaves", "unknown"]}, {"verdict": "allow"}]
+    (result,) = workspace.results([command], policy=rules)
+    assert "denied" in result
+    assert (workspace.top / "private" / "secret").read_text(encoding="utf-8") == f"{SECRET}\n"

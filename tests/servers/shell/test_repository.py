@@ -139,14 +139,62 @@ def _shared(place):
     (place / ".git" / "commondir").write_text("/", encoding="utf-8")
 
 
-@pytest.mark.parametrize("change", [_hook, _inside, _bare, _elsewhere, _linked, _modules, _shared])
+def _bare_with_a_linked_head(place):
+    (place / ".git" / "config").rename(place / "config")
+    (place / "HEAD").symlink_to("refs/heads/main")
+
+
+def _without_objects(place):
+    (place / ".git" / "objects").rename(place / "objects")
+
+
+def _without_refs(place):
+    (place / ".git" / "refs").rename(place / "refs")
+
+
+def _head_is_no_revision(place):
+    (place / ".git" / "HEAD").write_text("ref: elsewhere\n", encoding="utf-8")
+
+
+def _head_is_a_link(place):
+    (place / ".git" / "HEAD").rename(place / ".git" / "other")
+    (place / ".git" / "HEAD").symlink_to("other")
+
+
+FORMS = [
+    _hook,
+    _inside,
+    _bare,
+    _bare_with_a_linked_head,
+    _elsewhere,
+    _linked,
+    _modules,
+    _shared,
+    _without_objects,
+    _without_refs,
+    _head_is_no_revision,
+    _head_is_a_link,
+]
+
+
+@pytest.mark.parametrize("change", FORMS)
 def test_a_repository_of_another_form_asks(place, change):
     change(place)
     assert Hazard.UNKNOWN in judged(place, "git status").hazards
 
 
 @pytest.mark.parametrize(
-    "command", ["echo x > a.txt; git status", "git log --format=%G?", "git branch x", "git log --output=x", "git stash"]
+    "command",
+    [
+        "echo x > a.txt; git status",
+        "git log --format=%G?",
+        "git log --format='%+G?'",
+        "git log --format '% GK'",
+        "git show --pretty=format:%-G?",
+        "git branch x",
+        "git log --output=x",
+        "git stash",
+    ],
 )
 def test_what_may_do_more_asks(place, command):
     assert Hazard.UNKNOWN in judged(place, command).hazards
