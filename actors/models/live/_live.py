@@ -328,7 +328,8 @@ class LiveModel(Model):
 
         Raises if there is a fallback: the next model is more likely to answer than the same one.
         """
-        if content != {} and not only_thought(content):
+        text = content.strip() if isinstance(content, str) else content
+        if text not in ({}, "{}", "null") and not only_thought(text):
             return ""
         called = ", ".join(repr(call.tool_name) for call in response.tool_calls)
         thought = "; it has thoughts alone" if response.thinking or content else ""

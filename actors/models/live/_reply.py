@@ -28,6 +28,8 @@ _WORDS = {
 }
 """The statuses that an error without a number means, by words of its code, type or text."""
 _OTHER = 502
+_UNREAD = ("annotations", "audio", "function_call", "logprobs", "service_tier", "system_fingerprint")
+"""Fields of replies, choices and messages that hold no answer; an odd value must not lose one."""
 _STATUSES = ("code", "status", "status_code", "http_status")
 
 
@@ -46,6 +48,10 @@ async def mend_reply(response: Any) -> None:
         status = _OTHER if not text else HTTPStatus.NOT_ACCEPTABLE
         _replace(response, {"error": {"message": words_of(text), "sent_as": HTTPStatus.OK}}, status)
         return
+    if isinstance(body, list) and body and isinstance(body[0], dict) and "error" in body[0]:
+        body = body[0]
+    if chat and not isinstance(body, dict):
+        body = {"error": f"the reply is not an object: {text[:_QUOTED]}"}
     if not isinstance(body, dict):
         return
     status, message = _error_in(body, chat=chat)
@@ -145,7 +151,7 @@ def _extend(call: dict[str, Any], part: dict[str, Any]) -> None:
 def _completed(body: dict[str, Any]) -> dict[str, Any]:
     """Fill in the fields of a completion that carry no answer."""
     fixed = {
-        **body,
+        **_read(body),
         "id": str(body.get("id") or ""),
         "object": "chat.completion",
         "created": body["created"] if isinstance(body.get("created"), int) else 0,
@@ -162,9 +168,18 @@ def _usage(usage: Any) -> dict[str, Any] | None:
     counts: dict[str, Any] = {}
     with contextlib.suppress(TypeError, ValueError, KeyError, OverflowError):
         counts = {name: int(usage[name]) for name in ("prompt_tokens", "completion_tokens")}
-        details = {name: part for name, part in usage.items() if isinstance(part, dict)}
-        return {**details, **counts, "total_tokens": sum(counts.values())}
+        details = {name: _counts(part) for name, part in usage.items() if isinstance(part, dict)}
+        if counts == _counts(counts):
+            return {**details, **counts, "total_tokens": sum(counts.values())}
     return None
+
+
+def _counts(part: dict[str, Any]) -> dict[str, Any]:
+    return {name: count for name, count in part.items() if isinstance(count, int) and count >= 0}
+
+
+def _read(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: field for name, field in fields.items() if name not in _UNREAD}
 
 
 def _choice(choice: dict[str, Any], number: int) -> dict[str, Any]:
@@ -173,9 +188,11 @@ def _choice(choice: dict[str, Any], number: int) -> dict[str, Any]:
     if isinstance(content, list):
         content = "".join(part.get("text") or "" for part in content if isinstance(part, dict))
     calls = [call for call in message.get("tool_calls") or () if isinstance(call, dict)]
-    fixed = {**message, "role": "assistant", "content": content}
+    fixed = {**_read(message), "role": "assistant", "content": content}
+    if not isinstance(message.get("refusal"), str):
+        fixed["refusal"] = None
     fixed["tool_calls"] = [_call(call, place) for place, call in enumerate(calls)] or None
-    return {**choice, "index": number, "finish_reason": choice.get("finish_reason") or "stop", "message": fixed}
+    return {**_read(choice), "index": number, "finish_reason": choice.get("finish_reason") or "stop", "message": fixed}
 
 
 def _call(call: dict[str, Any], number: int) -> dict[str, Any]:

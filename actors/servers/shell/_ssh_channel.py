@@ -15,11 +15,16 @@ if TYPE_CHECKING:
     import asyncssh
 
 _SCRIPT = Path(__file__).with_name("_remote.sh")
-_COMMAND = "sh -c 'echo {mark}; echo {mark} >&2; eval \"$(dd bs={size} count=1 iflag=fullblock 2>/dev/null)\"'"
+_COMMAND = (
+    "sh -c 'echo {mark}; echo {mark} >&2; while read -r line; do case $line in {mark}) break;; esac; done; "
+    'eval "$(dd bs={size} count=1 iflag=fullblock 2>/dev/null)"\''
+)
 """The command for the login shell.
 
 Each of sh, bash, zsh, csh, fish and restricted ones reads it alike: no backslash, line break or exclamation mark.
 """
+_PADDING = b"\n" * 16
+"""Input for start-up files that read some, and for `internal-sftp`, which ends at once. The rest of it is skipped."""
 _START = """\
 umask 077; d=${{XDG_CACHE_HOME:-$HOME/.cache}}/callboard; n={name}
 mkdir -p "$d" && cd "$d" || exit
@@ -54,7 +59,8 @@ class ScriptAnswer(NamedTuple):
 class ScriptChannel:
     """The script on the machine, which reads operations from its input.
 
-    The login shell with its start-up files runs once, before the script. Output of theirs is skipped.
+    The login shell with its start-up files runs once, before the script. Output of theirs is skipped, and
+    they get no part of the script.
     """
 
     def __init__(self, process: asyncssh.SSHClientProcess[bytes]) -> None:
@@ -80,8 +86,9 @@ class ScriptChannel:
         channel = cls(process)
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
-                process.stdin.write(start + script)
+                process.stdin.write(_PADDING)
                 await channel._begin(mark.encode())
+                process.stdin.write(b"%s\n" % mark.encode() + start + script)  # after all start-up files
                 answer = await channel._answer(end.encode())
         except TimeoutError as error:
             msg = f"its login shell ran no command within {_CONNECT_SECONDS:g} s; {channel._reason()}"

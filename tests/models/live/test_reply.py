@@ -59,7 +59,9 @@ ERRORS = {
     "in the choice": ({"choices": [{"error": {"message": "slow down", "code": 502}, "message": MESSAGE}]}, 502),
     "no choices": ({**BODY, "choices": [], "message": "slow down"}, 502),
     "detail": ({"detail": "slow down", "status": 503}, 503),
+    "in a list": ([{"error": {"message": "slow down", "code": 429}}], 429),
 }
+NO_OBJECTS = {"null": ("null", 502), "text": ('"slow down: too many requests"', 429), "list": ("[]", 502)}
 
 
 @pytest.mark.parametrize(("sent", "status"), ERRORS.values(), ids=ERRORS)
@@ -73,6 +75,15 @@ def test_an_error_within_http_200_is_retried_as_its_status(run, provider, sent, 
     assert f"local:small gave no answer: HTTP {status}, slow down" in causes(result)
     assert "(an error within HTTP 200)" in causes(result)
     assert f"{provider.url}/ was called" in causes(result)
+
+
+@pytest.mark.parametrize(("sent", "status"), NO_OBJECTS.values(), ids=NO_OBJECTS)
+def test_a_reply_that_is_no_object_is_retried(run, provider, sent, status):
+    provider.speaks(sent)
+    provider.speaks(body())
+    assert run().result(PATIENCE).output == "done"
+    provider.speaks(sent)
+    assert f"HTTP {status}, the reply is not an object: {sent}" in causes(run(retries=0).result(PATIENCE))
 
 
 def test_an_error_in_a_stream_is_retried_as_its_status(run, provider):
@@ -94,6 +105,13 @@ SOUND = {
     "usage of nulls": {"usage": dict.fromkeys(USAGE)},
     "usage as text": {"usage": {**USAGE, "prompt_tokens": "many"}},
     "odd details": {"usage": {**USAGE, "prompt_tokens_details": 3}},
+    "negative usage": {"usage": {**USAGE, "completion_tokens": -1}},
+    "negative details": {"usage": {**USAGE, "prompt_tokens_details": {"cached_tokens": -1}}},
+    "odd fields beside": {"service_tier": 7, "system_fingerprint": 7},
+    "odd fields of the choice": {"choices": [{"message": MESSAGE, "logprobs": "none"}]},
+    "odd fields of the message": {
+        "choices": [{"message": {**MESSAGE, "annotations": [{"type": "x"}], "audio": {"id": None}, "refusal": False}}]
+    },
     "no id": {"id": None},
     "number as id": {"id": 7},
     "no object": {"object": None},
@@ -140,6 +158,8 @@ EMPTY = {
     "empty": (body({"role": "assistant", "content": ""}), "the answer is empty"),
     "blank": (body({"role": "assistant", "content": " \n"}), "the answer is empty"),
     "null": (body({"role": "assistant", "content": None}), "the answer is empty"),
+    "null as text": (body({"role": "assistant", "content": "null"}), "the answer is empty"),
+    "no members": (body({"role": "assistant", "content": " {} "}), "the answer is empty"),
     "reasoning alone": (
         body({"role": "assistant", "content": None, "reasoning_content": "I think"}),
         "the answer is empty; it has thoughts alone",

@@ -22,6 +22,9 @@ NOISE = {
     "much text": "seq 50000; seq 50000 >&2",
     "options and functions": "set -C; alias cat='cat -A'; cd() { echo moved; }; export CDPATH=/usr ENV=/none",
     "an exit handler": "trap 'echo bye' EXIT",
+    "a line of input": "read x",
+    "a byte of input": "dd bs=1 count=1 of=/dev/null",
+    "all input for a while": "timeout 0.1 cat",
 }
 BROKEN = {
     "exit 7": r"its login shell ended with the exit code 7, and ran no command; it printed nothing\. .*~/\.bashrc",
@@ -58,7 +61,7 @@ def served(pattern):
 
 
 @pytest.mark.parametrize("noise", NOISE)
-def test_output_of_start_up_files_is_skipped(opened, own, noise):
+def test_input_and_output_of_start_up_files_are_skipped(opened, own, noise):
     own.login = started_by(NOISE[noise])
     box = opened(**own.section)
     assert box.run("echo hello; echo oops >&2")["stdout"] == "hello\n"
