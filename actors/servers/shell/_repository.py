@@ -131,7 +131,7 @@ def _check_repository(folder: Path, touched: Touched, *, submodules: bool) -> No
 
 
 def _is_repository(place: Path) -> bool:
-    """Return whether git takes a folder for a repository, instead of one above it."""
+    """Return whether git takes a folder for a repository."""
     head = place / "HEAD"
     plain = all(path.is_dir() and not path.is_symlink() for path in (place, place / "objects", place / "refs"))
     if not plain or head.is_symlink() or not head.is_file():
