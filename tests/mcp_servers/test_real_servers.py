@@ -7,6 +7,7 @@ import json
 import os
 import queue
 import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,10 @@ def kill(name):
     assert found
     for pid in found:
         os.kill(pid, signal.SIGKILL)
+    end = time.monotonic() + PATIENCE
+    while processes_of(name) & found:  # the machine may be busy
+        assert time.monotonic() < end
+        time.sleep(0.01)
     return found
 
 

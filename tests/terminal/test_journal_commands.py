@@ -460,7 +460,7 @@ def test_a_task_is_not_taken_over_without_its_model(call: Call, suspended: Folde
 def test_the_tasks_of_an_older_journal_are_resumed(call: Call, suspended: Folder) -> None:
     place = suspended(ASK, FINISH)
     with contextlib.closing(sqlite3.connect(place / "journal.db")) as older:
-        older.execute("PRAGMA user_version = 7")
+        older.executescript("DROP TABLE ages; PRAGMA user_version = 7")
     assert listed(call, place) == {"t": None}
     assert call("resume", place, "--no-input").exit_code == EXIT_CODES[Outcome.CANCELLED]
     assert listed(call, place) == {"t": "cancelled"}

@@ -99,14 +99,14 @@ def test_a_file_in_place_of_a_folder_is_told(call: Call, here: Path, folder: str
 
 
 def test_a_failed_write_leaves_nothing(call: Call, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened = Path.open
+    opened = os.open
 
-    def full(path: Path, mode: str = "r", **more: Any) -> Any:
-        if mode == "x" and path.name == "task.json":
+    def full(path: str | Path, *more: Any, **others: Any) -> int:
+        if Path(path).name == "task.json":
             raise OSError(28, "No space left on device", str(path))
-        return opened(path, mode, **more)
+        return opened(path, *more, **others)
 
-    monkeypatch.setattr(Path, "open", full)
+    monkeypatch.setattr(os, "open", full)
     result = call("init", "deep/my")
     assert result.exit_code == 2
     assert "No space left on device" in result.stderr

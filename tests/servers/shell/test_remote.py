@@ -344,7 +344,7 @@ def test_closing_says_that_an_end_is_not_confirmed(opened, own, caplog):
         await asyncio.to_thread(own.stop)
         await asyncio.to_thread(until, lambda: not box.server._shell("box")._link.connected)
         await asyncio.to_thread(box.server.close)
-        with pytest.raises(ToolError, match=r"was closed|in doubt"):
+        with pytest.raises(ToolError, match=r"was closed|in doubt|it is unknown"):
             await job
 
     with caplog.at_level(logging.WARNING, "callboard"):
