@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import secrets
 import shlex
@@ -86,7 +87,8 @@ class ScriptChannel:
         channel = cls(process)
         try:
             async with asyncio.timeout(_CONNECT_SECONDS):
-                process.stdin.write(_PADDING)
+                with contextlib.suppress(BrokenPipeError):  # the shell ended already: `_begin` says how
+                    process.stdin.write(_PADDING)
                 await channel._begin(mark.encode())
                 process.stdin.write(b"%s\n" % mark.encode() + start + script)  # after all start-up files
                 answer = await channel._answer(end.encode())

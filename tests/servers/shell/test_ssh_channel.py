@@ -91,6 +91,22 @@ def test_a_login_shell_that_runs_no_command_is_named(start, own, work, startup, 
     assert re.search(BROKEN[startup], result.causes[0].reason), result.causes
 
 
+def test_a_login_shell_that_ends_before_any_input_is_named(start, own, work, monkeypatch):
+    connection = pytest.importorskip("asyncssh").SSHClientConnection
+    create = connection.create_process
+
+    async def create_and_wait(*args, **options):
+        process = await create(*args, **options)
+        await process.wait_closed()
+        return process
+
+    monkeypatch.setattr(connection, "create_process", create_and_wait)
+    own.login = started_by("exit 7")
+    shells = {"box": {"cwd": work, **own.section}}
+    result = start(linux=lambda _: FINISH, servers=(), shells=shells).submit(lone("linux/box")).result(60)
+    assert re.search(BROKEN["exit 7"], result.causes[0].reason), result.causes
+
+
 def test_the_login_shell_is_started_once_per_connection(opened, own):
     box = opened(**own.section)
     box.run("cd /; echo one")
