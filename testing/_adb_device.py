@@ -24,6 +24,8 @@ _VERSION = 0x01000001
 """The first version whose messages need no checksum."""
 _MOST = 256 * 1024
 _TOKEN, _SIGNATURE = 1, 2
+_ROUNDS = 4
+"""Rounds of the event loop from an accepted connection to the start of its task."""
 
 
 class AdbDevice:
@@ -67,6 +69,7 @@ class AdbDevice:
         This is like a device whose cable is pulled.
         """
         if self._server is not None:
+            await self._accept_no_more(self._server)
             self._server.close()
             await self._server.wait_closed()
             self._server = None
@@ -74,6 +77,18 @@ class AdbDevice:
             for link in links:
                 link.cut()
             await asyncio.gather(*filter(None, links.values()), return_exceptions=True)
+
+    async def _accept_no_more(self, server: asyncio.Server) -> None:
+        """Stop listening; connections that were just accepted become links first.
+
+        The event loop accepts a connection in one round and starts its task some rounds later. A server that closes
+        in between never starts it, and the connection stays open with nobody to cut it.
+        """
+        loop = asyncio.get_running_loop()
+        for listening in server.sockets:
+            loop.remove_reader(listening.fileno())
+        for _ in range(_ROUNDS):
+            await asyncio.sleep(0)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         link = _Link(reader, writer, self, f"device::ro.product.model={self._model};features=shell_v2,cmd")

@@ -1,5 +1,6 @@
 """The device's side of adb, as the program `adb` and other clients use it."""
 
+import asyncio
 import contextlib
 import os
 import socket
@@ -7,7 +8,7 @@ import subprocess
 
 import pytest
 
-from callboard.testing import Phone, plugged_in
+from callboard.testing import AdbDevice, Phone, plugged_in
 
 MINUTE = 60
 
@@ -108,3 +109,19 @@ def test_other_files_are_neither_read_nor_written(adb, tmp_path, path):
     if path != "/sdcard/none":
         told = adb("push", str(file), path)
         assert (told.returncode, b"couldn't create file" in told.stdout + told.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("rounds", range(6))
+def test_a_connection_that_was_just_accepted_is_cut(rounds):
+    async def answer():
+        device = AdbDevice(None)
+        await device.start()
+        with socket.create_connection(("127.0.0.1", device.port), MINUTE) as stream:
+            for _ in range(rounds):
+                await asyncio.sleep(0)
+            await device.stop()
+            with contextlib.suppress(ConnectionResetError):
+                return await asyncio.to_thread(stream.recv, 1)
+            return b""
+
+    assert asyncio.run(answer()) == b""
