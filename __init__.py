@@ -7,7 +7,7 @@ from pathlib import PurePath
 # The command line, until its `main` runs: Ctrl-C ends the process at once, without a traceback of the imports below.
 # Programs that import this package keep their handlers.
 if (
-    (sys.argv[:1] == ["-m"] and "callboard" in sys.orig_argv)
+    (sys.argv[:1] == ["-m"] and sys.orig_argv[-len(sys.argv)] == "callboard")
     or (sys.argv and PurePath(sys.argv[0]).name == "callboard")
 ) and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -46,3 +46,9 @@ def test_an_interrupted_import_of_the_console_script_prints_nothing(tmp_path: Pa
 def test_a_program_that_imports_the_package_keeps_its_interrupts(tmp_path: Path) -> None:
     ended = interrupted(tmp_path, "callboard.supervisor", sys.executable, "-c", "import callboard")
     assert "KeyboardInterrupt" in ended.stderr
+
+
+def test_another_module_that_imports_the_package_keeps_its_interrupts(tmp_path: Path) -> None:
+    (tmp_path / "other.py").write_text("import callboard\n", encoding="utf-8")
+    ended = interrupted(tmp_path, "callboard.supervisor", sys.executable, "-m", "other", "callboard")
+    assert "KeyboardInterrupt" in ended.stderr
