@@ -82,7 +82,7 @@ class AdbDevice:
         """Stop listening; connections that were just accepted become links first.
 
         The event loop accepts a connection in one round and starts its task some rounds later. A server that closes
-        in between never starts it, and the connection stays open with nobody to cut it.
+        in between never starts it, and its connection would stay open for ever.
         """
         loop = asyncio.get_running_loop()
         for listening in server.sockets:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import itertools
 import os
+import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -51,8 +52,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Keep the options of this run from the runs that tests start."""
+    """Keep options and ignored interrupts from programs that tests start.
+
+    A shell starts the commands behind its ``&`` with SIGINT ignored, and their children inherit that.
+    """
     os.environ.pop("PYTEST_ADDOPTS", None)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:
