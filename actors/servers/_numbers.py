@@ -16,12 +16,22 @@ Separator = Literal[".", ","]
 _MAX_DIGITS = 15
 """The most digits that a spreadsheet's number stores exactly."""
 _MINUS = "\u2212"
-_CURRENCY = "[€$£¥]|EUR|USD|GBP|CHF|JPY"
-_SPACE = "[ \u00a0\u202f]"
+_CURRENCY = (
+    r"(?:R|CA|A|US)\$|[€$£¥₹₽₩₺₴₪฿₫₦₱]|EUR|USD|GBP|CHF|JPY|AUD|BGN|BRL|CAD|CNY|CZK|DKK|HKD|HUF|ILS|INR|KRW|MXN|NOK|NZD"
+    "|PLN|RON|RUB|SEK|SGD|THB|TRY|UAH|ZAR|kr|Kč|zł|Ft"
+)
+_GAPS = "\u00a0\u2007\u2009\u202f"
+"""Spaces that stand within a number rather than between two; the plain space may do either."""
+_SPACE = f"[ {_GAPS}]"
 _SHAPE = re.compile(
     rf"(?P<sign>[+\-{_MINUS}]?)(?:(?P<before>{_CURRENCY}){_SPACE}?)?(?P<inner>[\-{_MINUS}]?)"
-    rf"(?P<digits>[0-9](?:[0-9.,'\u2019 \u00a0\u202f]*[0-9])?)(?:{_SPACE}?(?P<after>{_CURRENCY}|%))?",
+    rf"(?P<digits>[0-9](?:[0-9.,'\u2019 {_GAPS}]*[0-9])?)(?:{_SPACE}?(?P<after>{_CURRENCY}|%))?",
 )
+_BRACKETS = re.compile(rf"\(([^()+\-{_MINUS}]*)\)({_SPACE}?%)?")
+_MINUS_BEHIND = re.compile(rf"([^+\-{_MINUS}]*[0-9][^+\-{_MINUS}]*)[\-{_MINUS}]")
+_EXPONENT = re.compile(rf"([+\-{_MINUS}]?)([0-9]+(?:[.,][0-9]+)?)[eE]([+\-]?[0-9]{{1,2}})")
+_PLAIN_GROUPS = re.compile(r"(?<=[0-9]) (?=[0-9]{3}(?![0-9]))")
+_NUMERIC = re.compile(rf"[(+\-{_MINUS}]*(?:{_CURRENCY})?{_SPACE}?[0-9][0-9.,:'\u2019 {_GAPS}]*(?:{_CURRENCY}|%)?[)\-]?")
 _PLAIN = re.compile(r"[0-9]+")
 _GROUPED = {
     ".": re.compile(r"(?P<whole>[1-9][0-9]{0,2}(?:,[0-9]{3})+)(?:\.(?P<decimals>[0-9]+))?"),
@@ -30,7 +40,7 @@ _GROUPED = {
 _DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){2,}")
 _SWISS = re.compile(r"(?P<whole>[1-9][0-9]{0,2}(?:['\u2019][0-9]{3})+)(?:\.(?P<decimals>[0-9]+))?")
 _SPACED = re.compile(
-    r"(?P<whole>[1-9][0-9]{0,2}(?:[\u00a0\u202f][0-9]{3})+)(?:(?P<separator>[.,])(?P<decimals>[0-9]+))?"
+    rf"(?P<whole>[1-9][0-9]{{0,2}}(?:[{_GAPS}][0-9]{{3}})+)(?:(?P<separator>[.,])(?P<decimals>[0-9]+))?"
 )
 _SIMPLE = re.compile(r"(?P<whole>0|[1-9][0-9]*)(?P<separator>[.,])(?P<decimals>[0-9]+)")
 
@@ -44,22 +54,28 @@ class Number:
     """``%`` or a currency, as written in the text. A percentage's value is divided by 100, as in a spreadsheet."""
 
 
-def parse_number(text: str, separator: Separator | None = None) -> Number | None:
+def parse_number(text: str, separator: Separator | None = None, *, loose: bool = False) -> Number | None:
     """Parse a number; None if the text is ambiguous or no number.
 
     These forms are parsed, with the digits 0 to 9 only: whole numbers (``1200``); decimals after a point or a comma
     (``12.75``, ``12,75``); groups of three between commas, points, apostrophes or no-break spaces (``1,234.50``,
-    ``1.234,50``, ``1'234.50``, ``1 234,50``); a leading minus; a leading or trailing currency, one of
-    ``€ $ £ ¥ EUR USD GBP CHF JPY``; a trailing ``%`` (``12 %`` is 0.12).
+    ``1.234,50``, ``1'234.50``, ``1 234,50``); a leading minus; a leading or trailing currency, as a sign or a common
+    code; a trailing ``%`` (``12 %`` is 0.12).
+
+    These forms are parsed only where `loose` says that the text stands among numbers: groups between plain spaces
+    (``1 234,50``), brackets (``(1,200.00)``) and a minus behind (``300-``) for negative numbers, exponents (``1E5``).
 
     These forms stay texts: those with two readings while the decimal separator is unknown (``1,234``, ``1.234``),
     points between groups without decimals (``192.168.100.200``), leading zeros (``007``), more than 15 digits, a plus
-    before a whole number (telephones), dates, times, ranges, parentheses, exponents.
+    before a whole number (telephones), dates, times, ranges.
 
     Args:
         text: A cell's text. Surrounding space is ignored.
         separator: The decimal separator, where it is known.
+        loose: Whether the other texts of its column are numbers.
     """
+    if loose and (number := _loose_number(text.strip(), separator)):
+        return number
     shape = _SHAPE.fullmatch(text.strip())
     if shape is None or (shape["before"] and shape["after"]) or (shape["sign"] and shape["inner"]):
         return None
@@ -80,8 +96,20 @@ def parse_number(text: str, separator: Separator | None = None) -> Number | None
 
 
 def is_ambiguous(text: str) -> bool:
-    """Return whether a text is ambiguous until the decimal separator is known."""
-    return parse_number(text) is None and any(parse_number(text, known) for known in (".", ","))
+    """Return whether only its column makes a text a number."""
+    return parse_number(text) is None and any(parse_number(text, known, loose=True) for known in (".", ","))
+
+
+def is_numeric(text: str) -> bool:
+    """Return whether a text has the signs of a number alone."""
+    return _NUMERIC.fullmatch(text.strip()) is not None
+
+
+def are_numbers(texts: Iterable[str], separator: Separator | None) -> bool:
+    """Return whether a column holds numbers alone, one beyond doubt."""
+    cells = [text for text in texts if text.strip()]
+    certain = any(parse_number(text, separator) for text in cells)
+    return certain and all(parse_number(text, separator, loose=True) for text in cells)
 
 
 def separator_of(texts: Iterable[str]) -> Separator | None:
@@ -94,6 +122,20 @@ def separator_of(texts: Iterable[str]) -> Separator | None:
         elif comma is not None and point is None:
             found.add(",")
     return found.pop() if len(found) == 1 else None
+
+
+def _loose_number(text: str, separator: Separator | None) -> Number | None:
+    if match := _BRACKETS.fullmatch(text) or _MINUS_BEHIND.fullmatch(text):
+        number = parse_number("".join(filter(None, match.groups())), separator, loose=True)
+        return None if number is None else Number(-number.value, number.unit)
+    if match := _EXPONENT.fullmatch(text):
+        sign, digits, exponent = match.groups()
+        value = float(f"{'-' if sign in {'-', _MINUS} else ''}{digits.replace(',', '.')}e{exponent}")
+        fits = separator is None or {",", "."}.isdisjoint(digits) or separator in digits
+        return Number(int(value) if value.is_integer() and abs(value) < 10**_MAX_DIGITS else value) if fits else None
+    if _PLAIN_GROUPS.search(text):
+        return parse_number(_PLAIN_GROUPS.sub("\u00a0", text), separator)
+    return None
 
 
 def _amount(digits: str, separator: Separator | None) -> Decimal | None:

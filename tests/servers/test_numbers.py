@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.actors.servers._numbers import Number, is_ambiguous, parse_number, separator_of
+from callboard.actors.servers._numbers import Number, are_numbers, is_ambiguous, is_numeric, parse_number, separator_of
 
 AMOUNTS = st.decimals(min_value=0, max_value=10**12, places=2, allow_nan=False, allow_infinity=False)
 
@@ -22,7 +22,8 @@ AMOUNTS = st.decimals(min_value=0, max_value=10**12, places=2, allow_nan=False, 
         ("1\u00a0234,50", 1234.5, ""), ("1\u202f234", 1234, ""), ("0,500", 0.5, ""), ("1234,567", 1234.567, ""),
         ("12 %", 0.12, "%"), ("-3.5%", -0.035, "%"), ("+3.5 %", 0.035, "%"), ("$1,234.50", 1234.5, "$"),
         ("1.234,50 €", 1234.5, "€"), ("-€5", -5, "€"), ("$-5.25", -5.25, "$"),
-        ("EUR 20", 20, "EUR"), ("12.00", 12.0, ""),
+        ("EUR 20", 20, "EUR"), ("12.00", 12.0, ""), ("1\u2009234,50 Kč", 1234.5, "Kč"), ("R$ 5,25", 5.25, "R$"),
+        ("₹1,200.50", 1200.5, "₹"), ("25,5 kr", 25.5, "kr"),
     ],
 )  # fmt: skip
 def test_a_number_without_doubt_is_read(text: str, value: float, unit: str) -> None:
@@ -37,6 +38,34 @@ def test_a_number_without_doubt_is_read(text: str, value: float, unit: str) -> N
 )  # fmt: skip
 def test_what_is_open_to_doubt_stays_text(text: str) -> None:
     assert parse_number(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "unit"),
+    [
+        ("(1,200.00)", -1200, ""), ("(12)", -12, ""), ("300-", -300, ""), ("1 234,50", 1234.5, ""), ("1 234", 1234, ""),
+        ("12 345 678", 12345678, ""), ("1E5", 100000, ""), ("-2.5e-3", -0.0025, ""), ("(€ 5,50)", -5.5, "€"),
+        ("(3 %)", -0.03, "%"), ("(3) %", -0.03, "%"), ("1 200,50- €", None, ""), ("1.200,50-", -1200.5, ""),
+        ("(1 234,50)", -1234.5, ""), ("((5))", None, ""), ("(-5)", None, ""), ("5--", None, ""), ("3-5", None, ""),
+        ("1E5E2", None, ""), ("()", None, ""), ("12 34", None, ""), ("1 23 456", None, ""), ("10 30.5.2", None, ""),
+    ],
+)  # fmt: skip
+def test_more_forms_are_read_among_numbers(text: str, value: float | None, unit: str) -> None:
+    assert parse_number(text, loose=True) == (None if value is None else Number(value, unit))
+    assert parse_number(text) is None
+    assert is_ambiguous(text) == (value is not None)
+
+
+def test_a_column_holds_numbers_if_one_is_beyond_doubt() -> None:
+    assert are_numbers(["5,25", "1 234,50", "", "(3)"], ",")
+    assert not are_numbers(["1E5", "2E7"], None)
+    assert not are_numbers(["5,25", "1E5", "A12"], ",")
+    assert not are_numbers([], None)
+
+
+def test_a_text_is_numeric_by_its_signs() -> None:
+    assert all(map(is_numeric, ["1,23,456.00", "007", "10:30", "1 23", "$ 5..3", "(7)"]))
+    assert not any(map(is_numeric, ["apples", "12 apples", "", "-", "A1"]))
 
 
 def test_a_known_separator_settles_what_is_ambiguous() -> None:

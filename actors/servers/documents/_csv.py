@@ -15,8 +15,10 @@ from pydantic import Field
 from callboard.actors.servers._numbers import separator_of
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents import _formats as formats
+from callboard.actors.servers.documents._encodings import Encoding  # noqa: TC001 - schemas are made of it
 from callboard.actors.servers.documents._tables import Answer, Cell, Document, clean, width_of
 from callboard.actors.servers.documents._text_tools import Decoded, decoded, most_frequent
+from callboard.actors.servers.documents._total_words import totals_at_end
 from callboard.actors.servers.documents._word_tables import answer_of, plain_grid
 from callboard.messages import Effect
 
@@ -106,6 +108,7 @@ class CsvTools(formats.FormatTools):
         decimal: formats.Decimal = "auto",
         header: formats.Header = True,
         delimiter: Delimiter = "auto",
+        encoding: Encoding = "auto",
         start: formats.Start = 0,
         limit: formats.Rows = 1000,
     ) -> Answer:
@@ -113,8 +116,11 @@ class CsvTools(formats.FormatTools):
 
         Numbers are read as in a Word table.
         """
-        grid = plain_grid(_table(self._workspace.read(document), delimiter).rows)
-        return answer_of(grid, header=header, numbers=numbers, decimal=decimal, start=start, limit=limit)
+        table = _table(self._workspace.read(document), delimiter, encoding)
+        answer = answer_of(
+            plain_grid(table.rows), header=header, numbers=numbers, decimal=decimal, start=start, limit=limit
+        )
+        return {**answer, **table.coding.notes}
 
     @tool(effect=Effect.ONCE, roots=CSV)
     def append_rows(
@@ -123,11 +129,15 @@ class CsvTools(formats.FormatTools):
         rows: Annotated[list[list[Cell]], Field(description="The rows, each as long as the header.")],
         *,
         delimiter: Delimiter = "auto",
+        encoding: Encoding = "auto",
     ) -> Answer:
-        """Append rows at the end; an empty file gets the header first."""
+        """Append rows at the end; an empty file gets the header first.
+
+        They go above rows of totals, whose numbers stay: ``totals_not_updated`` names them.
+        """
         width = width_of(rows)
         with self._replacing(document) as file:
-            table = _table(file.snapshot, delimiter)
+            table = _table(file.snapshot, delimiter, encoding)
             if table.rows and width != table.width:
                 msg = f"the rows must have {table.width} cells, as the table has; they have {width}"
                 raise ToolError(msg)
@@ -138,12 +148,16 @@ class CsvTools(formats.FormatTools):
                     how = f"its last cell holds all lines from {first + 1} to {after}; a person has to repair the file"
                 msg = f"row {len(table.rows)} lacks a closing quotation mark: {how}"
                 raise ToolError(msg)
+            totals = totals_at_end(table.rows)
+            at = table.spans[-len(totals)][0] if totals else len(table.lines)
             end = table.line_break
             before = end if table.lines and not table.end(len(table.lines)) else ""
             decimals = table.decimals({n for row in rows for n, cell in enumerate(row) if isinstance(cell, float)})
             added = (table.line([_text_of(cell, decimals.get(n)) for n, cell in enumerate(row)], end) for row in rows)
-            file.data = table.coding.encoded("".join([*table.lines, before, *added]))
-            return file.answers({"rows_added": len(rows), "rows": len(table.rows) + len(rows)})
+            before = "" if totals else before
+            file.data = table.coding.encoded("".join([*table.lines[:at], before, *added, *table.lines[at:]]))
+            answer: Answer = {"rows_added": len(rows), "rows": len(table.rows) + len(rows), **table.coding.notes}
+            return file.answers({**answer, "totals_not_updated": [*totals]} if totals else answer)
 
     @tool(effect=Effect.IDEMPOTENT, roots=CSV)
     def write_cell(
@@ -154,10 +168,11 @@ class CsvTools(formats.FormatTools):
         value: Annotated[Cell, Field(description="The new text or number; null empties the cell.")],
         *,
         delimiter: Delimiter = "auto",
+        encoding: Encoding = "auto",
     ) -> Answer:
         """Write one cell; all other rows stay as they are."""
         with self._replacing(document) as file:
-            table = _table(file.snapshot, delimiter)
+            table = _table(file.snapshot, delimiter, encoding)
             if row > len(table.rows) or column > table.width:
                 msg = f"the table has {len(table.rows)} rows and {table.width} columns"
                 raise ToolError(msg)
@@ -168,7 +183,7 @@ class CsvTools(formats.FormatTools):
             first, after = table.spans[row - 1]
             line = table.line(cells, table.end(after))
             file.data = table.coding.encoded("".join([*table.lines[:first], line, *table.lines[after:]]))
-            return file.answers({"row": row, "column": column})
+            return file.answers({"row": row, "column": column, **table.coding.notes})
 
     def preview(self, snapshot: Snapshot) -> str:
         """Return the first rows."""
@@ -178,12 +193,13 @@ class CsvTools(formats.FormatTools):
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
         """Return the number of rows and columns, the delimiter and the encoding."""
         table = snapshot.once(_table)
-        coding = table.coding.encoding
+        coding = table.coding.label
         return {"rows": len(table.rows), "columns": table.width, "delimiter": table.delimiter, "encoding": coding}
 
     def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
         """Return whether the cell holds another text."""
-        rows = _table(self._workspace.read(document), str(arguments.get("delimiter", "auto"))).rows
+        delimiter, encoding = (str(arguments.get(name, "auto")) for name in ("delimiter", "encoding"))
+        rows = _table(self._workspace.read(document), delimiter, encoding).rows
         row, column = int(str(arguments["row"])) - 1, int(str(arguments["column"])) - 1
         return row < len(rows) and column < len(rows[row]) and bool(rows[row][column])
 
@@ -195,13 +211,13 @@ class CsvTools(formats.FormatTools):
         return codecs.BOM_UTF8
 
 
-def _table(snapshot: Snapshot, delimiter: str = "auto") -> CsvTable:
+def _table(snapshot: Snapshot, delimiter: str = "auto", encoding: str = "auto") -> CsvTable:
     """Parse a file.
 
     Raises:
         ToolError: If it is no text, or has too many or too long cells.
     """
-    coding = decoded(snapshot)
+    coding = decoded(snapshot, encoding)
     lines = list(io.StringIO(coding.text, newline=""))
     named = _NAMED.fullmatch(lines[0]) if lines else None
     before = above = 1 if named else 0

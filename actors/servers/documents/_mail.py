@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import html.parser
 import mimetypes
 import re
-from email import policy
 from email.errors import MessageError
-from email.message import EmailMessage, MIMEPart
 from email.parser import BytesParser
 from email.utils import formataddr, unquote
 from pathlib import PurePosixPath
@@ -18,11 +15,20 @@ from pydantic import Field
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents._formats import FormatTools, Limit, Offset, part_of
 from callboard.actors.servers.documents._mail_headers import check_headers, header_text
+from callboard.actors.servers.documents._mail_parts import (
+    POLICY,
+    MailContents,
+    attachment_name,
+    content_bytes,
+    contents_of,
+    shown_header,
+)
 from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean, short
 from callboard.messages import Control, Effect, Target
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from email.message import EmailMessage
 
     from pydantic import JsonValue
 
@@ -30,11 +36,11 @@ if TYPE_CHECKING:
 
 MAIL = ("mail",)
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
+_RARE_HEADERS = ("Reply-To", "Sender", "Bcc", "Message-ID", "In-Reply-To")
+"""Shown where a message has them."""
 _PREVIEW = 1500
 _MOST_DEPTH = 20
 _MOST_PARTS = 1000
-_POLICY = policy.SMTP.clone(refold_source="none")
-"""The headers of a file that was read are written as they were, so that an attached message stays the same."""
 _NAME = re.compile(r"[^\r\n,;<>]*")
 _QUOTED = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"')
 _ADDRESS = re.compile(r"[^@\s<>\",;:()\\]+@[^@\s<>\",;:()\\]+")
@@ -52,18 +58,28 @@ class MailTools(FormatTools):
         return [
             Control(
                 id=f"attachment-{number}",
-                name=_name_of(part, number),
+                name=attachment_name(part, number),
                 kind="attachment",
-                detail={"type": part.get_content_type(), "bytes": len(_content(part))},
+                detail={"type": part.get_content_type(), "bytes": len(content_bytes(part))},
             )
             for number, part in enumerate(_attachments(snapshot.once(_parsed)), 1)
         ]
 
     @tool(effect=Effect.READ, roots=MAIL)
     def read_text(self, document: Document, *, offset: Offset = 0, limit: Limit = 20_000) -> Answer:
-        """Read the headers and the text of the message."""
+        """Read the headers and the text of the message.
+
+        A formatted text that says more than the plain one is included. An answer goes to ``reply-to`` where there is
+        one.
+        """
         message = _parsed(self._workspace.read(document))
-        return {**_headers(message), **part_of(_body(message), offset, limit)}
+        contents = _contents(message)
+        answer: Answer = {**_headers(message), **part_of(contents.text, offset, limit)}
+        if contents.attachments:
+            answer["attachments"] = [attachment_name(part, n) for n, part in enumerate(contents.attachments, 1)]
+        if contents.guessed:
+            answer["encoding"] = f"{', '.join(dict.fromkeys(contents.guessed))} (a guess)"
+        return answer
 
     @tool(effect=Effect.ONCE, roots=MAIL)
     def write_message(
@@ -124,10 +140,10 @@ class MailTools(FormatTools):
         if control_id:
             found = {f"attachment-{n}": (part, n) for n, part in enumerate(_attachments(_parsed(snapshot)), 1)}
             part, number = found.get(control_id, (None, 0))
-            if part is None or (control_name and control_name != _name_of(part, number)):
+            if part is None or (control_name and control_name != attachment_name(part, number)):
                 msg = f"there is no attachment {control_id!r} {control_name!r}; there are: {', '.join(found) or 'none'}"
                 raise ToolError(msg)
-            data, suffix = _content(part), PurePosixPath(_name_of(part, number)).suffix
+            data, suffix = content_bytes(part), PurePosixPath(attachment_name(part, number)).suffix
         if PurePosixPath(path).suffix.lower() != suffix.lower():
             msg = f"{path!r} is refused: it can only be saved as a {suffix} file"
             raise ToolError(msg)
@@ -144,14 +160,14 @@ class MailTools(FormatTools):
         """Return the headers and the beginning of the text."""
         message = snapshot.once(_parsed)
         lines = [f"{name}: {value}" for name, value in _headers(message).items() if value]
-        return "\n".join([*lines, "", _body(message)[:_PREVIEW]]).strip()
+        return "\n".join([*lines, "", _contents(message).text[:_PREVIEW]]).strip()
 
     def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
         """Return whether a header or text is replaced."""
         message = _parsed(self._workspace.read(document))
         names = {"to": "To", "cc": "Cc", "sender": "From", "subject": "Subject"}
-        headers = any(arguments.get(each) is not None and _header(message, name) for each, name in names.items())
-        return headers or (arguments.get("text") is not None and bool(_body(message).strip()))
+        headers = any(arguments.get(each) is not None and shown_header(message, name) for each, name in names.items())
+        return headers or (arguments.get("text") is not None and bool(_contents(message).text.strip()))
 
     def empty(self) -> bytes:
         """Return an empty draft."""
@@ -165,7 +181,7 @@ def _parsed(snapshot: Snapshot) -> EmailMessage:
         ToolError: If it is malformed, or nested too deeply.
     """
     try:
-        message = BytesParser(policy=_POLICY).parsebytes(snapshot.data)
+        message = BytesParser(policy=POLICY).parsebytes(snapshot.data)
         _check_depth(message, snapshot.document)
     except (MessageError, ValueError, LookupError, RecursionError, IndexError, AttributeError, TypeError) as error:
         msg = f"{snapshot.document!r} is damaged and can't be read as a message ({short(str(error), 200)})"
@@ -184,55 +200,19 @@ def _check_depth(message: EmailMessage, name: str) -> None:
 
 
 def _headers(message: EmailMessage) -> dict[str, JsonValue]:
-    return {name.lower(): _header(message, name) for name in _HEADERS}
+    rare = [name for name in _RARE_HEADERS if name in message]
+    return {name.lower(): shown_header(message, name) for name in (*_HEADERS, *rare)}
 
 
-def _header(message: EmailMessage, name: str) -> str:
+def _contents(message: EmailMessage) -> MailContents:
     try:
-        return short(str(message[name] or ""), 2000)
-    except (ValueError, IndexError, AttributeError, TypeError, LookupError) as error:  # the parser of headers fails
-        return f"(can't be read: {short(str(error))})"
-
-
-def _body(message: EmailMessage) -> str:
-    """Return the text, from HTML where there is no plain text."""
-    try:
-        part = message.get_body(("plain", "html"))
-    except (KeyError, ValueError, AttributeError, TypeError):
-        part = None
-    if part is None:
-        return ""
-    data = _content(part)
-    try:
-        text = data.decode(part.get_content_charset("utf-8"), "replace")
-    except LookupError:  # an encoding that does not exist
-        text = data.decode("utf-8", "replace")
-    text = text.replace("\r\n", "\n")
-    return _plain(text) if part.get_content_subtype() == "html" else text
-
-
-def _content(part: MIMEPart) -> bytes:
-    if part.is_multipart():  # an attached message
-        return b"".join(each.as_bytes() for each in part.get_payload())  # type: ignore[union-attr]
-    data = part.get_payload(decode=True)
-    return data if isinstance(data, bytes) else b""
+        return contents_of(message)
+    except (KeyError, ValueError, AttributeError, TypeError):  # a message that is no multipart, or has odd headers
+        return MailContents()
 
 
 def _attachments(message: EmailMessage) -> list[EmailMessage]:
-    try:
-        return [part for part in message.iter_attachments() if isinstance(part, EmailMessage)]
-    except (KeyError, ValueError, AttributeError, TypeError):  # a message that is no multipart
-        return []
-
-
-def _name_of(part: EmailMessage, number: int) -> str:
-    """Return the attachment's name, without folders."""
-    try:
-        name = part.get_filename() or ""
-    except (ValueError, LookupError, AttributeError, TypeError, IndexError):
-        name = ""
-    name = "".join(each for each in name.replace("\\", "/").rpartition("/")[2] if each.isprintable())
-    return short(name, 200) or f"attachment-{number}{mimetypes.guess_extension(part.get_content_type()) or '.bin'}"
+    return _contents(message).attachments
 
 
 def _address(text: str) -> str:
@@ -263,9 +243,9 @@ def _set_addresses(message: EmailMessage, name: str, addresses: list[str]) -> No
 
 
 def _set_text(message: EmailMessage, text: str, document: str) -> None:
-    body = message.get_body(("plain",))
-    if message.get_body(("html",)) is not None or (body is None and message.is_multipart()):
-        msg = f"{document!r} has a formatted text, which can't be written; make a new message"
+    contents, body = _contents(message), message.get_body(("plain",))
+    if contents.formatted or len(contents.texts) > 1 or (body is None and message.is_multipart()):
+        msg = f"{document!r} has a formatted text, or several, which can't be written; make a new message"
         raise ToolError(msg)
     (message if body is None else body).set_content(text.rstrip("\n") + "\n", cte="quoted-printable")
 
@@ -294,42 +274,3 @@ def _written(message: EmailMessage, document: str) -> bytes:
         raise ToolError(msg) from error
     check_headers(message, data, document)
     return data
-
-
-class _Texts(html.parser.HTMLParser):
-    """Collect the visible texts of HTML."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parts: list[str] = []
-        self._hidden = 0
-        self._verbatim = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._hidden += tag in {"script", "style", "head"}
-        self._verbatim += tag == "pre"
-        if tag in {"br", "p", "div", "tr", "li", "h1", "h2", "h3", "table", "pre"}:
-            self.parts.append("\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._hidden = max(0, self._hidden - (tag in {"script", "style", "head"}))
-        self._verbatim = max(0, self._verbatim - (tag == "pre"))
-        if tag in {"td", "th"}:
-            self.parts.append("\t")
-        if tag in {"table", "pre"}:
-            self.parts.append("\n")
-
-    def handle_data(self, data: str) -> None:
-        if not self._hidden:
-            self.parts.append(data.replace("\t", " ") if self._verbatim else re.sub(r"\s+", " ", data))
-
-
-def _plain(text: str) -> str:
-    found = _Texts()
-    found.feed(text)
-    found.close()
-    lines = (
-        "\t".join(" ".join(cell.split()) for cell in line.split("\t")).rstrip()
-        for line in "".join(found.parts).splitlines()
-    )
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()

@@ -35,7 +35,8 @@ class PdfTools(formats.FormatTools):
     ) -> Answer:
         """Read the text of a PDF, from a page on.
 
-        ``next`` is where to continue; null at the end. Scanned pages have no text.
+        Values of form fields and notes stand below a page's text. ``next`` is where to continue; null at the end.
+        Scanned pages have no text; ``not_shown`` counts their pictures.
         """
         found = _read(self._workspace.read(document), page, limit=offset + limit)
         texts: list[str] = found["texts"]
@@ -52,6 +53,8 @@ class PdfTools(formats.FormatTools):
             last = page + len(texts)
             following = {"page": last, "offset": 0} if last <= found["pages"] else None
         answer: Answer = {"text": "\n".join(parts), "pages": found["pages"], "next": following}
+        if unseen := _unseen(found):
+            answer["not_shown"] = unseen
         if not any(texts):
             answer["note"] = "these pages have no text; they may be scanned pictures"
         return answer
@@ -80,6 +83,8 @@ class PdfTools(formats.FormatTools):
             raise ToolError(msg)
         grid = plain_grid([[" ".join((cell or "").split()) for cell in row] for row in tables[table - 1]])
         answer = answer_of(grid, header=header, numbers=numbers, decimal=decimal, start=start, limit=limit)
+        if found["fields"]:
+            answer["not_shown"] = f"{found['fields']} form fields of the page; read_text shows them"
         return {**answer, "tables_on_page": len(tables)}
 
     def not_writable(self, snapshot: Snapshot) -> str:
@@ -95,7 +100,15 @@ class PdfTools(formats.FormatTools):
         """Return the number of pages, the title and the author."""
         found = _read(snapshot, 1, limit=1)
         about: dict[str, str] = found["metadata"]
-        return {"pages": found["pages"], **{name.lower(): short(text) for name, text in about.items()}}
+        facts: dict[str, JsonValue] = {name.lower(): short(text) for name, text in about.items()}
+        unseen = _unseen(found)
+        return {"pages": found["pages"], **facts, **({"not_shown": unseen} if unseen else {})}
+
+
+def _unseen(found: dict[str, Any]) -> str:
+    """Name what a person sees and the text lacks."""
+    counts: dict[str, int] = found["unseen"]
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
 
 
 def _request(page: int, limit: int, *, tables: bool) -> dict[str, JsonValue]:

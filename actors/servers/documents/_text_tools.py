@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from callboard.actors.servers._server import ToolError, tool
+from callboard.actors.servers.documents._encodings import MARKS, Encoding, check_encoding, detect_encoding
+from callboard.actors.servers.documents._find_text import find_pattern, variants_in
 from callboard.actors.servers.documents._formats import FormatTools, Limit, Offset, part_of
 from callboard.actors.servers.documents._tables import Answer, Document, Text, clean
 from callboard.messages import Effect
@@ -26,13 +27,6 @@ TEXT = ("text",)
 _PREVIEW = 1500
 """The characters that an observation shows."""
 _LINE_BREAK = r"(?>\r\n|\r|\n)"  # atomic: otherwise one CRLF would match two line breaks
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
 
 
 @dataclass(frozen=True)
@@ -44,6 +38,17 @@ class Decoded:
     encoding: str
     mark: bytes = b""
     """The byte order mark."""
+    guessed: bool = False
+
+    @property
+    def label(self) -> str:
+        """The encoding, and whether it is a guess."""
+        return f"{self.encoding} (a guess: pass encoding if letters are wrong)" if self.guessed else self.encoding
+
+    @property
+    def notes(self) -> Answer:
+        """The note of an answer about a guess."""
+        return {"encoding": self.label} if self.guessed else {}
 
     @property
     def line_break(self) -> str:
@@ -69,33 +74,41 @@ def most_frequent(line_breaks: Iterable[str]) -> str:
     return next((each for each, _ in Counter(line_breaks).most_common(1)), "\n")
 
 
-def decoded(snapshot: Snapshot) -> Decoded:
-    """Decode a file: by its mark, or as UTF-8 or Windows-1252.
+def decoded(snapshot: Snapshot, encoding: str = "auto") -> Decoded:
+    """Decode a file by its mark, an encoding, or detection.
 
     Raises:
-        ToolError: If it is not a text.
+        ToolError: If it is not a text, or not in this encoding.
     """
     data, name = snapshot.data, snapshot.document
-    mark, encoding = next(((mark, encoding) for mark, encoding in _MARKS if data.startswith(mark)), (b"", ""))
-    if not encoding and b"\0" in data:
+    mark, marked = next(((mark, marked) for mark, marked in MARKS if data.startswith(mark)), (b"", ""))
+    guessed, used = False, marked
+    if encoding != "auto":
+        used = check_encoding(encoding)
+        used = marked if used in {"utf-16", "utf-32", "utf-8-sig"} and marked else used
+        mark = mark if used == marked else b""
+    elif not marked:
+        used, guessed = detect_encoding(data)
+    if not used:
         msg = f"{name!r} is not a text: it has zero bytes"
         raise ToolError(msg)
-    for each in (encoding,) if encoding else ("utf-8", "cp1252", "latin-1"):
-        try:
-            return Decoded(data[len(mark) :].decode(each), each, mark)
-        except UnicodeDecodeError:
-            continue
-    msg = f"{name!r} is damaged: it begins as {encoding}, and is not"
-    raise ToolError(msg)
+    try:
+        return Decoded(data[len(mark) :].decode(used), used, mark, guessed)
+    except UnicodeDecodeError as error:
+        msg = f"{name!r} is damaged, or not in {used}: byte {error.start + 1} fits no character"
+        raise ToolError(msg) from None
 
 
 class TextTools(FormatTools):
     """The tools of ``.txt`` and ``.md`` files."""
 
     @tool(effect=Effect.READ, roots=TEXT)
-    def read_text(self, document: Document, *, offset: Offset = 0, limit: Limit = 20_000) -> Answer:
+    def read_text(
+        self, document: Document, *, offset: Offset = 0, limit: Limit = 20_000, encoding: Encoding = "auto"
+    ) -> Answer:
         """Read the text of the file."""
-        return part_of(_plain(decoded(self._workspace.read(document)).text), offset, limit)
+        file = decoded(self._workspace.read(document), encoding)
+        return {**part_of(_plain(file.text), offset, limit), **file.notes}
 
     @tool(effect=Effect.ONCE, roots=TEXT)
     def write_text(
@@ -106,15 +119,16 @@ class TextTools(FormatTools):
         append: Annotated[
             bool, Field(description="Whether the text is added at the end, on a line of its own.")
         ] = True,
+        encoding: Encoding = "auto",
     ) -> Answer:
         """Append a text to the file, or replace the whole text."""
         with self._replacing(document) as file:
-            before = decoded(file.snapshot)
+            before = decoded(file.snapshot, encoding)
             old, ends = before.text if append else "", before.line_break
             between = ends if old and not old.endswith(("\n", "\r")) else ""
             new = old + between + clean(text).replace("\n", ends)
             file.data = before.encoded(new)
-            return file.answers({"characters": len(_plain(new))})
+            return file.answers({"characters": len(_plain(new)), **before.notes})
 
     @tool(effect=Effect.ONCE, roots=TEXT)
     def replace_text(
@@ -124,19 +138,26 @@ class TextTools(FormatTools):
         new_text: Annotated[str, Field(description="The replacement.")],
         *,
         match_case: Annotated[bool, Field(description="Whether capitals matter.")] = True,
+        encoding: Encoding = "auto",
     ) -> Answer:
-        """Find and replace a text everywhere in the file."""
+        """Find and replace a text everywhere in the file.
+
+        Other forms of quotation marks, hyphens and spaces match, too.
+        """
         with self._replacing(document) as file:
-            before = decoded(file.snapshot)
-            wanted = re.escape(clean(find_text)).replace("\\\n", _LINE_BREAK)
-            pattern = re.compile(wanted, 0 if match_case else re.IGNORECASE)
+            before = decoded(file.snapshot, encoding)
+            text = clean(find_text)
+            pattern = find_pattern(text, match_case=match_case, line_break=_LINE_BREAK)
             new = clean(new_text).replace("\n", before.line_break)
+            matches = {_plain(match) for match in pattern.findall(before.text)}
             changed, count = pattern.subn(lambda _: new, before.text)
             if not count:
                 msg = f"{find_text!r} does not occur in {document!r}; nothing was replaced"
                 raise ToolError(msg)
             file.data = before.encoded(changed)
-            return file.answers({"replaced": count})
+            variants = variants_in(matches, text)
+            notes: Answer = {"also_matched": [*variants]} if variants else {}
+            return file.answers({"replaced": count, **notes, **before.notes})
 
     def preview(self, snapshot: Snapshot) -> str:
         """Return the beginning of the text."""
@@ -145,7 +166,7 @@ class TextTools(FormatTools):
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
         """Return the number of lines and characters, and the encoding."""
         found = snapshot.once(decoded)
-        return {"lines": len(found.text.splitlines()), "characters": len(found.text), "encoding": found.encoding}
+        return {"lines": len(found.text.splitlines()), "characters": len(found.text), "encoding": found.label}
 
     def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
         """Return whether existing text is replaced."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated
 
 from docx.oxml.ns import qn
@@ -11,6 +10,7 @@ from pydantic import Field
 
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents import _word_edit as edit
+from callboard.actors.servers.documents._find_text import find_pattern, variants_in
 from callboard.actors.servers.documents._formats import Limit, Offset, part_of
 from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, Text, clean, nearest
 from callboard.actors.servers.documents._word_controls import WordControl, find, find_all, tree
@@ -31,11 +31,15 @@ from callboard.actors.servers.documents._word_format_tools import (
     WordFormatTools,
     format_paragraphs,
 )
+from callboard.actors.servers.documents._word_sources import check_own_text, computed_texts
 from callboard.actors.servers.documents._word_table_tools import WordTableTools
 from callboard.actors.servers.documents._word_tables import grid_of
+from callboard.actors.servers.documents._word_unseen import unseen_parts
 from callboard.messages import Control, Effect, Hazard
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from callboard.actors.servers.documents._word_file import Block, WordFile
     from callboard.actors.servers.documents._workspace import Snapshot
 
@@ -49,6 +53,11 @@ class WordTools(WordTableTools, WordFormatTools):
     def controls(self, snapshot: Snapshot) -> list[Control]:
         """List a document's controls, in order."""
         return [found.control for found in find_all(snapshot.once(self._load))]
+
+    def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
+        """Count the parts that a person sees and no tool shows."""
+        unseen = unseen_parts(snapshot.once(self._load))
+        return {"not_shown": unseen} if unseen else {}
 
     def tree(self, snapshot: Snapshot) -> Answer:
         """Arrange a document's controls in a tree, by headings."""
@@ -74,13 +83,15 @@ class WordTools(WordTableTools, WordFormatTools):
     ) -> Answer:
         """Read the text of the document or of one control.
 
-        The text of a heading includes its section.
+        The text of a heading includes its section. ``not_shown`` counts what the document's text leaves out.
         """
         file = self._load(self._workspace.read(document))
         blocks = list(file.blocks())
         if control_id:
             blocks = _below(file, blocks, find(file, control_id, control_name))
-        return part_of("\n".join(_text_of(file, block) for block in blocks), offset, limit)
+        answer = part_of("\n".join(_text_of(file, block) for block in blocks), offset, limit)
+        unseen = "" if control_id else unseen_parts(file)
+        return {**answer, "not_shown": unseen} if unseen else answer
 
     @tool(effect=Effect.ONCE, roots=WORD)
     def insert_paragraph(
@@ -147,6 +158,7 @@ class WordTools(WordTableTools, WordFormatTools):
             raise ToolError(msg)
         with self._editing(document) as file:
             found = find(file, control_id, control_name)
+            check_own_text(found.paragraph._p, file.package.tree(file.package.main))
             edit.set_text(found.paragraph, text)
             return file.answers({"control_id": control_id, "text": clean(text)})
 
@@ -164,26 +176,41 @@ class WordTools(WordTableTools, WordFormatTools):
     ) -> Answer:
         """Find and replace a text in the document or a control.
 
-        Tables, links, text boxes, headers, footers and notes are included. Fonts stay.
+        Tables, links, text boxes, headers, footers and notes are included. Fonts stay. Other forms of quotation marks,
+        hyphens and spaces match, too. Texts that Word computes, and the choices of content controls, are left alone.
         """
         if "\n" in clean(new_text):
             msg = "new_text must not have line breaks; insert paragraphs instead"
             raise ToolError(msg)
-        bound = r"(?<!\w){}(?!\w)" if whole_words else "{}"
-        pattern = re.compile(bound.format(re.escape(clean(find_text))), 0 if match_case else re.IGNORECASE)
+        text = clean(find_text)
+        pattern = find_pattern(text, match_case=match_case, whole_words=whole_words)
         with self._editing(document) as file:
             place = place_of(file, control_id, control_name)
             blocks = list(file.blocks()) if place is None else [place]
             paragraphs = [paragraph for block in blocks for paragraph in edit.paragraphs_of(block)]
+            replacement = edit.Replacement(
+                pattern, clean(new_text), computed_texts(file.package.tree(file.package.main))
+            )
             if place is None:
-                count = edit.replace_everywhere(file, pattern, clean(new_text))
+                replacement.apply_everywhere(file)
             else:
-                count = sum(edit.replace_in(each, pattern, clean(new_text)) for each in paragraphs)
-            if not count:
-                words = {word for each in paragraphs for word in visible_text(each).split()}
-                msg = f"{find_text!r} does not occur there; nothing was replaced{nearest(find_text, words)}"
+                for paragraph in paragraphs:
+                    replacement.apply(paragraph)
+            kept = [f"{count} in {reason}" for reason, count in replacement.kept.items()]
+            reasons = "; ".join(replacement.kept)
+            if not replacement.count:
+                words = {word for paragraph in paragraphs for word in visible_text(paragraph).split()}
+                why = f"stands only in {reasons}" if kept else "does not occur there"
+                near = "" if kept else nearest(find_text, words)
+                msg = f"{find_text!r} {why}; nothing was replaced{near}"
                 raise ToolError(msg)
-            return file.answers({"replaced": count})
+            answer: Answer = {"replaced": replacement.count}
+            notes = {
+                "not_replaced": kept,
+                "also_matched": variants_in(replacement.matches, text),
+                "links_keep_their_targets": replacement.links,
+            }
+            return file.answers({**answer, **{name: [*texts] for name, texts in notes.items() if texts}})
 
     @tool(effect=Effect.ONCE, roots=WORD, hazards=[Hazard.DELETES])
     def delete_control(self, document: Document, control_id: ControlId, *, control_name: ControlName = "") -> Answer:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from docx.oxml import OxmlElement
@@ -11,7 +13,8 @@ from docx.text.run import Run
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._tables import clean
-from callboard.actors.servers.documents._word_file import HIDDEN, MARKS, paragraph_of
+from callboard.actors.servers.documents._word_file import HIDDEN, MARKS, OTHER_TEXTS, paragraph_of
+from callboard.actors.servers.documents._word_sources import computed_texts
 
 if TYPE_CHECKING:
     import re
@@ -57,6 +60,10 @@ _WORDS = {
     "AlternateContent": "a text box or shape",
 }
 _STORIES = ("header", "footer", "footnotes", "endnotes")
+_RANGES = tuple(
+    (qn(f"w:{name}Start"), qn(f"w:{name}End"))
+    for name in ("bookmark", "commentRange", "perm", "moveFromRange", "moveToRange")
+)
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 
 
@@ -89,27 +96,74 @@ def set_text(paragraph: Paragraph, text: str) -> None:
         paragraph.add_run(text)
 
 
-def replace_in(paragraph: BaseOxmlElement, pattern: re.Pattern[str], new: str) -> int:
-    """Replace all matches in a paragraph, and return their number.
+@dataclass
+class Replacement:
+    """The replacement of all matches of a pattern, counted over paragraphs.
 
-    A match may span runs; the new text gets the font of the first character that it replaces. Field codes, deleted
-    text and text boxes are left alone.
+    A match may span runs; the new text gets the font of the first character that it replaces. Field codes and deleted
+    text are left alone, and so are matches in `computed` texts.
     """
-    pieces = list(texts_of(paragraph))
-    whole = "".join(text for _, text in pieces)
-    matches = [match.span() for match in pattern.finditer(whole) if match.group()]
-    for start, end in reversed(matches):  # the last one first, so that earlier positions stay valid
-        position, written = 0, False
-        for piece, before in pieces:
-            text = piece.text or "" if piece.tag == qn("w:t") else before
-            first, last = max(start - position, 0), min(end - position, len(before))
-            position += len(before)
-            if first >= last:
+
+    pattern: re.Pattern[str]
+    new: str
+    computed: dict[BaseOxmlElement, str]
+    """The texts that are left alone, with the reasons."""
+    count: int = 0
+    matches: set[str] = field(default_factory=set)
+    kept: Counter[str] = field(default_factory=Counter)
+    """The matches that are left alone, by reason."""
+    links: list[str] = field(default_factory=list)
+    """The new texts of links, whose targets stay."""
+
+    def apply(self, paragraph: BaseOxmlElement, *, counted: bool = True) -> None:
+        """Replace all matches in a paragraph."""
+        pieces = list(texts_of(paragraph))
+        whole = "".join(text for _, text in pieces)
+        matches = [match for match in self.pattern.finditer(whole) if match.group()]
+        touched: list[BaseOxmlElement] = []
+        for match in reversed(matches):  # the last one first, so that earlier positions stay valid
+            covered = list(_covered(pieces, *match.span()))
+            if reason := next((self.computed[piece] for piece, *_ in covered if piece in self.computed), ""):
+                self.kept[reason] += counted
                 continue
-            piece.text = text[:first] + ("" if written else new) + text[last:]
-            piece.set("{http://www.w3.org/XML/1998/namespace}space", "preserve")
-            written = True
-    return len(matches)
+            self.count += counted
+            self.matches.add(match.group())
+            for number, (piece, first, last) in enumerate(covered):
+                _put_text(piece, first, last, "" if number else self.new)
+                touched.append(piece)
+        links = dict.fromkeys(link for piece in touched for link in piece.iterancestors(qn("w:hyperlink")))
+        self.links += ["".join(text for _, text in texts_of(link)) for link in links if counted]
+
+    def apply_everywhere(self, file: WordFile) -> None:
+        """Replace all matches, also in text boxes, headers, footers and notes."""
+        for part in (file.package.main, *(name for kind in _STORIES for name in file.package.beside(kind))):
+            root = file.package.tree(part)
+            self.computed = computed_texts(root)
+            for paragraph in root.iter(qn("w:p")):
+                is_copy = next(paragraph.iterancestors(_FALLBACK), None) is not None  # a text box, for old programs
+                self.apply(paragraph, counted=not is_copy)
+
+
+def _covered(
+    pieces: list[tuple[BaseOxmlElement, str]], start: int, end: int
+) -> Iterator[tuple[BaseOxmlElement, int, int]]:
+    position = 0
+    for piece, text in pieces:
+        first, last = max(start - position, 0), min(end - position, len(text))
+        position += len(text)
+        if first < last:
+            yield piece, first, last
+
+
+def _put_text(piece: BaseOxmlElement, first: int, last: int, new: str) -> None:
+    """Replace a part of a text; a hyphen element becomes one."""
+    text = piece.text or ""
+    if piece.tag != qn("w:t"):
+        hyphen, piece, text = piece, OxmlElement("w:t"), "-"
+        hyphen.addprevious(piece)
+        hyphen.getparent().remove(hyphen)
+    piece.text = text[:first] + new + text[last:]
+    piece.set("{http://www.w3.org/XML/1998/namespace}space", "preserve")
 
 
 def paragraphs_of(block: Block) -> Iterator[CT_P]:
@@ -120,20 +174,6 @@ def paragraphs_of(block: Block) -> Iterator[CT_P]:
     for paragraph in element_of(block).iter(qn("w:p")):
         if next(paragraph.iterancestors(qn("w:txbxContent")), None) is None:
             yield paragraph
-
-
-def replace_everywhere(file: WordFile, pattern: re.Pattern[str], new: str) -> int:
-    """Replace all matches in a document, and return their number.
-
-    Text boxes, headers, footers and notes are included.
-    """
-    count = 0
-    for part in (file.package.main, *(name for kind in _STORIES for name in file.package.beside(kind))):
-        for paragraph in file.package.tree(part).iter(qn("w:p")):
-            replaced = replace_in(paragraph, pattern, new)
-            if next(paragraph.iterancestors(_FALLBACK), None) is None:  # the same text box again, for old programs
-                count += replaced
-    return count
 
 
 def insert_paragraphs(
@@ -177,14 +217,16 @@ def put(file: WordFile, element: BaseOxmlElement, place: Block | None, *, before
 def texts_of(element: BaseOxmlElement) -> Iterator[tuple[BaseOxmlElement, str]]:
     """Yield the visible texts.
 
-    Tabs and line breaks become a character that matches nothing.
+    Tabs, line breaks, symbols and equations become a character that matches nothing.
     """
     for child in element.iterchildren():
         if child.tag == qn("w:t"):
             yield child, child.text or ""
-        elif child.tag in MARKS:
+        elif child.tag == qn("w:noBreakHyphen"):
+            yield child, "\u2011"
+        elif child.tag in MARKS or (child.tag in OTHER_TEXTS and OTHER_TEXTS[child.tag](child)):
             yield child, "\0"
-        elif child.tag not in HIDDEN and child.tag != qn("w:pPr"):
+        elif child.tag not in HIDDEN and child.tag not in OTHER_TEXTS and child.tag != qn("w:pPr"):
             yield from texts_of(child)
 
 
@@ -206,10 +248,32 @@ def remove(element: BaseOxmlElement) -> None:
         next((each for each in element.itersiblings(preceding=before) if each.tag in _BLOCKS), None)
         for before in (True, False)
     )
+    keep_range_halves(element)
     ends = following is None or following.tag in {qn("w:tbl"), qn("w:sectPr")}
     if ends and previous is not None and previous.tag == qn("w:tbl"):
         element.addprevious(OxmlElement("w:p"))
     element.getparent().remove(element)
+
+
+def keep_range_halves(element: BaseOxmlElement) -> None:
+    """Keep ranges whole that begin or end in a removed element.
+
+    Bookmarks and comments may begin or end in another paragraph; Word drops one that lacks a half.
+    """
+    for first, last in _RANGES:
+        starts, ends = ({mark.get(qn("w:id")): mark for mark in element.iter(tag)} for tag in (first, last))
+        for number in starts.keys() ^ ends.keys():
+            start, end = starts.get(number), ends.get(number)
+            before, after = (element.xpath(f"{axis}::w:p[1]") for axis in ("preceding", "following"))
+            if end is not None and before:
+                before[0].append(end)
+            elif start is not None and after:
+                properties = after[0].find(qn("w:pPr"))
+                after[0].insert(0 if properties is None else 1, start)
+            elif start is None:
+                element.addprevious(end)
+            else:
+                element.addnext(start)
 
 
 def element_of(block: Block) -> BaseOxmlElement:

@@ -16,6 +16,7 @@ from callboard.actors.servers.documents import _office
 from callboard.actors.servers.documents._package import CONTENT_TYPES
 from callboard.actors.servers.documents._word_package import WordPackage
 from callboard.actors.servers.documents._word_styles import WordStyles, outline_level, style_of
+from callboard.actors.servers.documents._word_symbols import EQUATIONS, equation_text, form_field_text, symbol_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,6 +34,13 @@ _NO_PARENT = cast("Any", None)
 _WRAPPERS = frozenset({qn("w:sdt"), qn("w:sdtContent"), qn("w:customXml"), qn("w:ins"), qn("w:smartTag")})
 HIDDEN = frozenset({qn("w:del"), qn("w:moveFrom"), qn("w:txbxContent"), qn("w:pict"), qn("w:drawing"), qn("w:object")})
 MARKS = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
+
+OTHER_TEXTS = {
+    qn("w:sym"): symbol_text,
+    qn("w:fldChar"): form_field_text,
+    **dict.fromkeys(EQUATIONS, equation_text),
+}
+"""Elements that show a text without holding it as letters."""
 
 
 @dataclass
@@ -113,7 +121,7 @@ def paragraph_of(element: CT_P) -> Paragraph:
 def visible_text(element: BaseOxmlElement) -> str:
     """Return a paragraph's visible text.
 
-    It includes links and insertions, but not deletions and text boxes.
+    It includes links, insertions, symbols, check boxes and equations, but not deletions and text boxes.
     """
     pieces: list[str] = []
     _gather(element, pieces)
@@ -126,5 +134,7 @@ def _gather(element: BaseOxmlElement, pieces: list[str]) -> None:
             pieces.append(child.text or "")
         elif child.tag in MARKS:
             pieces.append(MARKS[child.tag])
+        elif child.tag in OTHER_TEXTS:
+            pieces.append(OTHER_TEXTS[child.tag](child))
         elif child.tag not in HIDDEN and child.tag != qn("w:pPr"):
             _gather(child, pieces)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated
 
 from docx.oxml.ns import qn
@@ -12,6 +11,7 @@ from pydantic import Field
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents import _word_edit as edit
 from callboard.actors.servers.documents import _word_format as looks
+from callboard.actors.servers.documents._find_text import find_pattern
 from callboard.actors.servers.documents._tables import Answer, Color, ControlId, ControlName, Document, clean
 from callboard.actors.servers.documents._word_controls import find
 from callboard.actors.servers.documents._word_editor import ANY, WORD, WordEditor
@@ -58,7 +58,7 @@ class WordFormatTools(WordEditor):
         with self._editing(document) as file:
             block = find(file, control_id, control_name).block
             if find_text:
-                pattern = re.compile(re.escape(clean(find_text)))
+                pattern = find_pattern(clean(find_text))
                 runs = [run for each in edit.paragraphs_of(block) for run in looks.runs_of(each, pattern)]
             else:
                 runs = list(edit.element_of(block).iter(qn("w:r")))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from pydantic import Field
 
@@ -21,7 +21,11 @@ from callboard.actors.servers.documents._word_editor import (
     made_control,
     place_of,
 )
+from callboard.actors.servers.documents._word_sources import check_own_text
 from callboard.messages import Effect, Hazard
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
 
 Rows = Annotated[list[list[Cell]], Field(description="The rows, each as long as the header.")]
 Numbers: TypeAlias = tuple[Annotated[int, Field(ge=1)], ...]
@@ -82,12 +86,16 @@ class WordTableTools(WordEditor):
     def append_rows(
         self, document: Document, control_id: ControlId, rows: Rows, *, control_name: ControlName = ""
     ) -> Answer:
-        """Append rows to a table, formatted like its last row."""
+        """Append rows to a table, formatted like its last row.
+
+        They go above rows of totals, whose numbers stay: ``totals_not_updated`` names them.
+        """
         width_of(rows)
         with self._editing(document) as file:
             found = find(file, control_id, control_name)
-            tables.append_rows(found.table, rows)
-            return file.answers({"control_id": control_id, "rows_added": len(rows)})
+            totals: list[JsonValue] = [*tables.append_rows(found.table, rows)]
+            answer: Answer = {"control_id": control_id, "rows_added": len(rows)}
+            return file.answers({**answer, "totals_not_updated": totals} if totals else answer)
 
     @tool(effect=Effect.IDEMPOTENT, roots=WORD, controls=TABLE)
     def write_cell(
@@ -103,6 +111,8 @@ class WordTableTools(WordEditor):
         """Write one cell of a table, in its present font."""
         with self._editing(document) as file:
             grid = tables.grid_of(find(file, control_id, control_name).table)
+            if (cell := grid.cells.get((row - 1, column - 1))) is not None:
+                check_own_text(cell, file.package.tree(file.package.main))
             tables.write_cell(grid, row - 1, column - 1, tables.text_of(value))
             return file.answers({"control_id": control_id, "row": row, "column": column})
 

@@ -11,10 +11,18 @@ from docx.oxml.ns import qn
 from docx.oxml.table import CT_Tbl
 from docx.shared import Twips
 
-from callboard.actors.servers._numbers import Separator, is_ambiguous, parse_number, separator_of
+from callboard.actors.servers._numbers import (
+    Separator,
+    are_numbers,
+    is_ambiguous,
+    is_numeric,
+    parse_number,
+    separator_of,
+)
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._tables import clean
-from callboard.actors.servers.documents._word_edit import set_text
+from callboard.actors.servers.documents._total_words import totals_at_end
+from callboard.actors.servers.documents._word_edit import keep_range_halves, set_text
 from callboard.actors.servers.documents._word_file import paragraph_of, visible_text
 
 if TYPE_CHECKING:
@@ -29,6 +37,9 @@ if TYPE_CHECKING:
 _STYLE = "Table Grid"
 _WIDTH = 9026
 """Of the text on a page of A4 with usual margins, in twentieths of a point."""
+_HEADER_LOOKS = tuple(
+    qn(f"w:{name}") for name in ("tblHeader", "cnfStyle", "b", "bCs", "caps", "smallCaps", "color", "shd", "highlight")
+)
 _BORDERS = ("top", "left", "bottom", "right", "insideH", "insideV")
 
 
@@ -106,18 +117,25 @@ def answer_of(
         ],
     }
     if numbers:
-        read = [[parse_number(text, mark) for text, mark in zip(row, marks, strict=True)] for row in shown]
+        loose = [are_numbers(column, mark) for column, mark in zip(columns, marks, strict=True)]
+        read = [
+            [
+                parse_number(text, mark, loose=all_numbers)
+                for text, mark, all_numbers in zip(row, marks, loose, strict=True)
+            ]
+            for row in shown
+        ]
         answer["rows"] = [
-            [number.value if number else text or None for text, number in zip(row, found, strict=True)]
-            for row, found in zip(shown, read, strict=True)
+            [number.value if number else text or None for text, number in zip(row, numbers_of_row, strict=True)]
+            for row, numbers_of_row in zip(shown, read, strict=True)
         ]
         units = [{number.unit for row in read if (number := row[column])} for column in range(len(columns))]
-        answer["units"] = [each.pop() if len(each) == 1 else "" for each in units]
+        answer["units"] = [next(iter(of_column)) if len(of_column) == 1 else "" for of_column in units]
         answer["kept_as_text"] = [
             {"row": start + number + 1, "column": column + 1, "text": text}
             for number, texts in enumerate(shown)
             for column, text in enumerate(texts)
-            if parse_number(text, marks[column]) is None and is_ambiguous(text)
+            if read[number][column] is None and (is_ambiguous(text) or (units[column] and is_numeric(text)))
         ]
     return answer
 
@@ -148,8 +166,11 @@ def write_cell(grid: Grid, row: int, column: int, text: str) -> None:
         element.getparent().remove(element)
 
 
-def append_rows(table: Table, rows: list[list[Cell]]) -> None:
-    """Add rows formatted like the table's last one.
+def append_rows(table: Table, rows: list[list[Cell]]) -> list[str]:
+    """Add rows formatted like the table's last one, above its totals.
+
+    Returns:
+        The labels of the totals, whose numbers stay.
 
     Raises:
         ToolError: If the table is empty, its last row has merged cells, or a row's length is not the table's width.
@@ -158,21 +179,24 @@ def append_rows(table: Table, rows: list[list[Cell]]) -> None:
     if not grid.texts:
         msg = "the table is empty; there is no row to format new ones like"
         raise ToolError(msg)
-    width, last = len(grid.texts[0]), len(grid.texts) - 1
-    if any(row + rows_ > last for row, _, rows_, _ in grid.merged):
+    totals = totals_at_end(grid.texts)
+    width, last = len(grid.texts[0]), len(grid.texts) - 1 - len(totals)
+    if any(row <= last < row + rows_ for row, _, rows_, _ in grid.merged):
         msg = "the table's last row has merged cells; rows can't be added after it"
         raise ToolError(msg)
     for row in rows:
         if len(row) != width:
             msg = f"a row has {len(row)} cells; the table has {width} columns"
             raise ToolError(msg)
-    model = rows_of(table)[-1]
+    model = rows_of(table)[last]
+    is_header = last == 0 or model.find(f"{qn('w:trPr')}/{qn('w:tblHeader')}") is not None
     for _ in rows:
-        model.addnext(_like(model))
+        model.addnext(_plain(_like(model)) if is_header else _like(model))
     made = grid_of(table)
     for offset, row in enumerate(rows, start=last + 1):
         for column, value in enumerate(row):
             write_cell(made, offset, column, text_of(value))
+    return totals
 
 
 def delete_lines(table: Table, rows: set[int], columns: set[int]) -> None:
@@ -203,6 +227,7 @@ def delete_lines(table: Table, rows: set[int], columns: set[int]) -> None:
             raise ToolError(msg)
     elements = rows_of(table)
     for row in rows:
+        keep_range_halves(elements[row])
         elements[row].getparent().remove(elements[row])
     for element in rows_of(table):
         _delete_cells(element, columns)
@@ -259,6 +284,16 @@ def _like(row: BaseOxmlElement) -> BaseOxmlElement:
     return made
 
 
+def _plain(row: BaseOxmlElement) -> BaseOxmlElement:
+    """Take what makes a row a header away from its copy."""
+    for element in list(row.iter(*_HEADER_LOOKS)):
+        element.getparent().remove(element)
+    for style in list(row.iter(qn("w:pStyle"))):
+        if "head" in (style.get(qn("w:val")) or "").casefold():
+            style.getparent().remove(style)
+    return row
+
+
 def _delete_cells(row: BaseOxmlElement, columns: set[int]) -> None:
     """Delete a row's cells in some columns, and narrow wider cells."""
     column = 0
@@ -273,6 +308,7 @@ def _delete_cells(row: BaseOxmlElement, columns: set[int]) -> None:
             left = size - len(columns.intersection(range(column, column + size)))
             column += size
             if cell is not None and not left:
+                keep_range_halves(cell)
                 cell.getparent().remove(cell)
             elif span is not None and left != size:
                 span.set(qn("w:val"), str(left))

@@ -1,0 +1,87 @@
+"""Words for totals, in the languages of office programs."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+import unicodedata
+from typing import Literal, TypeAlias
+
+from callboard.actors.servers._numbers import parse_number, separator_of
+
+LabelKind: TypeAlias = Literal["", "part", "whole"]
+_SUMS = """
+total, totals, subtotal, subtotals, sub-total, sub total, grand total, sum, overall, overall total, net total, total sum
+summe, gesamt, gesamtsumme, zwischensumme, endsumme, insgesamt, gesamtbetrag, gesamtergebnis, ergebnis, rechnungsbetrag
+total général, total general, sous-total, sous total, somme, montant total, total ht, total ttc, total geral, suma total
+total parcial, soma, totale, subtotale, totale complessivo, totale parziale, somma, totaal, subtotaal, eindtotaal, som
+suma, razem, łącznie, ogółem, suma końcowa, suma częściowa, celkem, celkový součet, součet, mezisoučet, celkom, spolu
+súčet, medzisúčet, összesen, végösszeg, összeg, részösszeg, ukupno, zbroj, skupaj, vsota, vmesna vsota, sumă
+итог, итого, всего, общий итог, сумма, промежуточный итог, разом, усього, всього, підсумок, сума, общо, всичко
+summa, totalt, totalsumma, delsumma, totalsum, delsum, i alt, hovedtotal, subtotalt, sum totalt, yhteensä, välisumma
+kaikki yhteensä, kokku, vahesumma, kopā, iš viso, viso, toplam, ara toplam, genel toplam, σύνολο, μερικό σύνολο
+γενικό σύνολο, άθροισμα, סה"כ, סהכ, סך הכל, المجموع, الإجمالي, إجمالي, مجموع, جمع, جمع کل, कुल, योग, कुल योग
+tổng, tổng cộng, jumlah, jumlah keseluruhan, kabuuan
+"""
+_UNSPACED = (
+    *("合計", "小計", "総計", "集計", "合计", "小计", "总计", "总额", "汇总", "總計"),
+    *("총계", "합계", "소계", "총합계", "รวม", "ยอดรวม"),
+)
+_MEANS = """
+average, averages, mean, durchschnitt, mittelwert, moyenne, media, promedio, média, gemiddelde, średnia, průměr, átlag
+среднее, medel, medelvärde, gennemsnitt, gennemsnit, keskiarvo, ortalama, μέσος όρος, 平均, 平均值, 평균
+"""
+_EDGES = " \t:.=*()[]-\u2013\u2014/#"
+_LONGEST_NAME = 3
+"""In words."""
+
+
+def _normal(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(_EDGES)
+
+
+_PARTS = frozenset(map(_normal, re.split("[,\n]", _SUMS))) - {""}
+_NAMES = frozenset(map(_normal, re.split("[,\n]", _MEANS))) - {""} | {*_PARTS, *map(_normal, _UNSPACED)}
+
+
+@functools.lru_cache(maxsize=4096)
+def total_label(text: str) -> LabelKind:
+    """Compare a label with the words for totals and means.
+
+    Returns:
+        ``whole`` for a label such as ``Total:``, ``part`` for one such as ``Total East``, else nothing.
+    """
+    label = _normal(text)
+    if label in _NAMES:
+        return "whole"
+    words = label.split()
+    ends = (" ".join(part).strip(_EDGES) for n in range(1, _LONGEST_NAME + 1) for part in (words[:n], words[-n:]))
+    named = any(end in _PARTS for end in ends)
+    return "part" if named or label.startswith(_UNSPACED) or label.endswith(_UNSPACED) else ""
+
+
+def totals_at_end(rows: list[list[str]]) -> list[str]:
+    """Return the labels of the totals that end a table of texts.
+
+    A row whose label only contains such a word counts if one of its numbers is the sum of those above.
+    """
+    labels: list[str] = []
+    for number in range(len(rows) - 1, 0, -1):
+        label = next(filter(str.strip, rows[number]), "")
+        kind = total_label(label)
+        if not kind or (kind == "part" and not _adds_up(rows, number)):
+            break
+        labels.insert(0, label)
+    return labels
+
+
+def _adds_up(rows: list[list[str]], number: int) -> bool:
+    for column, text in enumerate(rows[number]):
+        above = [row[column] for row in rows[1:number] if column < len(row)]
+        mark = separator_of([*above, text])
+        total, *summands = (parse_number(each, mark) for each in (text, *above))
+        values = [float(each.value) for each in summands if each]
+        if total and values and math.isclose(math.fsum(values), float(total.value), abs_tol=0.005):
+            return True
+    return False
