@@ -107,6 +107,9 @@ class Documents(Section):
     """The folder. Nothing outside of it is ever read or written. None: no documents."""
     max_bytes: int = Field(default=50_000_000, ge=1)
     """The largest document that is opened, in bytes."""
+    compute_cells: int = Field(default=200_000, ge=0)
+    """The most filled cells of a workbook whose formulas are computed after an edit. In a larger one the outdated
+    results are removed, and the program that opens it next computes them."""
 
     @property
     def wanted(self) -> bool:

@@ -81,13 +81,16 @@ class UnknownTargetError(TaskRefusedError):
     Attributes:
         target: The requested target.
         known: The ids of the targets that exist.
+        reason: Why it is none, and what to do, where a server knows.
     """
 
-    def __init__(self, target: str, known: tuple[str, ...]) -> None:
+    def __init__(self, target: str, known: tuple[str, ...], reason: str = "") -> None:
         self.target = target
         self.known = known
+        self.reason = reason
         there = ", ".join(known) if known else "none"
-        super().__init__(f"there is no target {target!r}; there are: {there}")
+        why = f"{target!r} is no target: {reason}" if reason else f"there is no target {target!r}"
+        super().__init__(f"{why}; there are: {there}")
 
 
 class NotAllTakenError(CallboardError):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from callboard.actors.models import named_models
+from callboard.actors.servers import advice_on
 from callboard.config import Settings, own_folder, write_own
 from callboard.messages import AgentKind, Task, did_you_mean
 from callboard.terminal._commands import existing_path, fail
@@ -84,6 +85,8 @@ def _check_document(path: Path) -> None:
         fail(f"{path}: is a folder: with a request, name the documents in it")
     if not path.is_file():
         fail(f"{path}: is no file, or a link that leads nowhere")
+    if reason := advice_on(path.name):
+        fail(f"{path}: agents can't work on it: {reason}")
     if not path.name.isprintable():
         fail(f"{path}: its name has control characters: rename it first")
 

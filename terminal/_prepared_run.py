@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from callboard.actors.servers import advice_on
 from callboard.supervisor import Supervisor
 from callboard.terminal._commands import existing_path, fail
 from callboard.terminal._document_changes import Before, contents_of
@@ -95,7 +96,7 @@ def started(run: PreparedRun) -> Supervisor:
             offered = {os.path.normcase(target.name) for target in supervisor.targets()} if run.documents else set()
             for file in run.documents:
                 if os.path.normcase(file.name) not in offered:
-                    why = "it is no document of a known kind, or its name begins with a dot"
+                    why = advice_on(file.name) or "it is no document of a known kind, or its name begins with a dot"
                     fail(f"{file}: agents can't work on it: {why}")
         except BaseException:
             supervisor.stop()

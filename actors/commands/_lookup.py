@@ -20,7 +20,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from callboard.actors.runtime import EventLoop, Lanes
     from callboard.actors.servers import Server
@@ -71,8 +71,14 @@ class TargetLookup:
         keeping = {server.name for server in self._servers if server.keeps_versions}
         files = [each.id for each in targets if each.server in keeping and each.kind is TargetKind.WINDOW]
         for task in tasks:
-            _check_files(task, files, down)
-        return [None if task.target is None else _found(task, task.target, targets, down) for task in tasks]
+            _check_files(task, files, down, self._no_target)
+        return [
+            None if task.target is None else _found(task, task.target, targets, down, self._no_target) for task in tasks
+        ]
+
+    def _no_target(self, name: str) -> str:
+        """Ask the servers why a name can't be a target."""
+        return next(filter(None, (server.no_target(name) for server in self._servers)), "")
 
     def listed(self) -> tuple[Target, ...]:
         """List the targets that can be assigned now."""
@@ -118,7 +124,7 @@ class TargetLookup:
         return tuple(found), down
 
 
-def _check_files(task: Task, files: Sequence[str], down: BaseException | None) -> None:
+def _check_files(task: Task, files: Sequence[str], down: BaseException | None, no_target: Callable[[str], str]) -> None:
     """Refuse a task whose `may_change` names no file, or two.
 
     Raises:
@@ -132,6 +138,9 @@ def _check_files(task: Task, files: Sequence[str], down: BaseException | None) -
         if name in files:
             msg = f"may_change: {name!r} is the name of {files.count(name)} files, of several surfaces"
             raise TaskRefusedError(msg)
+        if reason := no_target(name):
+            msg = f"may_change: {name!r} can't be changed: {reason}"
+            raise TaskRefusedError(msg)
         same = [each for each in files if PurePath(each).name.casefold() == PurePath(name).name.casefold()]
         hint = did_you_mean(name, same or files, cutoff=0 if same else 0.6)
         listed = ", ".join(files[:_LISTED]) + (" …" if len(files) > _LISTED else "") or "none"
@@ -139,13 +148,19 @@ def _check_files(task: Task, files: Sequence[str], down: BaseException | None) -
         raise TaskRefusedError(msg)
 
 
-def _found(task: Task, wanted: str, offered: Sequence[Target], down: BaseException | None) -> Target:
+def _found(
+    task: Task,
+    wanted: str,
+    offered: Sequence[Target],
+    down: BaseException | None,
+    no_target: Callable[[str], str],
+) -> Target:
     targets = [target for target in offered if target.open_to(task.id)]
     target = find_target(targets, wanted)
     if target is None and down is not None:
         raise down  # the target may be one that could not be listed
     if target is None:
-        raise UnknownTargetError(wanted, tuple(known.id for known in targets))
+        raise UnknownTargetError(wanted, tuple(known.id for known in targets), no_target(wanted))
     if target.kind is TargetKind.APPLICATION:
         msg = f"{target.id!r} is an application: give one of its windows, or no target"
         raise TaskRefusedError(msg)

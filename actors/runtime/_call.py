@@ -100,6 +100,16 @@ class Call:
     """The time at which the call is given up, in seconds of `time.monotonic`."""
     _guard: EffectGuard | None = field(default=None, repr=False, compare=False)
 
+    @property
+    def given_up(self) -> bool:
+        """True once the call must end.
+
+        It is cancelled or late, or the supervisor stops. A tool that waits on its lane asks regularly, and ends what it
+        has started.
+        """
+        guard = self._guard
+        return guard is not None and (not guard.valid or guard.lease.suspended)
+
     def artifact(self, content: Path | bytes, mime_type: str = "application/octet-stream") -> Path:
         """Add a file, or bytes as a new file, to the results.
 

@@ -21,7 +21,7 @@ from callboard.actors.servers._surfaces import (
     surface_needs,
     surface_of,
 )
-from callboard.actors.servers.documents import DocumentServer
+from callboard.actors.servers.documents import DocumentServer, advice_on
 
 __all__ = [
     "SHIPPED",
@@ -34,6 +34,7 @@ __all__ = [
     "ServerTool",
     "Stage",
     "ToolError",
+    "advice_on",
     "check_needs",
     "named_servers",
     "named_surfaces",

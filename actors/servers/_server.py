@@ -265,6 +265,13 @@ class Server(ABC):
         msg = f"{self.name} can't close targets"
         raise ToolError(msg)
 
+    def no_target(self, name: str) -> str:
+        """Explain why a name is no target, and what to do.
+
+        It is asked when a task names a target that no server lists. Empty if unknown. It must not block.
+        """
+        return ""
+
     def fingerprint(self, target: Target) -> str:
         """Return the fingerprint that an observation of the target would have now.
 

@@ -57,6 +57,25 @@ def test_a_tool_knows_its_call_and_task_and_when_it_is_given_up(start, name):
     assert before + limit <= known.deadline <= time.monotonic() + limit
 
 
+@pytest.mark.parametrize("end", ["cancel", "stop"])
+def test_a_waiting_tool_sees_that_its_call_is_given_up(start, end):
+    began, over = threading.Event(), threading.Event()
+
+    def wait(known):
+        assert not known.given_up
+        began.set()
+        until = time.monotonic() + PATIENCE
+        while not known.given_up and time.monotonic() < until:
+            over.wait(0.01)
+        over.set()
+
+    supervisor = start(app=[DONE, FINISH], servers=[Worker(wait)])
+    handle = supervisor.submit(lone(id="t"))
+    assert began.wait(PATIENCE)
+    (handle.cancel if end == "cancel" else supervisor.stop)()
+    assert over.wait(PATIENCE)
+
+
 def test_a_tool_without_an_agent_has_a_call_without_an_id(tmp_path):
     known = current_call()
     assert (known.id, known.task_id, known.deadline) == ("", "", float("inf"))

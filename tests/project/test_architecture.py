@@ -421,8 +421,10 @@ WRITERS = {
     "callboard.actors.journal._reader": "copies a journal into a temporary folder",
     "callboard.actors.servers.desktop._holder": "a program of its own, in a temporary folder and in the server's",
     "callboard.actors.servers.documents._calculator": "a program of its own, in a temporary folder",
-    "callboard.actors.servers.documents._excel_calculate": "fills a temporary folder",
+    "callboard.actors.servers.documents._excel_engines": "fills a temporary folder",
     "callboard.actors.servers.documents._folder_tools": "makes the folders of a workspace that a task asks for",
+    "callboard.actors.servers.documents._libre_office": "fills a temporary folder",
+    "callboard.actors.servers.documents._office_holder": "writes to files of its own process in /proc",
     "callboard.actors.servers.documents._save": "fills a temporary folder",
     "callboard.actors.servers.shell._runner": "a program of its own, in a folder that was made for its command",
     "callboard.terminal._own_documents": "copies documents into a new folder",
@@ -479,6 +481,7 @@ PROGRAMS = {
     "callboard.actors.commands._mcp_reaper",
     "callboard.actors.servers.desktop._holder",
     "callboard.actors.servers.documents._file_reader",
+    "callboard.actors.servers.documents._office_holder",
     "callboard.actors.servers.shell._runner",
 }
 """Modules that run as processes of their own, so that signals are theirs."""

@@ -6,6 +6,7 @@ As in `callboard run "REQUEST" offer.docx prices.xlsx`.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -204,7 +205,7 @@ def test_a_mistake_is_told_before_anything_is_made(
     assert not (documents / "runs").exists()
 
 
-@pytest.mark.parametrize("name", ["notes.pdf2", ".hidden.docx", "~$lock.docx", "old.xls"])
+@pytest.mark.parametrize("name", ["notes.pdf2", ".hidden.docx", "~$lock.docx"])
 def test_a_file_that_agents_cant_open_is_refused_and_leaves_nothing(
     call: Call, documents: Path, scripted: Callable[..., str], name: str
 ) -> None:
@@ -213,6 +214,19 @@ def test_a_file_that_agents_cant_open_is_refused_and_leaves_nothing(
     assert result.exit_code == 2
     assert f"{name}: agents can't work on it" in result.stderr
     assert list((documents / "runs").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["old.xls", "letter.DOC", "table.ods", "letter.pages"])
+@pytest.mark.parametrize("request_text", [(), (REQUEST,)])
+def test_a_file_of_another_format_is_refused_with_a_way_out(
+    call: Call, documents: Path, name: str, request_text: tuple[str, ...]
+) -> None:
+    shutil.copy(documents / "offer.docx", documents / name)
+    result = call("run", *request_text, name, "--model", "openai:x")
+    assert result.exit_code == 2
+    line = rf"{name}: agents can't work on it: .* can't be read; save it as \.(docx|xlsx)"
+    assert re.search(line, " ".join(result.stderr.split()))
+    assert not (documents / "runs").exists()
 
 
 @pytest.mark.parametrize("name", ["a\x1b[2Jb.docx", "a\nb.docx", "a\u202excod.docx"])

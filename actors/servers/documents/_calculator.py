@@ -2,15 +2,16 @@
 
 A crash, a loop or a lack of memory then stops only this process.
 
-Arguments: the workbook's path, the path of a JSON file with the wanted cells ``[[sheet, row, column], …]`` (the
-sheet in small letters) and the functions that they use, the path to write the results to, and the seconds of processor
-time that it may take.
+Arguments: the path of a JSON file with the jobs, the path to write the results to, and the seconds of processor time
+that all may take. A job is a workbook's path, the wanted cells ``[[sheet's number, row, column], …]`` and the functions
+that they use.
 """
 
 import contextlib
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import ironcalc
 
@@ -21,8 +22,6 @@ except ImportError:  # only Unix has it
 
 _MEMORY = 2 << 30
 _UNKNOWN = "#NAME?"
-_FAULTS = frozenset({_UNKNOWN, "#ERROR!", "#N/IMPL!", "#CIRC!"})
-"""Errors that say that IronCalc could not compute, not that the result is an error."""
 
 
 def limit(seconds: int) -> None:
@@ -42,25 +41,26 @@ def unknown(functions: list[str]) -> list[str]:
     return [name for row, name in enumerate(functions, start=1) if model.get_cell_value(0, row, 1) == _UNKNOWN]
 
 
-def main(book: str, wanted: str, results: str, seconds: str) -> None:
-    """Compute the wanted cells.
+def computed(book: str, cells: list[list[int]], functions: list[str]) -> dict[str, Any]:
+    """Compute the wanted cells of one workbook.
 
-    A cell that can't be computed is left out of the results.
+    A cell without a value is left out.
     """
-    limit(int(seconds))
-    asked = json.loads(Path(wanted).read_text("utf-8"))
     model = ironcalc.load_from_xlsx(book)
     model.evaluate()
-    titles = {sheet["name"].casefold(): number for number, sheet in enumerate(model.get_worksheets_properties())}
     values = []
-    for title, row, column in asked["cells"]:
-        sheet = titles[title]
+    for number, (sheet, row, column) in enumerate(cells):
         value = model.get_cell_value(sheet, row, column)
-        error = model.get_cell_type(sheet, row, column) == ironcalc.CellType.ErrorValue
-        if value is not None and not (error and value in _FAULTS):
-            values.append([title, row, column, value, error])
-    found = {"unknown": unknown(asked["functions"]), "values": values}
-    Path(results).write_text(json.dumps(found), "utf-8")
+        if value is not None:
+            values.append([number, value, model.get_cell_type(sheet, row, column) == ironcalc.CellType.ErrorValue])
+    return {"unknown": unknown(functions), "values": values}
+
+
+def main(jobs: str, results: str, seconds: str) -> None:
+    """Compute all jobs."""
+    limit(int(seconds))
+    answers = [computed(*job) for job in json.loads(Path(jobs).read_text("utf-8"))]
+    Path(results).write_text(json.dumps(answers), "utf-8")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import functools
+import inspect
 import os
 import shlex
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
@@ -21,7 +23,10 @@ from callboard.actors.servers.documents._excel import ExcelTools
 from callboard.actors.servers.documents._excel_touch import coverage
 from callboard.actors.servers.documents._folder_tools import FolderTools
 from callboard.actors.servers.documents._formats import FormatTools
+from callboard.actors.servers.documents._libre_office import LIBRE_OFFICE
 from callboard.actors.servers.documents._mail import MailTools
+from callboard.actors.servers.documents._office import understood
+from callboard.actors.servers.documents._other_formats import advice_on
 from callboard.actors.servers.documents._pdf import PdfTools
 from callboard.actors.servers.documents._picture_tools import PictureTools
 from callboard.actors.servers.documents._save import CopyTools, SaveTools
@@ -121,6 +126,7 @@ class DocumentServer(Server):
     Args:
         workspace: The folder; paths and links that lead out of it are refused.
         max_bytes: The largest size of a file, in bytes.
+        compute_cells: The most cells of a workbook whose formulas are computed after an edit.
 
     Raises:
         NotADirectoryError: If the workspace is not a folder.
@@ -132,8 +138,8 @@ class DocumentServer(Server):
     hazards_of_host = True
     settles = False  # only calls change a document, and each change is complete when its call returns
 
-    def __init__(self, workspace: Path, *, max_bytes: int = 50_000_000) -> None:
-        self._workspace = Workspace(workspace, max_bytes)
+    def __init__(self, workspace: Path, *, max_bytes: int = 50_000_000, compute_cells: int = 200_000) -> None:
+        self._workspace = Workspace(workspace, max_bytes, compute_cells)
         self._word = WordTools(self._workspace)
         self._excel = ExcelTools(self._workspace)
         self._files = FolderTools(self._workspace)
@@ -158,7 +164,8 @@ class DocumentServer(Server):
         return (Need(what=f"the folder {folder}", met=folder.is_dir(), command=command),)
 
     def open(self, stage: Stage) -> None:
-        """Delete what killed processes left in the workspace."""
+        """Delete files of killed processes, and register with LibreOffice."""
+        LIBRE_OFFICE.open()
         with contextlib.suppress(OSError):  # the first call reports a folder that can't be read
             for _ in self._workspace.documents():
                 break
@@ -167,6 +174,10 @@ class DocumentServer(Server):
     def workspace(self) -> Path:
         """The resolved path of the workspace folder."""
         return self._workspace.folder
+
+    def close(self) -> None:
+        """End LibreOffice, unless another server uses it."""
+        LIBRE_OFFICE.close()
 
     def probe(
         self,
@@ -191,6 +202,14 @@ class DocumentServer(Server):
         windows = tuple(window_of(document) for document in self._workspace.documents())
         return windows + tuple(_application(root) for root in _NAMES)
 
+    def no_target(self, name: str) -> str:
+        """Explain why a file of the workspace is no document."""
+        try:
+            return advice_on(name) if self._workspace.place(name).is_file() else ""
+        except ToolError:
+            return ""
+
+    @understood
     def observe(self, target: Target, look: Look = Look()) -> Observation:
         """Observe a document.
 
@@ -206,6 +225,7 @@ class DocumentServer(Server):
         return self._workspace.read(_document_of(target)).fingerprint
 
     @harmless_reads  # no path leads out of the workspace
+    @understood
     def hazards(
         self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]
     ) -> set[Hazard]:
@@ -228,6 +248,7 @@ class DocumentServer(Server):
         """Return the target's document, for a tool that overwrites it alone."""
         return (_document_of(target),) if tool in OVERWRITING else ()
 
+    @understood
     def replaced(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:
         """Describe the cells that a call on a workbook would replace."""
         document = _document_of(target)
@@ -235,6 +256,7 @@ class DocumentServer(Server):
             return ""
         return self._excel.overwrites(document, tool, arguments)
 
+    @understood
     def canonical(
         self,
         target: Target | None,
@@ -247,6 +269,7 @@ class DocumentServer(Server):
         document = _document_of(target) if target is not None else ""
         return self._excel.canonical(document, arguments) if document and _root(document) == "excel" else arguments
 
+    @understood
     def resources(self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue]) -> list[str]:
         """Name the ranges and sheets that a call touches.
 
@@ -301,7 +324,7 @@ class DocumentServer(Server):
             CopyTools(self._workspace),
             *self._applications.values(),
         )
-        found = [entry for owner in owners for entry in collect(owner)]
+        found = [entry for owner in owners for entry in map(_told, collect(owner))]
         return tuple(sorted(found, key=lambda entry: (entry.name, sorted(entry.roots))))
 
     def mcp_server(self) -> MCPServer:
@@ -346,6 +369,9 @@ class DocumentServer(Server):
         Its folder must exist. The suffix decides the kind: .docx, .xlsx, .csv, .txt, .md, .eml or .ics.
         """
         place = self._workspace.path(path)
+        if place.suffix.lower() == ".xlsm":
+            msg = f"{path!r} is refused: a new workbook has no macros; make an .xlsx file"
+            raise ToolError(msg)
         return self._workspace.create(path, self._applications[ROOTS[place.suffix.lower()]].empty())
 
     @tool(effect=Effect.READ, agents=HOST, offered=False)
@@ -423,7 +449,16 @@ class DocumentServer(Server):
         if isinstance(application, FormatTools):
             window.update(application.facts(snapshot))
             text = application.preview(snapshot)
+        elif isinstance(application, WordTools):
+            window.update(application.facts(snapshot))
         return Observation(controls=tuple(shown), window=window, text=text, fingerprint=snapshot.fingerprint)
+
+
+def _told(entry: ServerTool) -> ServerTool:
+    """Have a tool tell which part of a document made it fail."""
+    if inspect.iscoroutinefunction(entry.tool.fn):
+        return entry
+    return replace(entry, tool=entry.tool.model_copy(update={"fn": understood(entry.tool.fn)}))
 
 
 def _root(document: str) -> str:

@@ -8,7 +8,6 @@ from openpyxl.utils import get_column_letter
 from pydantic import Field, TypeAdapter
 
 from callboard.actors.servers._server import ToolError, tool
-from callboard.actors.servers.documents._excel_append import replace
 from callboard.actors.servers.documents._excel_cells import (
     bounded,
     check_arrays,
@@ -16,7 +15,6 @@ from callboard.actors.servers.documents._excel_cells import (
     read_cells,
     spread,
     start_of,
-    writable,
     write_cells,
 )
 from callboard.actors.servers.documents._excel_chart_tools import ExcelChartTools
@@ -36,7 +34,9 @@ from callboard.actors.servers.documents._excel_editor import (
 )
 from callboard.actors.servers.documents._excel_file import ExcelFile
 from callboard.actors.servers.documents._excel_format_tools import ExcelFormatTools
-from callboard.actors.servers.documents._excel_formulas import checked, fill, resolved, show_dates
+from callboard.actors.servers.documents._excel_formulas import checked, fill, fill_array, is_array, resolved, show_dates
+from callboard.actors.servers.documents._excel_replace import replace
+from callboard.actors.servers.documents._excel_shapes import single_range
 from callboard.actors.servers.documents._excel_sheet_tools import ExcelSheetTools
 from callboard.actors.servers.documents._excel_table_tools import ExcelTableTools
 from callboard.actors.servers.documents._excel_touch import canonical, resources
@@ -70,19 +70,11 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         Raises:
             ToolError: If it is damaged.
         """
-        file = snapshot.once(self._load)
-        try:
-            return find_all(file)
-        except ValueError as error:  # a number or a range in it is none
-            raise file.package.damaged(error) from error
+        return find_all(snapshot.once(self._load))
 
     def tree(self, snapshot: Snapshot) -> Answer:
         """Arrange a workbook's controls in a tree, by sheets."""
-        file = snapshot.once(self._load)
-        try:
-            return tree(file, snapshot.path.name)
-        except ValueError as error:  # as above
-            raise file.package.damaged(error) from error
+        return tree(snapshot.once(self._load), snapshot.path.name)
 
     def not_writable(self, snapshot: Snapshot) -> str:
         """Explain why a workbook must not be written; empty if it may."""
@@ -117,16 +109,17 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
                 before = _contents(found.sheet, cells)
                 write_cells(found.sheet, cells, _ROWS.validate_python(values))
             elif tool_name == "replace_text":
-                found = writable(place(file, given["sheet"], given["cells"], *named))
+                found = place(file, given["sheet"], given["cells"], *named)
                 cells = found.need()
                 before = _contents(found.sheet, cells)
                 replace(found, *(arguments[key] for key in ("find_text", "new_text", "match_case", "whole_cell")))
             else:
-                found = writable(place(file, given["sheet"], given["cells"], *named))
+                found = place(file, given["sheet"], given["cells"], *named)
                 cells = bounded(found.need())
                 check_arrays(found.sheet, cells)
                 before = _contents(found.sheet, cells)
-                fill(found.sheet, cells, resolved(file, found.sheet, cells, checked(arguments["formula"])))
+                write = fill_array if is_array(arguments["formula"]) else fill
+                write(found.sheet, cells, resolved(file, found.sheet, cells, checked(arguments["formula"])))
         except ToolError:
             return ""
         after = _contents(found.sheet, cells)
@@ -200,23 +193,30 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
     ) -> Answer:
         """Replace a text in cells that hold texts.
 
-        Numbers, dates and formulas stay.
+        Numbers, dates and formulas stay; the answer names those with the text. A whole text that becomes a number is
+        one, but not in a cell that is formatted as text.
         """
         with self._editing(document) as file:
-            found = writable(place(file, sheet, cells, control_id, control_name))
-            changed: list[JsonValue] = [
-                *replace(found, find_text, clean(new_text), match_case=match_case, whole_cell=whole_cell)
-            ]
-            if not changed:
+            found = place(file, sheet, cells, control_id, control_name)
+            answer = replace(found, find_text, clean(new_text), match_case=match_case, whole_cell=whole_cell)
+            if not answer["changed"]:
                 msg = f"{find_text!r} is in no text of {found.sheet.title!r}!{found.need().coord}"
+                others = [name for name in ("formulas_not_changed", "numbers_not_changed") if name in answer]
+                msg += f"; it stands in {' and '.join(name.partition('_')[0] for name in others)}" if others else ""
                 raise ToolError(msg)
-            return file.answers({"sheet": found.sheet.title, "changed": len(changed), "cells": changed[:100]})
+            return file.answers(answer)
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
     def set_formula(
         self,
         document: Document,
-        formula: Annotated[str, Field(description="In English, like =SUM(B2:B10); arguments are separated by commas.")],
+        formula: Annotated[
+            str,
+            Field(
+                description="In English, like =SUM(B2:B10); arguments are separated by commas. "
+                "In braces, like {=MAX(IF(B2:B10<9,B2:B10))}: one array formula for all the cells."
+            ),
+        ],
         cells: Annotated[str, Field(description="One cell, or a range to fill; relative references move along.")],
         *,
         sheet: SheetTitle = "",
@@ -224,15 +224,22 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         control_name: ControlName = "",
     ) -> Answer:
         """Write a formula into a cell, or fill a range."""
-        text = checked(formula)
+        text, array = checked(formula), is_array(formula)
         with self._editing(document) as file:
-            found = writable(place(file, sheet, cells, control_id, control_name))
+            found = place(file, sheet, cells, control_id, control_name)
             area = bounded(found.need())
             text = resolved(file, found.sheet, area, text)
             check_arrays(found.sheet, area)
-            fill(found.sheet, area, text)
+            (fill_array if array else fill)(found.sheet, area, text)
             show_dates(file, found.sheet, area, text)
-            return file.answers({"sheet": found.sheet.title, "cells": area.coord, "formula": text})
+            answer: Answer = {"sheet": found.sheet.title, "cells": area.coord}
+            answer["formula"] = f"{{{text}}}" if array else text
+            if not array and (single := single_range(text)):
+                answer["note"] = (
+                    f"{single} stands where one value is expected, and gives the one of the formula's row or column; "
+                    "write the formula in braces, {=…}, to compute it for all cells"
+                )
+            return file.answers(answer)
 
 
 def _contents(sheet: Grid, cells: CellRange) -> dict[str, tuple[JsonValue, bool]]:

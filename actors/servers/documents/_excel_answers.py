@@ -15,11 +15,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_cells import held
 from callboard.actors.servers.documents._excel_controls import SheetRange, column_of
+from callboard.actors.servers.documents._excel_hidden import hidden_in, hidden_rows
 from callboard.actors.servers.documents._excel_results import fill_results, need_result
 from callboard.actors.servers.documents._excel_sort_reorder import as_number
 from callboard.actors.servers.documents._excel_tables import header_of
-from callboard.actors.servers.documents._excel_totals import totals_of
-from callboard.actors.servers.documents._excel_values import Date, to_json
+from callboard.actors.servers.documents._excel_types import numbers_as_text
+from callboard.actors.servers.documents._excel_values import Date, parse_span, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 Operator: TypeAlias = Literal["=", "<>", "<", "<=", ">", ">=", "contains", "begins", "ends", "empty", "filled"]
 _MAX_GROUPS = 500
+_SAME_TIME = 0.5 / 86_400
+"""In days. The fractions of times are not exact."""
 
 
 class Condition(BaseModel):
@@ -43,30 +46,39 @@ class Condition(BaseModel):
     operator: Annotated[Operator, Field(description="How the cell compares; capitals do not count.")] = "="
     value: Annotated[
         str | bool | int | float | Date,
-        Field(description='The value to compare with, a date as {"date": "2024-05-31"}; none for empty and filled.'),
+        Field(
+            description='The value to compare with, a date or time like {"date": "2024-05-31"}; none for empty, filled.'
+        ),
     ] = ""
 
 
-def data_rows(sheet: Sheet, cells: CellRange, *, header: bool) -> range:
-    """Return the rows of a range without its header and totals."""
-    return range(cells.min_row + header, cells.max_row + 1 - totals_of(sheet, cells))
-
-
 def matching(
-    file: ExcelFile, sheet: Sheet, cells: CellRange, conditions: list[Condition], *, header: bool
+    file: ExcelFile, found: SheetRange, rows: list[int], conditions: list[Condition], *, header: bool
 ) -> list[int]:
-    """Find the rows of a range that meet all conditions.
+    """Find those of some rows of a range that meet all conditions.
 
     Raises:
         ToolError: If a column is missing, or a value can't be compared so.
     """
-    rows = data_rows(sheet, cells, header=header)
+    sheet, cells = found.sheet, found.need()
     tests = []
     for condition in conditions:
         column = column_of(sheet, cells, condition.column, header=header)
         fill_results(file, sheet, CellRange(None, column, cells.min_row, column, cells.max_row))
         tests.append((column, _test(condition)))
     return [row for row in rows if all(test(*sheet.raw(row, column)) for column, test in tests)]
+
+
+def texts_compared(found: SheetRange, rows: list[int], conditions: list[Condition], *, header: bool) -> Answer:
+    """List the numbers as texts that comparisons with numbers left out."""
+    sheet, cells = found.sheet, found.need()
+    columns = [
+        column_of(sheet, cells, condition.column, header=header)
+        for condition in conditions
+        if condition.operator not in {"contains", "begins", "ends", "empty", "filled"} and _numbers(condition.value)
+    ]
+    texts = numbers_as_text(sheet, rows, dict.fromkeys(columns))
+    return {"texts_not_compared": texts} if texts else {}
 
 
 def summarize(
@@ -86,7 +98,7 @@ def summarize(
     if not named:
         chosen = set(rows)
         numbers = {
-            column for row, column in held(sheet, cells) if row in chosen and sheet.raw(row, column)[1] == "number"
+            column for row, column in held(sheet, cells) if row in chosen and _is_figure(*sheet.raw(row, column))
         }
         named = sorted(numbers - {group})
     groups: dict[str, list[int]] = {}
@@ -101,15 +113,24 @@ def summarize(
         }
         for key, members in shown.items()
     }
-    answer: Answer = {"sheet": sheet.title, "cells": cells.coord, "rows": len(rows)}
+    answer: Answer = {"sheet": sheet.title, "cells": cells.coord, "rows": len(rows), **hidden_in(sheet, cells)}
+    if "hidden_rows" in answer:
+        answer["hidden_rows_counted"] = len({*rows} & {*hidden_rows(sheet, cells)})
+    every = range(cells.min_col, cells.max_col + 1)
+    if texts := numbers_as_text(sheet, rows, {*named} if columns else {*every} - {group}):
+        answer["texts_not_counted"] = texts
     if group is None:
         empty: JsonValue = {"rows": 0}
         return answer | {"summary": figures.get("", empty)}
     return answer | {"groups": figures, "groups_left_out": len(groups) - len(shown)}
 
 
+def _is_figure(value: Any, kind: str) -> bool:
+    return kind == "number" or isinstance(value, (dt.time, dt.timedelta))
+
+
 def _figures(sheet: Sheet, column: int, rows: list[int]) -> JsonValue:
-    numbers: list[float] = []
+    numbers, times, dates = list[float](), list[float](), list[dt.datetime]()
     filled = 0
     for row in rows:
         value, kind = sheet.raw(row, column)
@@ -118,15 +139,25 @@ def _figures(sheet: Sheet, column: int, rows: list[int]) -> JsonValue:
         filled += kind != "empty"
         if kind == "number":
             numbers.append(value)
+        elif isinstance(value, (dt.time, dt.timedelta)):
+            times.append(as_number(value) or 0.0)
+        elif isinstance(value, dt.date):
+            dates.append(value if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time.min))
     figures: dict[str, JsonValue] = {"filled": filled, "numbers": len(numbers)}
     if numbers:
-        figures |= {
-            "sum": _tidy(math.fsum(numbers)),
-            "mean": _tidy(statistics.fmean(numbers)),
-            "min": _tidy(min(numbers)),
-            "max": _tidy(max(numbers)),
-        }
+        figures |= {name: _tidy(figure) for name, figure in _sums(numbers).items()}
+    if times:
+        before = "times_" if numbers else ""
+        figures["times"] = len(times)
+        figures |= {before + name: to_json(dt.timedelta(days=figure)) for name, figure in _sums(times).items()}
+    if dates:
+        figures |= {"dates": len(dates), "earliest": to_json(min(dates)), "latest": to_json(max(dates))}
     return figures
+
+
+def _sums(numbers: list[float]) -> dict[str, float]:
+    mean = statistics.fmean(numbers)
+    return {"sum": math.fsum(numbers), "mean": mean, "min": min(numbers), "max": max(numbers)}
 
 
 def _tidy(number: float) -> float:
@@ -188,15 +219,18 @@ def _numbers(wanted: str | bool | float | Date) -> dict[str, float]:  # noqa: FB
     if isinstance(wanted, bool):
         return {}
     kinds = ["number", "date"]
-    if isinstance(wanted, Date):
-        moment = wanted.date if isinstance(wanted.date, dt.datetime) else dt.datetime.combine(wanted.date, dt.time.min)
+    date = wanted.date if isinstance(wanted, Date) else None
+    if isinstance(date, dt.timedelta):
+        number = as_number(date)
+    elif isinstance(date, dt.date):
+        moment = date if isinstance(date, dt.datetime) else dt.datetime.combine(date, dt.time.min)
         if moment.tzinfo is not None:
             msg = f"{moment.isoformat()} has a time zone, and the dates of a workbook have none; leave it out"
             raise ToolError(msg)
         number = as_number(moment)
     else:
         try:
-            number = float(wanted)
+            number = float(str(wanted))
         except ValueError:
             number, kinds = _moment(str(wanted)), ["date"]
     return {} if number is None else dict.fromkeys(kinds, number)
@@ -204,10 +238,11 @@ def _numbers(wanted: str | bool | float | Date) -> dict[str, float]:  # noqa: FB
 
 def _moment(text: str) -> float | None:
     """Parse a date or time in ISO 8601 as days, if possible."""
-    for parse in (dt.datetime.fromisoformat, dt.time.fromisoformat):
-        with contextlib.suppress(ValueError):
-            found = parse(text.strip())
-            return as_number(found) if found.tzinfo is None else None
+    if (span := parse_span(text)) is not None:
+        return as_number(span)
+    with contextlib.suppress(ValueError):
+        found = dt.datetime.fromisoformat(text.strip())
+        return as_number(found) if found.tzinfo is None else None
     return None
 
 
@@ -215,5 +250,8 @@ def _equal(value: Any, kind: str, numbers: dict[str, float], text: str) -> bool:
     if kind == "empty":
         return text == ""
     if kind in {"number", "date"}:
-        return kind in numbers and as_number(value) == numbers[kind]
+        number = as_number(value)
+        if kind not in numbers or number is None:
+            return False
+        return number == numbers[kind] or (kind == "date" and abs(number - numbers[kind]) < _SAME_TIME)
     return str(value).casefold() == text

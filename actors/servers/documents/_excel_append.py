@@ -1,31 +1,31 @@
-"""Rows appended and copied, and texts replaced."""
+"""Rows appended and copied."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from lxml import etree
-from openpyxl.formula.translate import Translator
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_cells import check_empty, held, several_blocks, spread, write_cells
+from callboard.actors.servers.documents._excel_cells import check_empty, several_blocks, spread, writable, write_cells
 from callboard.actors.servers.documents._excel_controls import SheetRange, destination, parse_cells, place
 from callboard.actors.servers.documents._excel_extend import extend_readers, extend_rules, extend_totals
-from callboard.actors.servers.documents._excel_format import set_width, width_at
+from callboard.actors.servers.documents._excel_format import hide_column, set_width, width_at
+from callboard.actors.servers.documents._excel_formula_text import LAST_ROW, translated
+from callboard.actors.servers.documents._excel_hidden import column_spans, hidden_columns, hidden_rows
 from callboard.actors.servers.documents._excel_insert_delete import shift
 from callboard.actors.servers.documents._excel_results import fill_results, need_result
-from callboard.actors.servers.documents._excel_rich_text import change_text
-from callboard.actors.servers.documents._excel_sheet import LAST_ROW
 from callboard.actors.servers.documents._excel_sheets import add_sheet, check_structure, check_title
 from callboard.actors.servers.documents._excel_shift import Shift
 from callboard.actors.servers.documents._excel_tables import blocks_of, tables_of
-from callboard.actors.servers.documents._excel_totals import totals_of
+from callboard.actors.servers.documents._excel_totals import last_data_row, totals_of
 from callboard.actors.servers.documents._office import q
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pydantic import JsonValue
 
     from callboard.actors.servers.documents._excel_file import ExcelFile
@@ -80,34 +80,84 @@ def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Ans
         cells = spread(found, len(values), width)
         write_cells(sheet, cells, values)
         return {"sheet": sheet.title, "cells": cells.coord, "rows_appended": len(values)}
-    table = next((each for each in tables_of(sheet) if each.cells.coord == cells.coord), None)
-    width = cells.size["columns"]
     longest = max(len(row) for row in values)
-    if longest > width:
-        msg = f"a row has {longest} values, and {cells.coord} has {width} columns"
+    if longest > cells.size["columns"]:
+        msg = f"a row has {longest} values, and {cells.coord} has {cells.size['columns']} columns"
         raise ToolError(msg)
-    totals = totals_of(sheet, cells)
-    last, count = cells.max_row - totals, len(values)
-    if last + count + totals > LAST_ROW:
-        msg = f"{count} rows do not fit below {cells.coord}"
+    table = next((each for each in tables_of(sheet) if each.cells.coord == cells.coord), None)
+    end = cells.max_row - totals_of(sheet, cells)
+    last = last_data_row(sheet, cells, header=table is None or table.has_header)
+    more = max(0, len(values) - (end - last))  # rows that a template has not prefilled
+    if cells.max_row + more > LAST_ROW:
+        msg = f"{len(values)} rows do not fit below {cells.coord}"
         raise ToolError(msg)
-    new = CellRange(None, cells.min_col, last + 1, cells.max_col, last + count)
-    if totals:
-        shift(file, Shift(sheet, "row", last + 1, count))
-        extend_totals(sheet, cells, last, count, totals)
+    new = CellRange(None, cells.min_col, last + 1, cells.max_col, last + len(values))
+    _check_formulas_stay(sheet, new, values[: len(values) - more])
+    if more:
+        _make_room(file, found, end, more)
+    _write_values(sheet, new, values)
+    if more and end > cells.min_row:
+        _fill_formulas(sheet, cells, end, values[-more:])
+    answer: Answer = {"sheet": sheet.title, "cells": new.coord, "rows_appended": len(values)}
+    if typed := [*_typed_numbers(sheet, cells, range(end + more + 1, cells.max_row + more + 1))]:
+        answer["totals_not_updated"] = typed[:_SHOWN]
+    if more:
+        if table is not None:
+            table.resize(CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.max_row + more))
+        extend_rules(sheet, cells, end, more)
+        if others := [*extend_readers(file, found, end, more, table)]:
+            answer["not_extended"] = [*others[:_SHOWN]]
+    return answer
+
+
+def _make_room(file: ExcelFile, found: SheetRange, end: int, count: int) -> None:
+    """Make rows below a range's last one, formatted like it.
+
+    Raises:
+        ToolError: If something stands there that is no total.
+    """
+    sheet, cells = found.sheet, found.need()
+    is_table = any(table.cells.coord == cells.coord for table in tables_of(sheet))
+    if is_table or cells.max_row > end:
+        writable(found)
+    if totals := cells.max_row - end:
+        shift(file, Shift(sheet, "row", end + 1, count))
+        extend_totals(sheet, cells, end, count, totals)
     else:
-        check_empty(sheet, new, "insert rows first, or name the table that is meant")
-    for row in range(new.min_row, new.max_row + 1):
-        _copy_looks(sheet, last, row, cells)
-    write_cells(sheet, new, values)
-    if last > cells.min_row:
-        _fill_formulas(sheet, cells, last, values)
-    if table is not None:
-        table.resize(CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.max_row + count))
-    extend_rules(sheet, cells, last, count)
-    answer: Answer = {"sheet": sheet.title, "cells": new.coord, "rows_appended": count}
-    left: list[JsonValue] = [*extend_readers(file, found, last, count, table)]
-    return {**answer, "not_extended": left[:_SHOWN]} if left else answer
+        free = CellRange(None, cells.min_col, end + 1, cells.max_col, end + count)
+        check_empty(sheet, free, "insert rows first, or name the table that is meant")
+    for row in range(end + 1, end + count + 1):
+        _copy_looks(sheet, end, row, cells)
+
+
+def _check_formulas_stay(sheet: Sheet, cells: CellRange, values: list[list[Value]]) -> None:
+    """Refuse values in place of the formulas that a template has prefilled.
+
+    Raises:
+        ToolError: If there are some.
+    """
+    for row, line in enumerate(values, start=cells.min_row):
+        for column, value in enumerate(line, start=cells.min_col):
+            if value is not None and sheet.is_formula(row, column):
+                where = f"{get_column_letter(column)}{row}"
+                msg = f"{where} holds the formula {sheet.formula(row, column)} of a prefilled row; give null to keep it"
+                raise ToolError(msg)
+
+
+def _write_values(sheet: Sheet, cells: CellRange, values: list[list[Value]]) -> None:
+    """Write rows of values; null leaves a cell as it is."""
+    for row, line in enumerate(values, start=cells.min_row):
+        for column, value in enumerate(line, start=cells.min_col):
+            if value is not None:
+                sheet.write(row, column, value)
+
+
+def _typed_numbers(sheet: Sheet, cells: CellRange, rows: range) -> Iterator[JsonValue]:
+    """Yield the cells of totals whose number no formula keeps right."""
+    for row in rows:
+        for column in range(cells.min_col, cells.max_col + 1):
+            if sheet.raw(row, column)[1] == "number" and not sheet.is_formula(row, column):
+                yield f"{get_column_letter(column)}{row}"
 
 
 def copy_rows(file: ExcelFile, found: SheetRange, rows: list[int], to: str, *, header: bool) -> Answer:
@@ -121,6 +171,7 @@ def copy_rows(file: ExcelFile, found: SheetRange, rows: list[int], to: str, *, h
     source, cells = found.sheet, found.need()
     title, corner = destination(to)
     start = parse_cells(corner or "A1")
+    concealed = hidden_columns(source, cells)
     if title and title.casefold() not in {sheet.title.casefold() for sheet in file.sheets}:
         check_title(file, title)
         check_structure(file)
@@ -131,7 +182,7 @@ def copy_rows(file: ExcelFile, found: SheetRange, rows: list[int], to: str, *, h
     if not copied:
         msg = "no row meets the conditions"
         raise ToolError(msg)
-    area = spread(SheetRange(target, start), len(copied), cells.size["columns"])
+    area = spread(writable(SheetRange(target, start)), len(copied), cells.size["columns"])
     check_empty(target, area, "choose a free place")
     fill_results(file, source, cells)
     for row, old in enumerate(copied, start=area.min_row):
@@ -139,35 +190,14 @@ def copy_rows(file: ExcelFile, found: SheetRange, rows: list[int], to: str, *, h
             _copy_cell(source, (old, cells.min_col + offset), target, (row, area.min_col + offset))
     for offset in range(cells.size["columns"]) if target is not source else ():
         set_width(target, area.min_col + offset, width_at(source, cells.min_col + offset))
-    return {"sheet": target.title, "cells": area.coord, "rows_copied": len(rows)}
-
-
-def replace(found: SheetRange, find: str, replacement: str, match_case: bool, whole_cell: bool) -> list[str]:  # noqa: FBT001 - passed on
-    """Replace a text in cells that hold texts; return the changed cells.
-
-    What an array formula fills stays, like every result.
-
-    Raises:
-        ToolError: If a text would become too long, or the text to replace stands in several runs of a rich text.
-    """
-    sheet = found.sheet
-    pattern = re.compile(re.escape(find), 0 if match_case else re.IGNORECASE)
-
-    def substitute(text: str) -> str:
-        return pattern.sub(lambda _: replacement, text)
-
-    changed = []
-    for row, column in held(sheet, found.need()):
-        value, kind = sheet.raw(row, column)
-        if kind != "text" or sheet.is_formula(row, column) or sheet.is_within_array(row, column):
-            continue
-        if whole_cell and not pattern.fullmatch(value):
-            continue
-        new = substitute(value)
-        if new != value:
-            change_text(sheet, row, column, new, substitute)
-            changed.append(f"{get_column_letter(column)}{row}")
-    return changed
+        if cells.min_col + offset in concealed:
+            hide_column(target, area.min_col + offset)
+    answer: Answer = {"sheet": target.title, "cells": area.coord, "rows_copied": len(rows)}
+    if hidden := hidden_rows(source, cells):
+        answer["hidden_rows_copied"] = len({*hidden} & {*rows})
+    if concealed and target is source:
+        answer["hidden_columns_copied"] = column_spans(concealed)
+    return answer
 
 
 def _copy_looks(sheet: Sheet, model: int, row: int, cells: CellRange) -> None:
@@ -184,12 +214,10 @@ def _fill_formulas(sheet: Sheet, cells: CellRange, last: int, values: list[list[
         formula = sheet.formula(last, column)
         if not formula or formula.startswith("{"):
             continue
-        origin = f"{get_column_letter(column)}{last}"
         for row, line in enumerate(values, start=last + 1):
             place = column - cells.min_col
             if place >= len(line) or line[place] is None:
-                here = f"{get_column_letter(column)}{row}"
-                sheet.write_formula(row, column, Translator(formula, origin=origin).translate_formula(here))
+                sheet.write_formula(row, column, translated(formula, row - last, 0))
 
 
 def _copy_cell(source: Sheet, place: tuple[int, int], target: Sheet, to: tuple[int, int]) -> None:
@@ -205,6 +233,7 @@ def _copy_cell(source: Sheet, place: tuple[int, int], target: Sheet, to: tuple[i
     if kind == "text":
         target.write(to_row, to_column, str(value))
     elif kind != "empty":
+        target.written.setdefault((to_row, to_column), target.raw(to_row, to_column))
         old = source.cells[row, column]
         cell = target.make(to_row, to_column)
         cell.attrib.update({"t": old.get("t")} if old.get("t") else {})

@@ -1,172 +1,215 @@
-"""The results of formulas after an edit.
+"""Compute formulas with programs that are right about them.
 
-They are computed if the extra `excel` is installed, else removed.
+IronCalc is believed only for formulas of a proven shape (see `_excel_shapes`). All others are computed by LibreOffice,
+if it is installed. Neither is believed where it does not reproduce the results that the file holds.
 """
 
 from __future__ import annotations
 
-import copy
-import functools
-import importlib.util
-import json
-import os
-import posixpath
-import subprocess
-import sys
-import tempfile
-from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from lxml import etree
-from openpyxl.utils.datetime import MAC_EPOCH
-
-from callboard.actors.servers.documents._excel_outdated import CellPlace, Formulas
-from callboard.actors.servers.documents._excel_references import functions
-from callboard.actors.servers.documents._excel_structured import name_tables
-from callboard.actors.servers.documents._office import MAIN
-from callboard.actors.servers.documents._package import (
-    CONTENT_TYPES,
-    PACKAGE,
-    RELATIONSHIPS,
-    Package,
-    Relationship,
-    rels_of,
-)
+from callboard.actors.servers.documents._excel_engines import IRON_CALC, OFFICE, Computation
+from callboard.actors.servers.documents._excel_functions import may_be_computed
+from callboard.actors.servers.documents._excel_outdated import VOLATILE, Formulas
+from callboard.actors.servers.documents._excel_reduced import left_out_names
+from callboard.actors.servers.documents._excel_references import functions, operators, words
+from callboard.actors.servers.documents._excel_shapes import Shapes
+from callboard.actors.servers.documents._excel_trust import VERSIONS, Checked
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
+    from callboard.actors.servers.documents._excel_engines import Engine, EngineAnswer, Results
     from callboard.actors.servers.documents._excel_file import ExcelFile
+    from callboard.actors.servers.documents._excel_outdated import CellPlace
 
-Results: TypeAlias = dict[CellPlace, tuple[float | str | bool, bool]]
-"""The computed values by cell, each with whether it is an error."""
+    Result = tuple[float | str | bool, bool]
+    Live = Mapping[CellPlace, list[CellPlace]]
 
-SECONDS = 10
-"""The longest time of a computation, in seconds."""
-_KEPT = frozenset({"sharedStrings", "styles", "theme", "worksheet"})
-_NO_CELLS = f'<worksheet xmlns="{MAIN}"><sheetData/></worksheet>'.encode()  # in place of a chart sheet
-_MAX_CELLS = 50_000
-_PROGRAM = Path(__file__).with_name("_calculator.py")
+_FILTERED = frozenset({"AGGREGATE", "SUBTOTAL"})
+"""Functions that leave out cells with formulas of such functions, so that these must stay formulas."""
+_CLOSE = 1e-9
 
 
-def settle(file: ExcelFile) -> None:
-    """Update the results of formulas after an edit.
+@dataclass
+class Computed:
+    """The results of a computation."""
 
-    Results that can't be computed are removed.
+    values: Results = field(default_factory=dict)
+    sizes: dict[CellPlace, tuple[int, int]] = field(default_factory=dict)
+    """The rows and columns of spills that no longer fit their cells; these have no result."""
 
-    The program that opens the workbook next computes all of them again.
+
+class Calculation:
+    """A computation of some formulas of a workbook.
+
+    Formulas with a stored result that are not asked for keep it, and are not computed.
     """
-    changed: list[CellPlace] = [
-        (sheet.title.casefold(), row, column) for sheet in file.worksheets for row, column in sheet.changed
-    ]
-    if not changed and not file.outdated:
-        return
-    formulas = Formulas.of(file)
-    if not formulas.texts:
-        return
-    file.compute_on_load()
-    cells = {id(cell) for cell in file.outdated}
-    own: list[CellPlace] = [
-        (sheet.title.casefold(), row, column)
-        for sheet in file.worksheets
-        for (row, column), cell in sheet.cells.items()
-        if id(cell) in cells
-    ]
-    seeds = [*changed, *own, *formulas.volatile]
-    outdated = {place: None for place in seeds if place in formulas.texts}
-    outdated |= formulas.depending(seeds)
-    spilled = [each for place in outdated for each in formulas.spilled(place)]
-    sheets = {sheet.title.casefold(): sheet for sheet in file.worksheets}
-    everything = [*outdated, *spilled]
-    for title, row, column in everything:
-        if (row, column) in sheets[title].cells:
-            sheets[title].set_result(row, column, None)
-    results = compute(file, formulas, everything)
-    for (title, row, column), (value, error) in results.items():
-        sheets[title].set_result(row, column, value, error=error)
 
+    def __init__(self, file: ExcelFile, formulas: Formulas, cells: Iterable[CellPlace]) -> None:
+        self._file = file
+        self._formulas = formulas
+        self._wanted = set(cells)
+        self._sheets = {sheet.title.casefold(): sheet for sheet in file.worksheets}
+        self._live = self._without(self._candidates(), self._refused())
 
-def compute(file: ExcelFile, formulas: Formulas, wanted: Iterable[CellPlace]) -> Results:
-    """Compute cells of a workbook, except those that can't be computed.
+    def run(self) -> Computed:
+        """Compute the formulas, except those that no program is right about."""
+        if not self._live or self._file.used_cells > self._file.compute_cells:
+            return Computed()
+        asked = self._wanted & self._live.keys()
+        shapes = Shapes(self._file, self._formulas, self._live)
+        sound = self._without(self._live, {place for place in self._live if not shapes.are_proven(place)})
+        light = IRON_CALC.is_available() and IRON_CALC.fits(self._file)
+        heavy = OFFICE.is_available() and OFFICE.fits(self._file)
+        done = Computed()
+        first = light and (not heavy or asked <= sound.keys() or any(map(self._is_spill, sound)))
+        if first:
+            done = self._run(IRON_CALC, sound, {}) or done
+        if heavy and not asked <= done.values.keys() and not done.sizes:
+            rest = {place: others for place, others in self._live.items() if place not in done.values}
+            more = self._run(OFFICE, rest, done.values) or Computed()
+            done = Computed(done.values | more.values, more.sizes)
+        if light and not first and not asked & sound.keys() <= done.values.keys():
+            more = self._run(IRON_CALC, sound, {}) or Computed()
+            done = Computed(more.values | done.values, more.sizes | done.sizes)
+        done.values = {place: result for place, result in done.values.items() if place in self._wanted}
+        return done
 
-    Formulas that use a function that the calculator does not know, or read other workbooks, are left out with all
-    that depend on them: one of those might hide the error. A workbook whose dates count from 1904 is left out, too: the
-    calculator would take them for dates four years earlier.
-    """
-    cells = list(wanted)
-    if not cells or len(cells) > _MAX_CELLS or file.epoch == MAC_EPOCH or not is_available():
-        return {}
-    used = {place: set(functions(text)) for place, text in formulas.texts.items()}
-    found = _run(_reduced(file), cells, sorted(set().union(*used.values())))
-    if found is None:
-        return {}
-    strange = set(found["unknown"])
-    blocked = [place for place, names in used.items() if names & strange] + formulas.elsewhere()
-    left_out = {*blocked, *formulas.depending(blocked)}
-    left_out |= {each for place in left_out for each in formulas.spilled(place)}
-    results = {(title, row, column): (value, error) for title, row, column, value, error in found["values"]}
-    return {place: result for place, result in results.items() if place not in left_out}
+    def checkable(self, engine: Engine, features: set[str]) -> Live:
+        """Return the formulas with these functions and a stored result."""
+        volatile = [place for place, text in self._formulas.texts.items() if VOLATILE & features_of(text)]
+        changing = {*volatile, *self._formulas.depending(volatile)} | self._refused()
+        texts = self._formulas.texts
+        chosen = {place for place, text in texts.items() if place not in changing and features_of(text) & features}
+        live = {
+            place: list(self._formulas.spilled(place)) for place in texts if place in chosen and self._has_result(place)
+        }
+        if engine is OFFICE:
+            return live
+        shapes = Shapes(self._file, self._formulas, live)
+        return {place: others for place, others in live.items() if shapes.are_proven(place)}
 
+    def _candidates(self) -> Live:
+        """Return the formulas to compute, with the cells that they fill."""
+        texts = self._formulas.texts
+        chosen = {place for place in texts if place in self._wanted or not self._has_result(place)}
+        if any(_FILTERED.intersection(functions(texts[place])) for place in chosen):
+            chosen |= {place for place, text in texts.items() if _FILTERED.intersection(functions(text))}
+        return {place: list(self._formulas.spilled(place)) for place in texts if place in chosen}
 
-def _reduced(file: ExcelFile) -> bytes:
-    """Return a workbook with only the parts that its formulas need."""
-    package = file.package
-    links = [link for link in package.relationships(file.part) if link.type in _KEPT and link.target in package]
-    others = {sheet.part for sheet in file.sheets if not sheet.is_grid}
-    links += [replace(link, type="worksheet") for link in package.relationships(file.part) if link.target in others]
-    parts = {CONTENT_TYPES: package.bytes_of(CONTENT_TYPES), file.part: package.bytes_of(file.part)}
-    parts["_rels/.rels"] = _links("", [Relationship("rId1", "officeDocument", file.part, external=False)])
-    parts[rels_of(file.part)] = _links(file.part, links)
-    for link in links:
-        parts[link.target] = _NO_CELLS if link.target in others else package.bytes_of(link.target)
-    for sheet in file.worksheets:
-        sheet.rows  # noqa: B018 - names the cells of files that leave that out
-        root = sheet.root
-        tables = [link for link in package.relationships(sheet.part) if link.type == "table" and link.target in package]
-        if tables:
-            root = copy.deepcopy(root)
-            name_tables(sheet, root)  # IronCalc needs the names
-            parts[rels_of(sheet.part)] = _links(sheet.part, tables)
-        parts[sheet.part] = etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
-        parts |= {link.target: package.bytes_of(link.target) for link in tables}
-    return Package(package.document, parts).to_bytes()
+    def _has_result(self, place: CellPlace) -> bool:
+        title, row, column = place
+        return self._sheets[title].raw(row, column)[1] != "empty"
 
+    def _refused(self) -> set[CellPlace]:
+        """Return the formulas that no program may get or that none knows."""
+        texts = self._formulas.texts
+        names = left_out_names(self._file)
+        refused = {place for place, text in texts.items() if not may_be_computed(text)}
+        refused |= {place for place, text in texts.items() if names and names & {*map(str.casefold, words(text))}}
+        return refused | {place for place in texts if self._sheets[place[0]].is_data_table(*place[1:])}
 
-def _links(part: str, links: list[Relationship]) -> bytes:
-    folder = posixpath.dirname(part)
-    root = etree.Element("Relationships", nsmap={None: PACKAGE})
-    for link in links:
-        target = posixpath.relpath(link.target, folder) if folder else link.target
-        etree.SubElement(root, "Relationship", Id=link.id, Type=f"{RELATIONSHIPS}/{link.type}", Target=target)
-    written: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8", standalone=True)
-    return written
+    def _without(self, live: Live, refused: set[CellPlace]) -> Live:
+        """Leave out formulas, and all that depend on them."""
+        refused = refused & live.keys()
+        if not refused:
+            return live
+        refused |= self._formulas.depending([*refused, *(cell for place in refused for cell in live[place])]).keys()
+        return {place: others for place, others in live.items() if place not in refused}
 
+    def _run(self, engine: Engine, live: Live, given: Results) -> Computed | None:
+        """Compute with one program; None if it fails.
 
-@functools.cache
-def is_available() -> bool:
-    """Return whether formulas can be computed here."""
-    frozen = getattr(sys, "frozen", False)
-    return (
-        bool(sys.executable) and not frozen and importlib.util.find_spec("ironcalc") is not None and _PROGRAM.is_file()
-    )
+        `given` holds results of another one.
 
-
-def _run(book: bytes, cells: list[CellPlace], names: list[str]) -> Any:
-    """Run the calculator; None if it fails or takes too long."""
-    with tempfile.TemporaryDirectory(prefix="callboard-") as name:
-        folder = Path(name)
-        folder.joinpath("book.xlsx").write_bytes(book)
-        folder.joinpath("wanted.json").write_text(json.dumps({"cells": cells, "functions": names}), "utf-8")
-        paths = [str(folder / each) for each in ("book.xlsx", "wanted.json", "results.json")]
-        kept = {key: os.environ[key] for key in ("SYSTEMROOT", "LD_LIBRARY_PATH") if key in os.environ}
-        try:
-            subprocess.run(
-                [sys.executable, "-I", str(_PROGRAM), *paths, str(SECONDS)],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                cwd=name, env=kept, timeout=SECONDS, check=True,
-            )  # fmt: skip
-            found = json.loads(folder.joinpath("results.json").read_text("utf-8"))
-        except (subprocess.SubprocessError, OSError, ValueError):
+        Where it was not yet checked against the results that the file holds, this is done in the same run.
+        """
+        features = {place: features_of(self._formulas.texts[place]) for place in live}
+        checked = self._file.checked.setdefault(engine.name, Checked())
+        check = Check.of(self._file, engine, set().union(*features.values()) - checked.right - checked.wrong)
+        answers = engine.run([Computation(self._file, live, given), *([check.job] if check else [])])
+        if answers is None:
             return None
-        return found
+        if check:
+            check.learn(answers[1], checked)
+            VERSIONS.keep(self._file.fingerprint, self._file.checked)
+        answer = answers[0]
+        wrong = {place for place in live if features[place] & (checked.wrong | answer.unknown)}
+        sizes = {
+            place: size for place, size in answer.sizes.items() if place not in wrong and self._outgrown(place, size)
+        }
+        wrong |= {place for place in live if self._is_spill(place) and place not in answer.sizes}
+        wrong |= {place for place in live if not _is_sure(engine, answer, place, live)}
+        right = self._without(live, wrong | sizes.keys())
+        values = {
+            cell: answer.values[cell] for place in right for cell in (place, *live[place]) if cell in answer.values
+        }
+        return Computed(values, sizes)
+
+    def _is_spill(self, place: CellPlace) -> bool:
+        return self._sheets[place[0]].is_spill(*place[1:])
+
+    def _outgrown(self, place: CellPlace, size: tuple[int, int]) -> bool:
+        area = self._sheets[place[0]].array_at(*place[1:])
+        return size != (area.size["rows"], area.size["columns"])
+
+
+def features_of(formula: str) -> set[str]:
+    """Return the functions and operators that a formula uses."""
+    return {*functions(formula), *operators(formula)} or {"="}
+
+
+def _is_sure(engine: Engine, answer: EngineAnswer, place: CellPlace, live: Live) -> bool:
+    """Return whether all cells of a formula have a believed result."""
+    results = [answer.values.get(cell) for cell in (place, *live[place])]
+    return all(result is not None and not (result[1] and engine.may_err) for result in results)
+
+
+@dataclass
+class Check:
+    """A comparison of computed results with those that a file holds."""
+
+    job: Computation
+    formulas: Formulas
+
+    @classmethod
+    def of(cls, file: ExcelFile, engine: Engine, features: set[str]) -> Check | None:
+        """Choose the formulas with some functions or operators, if any."""
+        original = file.original() if features else None
+        if original is None:
+            return None
+        formulas = Formulas.of(original)
+        calculation = Calculation(original, formulas, [])
+        live = calculation.checkable(engine, features)
+        return cls(Computation(original, live), formulas) if live else None
+
+    def learn(self, answer: EngineAnswer, checked: Checked) -> None:
+        """Note the functions and operators that were right and wrong.
+
+        A formula that reads another wrong one does not count. Neither does an error that was not reproduced as such:
+        programs have other errors than Excel.
+        """
+        sheets = {sheet.title.casefold(): sheet for sheet in self.job.file.worksheets}
+        wrong = set()
+        for place, others in self.job.live.items():
+            for title, row, column in (place, *others):
+                stored, result = sheets[title].stored(row, column), answer.values.get((title, row, column))
+                if stored is not None and not _same(stored, result):
+                    wrong.add(place)
+        blamed = wrong - self.formulas.depending(wrong).keys()
+        features = {place: features_of(self.formulas.texts[place]) for place in self.job.live}
+        checked.wrong |= set().union(*(features[place] for place in blamed or wrong))
+        checked.right |= set().union(*features.values()) - checked.wrong
+
+
+def _same(stored: Result, result: Result | None) -> bool:
+    """Compare a stored result with a computed one."""
+    (value, error), other = stored, result[0] if result else None
+    if error and (result is None or result[1]):
+        return True
+    if isinstance(value, bool) or isinstance(other, bool) or isinstance(value, str) or isinstance(other, str):
+        return type(value) is type(other) and value == other and not (result and result[1])
+    return other is not None and math.isclose(value, other, rel_tol=_CLOSE, abs_tol=_CLOSE)

@@ -10,9 +10,11 @@ from openpyxl.worksheet.cell_range import CellRange
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_controls import SheetRange, place
 from callboard.actors.servers.documents._excel_format import set_width, width_at
+from callboard.actors.servers.documents._excel_formula_text import LAST_COLUMN, LAST_ROW
+from callboard.actors.servers.documents._excel_hidden import hidden_in
 from callboard.actors.servers.documents._excel_results import results_of
-from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_tables import blocks_of, tables_of
+from callboard.actors.servers.documents._excel_validations import validations_of
 from callboard.actors.servers.documents._excel_values import NOT_COMPUTED
 
 if TYPE_CHECKING:
@@ -57,6 +59,8 @@ def read_cells(file: ExcelFile, sheet: Sheet, cells: CellRange) -> Answer:
                 if value is None:
                     not_computed.append(where)
                     value = NOT_COMPUTED
+            elif value is None and sheet.is_within_array(row, column):
+                value = NOT_COMPUTED
             elif value is not None and sheet.raw(row, column)[1] == "date":
                 dates.append(f"{get_column_letter(column)}{row}")
             line.append(value)
@@ -71,6 +75,8 @@ def read_cells(file: ExcelFile, sheet: Sheet, cells: CellRange) -> Answer:
         "dates": list(dates[:_MAX_LISTED]),
         "merged": list(merged[:_MAX_LISTED]),
         "left_out": cells.max_row - last,
+        **hidden_in(sheet, shown),
+        **validations_of(sheet, shown),
     }
 
 
@@ -125,7 +131,7 @@ def spread(found: SheetRange, rows: int, width: int) -> CellRange:
     Raises:
         ToolError: If the rows do not fit on the sheet, or are too many for one call.
     """
-    corner = writable(found).cells
+    corner = found.cells
     top, left = (corner.min_row, corner.min_col) if corner else (1, 1)
     if top + rows - 1 > LAST_ROW or left + width - 1 > LAST_COLUMN:
         msg = f"{rows} rows and {width} columns from {get_column_letter(left)}{top} do not fit on a sheet"

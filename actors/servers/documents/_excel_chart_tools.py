@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -39,10 +39,14 @@ from callboard.actors.servers.documents._excel_editor import (
     Header,
     SheetTitle,
 )
-from callboard.actors.servers.documents._excel_totals import without_totals
+from callboard.actors.servers.documents._excel_hidden import hidden_in, row_spans
+from callboard.actors.servers.documents._excel_totals import data_rows, totals_of, without_totals
 from callboard.actors.servers.documents._package import local
 from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean
 from callboard.messages import ESSENTIAL, Effect
+
+if TYPE_CHECKING:
+    from callboard.actors.servers.documents._excel_charts import Chart
 
 
 class ExcelChartTools(ExcelEditor):
@@ -77,6 +81,7 @@ class ExcelChartTools(ExcelEditor):
         corner = parse_cells(anchor) if anchor else None
         with self._editing(document) as file:
             found = writable(table_place(file, sheet, cells, control_id, control_name, header=header))
+            totals = _totals_in(found, header=header, cells=cells)
             if not cells:
                 found = SheetRange(found.sheet, without_totals(found.sheet, found.need()))
             plan = _plan(found, type, columns, categories, header=header)
@@ -84,9 +89,9 @@ class ExcelChartTools(ExcelEditor):
             new = add_chart(plan, (corner.min_row, corner.min_col) if corner else None)
             parts = [chart.part for chart in all_charts(file)]
             made = f"chart-{parts.index(new) + 1}"
-            return file.answers(
-                {"sheet": found.sheet.title, "cells": found.need().coord, "charts": len(parts), "control_id": made}
-            )
+            answer: Answer = {"sheet": found.sheet.title, "cells": found.need().coord}
+            answer |= {"charts": len(parts), "control_id": made}
+            return file.answers(answer | totals | _hidden_in(all_charts(file)[parts.index(new)], found))
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CHART)
     def edit_chart(
@@ -120,6 +125,7 @@ class ExcelChartTools(ExcelEditor):
             if delete:
                 delete_chart(chart)
                 return file.answers({"sheet": sheet.title, "deleted": control_id})
+            hidden: Answer = {}
             if type is not None or cells:
                 if not cells:
                     drawn = dict.fromkeys(each.text for each in chart.root.iter() if local(each) == "f" and each.text)
@@ -127,12 +133,39 @@ class ExcelChartTools(ExcelEditor):
                     raise ToolError(msg)
                 found = drawn_cells(sheet, cells)
                 redraw(chart, _plan(found, type or chart.known_type, columns, categories, header=header))
+                hidden = _hidden_in(chart, found) | _totals_in(found, header=header, cells=cells)
             for path, text in (("chart", title), ("x", x_title), ("y", y_title)):
                 if text is not None:
                     retitle(chart, clean(text), path)
             if corner is not None:
                 move_chart(chart, corner.min_row, corner.min_col)
-            return file.answers({"sheet": sheet.title, "control_id": control_id, "type": chart.type, "at": chart.at})
+            answer: Answer = {"sheet": sheet.title, "control_id": control_id, "type": chart.type, "at": chart.at}
+            return file.answers(answer | hidden)
+
+
+def _totals_in(found: SheetRange, *, header: bool, cells: str) -> Answer:
+    """Name the rows of totals that a chart draws.
+
+    Raises:
+        ToolError: If there are some between the rows, and the caller did not name the cells.
+    """
+    area = found.need()
+    between = data_rows(found.sheet, area, header=header).totals
+    if between and not cells:
+        msg = (
+            f"{area.coord} has totals between its rows (row {row_spans(between)}), which the chart would draw beside "
+            "what they total: copy the other rows with filter_rows, or name the cells to draw all of them"
+        )
+        raise ToolError(msg)
+    last = area.max_row - totals_of(found.sheet, area)
+    drawn = [*between, *range(last + 1, area.max_row + 1)] if cells else []
+    return {"totals_drawn": row_spans(drawn)} if drawn else {}
+
+
+def _hidden_in(chart: Chart, found: SheetRange) -> Answer:
+    """Name hidden lines of a range, and if a chart draws them."""
+    hidden = hidden_in(found.sheet, found.need())
+    return hidden | {f"{name}_drawn": chart.draws_hidden for name in hidden}
 
 
 def _plan(found: SheetRange, kind: ChartType, columns: list[str], categories: str, *, header: bool) -> ChartPlan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
@@ -14,7 +15,7 @@ from openpyxl.utils import get_column_letter
 from openpyxl.xml.functions import tostring
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
+from callboard.actors.servers.documents._excel_formula_text import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_tables import header_of
 from callboard.actors.servers.documents._office import q
 from callboard.actors.servers.documents._package import R_ID, RELATIONSHIPS, Element, local
@@ -85,6 +86,12 @@ class Chart:
             return ""
         paragraphs = found.iterfind(f"{{{_A}}}p")
         return "\n".join("".join(text.text or "" for text in each.iter(f"{{{_A}}}t")) for each in paragraphs)
+
+    @property
+    def draws_hidden(self) -> bool:
+        """True for a chart that draws hidden rows and columns, too."""
+        found = self.root.find(f"{{{_C}}}chart/{{{_C}}}plotVisOnly")
+        return found is not None and found.get("val") in {"0", "false"}
 
     @property
     def references(self) -> list[str]:
@@ -385,7 +392,7 @@ def _fault(plan: ChartPlan, column: int, first: int) -> str:
     sheet, letter, found = plan.sheet, get_column_letter(column), 0
     for row in range(first, plan.cells.max_row + 1):
         value, kind = sheet.raw(row, column)
-        number = sheet.is_formula(row, column) or kind == "number"
+        number = sheet.is_formula(row, column) or kind == "number" or isinstance(value, (dt.time, dt.timedelta))
         if kind != "empty" and not number:
             return f"{letter}{row} holds {short(str(value), 40)!r}, which is not a number; a chart needs numbers"
         if plan.type == "pie" and kind == "number" and value < 0:

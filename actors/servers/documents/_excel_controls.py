@@ -11,8 +11,12 @@ from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_charts import charts_of
-from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW, area_of
+from callboard.actors.servers.documents._excel_formula_text import LAST_COLUMN, LAST_ROW
+from callboard.actors.servers.documents._excel_hidden import facts_of, filters_of_table
+from callboard.actors.servers.documents._excel_protection import unlocked
+from callboard.actors.servers.documents._excel_sheet import area_of
 from callboard.actors.servers.documents._excel_tables import header_of, tables_of
+from callboard.actors.servers.documents._excel_validations import validations_of
 from callboard.actors.servers.documents._excel_values import NOT_COMPUTED
 from callboard.actors.servers.documents._tables import nearest, short
 from callboard.messages import Control
@@ -82,6 +86,7 @@ def _of_sheet(sheet: Sheet, number: int, used: CellRange | None) -> Iterator[Con
     detail: dict[str, JsonValue] = {"state": sheet.state}
     if sheet.is_grid:
         detail |= {"used": used.coord if used else None, "protected": sheet.protected}
+        detail |= unlocked(sheet) | facts_of(sheet, used) | validations_of(sheet)
     yield Control(id=f"sheet-{number}", name=sheet.title, kind=sheet.kind, visible=visible, detail=detail)
     if used:
         header = _lettered(header_of(sheet, used), used)
@@ -116,7 +121,7 @@ def _content(sheet: Sheet, cells: CellRange) -> dict[str, JsonValue]:
 def _of_table(table: Table, number: int, count: int, used: CellRange | None) -> Control:
     header = _lettered(table.columns, table.cells)
     about: dict[str, JsonValue] = {"sheet": f"sheet-{number}", "cells": table.cells.coord, "header": header}
-    about |= _content(table.sheet, table.cells)
+    about |= _content(table.sheet, table.cells) | filters_of_table(table)
     if used is not None and used.coord == table.cells.coord:
         del about["first_rows"]  # the used range shows them
     visible = table.sheet.state == "visible"

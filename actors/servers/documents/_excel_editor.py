@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from callboard.actors.servers.documents._excel_answers import Condition
-from callboard.actors.servers.documents._excel_calculate import settle
 from callboard.actors.servers.documents._excel_file import ExcelFile
+from callboard.actors.servers.documents._excel_protection import check_locks
+from callboard.actors.servers.documents._excel_settle import settle
 from callboard.actors.servers.documents._excel_structured import follow_headers
+from callboard.actors.servers.documents._excel_types import say_types
+from callboard.actors.servers.documents._excel_validations import check_validations
 from callboard.actors.servers.documents._excel_values import Value
 from callboard.actors.servers.documents._office import replacing
 from callboard.messages import ESSENTIAL
@@ -56,12 +59,17 @@ class ExcelEditor:
         self._workspace = workspace
 
     def _load(self, snapshot: Snapshot) -> ExcelFile:
-        return ExcelFile.load(snapshot, self._workspace.max_bytes)
+        file = ExcelFile.load(snapshot, self._workspace.max_bytes)
+        file.compute_cells = self._workspace.compute_cells
+        return file
 
     @contextlib.contextmanager
     def _editing(self, document: str) -> Iterator[ExcelFile]:
         """Open a workbook for one edit; replace it unless the body raises."""
         with replacing(self._workspace, document, self._load) as file:
             yield file
+            check_locks(file)
             follow_headers(file)
             settle(file)
+            check_validations(file)
+            say_types(file)

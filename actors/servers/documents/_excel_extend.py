@@ -77,6 +77,8 @@ def extend_readers(file: ExcelFile, place: SheetRange, last: int, count: int, ta
 
     def longer(reference: BookFormula, title: str, text: str) -> str | None:
         top, left, bottom, right = bounds_of(text)
+        if ":" in title and top < bottom == last:  # the same cells of several sheets
+            found[reference.where] = None
         if (
             (title or reference.sheet).casefold() != sheet.title.casefold()
             or not top < bottom == last

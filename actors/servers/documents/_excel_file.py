@@ -12,16 +12,20 @@ from lxml import etree
 from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_sheet import Sheet
+from callboard.actors.servers.documents._excel_hidden import hidden_in
+from callboard.actors.servers.documents._excel_sheet import Sheet, area_of
 from callboard.actors.servers.documents._excel_styles import Styles
+from callboard.actors.servers.documents._excel_trust import VERSIONS, Checked
 from callboard.actors.servers.documents._excel_values import unescape
 from callboard.actors.servers.documents._office import Edited, q
 from callboard.actors.servers.documents._package import CONTENT_TYPES, R_ID, Element, Package
+from callboard.actors.servers.documents._workspace import fingerprint
 
 if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterator
 
+    from callboard.actors.servers.documents._tables import Answer
     from callboard.actors.servers.documents._workspace import Snapshot
 
 _AFTER_CALCULATION = frozenset({"oleSize", "customWorkbookViews", "pivotCaches", "smartTagPr", "smartTagTypes"})
@@ -30,6 +34,7 @@ _READ_ONLY = (
     ("_xmlsignatures/", "it has a digital signature, which an edit would break"),
     ("xl/revisions/", "it tracks changes, and an edit would not be in its history"),
 )
+COMPUTE_CELLS = 200_000
 _KINDS = {"worksheet": "sheet", "chartsheet": "chart_sheet"}
 
 
@@ -48,6 +53,14 @@ class ExcelFile(Edited):
         """All sheets in their order, chart sheets too."""
         self.formulas_moved = False
         """Whether the set of cells with formulas changed: the calculation chain is then out of date."""
+        self.snapshot: Snapshot | None = None
+        """The file as it was read; None for a new workbook."""
+        self.max_bytes = 0
+        """The limit under which it was read, in bytes."""
+        self.compute_cells = COMPUTE_CELLS
+        """The most cells of a workbook whose formulas are computed."""
+        self.checked: dict[str, Checked] = {}
+        """The functions that programs were compared on in this version, by the name of the program."""
         self.outdated: list[Element] = []
         """The cells whose formulas an edit changed, so that their results are no longer theirs."""
         package.tree(CONTENT_TYPES)
@@ -65,6 +78,8 @@ class ExcelFile(Edited):
             ToolError: If the workbook is damaged, protected with a password, or does not match its suffix.
         """
         file = cls(Package.load(snapshot, max_bytes))
+        file.snapshot, file.max_bytes = snapshot, max_bytes
+        file.checked = VERSIONS.of(snapshot.fingerprint)
         if not file.sheets:
             msg = "it has no sheets"
             raise file.package.damaged(msg)
@@ -125,6 +140,20 @@ class ExcelFile(Edited):
         found = self.package.tree(self.part).find(q("workbookProtection"))
         return found is not None and found.get("lockStructure") in {"1", "true"}
 
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of the file that was read, if any."""
+        return self.snapshot.fingerprint if self.snapshot else ""
+
+    def original(self) -> ExcelFile | None:
+        """Read the file once more, if it is not new."""
+        return ExcelFile.load(self.snapshot, self.max_bytes) if self.snapshot else None
+
+    @property
+    def used_cells(self) -> int:
+        """The number of cells that hold something."""
+        return sum(1 for sheet in self.worksheets for _ in sheet.filled())
+
     def not_writable(self) -> str:
         """Explain why the workbook must not be written; empty if it may."""
         return next((why for start, why in _READ_ONLY if any(name.startswith(start) for name in self.package)), "")
@@ -166,6 +195,13 @@ class ExcelFile(Edited):
             root.insert(place, found)
         found.set("fullCalcOnLoad", "1")
 
+    def answers(self, answer: Answer) -> Answer:
+        """Set the answer of an edit; it names what its cells hide."""
+        cells = answer.get("cells")
+        if isinstance(cells, str):
+            answer = answer | hidden_in(self.sheet(str(answer["sheet"])), area_of(cells))
+        return super().answers(answer)
+
     def to_bytes(self) -> bytes:
         """Write the workbook to memory."""
         if self.formulas_moved:
@@ -175,7 +211,9 @@ class ExcelFile(Edited):
                     self.package.remove(link.target)
         for sheet in self.worksheets:
             sheet.finish()
-        return self.package.to_bytes()
+        data = self.package.to_bytes()
+        VERSIONS.keep(fingerprint(data), self.checked)
+        return data
 
     def _first(self) -> Sheet:
         found = self.worksheets

@@ -90,13 +90,47 @@ def width_at(sheet: Sheet, column: int) -> float:
 
 def set_width(sheet: Sheet, column: int, width: float) -> None:
     """Set the width of a column, in characters; its neighbours keep theirs."""
+    own = _own_column(sheet, column)
+    own.set("width", f"{width:g}")
+    own.set("customWidth", "1")
+
+
+def hide_column(sheet: Sheet, column: int) -> None:
+    """Hide a column; its width stays."""
+    _own_column(sheet, column).set("hidden", "1")
+
+
+def column_look(sheet: Sheet, column: int) -> dict[str, str]:
+    """Return a column's attributes: its width, its style, whether it is hidden."""
+    found = _column(sheet, column)
+    attributes = dict(found.attrib) if found is not None else {}
+    return {name: value for name, value in attributes.items() if name not in {"min", "max"}}
+
+
+def set_column_look(sheet: Sheet, column: int, look: dict[str, str]) -> None:
+    """Give a column the attributes that another one had."""
+    if look == column_look(sheet, column):
+        return
+    own = _own_column(sheet, column)
+    if not look:
+        columns = own.getparent()
+        columns.remove(own)
+        if len(columns) == 0:
+            columns.getparent().remove(columns)
+        return
+    for name in {*own.attrib} - {"min", "max"}:
+        del own.attrib[name]
+    own.attrib.update(look)
+
+
+def _own_column(sheet: Sheet, column: int) -> Element:
+    """Return the element of one column alone, split from its neighbours."""
     columns = sheet.element("cols")
     own = _column(sheet, column)
     if own is None:
         own = etree.Element(q("col"))
         before = sum(1 for each in columns if int(each.get("max", "0")) < column)
         columns.insert(before, own)
-    # the column gets an element of its own, split from its neighbours
     first, last = int(own.get("min", column)), int(own.get("max", column))
     for start, end, place in ((first, column - 1, 0), (column + 1, last, 1)):
         if start <= end:
@@ -106,8 +140,7 @@ def set_width(sheet: Sheet, column: int, width: float) -> None:
             columns.insert(columns.index(own) + place, rest)
     own.set("min", str(column))
     own.set("max", str(column))
-    own.set("width", f"{width:g}")
-    own.set("customWidth", "1")
+    return own
 
 
 def merge_cells(sheet: Sheet, cells: CellRange) -> None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token, TokenizerError
-from openpyxl.formula.translate import Translator, TranslatorError
 from openpyxl.utils import column_index_from_string, get_column_letter, quote_sheetname
 
 from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._excel_formula_text import LAST_COLUMN, LAST_ROW, leaves_sheet, translated
 from callboard.actors.servers.documents._excel_functions import named_in_files
 from callboard.actors.servers.documents._excel_references import areas, bounds_of, functions, ranges
-from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
+from callboard.actors.servers.documents._excel_sheet import place_of
 from callboard.actors.servers.documents._excel_structured import as_in_files
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._tables import short
@@ -41,11 +41,14 @@ _OPENING, _CLOSING = Token.OPEN, Token.CLOSE
 def checked(formula: str) -> str:
     """Check an English formula, and return it in the file's notation.
 
+    The braces of an array formula are left out.
+
     Raises:
         ToolError: If the formula does not begin with ``=``, is malformed, uses an unknown function, or accesses data
             outside the workbook (other files, programs, the network).
     """
     text = formula.strip()
+    text = text[1:-1].strip() if is_array(formula) else text
     if not text.startswith("=") or not text[1:].strip() or len(text) > _MAX_LENGTH:
         msg = f"a formula begins with = and has at most {_MAX_LENGTH} characters; {short(text, 40)!r} is not one"
         raise ToolError(msg)
@@ -68,6 +71,12 @@ def checked(formula: str) -> str:
         msg = f"{text!r} is not a formula: its parentheses do not match"
         raise ToolError(msg)
     return str(tokens.render())
+
+
+def is_array(formula: str) -> bool:
+    """Return whether a formula is an array formula, in braces."""
+    text = formula.strip()
+    return text.startswith("{") and text.endswith("}")
 
 
 def resolved(file: ExcelFile, sheet: Sheet, cells: CellRange, formula: str) -> str:
@@ -117,6 +126,24 @@ def fill(sheet: Sheet, cells: CellRange, formula: str) -> None:
             if not by_place:
                 _check_circle(sheet, row, column, moved)
             sheet.write_formula(row, column, moved)
+
+
+def fill_array(sheet: Sheet, cells: CellRange, formula: str) -> None:
+    """Fill a range with one array formula.
+
+    Raises:
+        ToolError: If the range has merged cells, or several cells in a table, or the formula reads one of its cells.
+    """
+    several = cells.size != {"rows": 1, "columns": 1}
+    taken = [*sheet.merged, *(table.cells for table in tables_of(sheet) if several)]
+    if area := next((area for area in taken if not area.isdisjoint(cells)), None):
+        msg = f"{cells.coord} can't hold an array formula: {area.coord} is merged or a table; choose other cells"
+        raise ToolError(msg)
+    if not {*functions(formula)} & _PLACES:
+        for row in range(cells.min_row, cells.max_row + 1):
+            for column in range(cells.min_col, cells.max_col + 1):
+                _check_circle(sheet, row, column, formula)
+    sheet.write_array(cells, formula)
 
 
 def show_dates(file: ExcelFile, sheet: Sheet, cells: CellRange, formula: str) -> None:
@@ -171,11 +198,12 @@ def filled(formula: str, cells: CellRange) -> str:
 
 
 def _moved(formula: str, origin: str, to: str) -> str:
-    try:
-        return str(Translator(formula, origin=origin).translate_formula(to))
-    except (TranslatorError, ValueError) as error:
-        msg = f"{formula!r} can't be filled to {to}: {error}"
-        raise ToolError(msg) from error
+    (top, left), (row, column) = place_of(origin), place_of(to)
+    moved = translated(formula, row - top, column - left)
+    if leaves_sheet(formula, moved):
+        msg = f"{formula!r} can't be filled to {to}: a reference would leave the sheet"
+        raise ToolError(msg)
+    return moved
 
 
 def _check_circle(sheet: Sheet, row: int, column: int, formula: str) -> None:

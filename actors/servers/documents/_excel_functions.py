@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from openpyxl.utils import FORMULAE
 
 from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._excel_references import functions
 from callboard.messages import did_you_mean
 
 _NEWER = frozenset({
@@ -35,6 +38,12 @@ _OUTWARD = frozenset({
     "WEBSERVICE",
 })  # fmt: skip
 """Functions that access data outside the workbook."""
+_ABOUT = frozenset({"CELL", "FORMULATEXT", "GETPIVOTDATA", "INFO", "ISFORMULA"})
+"""Functions that read more of a workbook than its values."""
+_COMPUTED = (FORMULAE | _NEWER | _DYNAMIC) - _OUTWARD - _ABOUT
+_ELSEWHERE = re.compile(r"(?<![\w.@\[])\[[0-9]+\](?![\]:,])")
+"""The number of another workbook, and not a table's column that is called like a number."""
+_TEXT = re.compile(r'"(?:[^"]|"")*"')
 
 
 def named_in_files(function: str, formula: str) -> str:
@@ -60,3 +69,21 @@ def named_in_files(function: str, formula: str) -> str:
         msg = f"{formula!r} is refused: {name!r} is not a known function; use English names{meant}"
         raise ToolError(msg)
     return name
+
+
+def stored_name(function: str) -> str:
+    """Return the name of a function as files hold it, unchecked."""
+    name = function.upper()
+    if name in {"FILTER", "SORT"}:
+        return f"_xlfn._xlws.{name}"
+    return f"_xlfn.{name}" if name in _NEWER | _DYNAMIC else name
+
+
+def may_be_computed(formula: str) -> bool:
+    """Return whether a program may compute a formula.
+
+    It may not if it accesses data outside the workbook, or reads formulas, formats or the file itself: the program
+    gets values in place of most of these.
+    """
+    bare = _TEXT.sub('""', formula)
+    return "|" not in bare and not _ELSEWHERE.search(bare) and _COMPUTED.issuperset(functions(formula))

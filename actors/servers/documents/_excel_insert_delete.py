@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING
 
 from lxml import etree
 from openpyxl.utils import get_column_letter
 
 from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._excel_formula_text import LAST_COLUMN
 from callboard.actors.servers.documents._excel_marks import merged_links, move_anchors, move_marks
 from callboard.actors.servers.documents._excel_moved_references import move_references
 from callboard.actors.servers.documents._excel_references import all_formulas, areas
-from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, area_of, place_of
+from callboard.actors.servers.documents._excel_sheet import area_of, place_of
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._office import q
 from callboard.actors.servers.documents._package import local
@@ -75,7 +77,7 @@ def _check(file: ExcelFile, change: Shift) -> None:
             msg = f"{cells.coord} holds one array formula, which can't be cut; replace it first"
             raise ToolError(msg)
     for reference in all_formulas(file):
-        if any(":" in title for title, _ in areas(reference.formula)):
+        if any(_in_span(file, title, sheet) for title, _ in areas(reference.formula)):
             msg = f"{reference.where} reads the same cells of several sheets, which can't follow; change it first"
             raise ToolError(msg)
     package = file.package
@@ -88,6 +90,15 @@ def _check(file: ExcelFile, change: Shift) -> None:
         cells = table.cells
         if change.count < 0 and change.resizes(cells):
             _check_table(file, change, table, cells)
+
+
+def _in_span(file: ExcelFile, span: str, sheet: Sheet) -> bool:
+    """Return whether a span of sheets, like ``Jan:Dec``, has a sheet."""
+    if ":" not in span:
+        return False
+    known = [title.casefold() for title in file.titles]
+    ends = [known.index(title.casefold()) for title in span.split(":") if title.casefold() in known]
+    return len(ends) < 2 or min(ends) <= file.sheets.index(sheet) <= max(ends)
 
 
 def _check_room(change: Shift) -> None:
@@ -285,9 +296,16 @@ def _shift_elements(change: Shift) -> None:
 
 def _shift_columns(change: Shift, columns: Element) -> None:
     for element in list(columns):
-        new = change.span(int(element.get("min", "1")), int(element.get("max", "1")))
+        first, last = int(element.get("min", "1")), int(element.get("max", "1"))
+        new = change.span(first, last)
         if new is None:
             columns.remove(element)
+        elif change.count > 0 and first < change.at <= last and element.get("hidden"):  # new ones are seen
+            rest = copy.deepcopy(element)
+            element.set("max", str(change.at - 1))
+            rest.set("min", str(change.at + change.count))
+            rest.set("max", str(new[1]))
+            element.addnext(rest)
         else:
             element.set("min", str(new[0]))
             element.set("max", str(new[1]))

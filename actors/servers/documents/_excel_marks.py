@@ -77,7 +77,7 @@ def move_anchors(sheet: Sheet, axis: str, index: Callable[[int], int]) -> None:
                 ends["to"].text = str(last + index(old) - old if stiff else index(last))
     for part in package.related(sheet.part, "vmlDrawing"):
         data = package.bytes_of(part)
-        new = _ANCHOR.sub(lambda match: _moved_anchor(match[1], axis, index), data)
+        new = _SHAPE.sub(lambda shape: _moved_control(shape[0], axis, index), data)
         if new != data:
             package.replace(part, new)
 
@@ -98,7 +98,17 @@ def _moved_shape(shape: bytes, move: Move) -> bytes:
     if new is None:
         return b""
     places = {b"Row": new[0] - 1, b"Column": new[1] - 1}
+    for axis, name in (("row", b"Row"), ("col", b"Column")):
+        by = places[name] - found[name]
+        shape = _ANCHOR.sub(lambda match: _moved_anchor(match[1], axis, lambda number: max(0, number + by)), shape)  # noqa: B023 - used at once
     return _AT.sub(lambda match: b"<x:%s>%d</x:%s>" % (match[1], places[match[1]], match[1]), shape)
+
+
+def _moved_control(shape: bytes, axis: str, index: Callable[[int], int]) -> bytes:
+    """Move the anchor of a shape; notes have followed their cells."""
+    if len(_AT.findall(shape)) > 1:
+        return shape
+    return _ANCHOR.sub(lambda match: _moved_anchor(match[1], axis, index), shape)
 
 
 def _moved_anchor(numbers: bytes, axis: str, index: Callable[[int], int]) -> bytes:

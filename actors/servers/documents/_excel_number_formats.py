@@ -17,6 +17,7 @@ _WORDS = {
     "percent": "0.00%",
     "date": "yyyy-mm-dd",
     "time": "h:mm:ss",
+    "duration": "[h]:mm:ss",
     "text": "@",
 }
 _MAX_SECTIONS = 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
@@ -27,8 +26,6 @@ CellPlace: TypeAlias = tuple[str, int, int]
 VOLATILE = frozenset({"CELL", "INDIRECT", "INFO", "NOW", "OFFSET", "RAND", "RANDARRAY", "RANDBETWEEN", "TODAY"})
 """Functions whose result may change with any edit, or without one."""
 _WIDE = 64
-_ELSEWHERE = re.compile(r"(?<![\w.@\[])\[[0-9]+\](?![\]:,])")
-"""The number of another workbook, and not a table's column that is called like a number."""
 
 
 @dataclass
@@ -114,10 +111,6 @@ class Formulas:
             for column in range(area.min_col, area.max_col + 1)
         )
         return [cell for cell in cells if cell != place]
-
-    def elsewhere(self) -> list[CellPlace]:
-        """List the formulas that read other workbooks."""
-        return [place for place, text in self.texts.items() if _ELSEWHERE.search(text)]
 
     def _readers(self, place: CellPlace) -> Iterable[CellPlace]:
         title, row, column = place

@@ -11,11 +11,12 @@ from openpyxl.formula.tokenizer import Token, TokenizerError
 from openpyxl.utils import quote_sheetname
 
 from callboard.actors.servers.documents._excel_charts import drawings_of
-from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW, area_of
+from callboard.actors.servers.documents._excel_formula_text import LAST_COLUMN, LAST_ROW, REFERENCE, titles
+from callboard.actors.servers.documents._excel_sheet import area_of
 from callboard.actors.servers.documents._excel_shift import column_number
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._office import q
-from callboard.actors.servers.documents._package import local
+from callboard.actors.servers.documents._package import R_ID, local, rels_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,19 +28,13 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._package import Element
 
 _XM = "{http://schemas.microsoft.com/office/excel/2006/main}"
+_SOURCES = tuple(q(name) for name in ("worksheetSource", "rangeSet", "dataRef"))
+"""The ranges of pivot tables and consolidations."""
 _RULES = frozenset({q(name) for name in ("formula", "formula1", "formula2")} | {f"{_XM}f"})
-_ONE_CELL = r"\$?[A-Za-z]{1,3}\$?[0-9]{1,7}"
-_REFERENCE = re.compile(
-    rf"""(?P<text>"(?:[^"]|"")*")
-    |(?P<error>\#[A-Za-z/0]+[!?]?)
-    |(?P<sheet>(?:'(?:[^']|'')+'|(?:\[[0-9]+\])?[^\W\d][\w.]*(?::[^\W\d][\w.]*)?|\[[0-9]+\])!)?
-     (?P<cells>(?<![\w.$])(?:{_ONE_CELL}(?::{_ONE_CELL})?
-     |\$?[A-Za-z]{{1,3}}:\$?[A-Za-z]{{1,3}}|\$?[0-9]{{1,7}}:\$?[0-9]{{1,7}}))(?![\w.(\[!:])
-    |(?P<quoted>'(?:[^']|'')+'!?)
-    |(?P<bracket>\[(?:[^\[\]]|\[[^\[\]]*\])*\])
-    |(?P<word>[^\W\d][\w.]*)""",
-    re.VERBOSE,
-)
+
+
+_PLAIN = re.compile(r"[^\W\d][\w.]*")
+_CELL = re.compile(r"[A-Za-z]{1,3}[0-9]+|[Rr][0-9]*(?:[Cc][0-9]*)?|[Cc][0-9]*")
 
 
 @dataclass(frozen=True)
@@ -93,7 +88,7 @@ def _of_rules(sheet: Sheet) -> Iterator[BookFormula]:
                 yield BookFormula(
                     _rule(element, title), title, element.text, _text_setter(sheet.file, sheet.part, element)
                 )
-            elif element.tag == q("hyperlink") and element.get("location"):
+            elif element.tag == q("hyperlink") and element.get("location") and not element.get(R_ID):
                 write = _attribute_setter(sheet.file, sheet.part, element, "location")
                 yield BookFormula(f"a link on {title}", title, element.get("location"), write)
 
@@ -125,12 +120,22 @@ def _of_drawings(sheet: Sheet) -> Iterator[BookFormula]:
                 text = element.get("textlink")[1:]
                 write = _attribute_setter(sheet.file, drawing, element, "textlink", "=")
                 yield BookFormula(f"a text box on {sheet.title}", sheet.title, text, write)
+        yield from _of_links(sheet, drawing)
         for kind in ("chart", "chartEx"):
             for part in package.related(drawing, kind):
                 for element in package.tree(part).iter():
-                    if local(element) == "f" and element.text:
+                    if local(element) in {"f", "sqref"} and element.text:
                         write = _text_setter(sheet.file, part, element)
                         yield BookFormula(f"a chart on {sheet.title}", sheet.title, element.text, write)
+
+
+def _of_links(sheet: Sheet, drawing: str) -> Iterator[BookFormula]:
+    """Yield the links of pictures and shapes to cells of the workbook."""
+    package, links = sheet.file.package, rels_of(drawing)
+    for link in package.tree(links) if links in package else ():
+        if isinstance(link.tag, str) and link.get("Target", "").startswith("#"):
+            write = _attribute_setter(sheet.file, links, link, "Target", "#")
+            yield BookFormula(f"a link on {sheet.title}", sheet.title, link.get("Target")[1:], write)
 
 
 def _of_controls(sheet: Sheet) -> Iterator[BookFormula]:
@@ -145,9 +150,11 @@ def _of_controls(sheet: Sheet) -> Iterator[BookFormula]:
 
 def _of_pivots(file: ExcelFile) -> Iterator[BookFormula]:
     package = file.package
-    for part in package.related(file.part, "pivotCacheDefinition"):
-        for source in package.tree(part).iter(q("worksheetSource")):
-            if not (source.get("ref") and source.get("sheet")):
+    parts = [(part, "a pivot table") for part in package.related(file.part, "pivotCacheDefinition")]
+    parts += [(sheet.part, f"a consolidation on {sheet.title}") for sheet in file.worksheets]
+    for part, where in parts:
+        for source in package.tree(part).iter(*_SOURCES):
+            if not (source.get("ref") and source.get("sheet")) or source.get(R_ID):  # of another workbook
                 continue
 
             def write(text: str, part: str = part, source: Element = source) -> None:
@@ -156,7 +163,7 @@ def _of_pivots(file: ExcelFile) -> Iterator[BookFormula]:
                 source.set("sheet", _unquoted(sheet))
                 source.set("ref", cells)
 
-            yield BookFormula("a pivot table", "", f"{quote_sheetname(source.get('sheet'))}!{source.get('ref')}", write)
+            yield BookFormula(where, "", f"{quote_sheetname(source.get('sheet'))}!{source.get('ref')}", write)
 
 
 def ranges(formula: str) -> Iterator[tuple[Token, str, str]]:
@@ -192,7 +199,7 @@ def rewritten(formula: str, change: Callable[[str, str], str | None]) -> str:
             return match[0]
         return changed if "!" in changed else sheet + changed
 
-    return _REFERENCE.sub(replace, formula)
+    return REFERENCE.sub(replace, formula)
 
 
 def areas(formula: str) -> Iterator[tuple[str, str]]:
@@ -200,37 +207,56 @@ def areas(formula: str) -> Iterator[tuple[str, str]]:
 
     Each is a sheet's title (empty for the formula's own sheet), and the cells.
     """
-    for match in _REFERENCE.finditer(formula):
+    for match in REFERENCE.finditer(formula):
         sheet = match["sheet"] or ""
         if match["cells"] is not None and "[" not in sheet:
             yield _unquoted(sheet.removesuffix("!")), match["cells"]
 
 
 def words(formula: str) -> Iterator[str]:
-    """Yield the functions, names and tables of a formula."""
-    return (match["word"] for match in _REFERENCE.finditer(formula) if match["word"])
+    """Yield the functions, names and tables of a formula.
+
+    Those of another workbook are left out.
+    """
+    elsewhere = -1
+    for match in REFERENCE.finditer(formula):
+        if match["behind"] and not titles(match["behind"]):
+            elsewhere = match.end()
+        elif match["word"] and match.start() != elsewhere:
+            yield match["word"]
 
 
 def functions(formula: str) -> Iterator[str]:
     """Yield a formula's functions, in capitals and without prefixes."""
-    for match in _REFERENCE.finditer(formula):
+    for match in REFERENCE.finditer(formula):
         if match["word"] and formula[match.end() : match.end() + 1] == "(":
             yield match["word"].upper().removeprefix("_XLFN.").removeprefix("_XLWS.")
 
 
+def operators(formula: str) -> Iterator[str]:
+    """Yield the operators of a formula."""
+    kinds = {Token.OP_IN, Token.OP_PRE, Token.OP_POST}
+    try:
+        yield from (token.value for token in Tokenizer(f"={formula}").items if token.type in kinds)
+    except (TokenizerError, IndexError):
+        return
+
+
 def renamed(formula: str, old: str, new: str) -> str:
     """Replace a sheet's title in a formula."""
-    quoted = quote_sheetname(new)
 
-    def change(sheet: str, cells: str) -> str | None:
-        return f"{quoted}!{cells}" if sheet.casefold() == old.casefold() else None
+    def replace(match: re.Match[str]) -> str:
+        prefix = match["sheet"] or match["behind"] or ""
+        ends = titles(prefix)
+        if old.casefold() not in map(str.casefold, ends):
+            return match[0]
+        changed = [new if end.casefold() == old.casefold() else end for end in ends]
+        # LibreOffice 7.4 reads a span of sheets only without quotes
+        plain = len(ends) > 1 and all(_PLAIN.fullmatch(end) and not _CELL.fullmatch(end) for end in changed)
+        title = ":".join(changed)
+        return f"{title if plain else quote_sheetname(title)}!{match[0][len(prefix) :]}"
 
-    changed = rewritten(formula, change)
-    ends = re.compile(
-        rf"(?<![\w.'])(?:'{re.escape(old.replace(chr(39), chr(39) * 2))}'|{re.escape(old)})!", re.IGNORECASE
-    )
-    parts = re.split(r'("(?:[^"]|"")*")', changed)  # names and errors behind a title: 'Old'!Rate, Old!#REF!
-    return "".join(part if part.startswith('"') else ends.sub(lambda _: f"{quoted}!", part) for part in parts)
+    return REFERENCE.sub(replace, formula)
 
 
 def mentions(formula: str, title: str) -> bool:
@@ -238,16 +264,19 @@ def mentions(formula: str, title: str) -> bool:
 
     The ends of a span of sheets count, those between do not.
     """
-    wanted = title.casefold()
-    if wanted not in formula.casefold().replace("''", "'"):
-        return False
-    return any(wanted in sheet.casefold().split(":") for _, sheet, _ in ranges(formula) if sheet)
+    matches = REFERENCE.finditer(formula)
+    named = (end for match in matches for end in titles(match["sheet"] or match["behind"]))
+    return any(title.casefold() == end.casefold() for end in named)
 
 
 def overlapping(holder: BookFormula, title: str, cells: CellRange) -> Iterator[str]:
-    """Yield the references of a formula that overlap a range."""
+    """Yield the references of a formula that overlap a range.
+
+    A span of sheets counts as one that has the sheet.
+    """
     for sheet, text in areas(holder.formula):
-        if (sheet or holder.sheet).casefold() == title.casefold() and not cells.isdisjoint(area_of(text)):
+        here = ":" in sheet or (sheet or holder.sheet).casefold() == title.casefold()
+        if here and not cells.isdisjoint(area_of(text)):
             yield text
 
 

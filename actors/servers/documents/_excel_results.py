@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from openpyxl.utils import get_column_letter
 
 from callboard.actors.servers._server import ToolError
-from callboard.actors.servers.documents._excel_calculate import compute, is_available
+from callboard.actors.servers.documents._excel_calculate import Calculation
 from callboard.actors.servers.documents._excel_outdated import Formulas
 from callboard.actors.servers.documents._excel_values import to_date, to_json
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from openpyxl.worksheet.cell_range import CellRange
     from pydantic import JsonValue
 
-    from callboard.actors.servers.documents._excel_calculate import Results
+    from callboard.actors.servers.documents._excel_engines import Results
     from callboard.actors.servers.documents._excel_file import ExcelFile
     from callboard.actors.servers.documents._excel_sheet import Sheet
 
@@ -45,8 +45,6 @@ def need_result(sheet: Sheet, row: int, column: int) -> None:
 
 
 def _computed(file: ExcelFile, sheet: Sheet, cells: CellRange) -> Results:
-    if not is_available():
-        return {}
     rows, columns = range(cells.min_row, cells.max_row + 1), range(cells.min_col, cells.max_col + 1)
     title = sheet.title.casefold()
     missing = [
@@ -54,7 +52,7 @@ def _computed(file: ExcelFile, sheet: Sheet, cells: CellRange) -> Results:
         for row, column in sheet.filled()
         if row in rows and column in columns and sheet.is_formula(row, column) and sheet.value(row, column) is None
     ]
-    return compute(file, Formulas.of(file), missing) if missing else {}
+    return Calculation(file, Formulas.of(file), missing).run().values if missing else {}
 
 
 def _shown(file: ExcelFile, sheet: Sheet, row: int, column: int, value: float | str | bool) -> JsonValue:  # noqa: FBT001 - a value

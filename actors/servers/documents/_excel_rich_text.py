@@ -51,6 +51,11 @@ def change_text(sheet: Sheet, row: int, column: int, new: str, change: Callable[
         sheet.cells[row, column].find(_IS)[:] = kept
 
 
+def is_rich(sheet: Sheet, row: int, column: int) -> bool:
+    """Return whether a text has runs with different fonts."""
+    return _rich_text(sheet.cells[row, column], sheet) is not None
+
+
 def _rich_text(cell: Element, sheet: Sheet) -> Element | None:
     """Return the element of a cell's text if it has runs."""
     found = sheet.file.shared_texts[int(cell.findtext(q("v")))] if cell.get("t") == "s" else cell.find(_IS)

@@ -12,19 +12,22 @@ import re
 from typing import TYPE_CHECKING, Any, Literal
 
 from lxml import etree
-from openpyxl.formula.translate import Translator
 from openpyxl.utils import column_index_from_string, get_column_letter, range_boundaries
 from openpyxl.worksheet.cell_range import CellRange
 
 from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._excel_formula_text import LAST_COLUMN, LAST_ROW, translated
 from callboard.actors.servers.documents._excel_values import (
+    DATE_CODE,
     Date,
     Value,
     check_number,
     check_text,
+    code_of,
     escape,
     number_of,
     parse_iso,
+    parse_span,
     serial_of,
     to_date,
     to_json,
@@ -40,12 +43,11 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._excel_file import ExcelFile
     from callboard.actors.servers.documents._package import Element
 
-LAST_ROW, LAST_COLUMN = 1_048_576, 16_384
-"""The limits of a sheet. Excel refuses a file with a cell beyond them."""
 Kind = Literal["empty", "number", "text", "truth", "error", "date"]
 _CELL = re.compile(r"\$?([A-Za-z]{1,3})\$?([0-9]{1,7})")
 _C, _V, _F, _T, _IS, _ROW = (q(name) for name in ("c", "v", "f", "t", "is", "row"))
 _EXACT = 10**15
+_ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2})?)?")
 SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 _ORDER = [
     "sheetPr",
@@ -104,6 +106,10 @@ class Sheet:
         self.is_grid = kind == "sheet"
         self.changed: set[tuple[int, int]] = set()
         """The cells whose values an edit changed."""
+        self.written: dict[tuple[int, int], tuple[Any, Kind]] = {}
+        """The values and kinds that written cells had before an edit."""
+        self.dated: set[tuple[int, int]] = set()
+        """The written cells whose value the caller gave as a date or time."""
         self.reshaped = False
         """Whether an edit moved cells about."""
 
@@ -237,6 +243,20 @@ class Sheet:
             return None, "empty"
         return self._parse(text, kind, cell)
 
+    def serial(self, row: int, column: int) -> float | None:
+        """Return the number in a cell, shown as a date or not."""
+        cell = self.cells.get((row, column))
+        if cell is None or cell.get("t", "n") != "n":
+            return None
+        try:
+            return float(cell.findtext(_V, ""))
+        except ValueError:
+            return None
+
+    def is_text(self, row: int, column: int) -> bool:
+        """Return whether a cell is formatted as text."""
+        return self.number_format(row, column) == "@"
+
     def formula(self, row: int, column: int) -> str:
         """Read a formula with its ``=``; empty for a value.
 
@@ -250,13 +270,31 @@ class Sheet:
         text = found.text
         if found.get("t") == "shared" and not text:
             origin, text = self._shared.get(found.get("si", ""), ("", ""))
-            here = f"{get_column_letter(column)}{row}"
-            text = Translator(f"={text}", origin=origin).translate_formula(here)[1:] if origin else ""
+            first = place_of(origin) if origin else (row, column)
+            text = translated(text, row - first[0], column - first[1])
         return f"{{={text}}}" if found.get("t") == "array" else f"={text or ''}"
 
     def is_formula(self, row: int, column: int) -> bool:
         """Return whether a cell holds a formula."""
         return self._formula_of(row, column) is not None
+
+    def is_data_table(self, row: int, column: int) -> bool:
+        """Return whether a cell begins a data table (what-if analysis)."""
+        found = self._formula_of(row, column)
+        return found is not None and found.get("t") == "dataTable"
+
+    def stored(self, row: int, column: int) -> tuple[float | str | bool, bool] | None:
+        """Return a cell's unformatted value, and whether it is an error.
+
+        None if it is empty.
+        """
+        cell = self.cells.get((row, column))
+        value, kind = self.raw(row, column)
+        if cell is None or kind == "empty":
+            return None
+        if kind == "date" and cell.get("t", "n") == "n":
+            return number_of(str(cell.findtext(_V)).strip()), False
+        return value, kind == "error"
 
     def style(self, row: int, column: int) -> int:
         """Return a cell's style, else its row's or column's."""
@@ -279,10 +317,9 @@ class Sheet:
         """Give a cell a style."""
         self.make(row, column).set("s", str(style))
 
-    def show_date(self, row: int, column: int, time: str = "") -> None:
-        """Show a cell with the format General as a date."""
+    def show_date(self, row: int, column: int, code: str = DATE_CODE) -> None:
+        """Show a cell with the format General as a date or time."""
         if self.number_format(row, column) == "General":
-            code = f"yyyy-mm-dd{time}"
             self.set_style(row, column, self.file.styles.with_number_format(self.style(row, column), code))
 
     @functools.cached_property
@@ -294,9 +331,32 @@ class Sheet:
 
     def is_within_array(self, row: int, column: int) -> bool:
         """Return whether an array formula or a data table fills a cell."""
-        return any(
-            area.min_row <= row <= area.max_row and area.min_col <= column <= area.max_col for area in self.arrays
-        )
+        return any(_within(area, row, column) for area in self.arrays)
+
+    def is_array(self, row: int, column: int) -> bool:
+        """Return whether a cell holds an array formula."""
+        found = self._formula_of(row, column)
+        return found is not None and found.get("t") == "array"
+
+    def is_spill(self, row: int, column: int) -> bool:
+        """Return whether a cell's array formula grows and shrinks with its result."""
+        return self.is_array(row, column) and self.cells[row, column].get("cm") is not None
+
+    def array_at(self, row: int, column: int) -> CellRange:
+        """Return the cells that the array formula of a cell fills."""
+        found = self._formula_of(row, column)
+        where = f"{get_column_letter(column)}{row}"
+        return area_of(where if found is None else found.get("ref") or where)
+
+    def resize_array(self, row: int, column: int, rows: int, columns: int) -> None:
+        """Let an array formula fill other cells, and empty the former."""
+        self.edit()
+        old = self.array_at(row, column)
+        new = CellRange(None, column, row, column + columns - 1, row + rows - 1)
+        self.cells[row, column].find(_F).set("ref", new.coord)
+        for other in [place for place in self.cells if _within(old, *place) and not _within(new, *place)]:
+            self._emptied(*other)
+        self.__dict__.pop("arrays", None)
 
     @functools.cached_property
     def merged(self) -> list[CellRange]:
@@ -319,7 +379,7 @@ class Sheet:
     def write(self, row: int, column: int, value: Value) -> None:
         """Write a value with its type.
 
-        A text never becomes a formula, an error or a date.
+        A text never becomes a formula or an error; it becomes a date or time only in a cell that shows such values.
 
         Raises:
             ToolError: If a workbook can't hold the value, or the cell lies within a merged one.
@@ -331,12 +391,15 @@ class Sheet:
             msg = f"{where} lies within a merged cell; write to that cell's top left corner"
             raise ToolError(msg)
         if isinstance(value, str):
+            value = self._as_date(row, column, value)
+        if isinstance(value, str):
             self._write_text(row, column, check_text(value, where))
         elif isinstance(value, Date):
             serial = serial_of(value.date, self.file.epoch, where)
+            self.dated.add((row, column))
             cell = self._emptied(row, column)
             etree.SubElement(cell, _V).text = repr(serial)
-            self.show_date(row, column, " hh:mm:ss" if isinstance(value.date, dt.datetime) else "")
+            self.show_date(row, column, code_of(value.date))
         elif isinstance(value, bool):
             cell = self._emptied(row, column)
             cell.set("t", "b")
@@ -347,10 +410,33 @@ class Sheet:
         else:
             self._emptied(row, column)
 
+    def _as_date(self, row: int, column: int, text: str) -> str | Date:
+        """Read a text in the form of the cell's dates as one."""
+        style, styles = self.style(row, column), self.file.styles
+        if not styles.is_date(style):
+            return text
+        if styles.is_time(style) or styles.is_span(style):
+            span = parse_span(text)
+            return text if span is None else Date(date=span)
+        date = parse_iso(text) if _ISO.fullmatch(text.strip()) else None
+        return Date(date=date) if isinstance(date, dt.date) else text
+
     def write_formula(self, row: int, column: int, text: str) -> None:
         """Write a formula, given with its ``=``; it has no result yet."""
         cell = self._emptied(row, column)
         etree.SubElement(cell, _F).text = text[1:]
+        self.file.formulas_moved = True
+
+    def write_array(self, cells: CellRange, text: str) -> None:
+        """Write one array formula, given with its ``=``, into a range."""
+        for row in range(cells.min_row, cells.max_row + 1):
+            for column in range(cells.min_col, cells.max_col + 1):
+                self._emptied(row, column)
+        formula = etree.SubElement(self.make(cells.min_row, cells.min_col), _F)
+        formula.set("t", "array")
+        formula.set("ref", cells.coord)
+        formula.text = text[1:]
+        self.__dict__.pop("arrays", None)
         self.file.formulas_moved = True
 
     def set_result(self, row: int, column: int, value: float | str | bool | None, *, error: bool = False) -> None:  # noqa: FBT001 - a value
@@ -457,7 +543,9 @@ class Sheet:
             return text, "text"
         style = self._number(cell.get("s"), 0)
         if style and self.file.styles.is_date(style):
-            date = to_date(number, self.file.epoch, span=self.file.styles.is_span(style))
+            styles = self.file.styles
+            span = styles.is_span(style) or (styles.is_time(style) and not 0 <= number < 1)
+            date = to_date(number, self.file.epoch, span=span)
             return (number, "number") if date is None else (date, "date")
         return number, "number"
 
@@ -474,6 +562,7 @@ class Sheet:
 
     def _emptied(self, row: int, column: int) -> Element:
         """Return a cell's element without what it held."""
+        self.written.setdefault((row, column), self.raw(row, column))
         cell = self.make(row, column)
         found = cell.find(_F)
         if found is not None:
@@ -526,6 +615,11 @@ class Sheet:
         return self.file.package.damaged(f"on the sheet {self.title!r}: {why}")
 
 
+def where_of(row: int, column: int) -> str:
+    """Return a cell's name, such as ``B7``."""
+    return f"{get_column_letter(column)}{row}"
+
+
 def place_of(reference: str) -> tuple[int, int]:
     """Read a cell's name, such as ``B7``, as its row and column.
 
@@ -544,6 +638,10 @@ def area_of(text: str) -> CellRange:
     left, top, right, bottom = range_boundaries(text.replace("$", "").upper())
     columns, rows = sorted((left or 1, right or LAST_COLUMN)), sorted((top or 1, bottom or LAST_ROW))
     return CellRange(min_col=columns[0], min_row=rows[0], max_col=columns[1], max_row=rows[1])
+
+
+def _within(area: CellRange, row: int, column: int) -> bool:
+    return bool(area.min_row <= row <= area.max_row and area.min_col <= column <= area.max_col)
 
 
 def _holds(cell: Element) -> bool:

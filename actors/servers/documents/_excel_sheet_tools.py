@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+from openpyxl.worksheet.cell_range import CellRange
 from pydantic import Field
 
 from callboard.actors.servers._server import tool
@@ -24,6 +25,8 @@ from callboard.actors.servers.documents._excel_editor import (
     Lines,
     SheetTitle,
 )
+from callboard.actors.servers.documents._excel_formula_text import LAST_COLUMN, LAST_ROW
+from callboard.actors.servers.documents._excel_hidden import column_spans, hidden_columns, hidden_rows, row_spans
 from callboard.actors.servers.documents._excel_insert_delete import shift
 from callboard.actors.servers.documents._excel_sheets import (
     add_sheet,
@@ -40,6 +43,9 @@ from callboard.actors.servers.documents._tables import (  # noqa: TC001 - schema
     Document,
 )
 from callboard.messages import Effect, Hazard
+
+if TYPE_CHECKING:
+    from callboard.actors.servers.documents._excel_sheet import Sheet
 
 
 class ExcelSheetTools(ExcelEditor):
@@ -140,7 +146,20 @@ class ExcelSheetTools(ExcelEditor):
         first = column_number(at) if what == "columns" else row_number(at)
         with self._editing(document) as file:
             found = writable(place(file, named[0], "", *named[1:]))
+            hidden = _hidden_lines(found.sheet, what, first, -count)
             shift(file, Shift(found.sheet, "col" if what == "columns" else "row", first, count))
             used = found.sheet.used()
             done = "inserted" if count > 0 else "deleted"
-            return file.answers({"sheet": found.sheet.title, done: abs(count), "used": used.coord if used else None})
+            answer: Answer = {"sheet": found.sheet.title, done: abs(count), "used": used.coord if used else None}
+            return file.answers(answer | hidden)
+
+
+def _hidden_lines(sheet: Sheet, what: str, first: int, count: int) -> Answer:
+    """Name the hidden rows or columns among those that are deleted."""
+    if count < 1:
+        return {}
+    if what == "columns":
+        columns = hidden_columns(sheet, CellRange(None, first, 1, min(first + count - 1, LAST_COLUMN), 1))
+        return {"hidden_columns_deleted": column_spans(columns)} if columns else {}
+    rows = hidden_rows(sheet, CellRange(None, 1, first, 1, min(first + count - 1, LAST_ROW)))
+    return {"hidden_rows_deleted": row_spans(rows)} if rows else {}

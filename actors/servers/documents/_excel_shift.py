@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from openpyxl.utils import column_index_from_string, get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 
-from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
+from callboard.actors.servers.documents._excel_formula_text import LAST_COLUMN, LAST_ROW
 
 if TYPE_CHECKING:
     from callboard.actors.servers.documents._excel_sheet import Sheet

@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from openpyxl.formula.translate import Translator, TranslatorError
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.cell_range import CellRange
 from pydantic import BaseModel, ConfigDict, Field
 
 from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._collation import order_of
 from callboard.actors.servers.documents._excel_controls import SheetRange, column_of
-from callboard.actors.servers.documents._excel_format import set_width, width_at
+from callboard.actors.servers.documents._excel_followers import check_controls, follow, move_row_looks
+from callboard.actors.servers.documents._excel_format import column_look, set_column_look
+from callboard.actors.servers.documents._excel_formula_text import LAST_ROW, leaves_sheet, translated
+from callboard.actors.servers.documents._excel_hidden import column_spans, hidden_columns, hidden_rows, row_spans
 from callboard.actors.servers.documents._excel_marks import move_marks
 from callboard.actors.servers.documents._excel_references import all_formulas, overlapping
 from callboard.actors.servers.documents._excel_results import fill_results, need_result
+from callboard.actors.servers.documents._excel_sheet import area_of, place_of
 from callboard.actors.servers.documents._excel_tables import tables_of
-from callboard.actors.servers.documents._excel_totals import totals_of
+from callboard.actors.servers.documents._excel_totals import DataRows, data_rows
 from callboard.actors.servers.documents._office import q
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from callboard.actors.servers.documents._excel_file import ExcelFile
     from callboard.actors.servers.documents._excel_sheet import Sheet
+    from callboard.actors.servers.documents._tables import Answer
 
 MAX_CELLS = 200_000
 """The largest number of cells that a call moves."""
+
+
+_AREAS = frozenset(f"the name _xlnm.{name}" for name in ("_FilterDatabase", "Print_Area"))
+"""Names of ranges whose columns have no order."""
 
 
 class SortKey(BaseModel):
@@ -37,11 +48,12 @@ class SortKey(BaseModel):
     descending: Annotated[bool, Field(description="Whether the largest comes first.")] = False
 
 
-def sort_rows(file: ExcelFile, place: SheetRange, keys: list[SortKey], *, header: bool) -> int:
-    """Sort rows in Excel's order, and return their number.
+def sort_rows(file: ExcelFile, place: SheetRange, keys: list[SortKey], *, header: bool) -> Answer:
+    """Sort visible rows in Excel's order, and return the answer.
 
-    The order is numbers and dates, texts (case-insensitively), false, true, errors, empty cells. The sort is stable.
-    Formulas move as in Excel: relative references move with their row.
+    Hidden rows stay where they are, as in Excel. The order is numbers and dates, texts (case-insensitively, see
+    `order_of`), false, true, errors, empty cells. The sort is stable. Formulas move as in Excel: relative references
+    move with their row. Notes, links, heights, validations, conditional formats, pictures and shapes follow.
 
     Raises:
         ToolError: If a column is missing, the range has merged cells or leaves out columns of its table, or a formula
@@ -53,20 +65,48 @@ def sort_rows(file: ExcelFile, place: SheetRange, keys: list[SortKey], *, header
         _check_columns(sheet, cells)
     columns = [(column_of(sheet, cells, key.column, header=header), key.descending) for key in keys]
     first = cells.min_row + header
-    # a table's totals rows stay at its end
-    rows = list(range(first, cells.max_row + 1 - totals_of(sheet, cells)))
+    data = data_rows(sheet, cells, header=header)  # totals stay at the end
+    _check_totals(cells, data)
+    hidden = {*hidden_rows(sheet, cells)}
+    slots = [row for row in data.rows if row not in hidden]
+    rows = [*slots]
     for column, _ in columns if rows else ():
         fill_results(file, sheet, CellRange(None, column, first, column, cells.max_row))
+    order = ""
     for column, descending in reversed(columns):
-        ranked = [(rank, row) for row in rows if (rank := rank_of(sheet, row, column)) is not None]
-        full = {row for _, row in ranked}
-        empty = [row for row in rows if row not in full]
-        ranked.sort(key=lambda pair: pair[0], reverse=descending)
-        rows = [row for _, row in ranked] + empty
-    moved = {old: new for new, old in enumerate(rows, start=first) if old != new}
+        rows, used = _sorted_by(sheet, rows, column, descending=descending)
+        order = used or order
+    moved = {old: new for new, old in zip(slots, rows, strict=True) if old != new}
+    if moved:
+        check_controls(sheet, cells)
     across = range(cells.min_col, cells.max_col + 1)
     _move(sheet, {(old, column): (new, column) for old, new in moved.items() for column in across})
-    return len(rows)
+    _move_filters(sheet, cells, {})
+    move_row_looks(sheet, cells, moved)
+    answer: Answer = {"sheet": sheet.title, "cells": cells.coord, "rows_sorted": len(rows)}
+    answer |= {"order": order} if order else {}
+    answer |= {"hidden_rows_sorted": 0} if hidden else {}
+    return answer | follow(sheet, cells, moved, "row")
+
+
+def _check_totals(cells: CellRange, data: DataRows) -> None:
+    """Refuse to sort totals among the rows that they total."""
+    if data.totals:
+        msg = (
+            f"{cells.coord} has totals between its rows (row {row_spans(data.totals)}), which a sort would put among "
+            "the wrong ones: sort the rows of one group with header false, or delete the totals first"
+        )
+        raise ToolError(msg)
+
+
+def _sorted_by(sheet: Sheet, rows: list[int], column: int, *, descending: bool) -> tuple[list[int], str]:
+    """Sort rows by a column; return them with the order's name."""
+    texts = [str(value) for value, kind in (sheet.raw(row, column) for row in rows) if kind == "text"]
+    key, order = order_of(texts)
+    ranked = [(rank, row) for row in rows if (rank := rank_of(sheet, row, column, key)) is not None]
+    full = {row for _, row in ranked}
+    ranked.sort(key=lambda pair: pair[0], reverse=descending)
+    return [row for _, row in ranked] + [row for row in rows if row not in full], order
 
 
 def reorder(file: ExcelFile, place: SheetRange, order: list[str], *, header: bool) -> list[str]:
@@ -94,11 +134,18 @@ def reorder(file: ExcelFile, place: SheetRange, order: list[str], *, header: boo
         _check_references(file, sheet, cells, moving)
         _reorder_tables(sheet, cells, new)
     places = {old: column for column, old in zip(across, new, strict=True) if column != old}
-    widths = {old: width_at(sheet, old) for old in places}
+    if places:
+        check_controls(sheet, cells)
+    looks = {old: column_look(sheet, old) for old in places}
+    _check_hidden_columns(sheet, cells, places)
     rows = range(cells.min_row, cells.max_row + 1)
     _move(sheet, {(row, old): (row, column) for old, column in places.items() for row in rows})
     for old, column in places.items():
-        set_width(sheet, column, widths[old])
+        set_column_look(sheet, column, looks[old])
+    _move_filters(sheet, cells, places)
+    is_last = not any(row > cells.max_row and column in across for row, column in sheet.filled())
+    last = LAST_ROW if is_last else cells.max_row  # the rules of rows that are yet to be filled follow, too
+    follow(sheet, CellRange(None, cells.min_col, cells.min_row, cells.max_col, last), places, "col")
     return [get_column_letter(column) for column in new]
 
 
@@ -143,7 +190,9 @@ def _check_columns(sheet: Sheet, cells: CellRange) -> None:
         raise ToolError(msg)
 
 
-def rank_of(sheet: Sheet, row: int, column: int) -> tuple[int, float, str] | None:
+def rank_of(
+    sheet: Sheet, row: int, column: int, key: Callable[[str], Any] = str.casefold
+) -> tuple[int, float, Any] | None:
     """Return a cell's place in Excel's order; None for an empty one.
 
     Raises:
@@ -154,11 +203,11 @@ def rank_of(sheet: Sheet, row: int, column: int) -> tuple[int, float, str] | Non
         need_result(sheet, row, column)
         return None
     if kind == "truth":
-        return (2, float(value), "")
+        return (2, float(value), ())
     number = as_number(value)
     if number is not None:
-        return (0, number, "")
-    return (3, 0.0, "") if kind == "error" else (1, 0.0, str(value).casefold())
+        return (0, number, ())
+    return (3, 0.0, ()) if kind == "error" else (1, 0.0, key(str(value)))
 
 
 def as_number(value: object) -> float | None:
@@ -169,7 +218,8 @@ def as_number(value: object) -> float | None:
     if isinstance(value, dt.datetime):
         return (value - dt.datetime(1899, 12, 30)) / day  # noqa: DTZ001 - has no time zone
     if isinstance(value, dt.time):
-        return dt.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second) / day
+        parts = {"hours": value.hour, "minutes": value.minute, "seconds": value.second}
+        return dt.timedelta(**parts, microseconds=value.microsecond) / day
     return value / day if isinstance(value, dt.timedelta) else None
 
 
@@ -191,11 +241,12 @@ def _move(sheet: Sheet, places: dict[tuple[int, int], tuple[int, int]]) -> None:
         origin, here = cell.get("r"), f"{get_column_letter(column)}{row}"
         formula = cell.find(q("f"))
         if formula is not None and formula.text:
-            try:
-                formula.text = Translator(f"={formula.text}", origin=origin).translate_formula(here)[1:]
-            except TranslatorError as error:
+            first = place_of(origin)
+            text = translated(formula.text, row - first[0], column - first[1])
+            if leaves_sheet(formula.text, text):
                 msg = f"the formula of {origin} can't move to {here}: its references would leave the sheet"
-                raise ToolError(msg) from error
+                raise ToolError(msg)
+            formula.text = text
         cell.set("r", here)
         sheet.put(row, column, cell)
     sheet.changed.update(places.values())
@@ -204,7 +255,11 @@ def _move(sheet: Sheet, places: dict[tuple[int, int], tuple[int, int]]) -> None:
 
 
 def _check_references(file: ExcelFile, sheet: Sheet, cells: CellRange, moving: list[int]) -> None:
+    whole = CellRange(min_col=min(moving), max_col=max(moving), min_row=cells.min_row, max_row=cells.max_row)
     for reference in all_formulas(file):
+        areas = [area_of(text) for text in overlapping(reference, sheet.title, whole)]
+        if reference.where in _AREAS and all(whole.issubset(area) for area in areas):
+            continue
         for column in moving:
             strip = CellRange(min_col=column, max_col=column, min_row=cells.min_row, max_row=cells.max_row)
             for text in overlapping(reference, sheet.title, strip):
@@ -217,6 +272,45 @@ def _check_references(file: ExcelFile, sheet: Sheet, cells: CellRange, moving: l
                 raise ToolError(msg)
 
 
+def _check_hidden_columns(sheet: Sheet, cells: CellRange, places: dict[int, int]) -> None:
+    """Refuse to hide or show cells above or below the range."""
+    hidden = {*hidden_columns(sheet, cells)}
+    changing = {old for old, column in places.items() if (old in hidden) != (column in hidden)}
+    changing |= {column for old, column in places.items() if (old in hidden) != (column in hidden)}
+    rows = range(cells.min_row, cells.max_row + 1)
+    other = next((place for place in sheet.filled() if place[1] in changing and place[0] not in rows), None)
+    if other is not None:
+        letters = column_spans(hidden & {*places})
+        msg = (
+            f"column {letters} is hidden, and {get_column_letter(other[1])}{other[0]} outside of {cells.coord} would "
+            "be hidden or shown with it; leave hidden columns where they are, or show them in Excel first"
+        )
+        raise ToolError(msg)
+
+
+def _move_filters(sheet: Sheet, cells: CellRange, places: dict[int, int]) -> None:
+    """Let the criteria of filters follow their columns.
+
+    The record of an earlier order no longer holds, and is removed.
+    """
+    roots = [(sheet.root, sheet.part), *((table.root, table.part) for table in tables_of(sheet))]
+    for root, part in roots:
+        found = root.find(q("autoFilter"))
+        area = area_of(found.get("ref")) if found is not None else None
+        if area is None or cells.isdisjoint(area):
+            continue
+        sheet.file.package.edit(part)
+        criteria = found.findall(q("filterColumn"))
+        for entry in criteria:
+            column = area.min_col + int(entry.get("colId", "0"))
+            entry.set("colId", str(places.get(column, column) - area.min_col))
+        criteria.sort(key=lambda entry: int(entry.get("colId")))
+        found[: len(criteria)] = criteria
+        for parent in (root, found):
+            for old in parent.findall(q("sortState")):
+                parent.remove(old)
+
+
 def _reorder_tables(sheet: Sheet, cells: CellRange, new: list[int]) -> None:
     for table in tables_of(sheet):
         if cells.isdisjoint(table.cells):
@@ -227,4 +321,3 @@ def _reorder_tables(sheet: Sheet, cells: CellRange, new: list[int]) -> None:
         elements = table.column_elements()
         columns = table.edit().find(q("tableColumns"))
         columns[:] = [elements[old - cells.min_col] for old in new]
-        table.resize(cells)  # criteria of filters count columns

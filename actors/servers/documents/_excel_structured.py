@@ -11,7 +11,6 @@ from callboard.actors.servers.documents._excel_references import all_formulas
 from callboard.actors.servers.documents._excel_sheet import area_of
 from callboard.actors.servers.documents._excel_tables import check_header, tables_of
 from callboard.actors.servers.documents._excel_values import escape
-from callboard.actors.servers.documents._office import q
 from callboard.messages import did_you_mean
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._excel_file import ExcelFile
     from callboard.actors.servers.documents._excel_sheet import Sheet
     from callboard.actors.servers.documents._excel_tables import Table
-    from callboard.actors.servers.documents._package import Element
 
 _PART = r"\[(?:'.|[^\[\]'])*\]"  # ' escapes the next character
 _PARTS = re.compile(rf"\s*{_PART}(?:\s*[,:]\s*{_PART})*\s*")
@@ -130,20 +128,16 @@ def follow_headers(file: ExcelFile) -> None:
                 _rename_columns(file, table, renamed)
 
 
-def name_tables(sheet: Sheet, root: Element) -> None:
-    """Name the table of references without its name, in a sheet's copy.
+def with_table_names(sheet: Sheet, row: int, column: int, formula: str) -> str:
+    """Name the table of references without its name, in a cell's formula.
 
     XlsxWriter writes totals like ``SUBTOTAL(109,[Price])``.
     """
-    for table in tables_of(sheet):
-
-        def named(match: re.Match[str], name: str = table.name) -> str:
-            return name + match[0] if _is_bare(match) else match[0]
-
-        for formula in root.iter(q("f")):
-            cell = formula.getparent()
-            if "[" in (formula.text or "") and area_of(cell.get("r")).issubset(table.cells):
-                formula.text = _IN_FORMULA.sub(named, formula.text)
+    for table in tables_of(sheet) if "[" in formula else ():
+        cells, name = table.cells, table.name
+        if cells.min_row <= row <= cells.max_row and cells.min_col <= column <= cells.max_col:
+            formula = _IN_FORMULA.sub(lambda match: name + match[0] if _is_bare(match) else match[0], formula)  # noqa: B023 - used at once
+    return formula
 
 
 def _is_bare(match: re.Match[str]) -> bool:
@@ -166,6 +160,8 @@ def _rename_columns(file: ExcelFile, table: Table, renamed: dict[str, str]) -> N
         return _bracketed(renamed[old]) if old in renamed else match[0]
 
     def reference(match: re.Match[str], *, own: bool) -> str:
+        if match.string[match.start() - 1 : match.start()] == "!":  # of another workbook
+            return match[0]
         if (match["table"] or "").casefold() != name and not (own and _is_bare(match)):
             return match[0]
         inner = match["inner"]

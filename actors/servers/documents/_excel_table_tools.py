@@ -8,7 +8,7 @@ from openpyxl.worksheet.cell_range import CellRange
 from pydantic import Field
 
 from callboard.actors.servers._server import ToolError, tool
-from callboard.actors.servers.documents._excel_answers import Condition, matching, summarize
+from callboard.actors.servers.documents._excel_answers import Condition, matching, summarize, texts_compared
 from callboard.actors.servers.documents._excel_append import append, copy_rows, place_to_append
 from callboard.actors.servers.documents._excel_cells import (
     check_empty,
@@ -37,6 +37,7 @@ from callboard.actors.servers.documents._excel_format import (
 )
 from callboard.actors.servers.documents._excel_sort_reorder import SortKey, reorder, sort_rows
 from callboard.actors.servers.documents._excel_tables import make_table
+from callboard.actors.servers.documents._excel_totals import data_rows
 from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, width_of
 from callboard.messages import Effect
 
@@ -91,6 +92,7 @@ class ExcelTableTools(ExcelEditor):
         with self._editing(document) as file:
             found = start_of(file, sheet, cell, control_id, control_name)
             cells = spread(found, len(rows) + 1, width)
+            writable(found)
             check_empty(found.sheet, cells)
             write_cells(found.sheet, cells, [list(header), *rows])
             answer: Answer = {"sheet": found.sheet.title, "cells": cells.coord, "table": None}
@@ -113,11 +115,14 @@ class ExcelTableTools(ExcelEditor):
         control_id: ControlId = "",
         control_name: ControlName = "",
     ) -> Answer:
-        """Sort the rows of a range or table by columns."""
+        """Sort the rows of a range or table by columns.
+
+        Hidden rows stay where they are, as in Excel. Notes, links, pictures, heights and validations follow their rows.
+        ``order`` names the order of texts beyond ASCII.
+        """
         with self._editing(document) as file:
             found = table_place(file, sheet, cells, control_id, control_name, header=header)
-            count = sort_rows(file, writable(found), by, header=header)
-            return file.answers({"sheet": found.sheet.title, "cells": found.need().coord, "rows_sorted": count})
+            return file.answers(sort_rows(file, writable(found), by, header=header))
 
     @tool(effect=Effect.ONCE, roots=EXCEL, controls=FILLED)
     def filter_rows(
@@ -140,8 +145,11 @@ class ExcelTableTools(ExcelEditor):
         """
         with self._editing(document) as file:
             found = table_place(file, sheet, cells, control_id, control_name, header=header)
-            rows = matching(file, found.sheet, found.need(), where, header=header)
-            return file.answers(copy_rows(file, found, rows, to, header=header))
+            data = data_rows(found.sheet, found.need(), header=header)
+            rows = matching(file, found, data.rows, where, header=header)
+            answer = copy_rows(file, found, rows, to, header=header)
+            answer |= data.named(found.sheet, found.need()) | texts_compared(found, data.rows, where, header=header)
+            return file.answers(answer)
 
     @tool(effect=Effect.ONCE, roots=EXCEL, controls=FILLED)
     def reorder_columns(
@@ -185,5 +193,7 @@ class ExcelTableTools(ExcelEditor):
         file = self._load(self._workspace.read(document))
         found = table_place(file, sheet, cells, control_id, control_name, header=header)
         area = found.need()
-        rows = matching(file, found.sheet, area, where, header=header)
-        return summarize(file, found, rows, columns=columns, by=by, header=header)
+        data = data_rows(found.sheet, area, header=header)
+        rows = matching(file, found, data.rows, where, header=header)
+        answer = summarize(file, found, rows, columns=columns, by=by, header=header)
+        return answer | data.named(found.sheet, area) | texts_compared(found, data.rows, where, header=header)

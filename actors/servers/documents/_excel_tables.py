@@ -81,8 +81,6 @@ class Table:
         if found is not None:
             last = cells.max_row - self.totals
             found.set("ref", CellRange(None, cells.min_col, cells.min_row, cells.max_col, last).coord)
-            for criteria in found.findall(q("filterColumn")):
-                found.remove(criteria)
 
 
 def tables_of(sheet: Sheet) -> list[Table]:

@@ -21,9 +21,9 @@ from callboard.actors.servers.documents._excel_controls import (
     sheet_of,
     unquoted,
 )
-from callboard.actors.servers.documents._excel_formulas import checked, filled
+from callboard.actors.servers.documents._excel_formula_text import LAST_COLUMN, LAST_ROW
+from callboard.actors.servers.documents._excel_formulas import checked, filled, is_array
 from callboard.actors.servers.documents._excel_references import all_formulas, mentions, ranges
-from callboard.actors.servers.documents._excel_sheet import LAST_COLUMN, LAST_ROW
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._tables import width_of
 from callboard.config import fits
@@ -140,7 +140,8 @@ def _read_by(file: ExcelFile, found: TouchedCells, formula: str) -> Iterator[str
     text = checked(formula)
     if _INDIRECT.search(text):
         yield UNKNOWN
-    for (_, sheet, first), (_, _, last) in zip(ranges(text[1:]), ranges(filled(text, found.cells)[1:]), strict=True):
+    furthest = text if is_array(formula) else filled(text, found.cells)
+    for (_, sheet, first), (_, _, last) in zip(ranges(text[1:]), ranges(furthest[1:]), strict=True):
         if ":" in sheet:  # a span of sheets: those between count too
             yield from (f"sheet:{title}" for title in file.titles)
             continue

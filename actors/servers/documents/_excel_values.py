@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from openpyxl.utils.datetime import from_excel, from_ISO8601, to_excel
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema, field_validator
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._tables import clean
@@ -18,22 +18,54 @@ if TYPE_CHECKING:
 
 NOT_COMPUTED = "(not computed)"
 """The value that is shown for a formula without a result."""
+DATE_CODE, TIME_CODE, SPAN_CODE = "yyyy-mm-dd", "hh:mm:ss", "[h]:mm:ss"
+"""The number formats of dates, times of the day and durations in cells that had none."""
 _MAX_TEXT = 32_767
 _MAX_EXACT = 10**15
 _EPOCH = dt.datetime(1900, 3, 1)  # noqa: DTZ001 - a workbook's dates have no time zone
+_DAY = dt.timedelta(days=1)
+_SPAN = re.compile(r"^(-?)([0-9]{1,6}):([0-5][0-9])(?::([0-5][0-9](?:\.[0-9]{1,6})?))?$")
+_SPAN_SCHEMA: dict[str, JsonValue] = {"type": "string", "pattern": _SPAN.pattern}
 _ESCAPED = re.compile(r"_x(?![Dd][89A-Fa-f])([0-9A-Fa-f]{4})_")  # but for halves of characters
 _TO_ESCAPE = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)")
 
 
+def _span_of(value: object) -> object:
+    if isinstance(value, dt.timedelta):
+        return value
+    if (span := parse_span(str(value))) is None:
+        msg = "a time or duration is written like 09:30 or 36:00:00"
+        raise ValueError(msg)
+    return span
+
+
+def _span_text(value: dt.timedelta) -> str:
+    size = abs(value)
+    fraction = f".{size.microseconds:06}" if size.microseconds else ""
+    whole = to_json(size - dt.timedelta(microseconds=size.microseconds))
+    return f"{'-' if value < dt.timedelta() else ''}{whole}{fraction}"
+
+
 class Date(BaseModel):
-    """A date, with or without a time; a text stays a text."""
+    """A date, a time or a duration; a text stays a text."""
 
     model_config = ConfigDict(extra="forbid")
 
     date: Annotated[
-        dt.date | dt.datetime,
-        Field(description="As 2024-05-31 or 2024-05-31T09:30:00, from 1900-03-01, without a time zone."),
+        dt.date
+        | dt.datetime
+        | Annotated[dt.timedelta, BeforeValidator(_span_of), PlainSerializer(_span_text), WithJsonSchema(_SPAN_SCHEMA)],
+        Field(description="As 2024-05-31 or 2024-05-31T09:30:00, from 1900-03-01; a time or duration as 36:00:00."),
     ]
+
+    @field_validator("date", mode="before")
+    @classmethod
+    def _is_written_out(cls, value: object) -> object:
+        """Refuse numbers, which pydantic takes for seconds since 1970."""
+        if isinstance(value, (dt.date, dt.timedelta)) or (isinstance(value, str) and {"-", ":"} & {*value}):
+            return value
+        msg = "a date is written like 2024-05-31, a time or duration like 09:30 or 36:00:00"
+        raise ValueError(msg)
 
 
 Value: TypeAlias = str | bool | int | float | Date | None
@@ -73,9 +105,26 @@ def to_json(value: object, number_format: str = "General") -> JsonValue:
     if isinstance(value, (dt.date, dt.time)):
         return value.isoformat()
     if isinstance(value, dt.timedelta):
-        minutes, seconds = divmod(round(value.total_seconds()), 60)
-        return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+        minutes, seconds = divmod(round(abs(value).total_seconds()), 60)
+        sign = "-" if value < dt.timedelta() else ""
+        return f"{sign}{minutes // 60}:{minutes % 60:02}:{seconds:02}"
     return str(value)
+
+
+def code_of(value: dt.date | dt.timedelta) -> str:
+    """Return the number format of a date, time or duration."""
+    if isinstance(value, dt.timedelta):
+        return TIME_CODE if dt.timedelta() <= value < _DAY else SPAN_CODE
+    return f"{DATE_CODE} {TIME_CODE}" if isinstance(value, dt.datetime) else DATE_CODE
+
+
+def parse_span(text: str) -> dt.timedelta | None:
+    """Parse a time or duration such as ``9:30``, ``36:00:00`` or ``-1:30``."""
+    match = _SPAN.fullmatch(text.strip())
+    if match is None:
+        return None
+    span = dt.timedelta(hours=int(match[2]), minutes=int(match[3]), seconds=float(match[4] or 0))
+    return -span if match[1] else span
 
 
 def parse_iso(text: str) -> object:
@@ -112,12 +161,14 @@ def check_number(value: float, where: str) -> str:
     return repr(value)
 
 
-def serial_of(value: dt.date, epoch: dt.datetime, where: str) -> float:
-    """Convert a date to the number that a workbook holds.
+def serial_of(value: dt.date | dt.timedelta, epoch: dt.datetime, where: str) -> float:
+    """Convert a date or duration to the number that a workbook holds.
 
     Raises:
         ToolError: If it lies before 1900-03-01, or has a time zone.
     """
+    if isinstance(value, dt.timedelta):
+        return value / _DAY
     moment = value if isinstance(value, dt.datetime) else dt.datetime.combine(value, dt.time.min)
     if moment.tzinfo is not None or moment < max(_EPOCH, epoch):
         msg = f"{value.isoformat()} for {where} can't be held: from 1900-03-01, without a time zone"

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import re
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._tables import short
 from callboard.messages import reason_of
 
 if TYPE_CHECKING:
@@ -22,6 +25,12 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._workspace import Snapshot, Workspace
 
 _E = TypeVar("_E", bound="Edited")
+_R = TypeVar("_R")
+_P = ParamSpec("_P")
+
+READING: ContextVar[tuple[str, str] | None] = ContextVar("callboard_office_part", default=None)
+"""The document and the part of it that were parsed last."""
+_UNEXPECTED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 """The namespace of a workbook's sheets, styles and tables."""
@@ -70,6 +79,30 @@ class Edited(ABC):
     @abstractmethod
     def to_bytes(self) -> bytes:
         """Return the bytes of the edited document."""
+
+
+def understood(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Tell which part of an Office document made a function fail unexpectedly.
+
+    A file may hold anything: what a library, or our own code, did not expect in it is an error of this call alone.
+    """
+
+    @functools.wraps(function)
+    def run(*arguments: _P.args, **named: _P.kwargs) -> _R:
+        token = READING.set(None)
+        try:
+            return function(*arguments, **named)
+        except _UNEXPECTED as error:
+            if (read := READING.get()) is None:
+                raise
+            document, part = read
+            why = f"{type(error).__name__}: {short(str(error), 200)}"
+            msg = f"{document!r} can't be read: its part {part} holds something unexpected ({why}); it is unchanged"
+            raise ToolError(msg) from error
+        finally:
+            READING.reset(token)
+
+    return run
 
 
 @contextlib.contextmanager

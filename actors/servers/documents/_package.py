@@ -90,6 +90,7 @@ class Package:
         Raises:
             ToolError: If it is missing or not well-formed.
         """
+        _office.READING.set((self.document, name))
         if name not in self._trees:
             if name not in self._parts:
                 msg = f"its part {name} is missing"
@@ -176,13 +177,25 @@ class Package:
             self._parts[rels] = b""
             self._trees[rels] = etree.Element(f"{{{PACKAGE}}}Relationships", nsmap={None: PACKAGE})
             self._ensure_default("rels", _RELS_TYPE)
+        return str(self._add_link(part, kind, f"/{target}").get("Id"))
+
+    def relate_outside(self, part: str, kind: str, target: str) -> str:
+        """Link a part that has links to something outside of the file.
+
+        Returns the link's id.
+        """
+        entry = self._add_link(part, kind, target)
+        entry.set("TargetMode", "External")
+        return str(entry.get("Id"))
+
+    def _add_link(self, part: str, kind: str, target: str) -> Element:
         taken = {each.id for each in self.relationships(part)}
         number = next(n for n in range(1, len(taken) + 2) if f"rId{n}" not in taken)
-        entry = etree.SubElement(self.edit(rels), f"{{{PACKAGE}}}Relationship")
+        entry = etree.SubElement(self.edit(rels_of(part)), f"{{{PACKAGE}}}Relationship")
         entry.set("Id", f"rId{number}")
         entry.set("Type", f"{RELATIONSHIPS}/{kind}")
-        entry.set("Target", f"/{target}")
-        return f"rId{number}"
+        entry.set("Target", target)
+        return entry
 
     def unrelate(self, part: str, relationship: str) -> None:
         """Take away a link; the part that it led to stays."""

@@ -28,6 +28,7 @@ from callboard.actors.runtime import (
     write_lock,
 )
 from callboard.actors.servers._server import ToolError
+from callboard.actors.servers.documents._other_formats import advice_on
 from callboard.messages import JournalError, Target, TargetKind
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ _T = TypeVar("_T")
 ROOTS = {
     ".docx": "word",
     ".xlsx": "excel",
+    ".xlsm": "excel",
     ".pdf": "pdf",
     ".eml": "mail",
     ".ics": "calendar",
@@ -54,17 +56,6 @@ ROOTS = {
 DOCUMENTS = "documents"
 """The name of the documents server."""
 
-_OTHERS = {
-    ".docm": "it may hold macros; save it as .docx",
-    ".dotm": "it may hold macros; save it as .docx",
-    ".xlsm": "it may hold macros; save it as .xlsx",
-    ".xltm": "it may hold macros; save it as .xlsx",
-    ".xlsb": "binary workbooks can't be read; save it as .xlsx",
-    ".doc": "the format of Word 97 can't be read; save it as .docx",
-    ".xls": "the format of Excel 97 can't be read; save it as .xlsx",
-    ".odt": "OpenDocument can't be read; save it as .docx",
-    ".ods": "OpenDocument can't be read; save it as .xlsx",
-}
 _NOT_PORTABLE = frozenset('<>:"|?*')
 _RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
 _MAX_PATH = 400
@@ -124,12 +115,13 @@ class Workspace:
     Threads may share it.
     """
 
-    def __init__(self, folder: Path, max_bytes: int) -> None:
+    def __init__(self, folder: Path, max_bytes: int, compute_cells: int = 200_000) -> None:
         if not folder.is_dir():
             msg = f"the workspace {folder} is not a folder"
             raise NotADirectoryError(msg)
         self.folder = folder.resolve()
         self.max_bytes = max_bytes
+        self.compute_cells = compute_cells
         self._seen: dict[str, str] = {}
         self._swept: set[Path] = set()
         self._lock = threading.Lock()
@@ -172,7 +164,7 @@ class Workspace:
         """
         suffix = PurePosixPath(document).suffix.lower()
         if not _refusal(document) and suffix not in ROOTS:
-            why = _OTHERS.get(suffix, f"only {', '.join(ROOTS)} files are documents")
+            why = advice_on(document) or f"only {', '.join(ROOTS)} files are documents"
             msg = f"{document!r} is refused: {why}"
             raise ToolError(msg)
         return self.place(document)

@@ -18,7 +18,7 @@ from openpyxl.cell.text import InlineFont
 from openpyxl.styles.numbers import BUILTIN_FORMATS
 
 from callboard.actors.servers import DocumentServer, ToolError
-from callboard.actors.servers.documents import _excel_calculate, _excel_results
+from callboard.actors.servers.documents import _excel_engines
 from callboard.actors.servers.documents._excel_number_formats import number_code
 from callboard.actors.servers.documents._excel_sort_reorder import SortKey
 from callboard.actors.servers.documents._excel_values import Date
@@ -293,8 +293,8 @@ def test_a_column_moves_with_the_total_below_it(book: Path, call: Call) -> None:
 def test_a_formula_is_written_filled_and_known_as_not_computed_yet(
     book: Path, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_excel_calculate, "is_available", lambda: False)
-    monkeypatch.setattr(_excel_results, "is_available", lambda: False)
+    for engine in (_excel_engines.IronCalc, _excel_engines.Office):
+        monkeypatch.setattr(engine, "is_available", lambda _: False)
     call("set_formula", book.name, cells="D2:D4", formula="=B2*$C$2")
     read = call("read_range", book.name, cells="D2:D4")
     assert read["formulas"] == {"D2": "=B2*$C$2", "D3": "=B3*$C$2", "D4": "=B4*$C$2"}
@@ -588,10 +588,10 @@ def test_a_chart_without_a_place_is_put_on_the_sheet_however_full_that_is(book: 
         ("set_formula", {"cells": "F1", "formula": "=XFE1"}, "refers to XFE1, which lies beyond"),
         ("set_formula", {"cells": "F1", "formula": "=SUM(1:1048577)"}, "refers to 1048577, which lies beyond"),
         ("set_formula", {"cells": "F1", "formula": "=SUM(XFE:XFE)"}, "refers to XFE, which lies beyond"),
-        ("set_formula", {"cells": "F1:G1", "formula": "=SUM(XFD:XFD)"}, "refers to XFE, which lies beyond"),
+        ("set_formula", {"cells": "F1:G1", "formula": "=SUM(XFD:XFD)"}, "would leave the sheet"),
         ("set_formula", {"cells": "F1:G1", "formula": "=SUM(ZZZ:ZZZ)"}, "refers to ZZZ, which lies beyond"),
-        ("set_formula", {"cells": "F1:F2", "formula": "=A1048576"}, "refers to A1048577, which lies beyond"),
-        ("set_formula", {"cells": "F1:G1", "formula": "=XFD1"}, "refers to XFE1, which lies beyond"),
+        ("set_formula", {"cells": "F1:F2", "formula": "=A1048576"}, "would leave the sheet"),
+        ("set_formula", {"cells": "F1:G1", "formula": "=XFD1"}, "would leave the sheet"),
         ("insert_chart", {"type": "bar", "anchor": "A1048577"}, "beyond XFD1048576"),
     ],
 )

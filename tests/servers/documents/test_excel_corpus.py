@@ -15,7 +15,7 @@ import pytest
 import xlsxwriter
 from lxml import etree
 
-from callboard.actors.servers.documents import _excel_calculate, _excel_results
+from callboard.actors.servers.documents import _excel_engines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -190,8 +190,8 @@ def counted(part: bytes) -> collections.Counter[str]:
 
 @pytest.fixture(autouse=True)
 def _no_calculator(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (_excel_calculate, _excel_results):
-        monkeypatch.setattr(module, "is_available", lambda: False)
+    for engine in (_excel_engines.IronCalc, _excel_engines.Office):
+        monkeypatch.setattr(engine, "is_available", lambda _: False)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning:openpyxl")  # it warns of some parts that it would lose

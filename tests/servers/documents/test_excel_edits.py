@@ -184,7 +184,9 @@ def test_structured_references_are_written_as_files_hold_them(
     call("insert_table", book.name, header=header, rows=[[1, 2, 3, 4, None]], cell="J1", name="Goods")
     assert call("set_formula", book.name, cells="N2", formula=written)["formula"] == stored
     assert formulas(call, cells="N2") == {"N2": stored}
-    assert values(call, cells="N2") != [["(not computed)"]]
+    # LibreOffice takes a reference to all cells of a row or table, the formula's own too, for a circle.
+    circles = {"=SUM(Goods[b]:Goods[unit cost])", "=ROWS(Goods[#All])", "=COLUMNS(Goods[@])"}
+    assert written in circles or values(call, cells="N2") != [["(not computed)"]]
 
 
 def test_a_formula_may_name_any_sheet(book: Path, call: Call) -> None:

@@ -523,6 +523,25 @@ def test_a_number_has_the_decimal_separator_of_its_column(workspace: Path, call:
     assert (workspace / "a.csv").read_text() == after
 
 
+@pytest.mark.parametrize(
+    ("cells", "numbers", "kept"),
+    [
+        (["1\u00a0234,50", "12\u202f000,00", "5,25", "2 000,75"], [1234.5, 12000, 5.25, 2000.75], []),
+        (["1,234.56", "(1,200.00)", "300-", "1E5"], [1234.56, -1200, -300, 100000], []),
+        (["1E5", "2E7"], ["1E5", "2E7"], ["1E5", "2E7"]),
+        (["5.5", "1,23,456.00", "007", "n/a"], [5.5, "1,23,456.00", "007", "n/a"], ["1,23,456.00", "007"]),
+        (["12 345 678", "170 123 456"], ["12 345 678", "170 123 456"], ["12 345 678", "170 123 456"]),
+    ],
+)
+def test_numbers_of_all_forms_are_read_or_listed(
+    workspace: Path, call: Call, cells: list[str], numbers: list, kept: list[str]
+) -> None:
+    (workspace / "a.csv").write_text("Name;Amount\n" + "".join(f"x;{cell}\n" for cell in cells))
+    answer = call("read_table", "a.csv")
+    assert [row[1] for row in answer["rows"]] == numbers
+    assert [cell["text"] for cell in answer["kept_as_text"]] == kept
+
+
 @pytest.mark.parametrize("named", ["sep=;", '"sep=;"', "SEP=;"])
 def test_a_line_that_names_the_delimiter_is_no_row(
     workspace: Path, server: DocumentServer, call: Call, named: str

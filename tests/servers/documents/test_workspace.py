@@ -49,7 +49,7 @@ def test_each_docx_and_xlsx_file_of_the_workspace_is_a_window(
 
 def test_hidden_files_lock_files_and_other_kinds_are_no_windows(workspace: Path, server: DocumentServer) -> None:
     (workspace / ".git").mkdir()
-    for name in (".hidden.docx", "~$sales.docx", ".~lock.a.xlsx#", "old.doc", "macro.xlsm", ".git/a.docx", "a\nb.docx"):
+    for name in (".hidden.docx", "~$sales.docx", ".~lock.a.xlsx#", "old.doc", "macro.docm", ".git/a.docx", "a\nb.docx"):
         (workspace / name).write_bytes(b"")
     assert [target for target in server.targets() if target.kind is TargetKind.WINDOW] == []
 

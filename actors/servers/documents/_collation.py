@@ -1,0 +1,41 @@
+"""The order of texts, as people know it from word lists."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+UNICODE_ORDER = "Unicode's default order of texts (as in English, German, French, Italian, Spanish)"
+CODE_ORDER = "by character codes, accented letters last: for the order of dictionaries, pip install 'callboard[excel]'"
+
+
+def order_of(texts: Iterable[str]) -> tuple[Callable[[str], Any], str]:
+    """Choose the key by which texts are sorted; capitals do not count.
+
+    Returns:
+        The key, and the name of the order; the name is empty where all orders agree, for ASCII.
+    """
+    if all(map(str.isascii, texts)):
+        return str.casefold, ""
+    collator = _collator()
+    if collator is None:
+        return str.casefold, CODE_ORDER
+
+    @functools.cache
+    def key(text: str) -> Any:
+        return collator.sort_key(text.lower())
+
+    return key, UNICODE_ORDER
+
+
+@functools.cache
+def _collator() -> Any:
+    """Load the table of the Unicode Collation Algorithm; None without pyuca."""
+    try:
+        return importlib.import_module("pyuca").Collator()
+    except ImportError:
+        return None

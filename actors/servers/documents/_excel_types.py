@@ -1,0 +1,75 @@
+"""Types of written values: what changes them is said in the answer."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+from openpyxl.utils.datetime import WINDOWS_EPOCH
+
+from callboard.actors.servers._numbers import is_ambiguous, parse_number
+from callboard.actors.servers.documents._excel_sheet import where_of
+from callboard.actors.servers.documents._excel_values import to_json
+from callboard.actors.servers.documents._tables import short
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pydantic import JsonValue
+
+    from callboard.actors.servers.documents._excel_file import ExcelFile
+    from callboard.actors.servers.documents._excel_sheet import Sheet
+
+_MOST_CELLS = 20
+_NAMES = {"number": "the number", "text": "the text", "truth": "the truth value", "error": "the error"}
+_NAMES |= {"date": "the date or time"}
+
+
+def say_types(file: ExcelFile) -> None:
+    """Name in the answer the cells whose values changed their type."""
+    said: dict[str, str] = {}
+    for sheet in file.worksheets:
+        for row, column in sheet.written:
+            if not sheet.is_formula(row, column) and (change := _change(sheet, row, column)):
+                said[where_of(row, column)] = change
+    if said and file.answer is not None:
+        file.answer["types"] = {**dict(list(said.items())[:_MOST_CELLS])}
+        if len(said) > _MOST_CELLS:
+            file.answer["types_left_out"] = len(said) - _MOST_CELLS
+
+
+def _change(sheet: Sheet, row: int, column: int) -> str:
+    """Describe what a person may not expect of a written value."""
+    value, kind = sheet.raw(row, column)
+    old, old_kind = sheet.written[row, column]
+    shown = short(str(sheet.value(row, column)), 40)
+    dated = (row, column) in sheet.dated
+    if kind == "date" and not dated:
+        return f"the number {sheet.serial(row, column):.15g} shows as {shown}, by the format of the cell"
+    if kind == "number" and dated:
+        return f"the date or time shows as the number {shown}, by the format of the cell"
+    if isinstance(value, dt.timedelta) and value < dt.timedelta() and sheet.file.epoch == WINDOWS_EPOCH:
+        return f"Excel shows the negative time {shown} as ####"
+    if "empty" not in {kind, old_kind} and kind != old_kind:
+        before = short(str(to_json(old)), 40)
+        return f"{_NAMES[old_kind]} {before} has become {_NAMES[kind]} {shown}"
+    if kind == "text" and old != value and reads_as_number(str(value)) and sheet.raw(row - 1, column)[1] == "number":
+        return f"the text {shown!r} below a number is no number, and sums leave it out"
+    return ""
+
+
+def reads_as_number(text: str) -> bool:
+    """Return whether a person would take a text for a number."""
+    return parse_number(text) is not None or is_ambiguous(text)
+
+
+def numbers_as_text(sheet: Sheet, rows: Iterable[int], columns: Iterable[int]) -> list[JsonValue]:
+    """List cells whose text reads as a number: sums leave them out."""
+    columns = [*columns]
+    found: list[JsonValue] = []
+    for row in rows:
+        for column in columns:
+            value, kind = sheet.raw(row, column)
+            if kind == "text" and reads_as_number(str(value)):
+                found.append(where_of(row, column))
+    return found[:_MOST_CELLS] + ([f"{len(found) - _MOST_CELLS} more"] if len(found) > _MOST_CELLS else [])

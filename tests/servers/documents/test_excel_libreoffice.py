@@ -1,0 +1,122 @@
+"""LibreOffice as an independent reader of edited workbooks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import openpyxl
+import pytest
+from openpyxl.workbook.defined_name import DefinedName
+
+from support import PATIENCE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Call
+
+WORDS = [
+    "Zebra",
+    "Ärger",
+    "Apfel",
+    "Öl",
+    "banane",
+    "Éclair",
+    "Otto",
+    "ñandú",
+    "nz",
+    "Straße",
+    "Strasse",
+    "Strass",
+    "a b",
+]
+LONGEST = 60
+FORMULAS = [
+    "=SUM(Jan:Mar!A1)", "=SUM(Jan!A1:A3)", "=SUM('Jan'!$A$1:INDEX(Jan!A:A,3))", "=Jan!Rate*ZIP1", "=SUM(Jan!1:1)",
+    "=COUNT(Jan!A:A)", "=ROWS(Jan!A2:A3)", "=VLOOKUP(2,Jan!A1:B3,2,FALSE)", "=Feb!A1",
+    "=MAX('Jan'!A1:'Jan'!A3)",
+]  # fmt: skip
+
+
+def made(path: Path, rows: list[list[Any]], formats: dict[str, str] | None = None) -> None:
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    for cell, code in (formats or {}).items():
+        book.active[cell].number_format = code
+    book.save(path)
+
+
+def spanned(path: Path) -> None:
+    """Write a workbook whose last sheet reads the others in many ways."""
+    book = openpyxl.Workbook()
+    book.active.title = "Jan"
+    for title in ("Feb", "Mar"):
+        book.create_sheet(title)["A1"] = 10
+    for number, row in enumerate([(1, "x"), (2, "y"), (3, "z")], start=1):
+        book["Jan"].append(row)
+        book["Jan"].cell(number, 3).value = f"=A{number}*2"
+    book["Jan"].defined_names["Rate"] = DefinedName("Rate", attr_text="Jan!$A$3")
+    book.defined_names["ZIP1"] = DefinedName("ZIP1", attr_text="Jan!$A$2")
+    summary = book.create_sheet("Sum")
+    for formula in FORMULAS:
+        summary.append([formula])
+    book.save(path)
+
+
+def recomputed(folder: Path, tmp_path: Path) -> dict[str, openpyxl.Workbook]:
+    """Have LibreOffice compute workbooks, without the results in them."""
+    program = shutil.which("soffice")
+    if program is None:
+        (pytest.fail if os.environ.get("REQUIRE_SOFFICE") == "1" else pytest.skip)("soffice is not installed")
+    files = sorted(folder.glob("*.xlsx"))
+    for path in files:
+        openpyxl.load_workbook(path).save(path)
+    profile, out = f"-env:UserInstallation={(tmp_path / 'profile').as_uri()}", str(tmp_path / "out")
+    command = [program, profile, "--headless", "--convert-to", "xlsx", "--outdir", out, *map(str, files)]
+    subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+    return {path.stem: openpyxl.load_workbook(tmp_path / "out" / path.name, data_only=True) for path in files}
+
+
+def test_libreoffice_agrees_with_edited_workbooks(workspace: Path, tmp_path: Path, call: Call) -> None:
+    # the order of texts: LibreOffice counts for each text those before it
+    made(workspace / "order.xlsx", [["Word"], *([word] for word in WORDS)])
+    call("sort_range", "order.xlsx", by=[{"column": "Word"}])
+    last = len(WORDS) + 1
+    call("set_formula", "order.xlsx", cells=f"B2:B{last}", formula=f"=SUMPRODUCT(--(A$2:A${last}<A2))")
+    # times and durations, appended and summed
+    formats = dict.fromkeys(["B2", "B3"], "[h]:mm")
+    made(workspace / "times.xlsx", [["Who", "Hours"], ["a", 0.25], ["b", 1.5]], formats)
+    call("append_rows", "times.xlsx", values=[["c", "8:00:00"], ["d", {"date": "-2:30"}]])
+    call("set_formula", "times.xlsx", cells="B7", formula="=SUM(B2:B5)*24")
+    # a template of prefilled formulas
+    rows = [
+        ["Item", "Price", "Qty", "Total"],
+        ["a", 2, 3, "=B2*C2"],
+        *([None, None, None, f"=B{n}*C{n}"] for n in (3, 4)),
+    ]
+    made(workspace / "template.xlsx", [*rows, ["Total", None, None, "=SUM(D2:D4)"]])
+    call("append_rows", "template.xlsx", values=[["b", 4, 5], ["c", 1, 1], ["d", 10, 10]])
+    # references
+    spanned(workspace / "before.xlsx")
+    spanned(workspace / "after.xlsx")
+    call("rename_sheet", "after.xlsx", sheet="Mar", title="März")
+    call("rename_sheet", "after.xlsx", sheet="Jan", title="Jän")
+    call("rename_sheet", "after.xlsx", sheet="Feb", title="Q1 '26")
+    call("insert_rows_or_columns", "after.xlsx", what="columns", at="A", sheet="Sum")
+    # numbers in texts
+    made(workspace / "texts.xlsx", [["Price"], ["USD 100"], ["USD 2.5"], ["=SUM(A2:A3)"]])
+    call("replace_text", "texts.xlsx", find_text="USD ", new_text="")
+
+    books = recomputed(workspace, tmp_path)
+    ranks = [cell.value for cell in books["order"].active["B"][1:]]
+    assert ranks == sorted(ranks)
+    assert round(books["times"].active["B7"].value, 6) == 6 + 36 + 8 - 2.5
+    assert [cell.value for cell in books["template"].active["D"][1:]] == [6, 20, 1, 100, 127]
+    before = [cell.value for cell in books["before"]["Sum"]["A"]]
+    assert [cell.value for cell in books["after"]["Sum"]["B"]] == before
+    assert before[:5] == [21, 6, 6, 6, 3]
+    assert books["texts"].active["A4"].value == 102.5
