@@ -70,14 +70,14 @@ def patterns_of(secret: str) -> Iterator[str]:
     if not digits:
         return
     rest = digits[1:].rstrip("0")
+    exponent = rf"0*{len(digits) - 1}(?![0-9])"
     if len(digits) >= LONG:
         yield f"[{_SIGNS}]?".join(digits)
-        exponent = "[0-9]+"
+        exponent = "[0-9]+" if rest else exponent  # a single digit says too little
     else:
         yield rf"(?<![0-9]){digits[:-3]}[{_SIGNS}]?{digits[-3:]}(?![0-9])"  # four or five
-        exponent = rf"0*{len(digits) - 1}(?![0-9])"
-    if rest:
-        yield rf"(?<![0-9]){digits[0]}[.,]{rest}[0-9]*[eE][+-]?{exponent}"
+    decimals = f"[.,]{rest}[0-9]*" if rest else "(?:[.,]0+)?"
+    yield rf"(?<![0-9]){digits[0]}{decimals}[eE][+-]?{exponent}"
     if int(digits) <= _LAST:
         for epoch in _EPOCHS:
             if int(digits) <= (dt.date.max - epoch).days:

@@ -46,6 +46,7 @@ def digits(value):
 
 @given(DIGITS)
 @example("48151600")
+@example("3000000")
 @example("900719925474099")
 def test_a_long_number_is_redacted_in_every_type_and_form(secret):
     significant = secret.rstrip("0")
@@ -56,6 +57,7 @@ def test_a_long_number_is_redacted_in_every_type_and_form(secret):
 
 
 @given(SHORT)
+@example("10000")
 def test_a_short_number_is_redacted_as_a_whole(secret):
     for value in typed(secret):
         assert "${secret:s0" in str(in_json(secret, [value])), value
