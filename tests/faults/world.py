@@ -168,7 +168,7 @@ def _in_mail(path: Path) -> dict[str, Any]:
 def _in_calendar(path: Path) -> list[Any]:
     import icalendar
 
-    changing = {"UID", "DTSTAMP"}
+    changing = {"UID", "DTSTAMP", "LAST-MODIFIED"}
     events = icalendar.Calendar.from_ical(path.read_bytes()).walk("VEVENT")
     return [{k: str(getattr(v, "dt", v)) for k, v in event.items() if k not in changing} for event in events]
 
