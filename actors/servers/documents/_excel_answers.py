@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from callboard.actors.servers.documents._tables import Answer
 
 Operator: TypeAlias = Literal["=", "<>", "<", "<=", ">", ">=", "contains", "begins", "ends", "empty", "filled"]
+_OF_TEXTS = frozenset({"contains", "begins", "ends", "empty", "filled"})
 _MAX_GROUPS = 500
 _SAME_TIME = 0.5 / 86_400
 """In days. The fractions of times are not exact."""
@@ -66,7 +67,22 @@ def matching(
         column = column_of(sheet, cells, condition.column, header=header)
         fill_results(file, sheet, CellRange(None, column, cells.min_row, column, cells.max_row))
         tests.append((column, _test(condition)))
+        _check_dates(sheet, rows, column, condition)
     return [row for row in rows if all(test(*sheet.raw(row, column)) for column, test in tests)]
+
+
+def _check_dates(sheet: Sheet, rows: list[int], column: int, condition: Condition) -> None:
+    """Refuse to compare dates with a number, which counts days since 1900.
+
+    Raises:
+        ToolError: If the column holds dates.
+    """
+    value = condition.value
+    if condition.operator in _OF_TEXTS or isinstance(value, Date) or "number" not in _numbers(value):
+        return
+    if any(isinstance(sheet.raw(row, column)[0], dt.date) for row in rows):
+        msg = f'{condition.column!r} holds dates: compare them with {{"date": "2024-05-31"}}, and not with {value!r}'
+        raise ToolError(msg)
 
 
 def texts_compared(found: SheetRange, rows: list[int], conditions: list[Condition], *, header: bool) -> Answer:
@@ -75,7 +91,7 @@ def texts_compared(found: SheetRange, rows: list[int], conditions: list[Conditio
     columns = [
         column_of(sheet, cells, condition.column, header=header)
         for condition in conditions
-        if condition.operator not in {"contains", "begins", "ends", "empty", "filled"} and _numbers(condition.value)
+        if condition.operator not in _OF_TEXTS and _numbers(condition.value)
     ]
     texts = numbers_as_text(sheet, rows, dict.fromkeys(columns))
     return {"texts_not_compared": texts} if texts else {}

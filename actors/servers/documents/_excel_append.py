@@ -86,7 +86,7 @@ def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Ans
         raise ToolError(msg)
     table = next((each for each in tables_of(sheet) if each.cells.coord == cells.coord), None)
     end = cells.max_row - totals_of(sheet, cells)
-    last = last_data_row(sheet, cells, header=table is None or table.has_header)
+    last = _last_before(sheet, cells, values, header=table is None or table.has_header)
     more = max(0, len(values) - (end - last))  # rows that a template has not prefilled
     if cells.max_row + more > LAST_ROW:
         msg = f"{len(values)} rows do not fit below {cells.coord}"
@@ -108,6 +108,21 @@ def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Ans
         if others := [*extend_readers(file, found, end, more, table)]:
             answer["not_extended"] = [*others[:_SHOWN]]
     return answer
+
+
+def _last_before(sheet: Sheet, cells: CellRange, values: list[list[Value]], *, header: bool) -> int:
+    """Return the row below which values go.
+
+    Rows that a template has numbered, or given the same values, are filled if these stay.
+    """
+    first = last_data_row(sheet, cells, header=header, defaults=True)
+    for row, line in enumerate(values, start=first + 1):
+        for column, value in enumerate(line, start=cells.min_col):
+            old, kind = sheet.raw(row, column)
+            is_default = kind != "empty" and not sheet.is_formula(row, column) and row <= cells.max_row
+            if value is not None and is_default and not (kind == "number" and value == old):
+                return last_data_row(sheet, cells, header=header)
+    return first
 
 
 def _make_room(file: ExcelFile, found: SheetRange, end: int, count: int) -> None:

@@ -79,10 +79,14 @@ class Calculation:
         return done
 
     def checkable(self, engine: Engine, features: set[str]) -> Live:
-        """Return the formulas with these functions and a stored result."""
-        volatile = [place for place, text in self._formulas.texts.items() if VOLATILE & features_of(text)]
-        changing = {*volatile, *self._formulas.depending(volatile)} | self._refused()
+        """Return the formulas with these functions and a stored result.
+
+        Those that read a formula without one are left out.
+        """
         texts = self._formulas.texts
+        volatile = [place for place, text in texts.items() if VOLATILE & features_of(text)]
+        unknown = [place for place in texts if not self._has_result(place)]
+        changing = {*volatile, *self._formulas.depending([*volatile, *unknown])} | self._refused()
         chosen = {place for place, text in texts.items() if place not in changing and features_of(text) & features}
         live = {
             place: list(self._formulas.spilled(place)) for place in texts if place in chosen and self._has_result(place)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Iterator
 
+    from callboard.actors.servers.documents._excel_references import BookFormula
     from callboard.actors.servers.documents._tables import Answer
     from callboard.actors.servers.documents._workspace import Snapshot
 
@@ -34,6 +35,7 @@ _READ_ONLY = (
     ("_xmlsignatures/", "it has a digital signature, which an edit would break"),
     ("xl/revisions/", "it tracks changes, and an edit would not be in its history"),
 )
+_PLACEHOLDER_ID = "124519"
 COMPUTE_CELLS = 200_000
 _KINDS = {"worksheet": "sheet", "chartsheet": "chart_sheet"}
 
@@ -63,6 +65,8 @@ class ExcelFile(Edited):
         """The functions that programs were compared on in this version, by the name of the program."""
         self.outdated: list[Element] = []
         """The cells whose formulas an edit changed, so that their results are no longer theirs."""
+        self.lost_references: list[BookFormula] = []
+        """What referred to cells that an edit deleted."""
         package.tree(CONTENT_TYPES)
         links = {link.id: link for link in package.relationships(self.part)}
         for entry in package.tree(self.part).iterfind(f"{q('sheets')}/{q('sheet')}"):
@@ -119,6 +123,16 @@ class ExcelFile(Edited):
         """The day from which dates count."""
         found = self.package.tree(self.part).find(q("workbookPr"))
         return MAC_EPOCH if found is not None and found.get("date1904") in {"1", "true"} else WINDOWS_EPOCH
+
+    @functools.cached_property
+    def has_placeholders(self) -> bool:
+        """Return whether zeros may stand for results that were never computed.
+
+        XlsxWriter, and libraries like it, store 0 as the result of each formula, with these settings.
+        """
+        found = self.package.tree(self.part).find(q("calcPr"))
+        computed = found is None or found.get("fullCalcOnLoad") not in {"1", "true"}
+        return not computed and found.get("calcId") == _PLACEHOLDER_ID
 
     @functools.cached_property
     def strings(self) -> list[str]:

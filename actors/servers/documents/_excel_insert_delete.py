@@ -14,6 +14,7 @@ from callboard.actors.servers.documents._excel_marks import merged_links, move_a
 from callboard.actors.servers.documents._excel_moved_references import move_references
 from callboard.actors.servers.documents._excel_references import all_formulas, areas
 from callboard.actors.servers.documents._excel_sheet import area_of, place_of
+from callboard.actors.servers.documents._excel_structured import refers_to_column
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._office import q
 from callboard.actors.servers.documents._package import local
@@ -131,8 +132,10 @@ def _check_table(file: ExcelFile, change: Shift, table: Table, cells: CellRange)
         raise ToolError(msg)
     names = [name for number, name in enumerate(table.columns, start=cells.min_col) if number in gone]
     for reference in all_formulas(file):
-        for name in names:
-            if table.name.casefold() in reference.formula.casefold() and f"[{name}]" in reference.formula:
+        cell = reference.cell if reference.sheet == change.sheet.title else None
+        is_deleted = cell is not None and place_of(cell.get("r"))[1] in gone
+        for name in names if not is_deleted else ():
+            if "[" in reference.formula and refers_to_column(reference, table, name):
                 msg = f"{reference.where} refers to the column {name!r} of the table {table.name}; change it first"
                 raise ToolError(msg)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from callboard.actors.servers.documents._excel_formula_text import leaves_sheet
 from callboard.actors.servers.documents._excel_references import all_formulas, areas, rewritten, words
 from callboard.actors.servers.documents._excel_sheet import area_of
 from callboard.actors.servers.documents._excel_tables import tables_of
@@ -20,7 +21,8 @@ def move_references(file: ExcelFile, change: Shift) -> None:
     """Rewrite all references to moved rows or columns.
 
     They stand in cells, rules, names, tables, charts, text boxes, form controls and pivot tables (`all_formulas`).
-    Cells whose formula may have another result are noted in `file.outdated`.
+    Cells whose formula may have another result are noted in `file.outdated`, and what read deleted cells in
+    `file.lost_references`.
     """
     title = change.sheet.title.casefold()
     resized = _resized_names(file, change)
@@ -36,6 +38,8 @@ def move_references(file: ExcelFile, change: Shift) -> None:
         text = rewritten(reference.formula, moved)
         if text != reference.formula:
             reference.write(text)
+            if leaves_sheet(reference.formula, text):
+                file.lost_references.append(reference)
         if reference.cell is not None and _is_outdated(change, reference.formula, own, resized):
             file.outdated.append(reference.cell)
 

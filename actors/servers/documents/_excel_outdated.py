@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from openpyxl.utils import quote_sheetname
 
 from callboard.actors.servers.documents._excel_references import areas, bounds_of, words
-from callboard.actors.servers.documents._excel_sheet import area_of
+from callboard.actors.servers.documents._excel_sheet import area_of, where_of
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._office import q
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from openpyxl.worksheet.cell_range import CellRange
 
     from callboard.actors.servers.documents._excel_file import ExcelFile
+    from callboard.actors.servers.documents._package import Element
 
 CellPlace: TypeAlias = tuple[str, int, int]
 """A cell: the sheet's title in small letters, its row and column."""
@@ -60,6 +61,9 @@ class Formulas:
                 for area in tables if "[" in text else ():  # [Column], without the name of its own table
                     if area.min_row <= row <= area.max_row and area.min_col <= column <= area.max_col:
                         found._read((title, row, column), title, bounds_of(area.coord))
+                if formula.get("t") == "dataTable":
+                    for text in _read_by_data_table(formula):
+                        found._read((title, row, column), title, bounds_of(text))
                 if formula.get("ref") and formula.get("t") in {"array", "dataTable"}:
                     found._spilled[title, row, column] = area_of(formula.get("ref"))
         return found
@@ -121,6 +125,14 @@ class Formulas:
         for (top, left, bottom, right), reader in self._wide.get(title, ()):
             if top <= row <= bottom and left <= column <= right:
                 yield reader
+
+
+def _read_by_data_table(formula: Element) -> list[str]:
+    """List the cells that a data table reads: its borders, and its inputs."""
+    top, left, bottom, right = bounds_of(formula.get("ref"))
+    above = f"{where_of(max(top - 1, 1), max(left - 1, 1))}:{where_of(max(top - 1, 1), right)}"
+    beside = f"{where_of(top, max(left - 1, 1))}:{where_of(bottom, max(left - 1, 1))}"
+    return [above, beside, *(formula.get(name) for name in ("r1", "r2") if formula.get(name))]
 
 
 def _meanings(file: ExcelFile) -> dict[str, str]:

@@ -88,6 +88,9 @@ def _of_rules(sheet: Sheet) -> Iterator[BookFormula]:
                 yield BookFormula(
                     _rule(element, title), title, element.text, _text_setter(sheet.file, sheet.part, element)
                 )
+            elif element.tag == q("cfvo") and any(True for _ in areas(element.get("val", ""))):
+                write = _attribute_setter(sheet.file, sheet.part, element, "val")
+                yield BookFormula(f"a conditional format on {title}", title, element.get("val"), write)
             elif element.tag == q("hyperlink") and element.get("location") and not element.get(R_ID):
                 write = _attribute_setter(sheet.file, sheet.part, element, "location")
                 yield BookFormula(f"a link on {title}", title, element.get("location"), write)

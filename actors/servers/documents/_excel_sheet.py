@@ -112,6 +112,7 @@ class Sheet:
         """The written cells whose value the caller gave as a date or time."""
         self.reshaped = False
         """Whether an edit moved cells about."""
+        self._has_placeholders = file.has_placeholders and self.is_grid
 
     @property
     def title(self) -> str:
@@ -190,6 +191,9 @@ class Sheet:
                     column = letters.get(name) or letters.setdefault(name, self._column(name))
                 cells[number, column] = cell
             row.set("r", str(number))
+        if self._has_placeholders:
+            self._has_placeholders = False
+            _drop_placeholders(cells)
         return rows, cells
 
     @functools.cached_property
@@ -638,6 +642,17 @@ def area_of(text: str) -> CellRange:
     left, top, right, bottom = range_boundaries(text.replace("$", "").upper())
     columns, rows = sorted((left or 1, right or LAST_COLUMN)), sorted((top or 1, bottom or LAST_ROW))
     return CellRange(min_col=columns[0], min_row=rows[0], max_col=columns[1], max_row=rows[1])
+
+
+def _drop_placeholders(cells: dict[tuple[int, int], Element]) -> None:
+    """Remove zeros that stand for the results of formulas."""
+    formulas = {place: formula for place, cell in cells.items() if (formula := cell.find(_F)) is not None}
+    arrays = [area_of(formula.get("ref")) for formula in formulas.values() if formula.get("t") == "array"]
+    spilled = {place for place in cells if any(_within(area, *place) for area in arrays)} if arrays else set()
+    for place in formulas.keys() | spilled:
+        result = cells[place].find(_V)
+        if result is not None and result.text == "0" and cells[place].get("t", "n") == "n":
+            cells[place].remove(result)
 
 
 def _within(area: CellRange, row: int, column: int) -> bool:

@@ -45,7 +45,12 @@ from callboard.actors.servers.documents._tables import (  # noqa: TC001 - schema
 from callboard.messages import Effect, Hazard
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from callboard.actors.servers.documents._excel_file import ExcelFile
     from callboard.actors.servers.documents._excel_sheet import Sheet
+
+_MOST_LOST = 100
 
 
 class ExcelSheetTools(ExcelEditor):
@@ -151,7 +156,21 @@ class ExcelSheetTools(ExcelEditor):
             used = found.sheet.used()
             done = "inserted" if count > 0 else "deleted"
             answer: Answer = {"sheet": found.sheet.title, done: abs(count), "used": used.coord if used else None}
-            return file.answers(answer | hidden)
+            return file.answers(answer | hidden | _lost(file))
+
+
+def _lost(file: ExcelFile) -> Answer:
+    """Name the formulas, names and charts that read deleted cells."""
+    where: list[JsonValue] = []
+    for reference in file.lost_references:
+        cell = reference.cell
+        if cell is None:
+            where.append(reference.where)
+        elif cell.getparent() is not None and cell.getparent().getparent() is not None:  # not deleted itself
+            where.append(f"{reference.sheet}!{cell.get('r')}")
+    where = [*dict.fromkeys(where)]
+    more: Answer = {"references_lost_left_out": len(where) - _MOST_LOST} if len(where) > _MOST_LOST else {}
+    return {"references_lost": where[:_MOST_LOST], **more} if where else {}
 
 
 def _hidden_lines(sheet: Sheet, what: str, first: int, count: int) -> Answer:

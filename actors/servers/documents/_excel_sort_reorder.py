@@ -22,6 +22,7 @@ from callboard.actors.servers.documents._excel_results import fill_results, need
 from callboard.actors.servers.documents._excel_sheet import area_of, place_of
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._excel_totals import DataRows, data_rows
+from callboard.actors.servers.documents._excel_types import numbers_as_text
 from callboard.actors.servers.documents._office import q
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ def sort_rows(file: ExcelFile, place: SheetRange, keys: list[SortKey], *, header
     answer: Answer = {"sheet": sheet.title, "cells": cells.coord, "rows_sorted": len(rows)}
     answer |= {"order": order} if order else {}
     answer |= {"hidden_rows_sorted": 0} if hidden else {}
+    if texts := numbers_as_text(sheet, slots, dict.fromkeys(column for column, _ in columns)):
+        answer["sorted_as_texts"] = texts
     return answer | follow(sheet, cells, moved, "row")
 
 

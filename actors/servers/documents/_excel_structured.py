@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from openpyxl.worksheet.cell_range import CellRange
 
     from callboard.actors.servers.documents._excel_file import ExcelFile
+    from callboard.actors.servers.documents._excel_references import BookFormula
     from callboard.actors.servers.documents._excel_sheet import Sheet
     from callboard.actors.servers.documents._excel_tables import Table
 
@@ -24,6 +25,8 @@ _PART = r"\[(?:'.|[^\[\]'])*\]"  # ' escapes the next character
 _PARTS = re.compile(rf"\s*{_PART}(?:\s*[,:]\s*{_PART})*\s*")
 _STRUCTURED = re.compile(rf"(?P<table>[^\W\d][\w.]*)?\[(?P<inner>(?:'.|[^\[\]']|{_PART})*)\]")
 _IN_FORMULA = re.compile(rf"""(?P<other>"(?:[^"]|"")*"|'(?:[^']|'')+'!)|{_STRUCTURED.pattern}""")
+_PLAIN_COLUMN = re.compile(r"(\[#This Row\]\s*,\s*)((?:'.|[^\[\]'])+)(?=\]|$)", re.IGNORECASE)
+"""XlsxWriter writes ``[@Price]`` as ``[[#This Row],Price]``."""
 _ROW = "#This Row"
 _ITEMS = {each.casefold(): each for each in ("", "#All", "#Data", "#Headers", _ROW, "#Totals")}
 
@@ -133,11 +136,42 @@ def with_table_names(sheet: Sheet, row: int, column: int, formula: str) -> str:
 
     XlsxWriter writes totals like ``SUBTOTAL(109,[Price])``.
     """
+    if "[#" in formula:
+        formula = _IN_FORMULA.sub(lambda match: match[0] if match["other"] else in_brackets(match[0]), formula)
     for table in tables_of(sheet) if "[" in formula else ():
         cells, name = table.cells, table.name
         if cells.min_row <= row <= cells.max_row and cells.min_col <= column <= cells.max_col:
             formula = _IN_FORMULA.sub(lambda match: name + match[0] if _is_bare(match) else match[0], formula)  # noqa: B023 - used at once
     return formula
+
+
+def refers_to_column(reference: BookFormula, table: Table, name: str) -> bool:
+    """Return whether a formula names a column of a table."""
+    column = _bracketed(name).casefold()
+    return any(
+        column in f"[{in_brackets(match['inner'])}]".casefold()
+        for match in _IN_FORMULA.finditer(reference.formula)
+        if match["inner"] is not None and _is_of(match, table, own=_is_own(reference, table))
+    )
+
+
+def _is_own(reference: BookFormula, table: Table) -> bool:
+    """Return whether a formula stands in a table, where it may leave out the table's name."""
+    if reference.cell is not None and reference.sheet == table.sheet.title:
+        return bool(area_of(reference.cell.get("r")).issubset(table.cells))
+    return reference.where == f"the table {table.name}"
+
+
+def _is_of(match: re.Match[str], table: Table, *, own: bool) -> bool:
+    """Return whether a structured reference is one to a table of this workbook."""
+    if match.string[match.start() - 1 : match.start()] == "!":  # of another workbook
+        return False
+    return (match["table"] or "").casefold() == table.name.casefold() or (own and _is_bare(match))
+
+
+def in_brackets(reference: str) -> str:
+    """Put the column behind ``[#This Row]`` in brackets."""
+    return _PLAIN_COLUMN.sub(r"\1[\2]", reference)
 
 
 def _is_bare(match: re.Match[str]) -> bool:
@@ -153,18 +187,15 @@ def _rename_columns(file: ExcelFile, table: Table, renamed: dict[str, str]) -> N
 
     In the table itself, its name may be left out.
     """
-    name = table.name.casefold()
 
     def column(match: re.Match[str]) -> str:
         old = re.sub(r"'(.)", r"\1", match[0][1:-1]).casefold()
         return _bracketed(renamed[old]) if old in renamed else match[0]
 
     def reference(match: re.Match[str], *, own: bool) -> str:
-        if match.string[match.start() - 1 : match.start()] == "!":  # of another workbook
+        if match["inner"] is None or not _is_of(match, table, own=own):
             return match[0]
-        if (match["table"] or "").casefold() != name and not (own and _is_bare(match)):
-            return match[0]
-        inner = match["inner"]
+        inner = in_brackets(match["inner"])
         if not inner.lstrip().startswith("["):
             return (match["table"] or "") + re.sub(_PART, column, f"[{inner}]")
         return f"{match['table'] or ''}[{re.sub(_PART, column, inner)}]"
@@ -172,9 +203,7 @@ def _rename_columns(file: ExcelFile, table: Table, renamed: dict[str, str]) -> N
     for formula in list(all_formulas(file)):
         if "[" not in formula.formula:
             continue
-        own = formula.where == f"the table {table.name}"
-        if formula.cell is not None and formula.sheet == table.sheet.title:
-            own = area_of(formula.cell.get("r")).issubset(table.cells)
+        own = _is_own(formula, table)
         changed = _IN_FORMULA.sub(functools.partial(reference, own=own), formula.formula)
         if changed != formula.formula:
             formula.write(changed)

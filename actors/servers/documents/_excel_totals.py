@@ -11,6 +11,7 @@ from openpyxl.worksheet.cell_range import CellRange
 from callboard.actors.servers.documents._excel_formula_text import translated
 from callboard.actors.servers.documents._excel_hidden import row_spans
 from callboard.actors.servers.documents._excel_references import areas, bounds_of, functions
+from callboard.actors.servers.documents._excel_structured import in_brackets
 from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._total_words import total_label
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _TOTALLING = frozenset(
     ["SUBTOTAL", "AGGREGATE", "SUM", "AVERAGE", "COUNT", "COUNTA", "MIN", "MAX", "MEDIAN", "PRODUCT"]
 )
-_THIS_ROW = re.compile(r"\[#This Row\],\[((?:'.|[^\[\]'])*)\]", re.IGNORECASE)
+_THIS_ROW = re.compile(r"\[#This Row\]\s*,\s*\[((?:'.|[^\[\]'])*)\]", re.IGNORECASE)
 _ROUNDING = 0.005
 """The difference for each summand by which a rounded total may miss the sum."""
 
@@ -78,13 +79,14 @@ def _kinds(sheet: Sheet, cells: CellRange, rows: range) -> dict[int, Literal["da
     return kinds
 
 
-def last_data_row(sheet: Sheet, cells: CellRange, *, header: bool) -> int:
+def last_data_row(sheet: Sheet, cells: CellRange, *, header: bool, defaults: bool = False) -> int:
     """Return the last row with data.
 
-    Totals follow it, and rows that a template has prefilled with formulas.
+    Totals follow it, and rows that a template has prefilled with formulas; where `defaults` is true, also those that it
+    has prefilled with numbers from row to row, or with the same values, too.
     """
     row = cells.max_row - totals_of(sheet, cells)
-    while row >= cells.min_row + header and _is_prefilled(sheet, cells, row):
+    while row >= cells.min_row + header and _is_prefilled(sheet, cells, row, defaults=defaults):
         row -= 1
     return row
 
@@ -119,12 +121,21 @@ def without_totals(sheet: Sheet, cells: CellRange) -> CellRange:
 
 
 def _label(sheet: Sheet, cells: CellRange, row: int) -> str:
-    """Return the first text in a row."""
+    """Return the text that names a row.
+
+    It is the first one; or a word for totals behind texts that repeat the row above, like those of a group.
+    """
+    first = ""
     for column in range(cells.min_col, cells.max_col + 1):
         value, kind = sheet.raw(row, column)
-        if kind == "text" and value:
+        if kind != "text" or not value:
+            continue
+        if total_label(str(value)):
             return str(value)
-    return ""
+        first = first or str(value)
+        if sheet.raw(row - 1, column) != (value, kind):
+            break
+    return first
 
 
 def _is_called_total(sheet: Sheet, cells: CellRange, row: int) -> bool:
@@ -197,14 +208,23 @@ def _is_subtotal(sheet: Sheet, cells: CellRange, row: int, *, labelled: bool) ->
     return False
 
 
-def _is_prefilled(sheet: Sheet, cells: CellRange, row: int) -> bool:
+def _is_prefilled(sheet: Sheet, cells: CellRange, row: int, *, defaults: bool) -> bool:
     """Return whether a row holds only formulas that await its values."""
     columns = range(cells.min_col, cells.max_col + 1)
     filled = [column for column in columns if sheet.holds(row, column)]
-    if not filled or not all(sheet.is_formula(row, column) for column in filled):
+    if not all(sheet.is_formula(row, column) or (defaults and _is_series(sheet, row, column)) for column in filled):
         return False
     empty = {*columns} - {*filled}
     return any(empty & {*_own_cells(sheet, row, sheet.formula(row, column))} for column in filled)
+
+
+def _is_series(sheet: Sheet, row: int, column: int) -> bool:
+    """Return whether a value is that of the row above or below, or counts on."""
+    above, value, below = (sheet.raw(each, column) for each in (row - 1, row, row + 1))
+    if value in (above, below):
+        return True
+    pairs = ((above, value), (value, below))
+    return any(a[1] == b[1] == "number" and a[0] + 1 == b[0] for a, b in pairs)
 
 
 def _own_cells(sheet: Sheet, row: int, formula: str) -> Iterator[int]:
@@ -213,7 +233,7 @@ def _own_cells(sheet: Sheet, row: int, formula: str) -> Iterator[int]:
         top, left, bottom, right = bounds_of(text)
         if title.casefold() in {"", sheet.title.casefold()} and top == bottom == row:
             yield from range(left, right + 1)
-    names = {re.sub(r"'(.)", r"\1", name).casefold() for name in _THIS_ROW.findall(formula)}
+    names = {re.sub(r"'(.)", r"\1", name).casefold() for name in _THIS_ROW.findall(in_brackets(formula))}
     for table in tables_of(sheet) if names else ():
         if table.cells.min_row <= row <= table.cells.max_row:
             yield from (n for n, name in enumerate(table.columns, table.cells.min_col) if name.casefold() in names)

