@@ -57,6 +57,7 @@ def all_formulas(file: ExcelFile) -> Iterator[BookFormula]:
     for sheet in file.worksheets:
         yield from _of_cells(sheet)
         yield from _of_rules(sheet)
+        yield from _of_links(sheet, sheet.part)
         yield from _of_tables(sheet)
     for name, local_to, element in file.names():
         title = local_to.title if local_to else ""
@@ -132,9 +133,9 @@ def _of_drawings(sheet: Sheet) -> Iterator[BookFormula]:
                         yield BookFormula(f"a chart on {sheet.title}", sheet.title, element.text, write)
 
 
-def _of_links(sheet: Sheet, drawing: str) -> Iterator[BookFormula]:
-    """Yield the links of pictures and shapes to cells of the workbook."""
-    package, links = sheet.file.package, rels_of(drawing)
+def _of_links(sheet: Sheet, part: str) -> Iterator[BookFormula]:
+    """Yield the links of a part to cells of the workbook: those of pictures and shapes, and openpyxl's in cells."""
+    package, links = sheet.file.package, rels_of(part)
     for link in package.tree(links) if links in package else ():
         if isinstance(link.tag, str) and link.get("Target", "").startswith("#"):
             write = _attribute_setter(sheet.file, links, link, "Target", "#")

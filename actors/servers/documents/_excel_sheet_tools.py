@@ -123,8 +123,10 @@ class ExcelSheetTools(ExcelEditor):
             check_title(file, title, found)
             check_structure(file)
             old = found.title
-            rename_sheet(file, found, title)
-            return file.answers({"sheet": title, "before": old})
+            answer: Answer = {"sheet": title, "before": old}
+            if stale := rename_sheet(file, found, title):
+                answer["title_in_texts_stays"] = [*stale[:_MOST_LOST]]
+            return file.answers(answer)
 
     @tool(effect=Effect.ONCE, roots=EXCEL, hazards=[Hazard.DELETES], controls=SHEET)
     def delete_sheet(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _SHEET_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.worksheet+xml"
 _BAD_TITLE = re.compile(r"[\\*?:/\[\]]|^'|'$")
 _MAX_TITLE = 31
+_TEXT = re.compile(r'"(?:[^"]|"")*"')
 
 
 def check_title(file: ExcelFile, title: str, renaming: Sheet | None = None) -> None:
@@ -77,17 +78,27 @@ def add_sheet(file: ExcelFile, title: str, position: int | None) -> Sheet:
     return made
 
 
-def rename_sheet(file: ExcelFile, sheet: Sheet, title: str) -> None:
-    """Give a sheet another title; all that refers to it follows."""
+def rename_sheet(file: ExcelFile, sheet: Sheet, title: str) -> list[str]:
+    """Give a sheet another title; all that refers to it follows.
+
+    Returns:
+        The formulas with the old title in a text, like ``INDIRECT("Old!A1")``, which stays.
+    """
     old = sheet.title
+    named = re.compile(rf"(?<!\w){re.escape(old)}'?!", re.IGNORECASE)
+    stale: dict[str, None] = {}
     for reference in list(all_formulas(file)):
         changed = renamed(reference.formula, old, title)
         if changed != reference.formula:
             reference.write(changed)
+        if any(named.search(text) for text in _TEXT.findall(reference.formula)):
+            stale[reference.where] = None
         if reference.cell is not None and "INDIRECT" in map(str.upper, words(reference.formula)):
             file.outdated.append(reference.cell)  # a title in a text does not follow
     file.package.edit(file.part)
     sheet.entry.set("name", title)
+    new = f"{title}!"
+    return [new + where.removeprefix(f"{old}!") if where.startswith(f"{old}!") else where for where in stale]
 
 
 def delete_sheet(file: ExcelFile, sheet: Sheet) -> None:

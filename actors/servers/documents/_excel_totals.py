@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from openpyxl.worksheet.cell_range import CellRange
 
+from callboard.actors.servers._numbers import parse_number
 from callboard.actors.servers.documents._excel_formula_text import translated
 from callboard.actors.servers.documents._excel_hidden import row_spans
 from callboard.actors.servers.documents._excel_references import areas, bounds_of, functions
@@ -109,7 +110,9 @@ def totals_of(sheet: Sheet, cells: CellRange) -> int:
             if wanted and row not in wanted and count != cells.max_row - row:  # what lies between belongs to a group
                 break
             count = cells.max_row - row + 1
-            wanted.update(top for top, bottom in read if top == bottom)
+            single = {top for top, bottom in read if top == bottom}
+            if any(_rows_totalled(sheet, cells, each) or total_label(_label(sheet, cells, each)) for each in single):
+                wanted |= single
         elif row not in wanted and (count or not _is_note(sheet, cells, row)):
             break
     return count
@@ -179,8 +182,9 @@ class _Sums:
     def _numbers(self, row: int) -> Iterator[tuple[int, float]]:
         for column in range(self._cells.min_col, self._cells.max_col + 1):
             value, kind = self._sheet.raw(row, column)
-            if kind == "number":
-                yield column, float(value)
+            number = parse_number(str(value)) if kind == "text" else None
+            if kind == "number" or number:
+                yield column, float(number.value if number else value)
 
 
 def _is_subtotal(sheet: Sheet, cells: CellRange, row: int, *, labelled: bool) -> bool:

@@ -30,7 +30,7 @@ _UNSPACED = (
     *("총계", "합계", "소계", "총합계", "รวม", "ยอดรวม"),
 )
 _MEANS = """
-average, averages, avg, ø, mean, median
+average, averages, avg, ø, mean, median, sub, subt, subtot, sub tot, tot
 durchschnitt, mittelwert, moyenne, media, promedio, média, gemiddelde, średnia, průměr, átlag
 среднее, medel, medelvärde, gennemsnitt, gennemsnit, keskiarvo, ortalama, μέσος όρος, 平均, 平均值, 평균
 """

@@ -170,6 +170,20 @@ def test_renamed_end_of_a_span_is_followed(spanned: Path, call: Call) -> None:
     assert openpyxl.load_workbook(spanned)["Sum"]["A1"].value == "=SUM('Jan:Feb 2026'!A1)"
 
 
+def test_links_of_openpyxl_and_texts_with_a_title(workspace: Path, call: Call) -> None:
+    path = workspace / "book.xlsx"
+    book = openpyxl.Workbook()
+    first, second = book.active, book.create_sheet("My data")
+    first["A1"], first["A1"].hyperlink = "go", "#'My data'!B2"
+    first["A2"], second["C1"] = "=INDIRECT(\"'My data'!B2\")", '=HYPERLINK("#My data!A1","up")'
+    first["A3"], first["A4"] = "='My data'!B2&\"Not my data!\"", '="xMy data!"'
+    book.save(path)
+    call("insert_rows_or_columns", path.name, what="rows", at="1", sheet="My data")
+    answer = call("rename_sheet", path.name, sheet="My data", title="New")
+    assert answer["title_in_texts_stays"] == ["Sheet!A2", "Sheet!A3", "New!C2"]
+    assert b"Target=\"#'New'!B3\"" in zipfile.ZipFile(path).read("xl/worksheets/_rels/sheet1.xml.rels")
+
+
 def test_renamed_header_leaves_another_files_table(workspace: Path, call: Call) -> None:
     call("create_document", path="book.xlsx")
     call("insert_table", "book.xlsx", header=["Item", "Price"], rows=[["a", 1]], name="Prices")

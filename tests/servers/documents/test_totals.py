@@ -106,6 +106,18 @@ def test_label_of_a_total(label: str, kind: str) -> None:
     assert total_label(label) == kind
 
 
+def test_data_between_subtotals_by_operators_is_data(workspace: Path, call: Call) -> None:
+    groups = [["a", 1], ["b", 2], ["Subtotal", "=B2+B3"], ["c", 3], ["d", 4], ["Subtotal", "=B5+B6"]]
+    path = made(workspace, [["Item", "Amount"], *groups, ["Total", "=B4+B7"]])
+    answer = call("summarize", path.name, columns=["Amount"])
+    assert (answer["summary"]["Amount"]["sum"], answer["totals_left_out"]) == (10, "4, 7:8")
+
+
+def test_total_of_numbers_as_texts_is_a_total(workspace: Path, call: Call) -> None:
+    path = made(workspace, [["Item", "Amount"], ["a", "100"], ["b", "200.50"], ["Total", "300.50"]])
+    assert call("append_rows", path.name, values=[["c", "5"]])["cells"] == "A4:B4"
+
+
 def test_word_for_totals_in_a_column_of_kinds_makes_no_total(workspace: Path, call: Call) -> None:
     path = made(workspace, [["Case", "Loss", "Amount"], ["a", "partial", 100], ["b", "total", 100], ["c", "total", 70]])
     answer = call("summarize", path.name, columns=["Amount"])
