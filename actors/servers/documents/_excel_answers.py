@@ -18,6 +18,7 @@ from callboard.actors.servers.documents._excel_controls import SheetRange, colum
 from callboard.actors.servers.documents._excel_hidden import hidden_in, hidden_rows
 from callboard.actors.servers.documents._excel_results import fill_results, need_result
 from callboard.actors.servers.documents._excel_sort_reorder import as_number
+from callboard.actors.servers.documents._excel_sheet import where_of
 from callboard.actors.servers.documents._excel_tables import header_of
 from callboard.actors.servers.documents._excel_types import numbers_as_text
 from callboard.actors.servers.documents._excel_values import Date, parse_span, to_json
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 Operator: TypeAlias = Literal["=", "<>", "<", "<=", ">", ">=", "contains", "begins", "ends", "empty", "filled"]
 _OF_TEXTS = frozenset({"contains", "begins", "ends", "empty", "filled"})
 _MAX_GROUPS = 500
+_MOST_ERRORS = 20
 _SAME_TIME = 0.5 / 86_400
 """In days. The fractions of times are not exact."""
 
@@ -135,6 +137,10 @@ def summarize(
     every = range(cells.min_col, cells.max_col + 1)
     if texts := numbers_as_text(sheet, rows, {*named} if columns else {*every} - {group}):
         answer["texts_not_counted"] = texts
+    errors = [where_of(row, column) for row in rows for column in named if sheet.raw(row, column)[1] == "error"]
+    if errors:
+        more = [f"{len(errors) - _MOST_ERRORS} more"] if len(errors) > _MOST_ERRORS else []
+        answer["errors_not_counted"] = [*errors[:_MOST_ERRORS], *more]
     if group is None:
         empty: JsonValue = {"rows": 0}
         return answer | {"summary": figures.get("", empty)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import itertools
 import re
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from callboard.actors.servers.documents._excel_references import areas, bounds_o
 from callboard.actors.servers.documents._excel_sheet import place_of
 from callboard.actors.servers.documents._excel_structured import as_in_files
 from callboard.actors.servers.documents._excel_tables import tables_of
+from callboard.actors.servers.documents._excel_values import DATE_CODE, SPAN_CODE
 from callboard.actors.servers.documents._tables import short
 from callboard.messages import did_you_mean
 
@@ -33,6 +35,8 @@ _PLACES = frozenset(
 """Functions that may get a formula's own cell: they read where it is, and not its value."""
 _DATES = frozenset({"DATE(", "DATEVALUE(", "EDATE(", "EOMONTH(", "TODAY(", "WORKDAY("})
 """The openings of functions that give a date, without a time."""
+_OF_SPANS = frozenset({"SUM(", "AVERAGE(", "MEDIAN(", "MIN(", "MAX(", "(", ")", ",", "+", "-", " "})
+"""The parts of formulas that make times of times."""
 _CELL = re.compile(r"(?P<column>[A-Za-z]{1,3})?(?P<row>[0-9]{1,8})?")  # also a whole column or row
 _SHEET = re.compile(r"(?P<start>^|:)(?P<title>'(?:[^']|'')+'|[^'!:]+(?::[^'!:]+)?)!")
 _OPENING, _CLOSING = Token.OPEN, Token.CLOSE
@@ -147,15 +151,40 @@ def fill_array(sheet: Sheet, cells: CellRange, formula: str) -> None:
 
 
 def show_dates(file: ExcelFile, sheet: Sheet, cells: CellRange, formula: str) -> None:
-    """Show dates in cells with the format General.
+    """Show dates and durations in cells with the format General.
 
-    The first cell's formula counts: one function that gives a date, or a date cell plus or minus numbers.
+    The first cell's formula counts: one function that gives a date, a date cell plus or minus numbers, or a sum, a mean
+    or a limit of times alone.
     """
-    if not _is_date(file, sheet, formula):
+    code = DATE_CODE if _is_date(file, sheet, formula) else SPAN_CODE if _is_span(file, sheet, formula) else ""
+    if not code:
         return
     for row in range(cells.min_row, cells.max_row + 1):
         for column in range(cells.min_col, cells.max_col + 1):
-            sheet.show_date(row, column)
+            sheet.show_date(row, column, code)
+
+
+def _is_span(file: ExcelFile, own: Sheet, formula: str) -> bool:
+    tokens: Any = Tokenizer(formula).items
+    cells = [token.value for token in tokens if token.subtype == Token.RANGE]
+    others = {token.value.upper() for token in tokens if token.subtype != Token.RANGE}
+    if not (others <= _OF_SPANS and all(map(_is_cells, cells))):
+        return False
+    sheets = {sheet.title.casefold(): sheet for sheet in file.worksheets}
+    found = False
+    for title, text in areas(formula[1:]):
+        sheet = sheets.get(title.casefold()) if title else own
+        if sheet is None:
+            return False
+        top, left, bottom, right = bounds_of(text)
+        for row, column in sheet.filled():
+            if top <= row <= bottom and left <= column <= right:
+                value, kind = sheet.raw(row, column)
+                is_time = isinstance(value, (dt.time, dt.timedelta))
+                if kind in {"number", "date"} and not is_time:
+                    return False
+                found |= is_time
+    return found
 
 
 def _is_date(file: ExcelFile, sheet: Sheet, formula: str) -> bool:

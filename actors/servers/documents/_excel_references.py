@@ -10,6 +10,7 @@ from openpyxl.formula import Tokenizer
 from openpyxl.formula.tokenizer import Token, TokenizerError
 from openpyxl.utils import quote_sheetname
 
+from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._excel_charts import drawings_of
 from callboard.actors.servers.documents._excel_formula_text import LAST_COLUMN, LAST_ROW, REFERENCE, titles
 from callboard.actors.servers.documents._excel_sheet import area_of
@@ -161,7 +162,10 @@ def _of_pivots(file: ExcelFile) -> Iterator[BookFormula]:
             if not (source.get("ref") and source.get("sheet")) or source.get(R_ID):  # of another workbook
                 continue
 
-            def write(text: str, part: str = part, source: Element = source) -> None:
+            def write(text: str, part: str = part, source: Element = source, where: str = where) -> None:
+                if text.endswith("#REF!"):
+                    msg = f"{where} reads the cells that would be deleted; change it in Excel first"
+                    raise ToolError(msg)
                 package.edit(part)
                 sheet, _, cells = text.rpartition("!")
                 source.set("sheet", _unquoted(sheet))

@@ -133,6 +133,9 @@ def test_consolidation_of_another_file_stays(workspace: Path, call: Call, own: s
     call("rename_sheet", "book.xlsx", sheet="Prices", title="New")
     with zipfile.ZipFile(path) as archive:
         assert after in archive.read("xl/worksheets/sheet2.xml").decode()
+    if "r:id" not in own:
+        with pytest.raises(ToolError, match=r"a consolidation on .* reads the cells that would be deleted"):
+            call("delete_rows_or_columns", "book.xlsx", what="rows", at="1", count=2, sheet="New")
 
 
 @pytest.fixture

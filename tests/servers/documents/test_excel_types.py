@@ -109,6 +109,20 @@ def test_appended_times_are_times(workspace: Path, call: Call) -> None:
     assert [row[0] for row in call("read_range", path.name, cells="A2:A6")["values"]] == ["b", "e", "c", "d", "a"]
 
 
+@pytest.mark.parametrize(
+    ("formula", "code"),
+    [
+        ("=SUM(A1:A3)", "[h]:mm:ss"), ("=A1-A2", "[h]:mm:ss"), ("=MAX(A:A)-MIN($A$1,A2)", "[h]:mm:ss"),
+        ("=SUM(Sheet!A1:A2)", "[h]:mm:ss"), ("=SUM(A1:A2)*24", "General"), ("=SUM(A1:B2)", "General"),
+        ("=A1+1", "General"), ("=SUM(C1:C3)", "General"), ("=COUNT(A1:A2)", "General"),
+    ],
+)  # fmt: skip
+def test_formula_of_times_shows_a_duration(workspace: Path, call: Call, formula: str, code: str) -> None:
+    path = made(workspace, [[1.5, 8], [0.25, 9], ["text", None]], {"A1": "[h]:mm", "A2": "h:mm"})
+    call("set_formula", path.name, cells="D1", formula=formula)
+    assert cell(path, "D1").number_format == code
+
+
 def test_format_of_durations_has_a_word(workspace: Path, call: Call) -> None:
     path = made(workspace, [[1.5]])
     call("format_cells", path.name, cells="A1", number_format="duration")
@@ -119,6 +133,12 @@ def test_dates_have_a_range_and_no_sum(workspace: Path, call: Call) -> None:
     path = made(workspace, [["Day"], [dt.datetime(2024, 5, 31)], [dt.datetime(2023, 1, 1)]])  # noqa: DTZ001 - no zone
     figures = call("summarize", path.name, columns=["Day"])["summary"]["Day"]
     assert figures == {"filled": 2, "numbers": 0, "dates": 2, "earliest": "2023-01-01", "latest": "2024-05-31"}
+
+
+def test_errors_are_named_by_sums(workspace: Path, call: Call) -> None:
+    path = made(workspace, [["Item", "Amount"], ["a", 10], ["b", "#N/A"], ["#REF!", 5]])
+    answer = call("summarize", path.name, columns=["Amount"])
+    assert (answer["summary"]["Amount"]["sum"], answer["errors_not_counted"]) == (15, ["B3"])
 
 
 def test_dates_in_texts_are_named_by_questions(workspace: Path, call: Call) -> None:
