@@ -17,8 +17,8 @@ from callboard.actors.servers.documents._excel_cells import held
 from callboard.actors.servers.documents._excel_controls import SheetRange, column_of
 from callboard.actors.servers.documents._excel_hidden import hidden_in, hidden_rows
 from callboard.actors.servers.documents._excel_results import fill_results, need_result
-from callboard.actors.servers.documents._excel_sort_reorder import as_number
 from callboard.actors.servers.documents._excel_sheet import where_of
+from callboard.actors.servers.documents._excel_sort_reorder import as_number
 from callboard.actors.servers.documents._excel_tables import header_of
 from callboard.actors.servers.documents._excel_types import numbers_as_text
 from callboard.actors.servers.documents._excel_values import Date, parse_span, to_json

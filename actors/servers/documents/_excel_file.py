@@ -66,7 +66,7 @@ class ExcelFile(Edited):
         self.outdated: list[Element] = []
         """The cells whose formulas an edit changed, so that their results are no longer theirs."""
         self.lost_references: list[BookFormula] = []
-        """What referred to cells that an edit deleted."""
+        """The references to cells that an edit deleted."""
         package.tree(CONTENT_TYPES)
         links = {link.id: link for link in package.relationships(self.part)}
         for entry in package.tree(self.part).iterfind(f"{q('sheets')}/{q('sheet')}"):

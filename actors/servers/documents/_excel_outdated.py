@@ -128,7 +128,7 @@ class Formulas:
 
 
 def _read_by_data_table(formula: Element) -> list[str]:
-    """List the cells that a data table reads: its borders, and its inputs."""
+    """List the borders and inputs of a data table."""
     top, left, bottom, right = bounds_of(formula.get("ref"))
     above = f"{where_of(max(top - 1, 1), max(left - 1, 1))}:{where_of(max(top - 1, 1), right)}"
     beside = f"{where_of(top, max(left - 1, 1))}:{where_of(bottom, max(left - 1, 1))}"

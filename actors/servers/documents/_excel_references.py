@@ -135,7 +135,10 @@ def _of_drawings(sheet: Sheet) -> Iterator[BookFormula]:
 
 
 def _of_links(sheet: Sheet, part: str) -> Iterator[BookFormula]:
-    """Yield the links of a part to cells of the workbook: those of pictures and shapes, and openpyxl's in cells."""
+    """Yield the links of a part to cells of the workbook.
+
+    Those are of pictures and shapes, and those that openpyxl gives to cells.
+    """
     package, links = sheet.file.package, rels_of(part)
     for link in package.tree(links) if links in package else ():
         if isinstance(link.tag, str) and link.get("Target", "").startswith("#"):

@@ -156,14 +156,14 @@ def refers_to_column(reference: BookFormula, table: Table, name: str) -> bool:
 
 
 def _is_own(reference: BookFormula, table: Table) -> bool:
-    """Return whether a formula stands in a table, where it may leave out the table's name."""
+    """Return whether a formula may leave out a table's name, within it."""
     if reference.cell is not None and reference.sheet == table.sheet.title:
         return bool(area_of(reference.cell.get("r")).issubset(table.cells))
     return reference.where == f"the table {table.name}"
 
 
 def _is_of(match: re.Match[str], table: Table, *, own: bool) -> bool:
-    """Return whether a structured reference is one to a table of this workbook."""
+    """Return whether a structured reference names a table of this workbook."""
     if match.string[match.start() - 1 : match.start()] == "!":  # of another workbook
         return False
     return (match["table"] or "").casefold() == table.name.casefold() or (own and _is_bare(match))

@@ -223,7 +223,7 @@ def _is_prefilled(sheet: Sheet, cells: CellRange, row: int, *, defaults: bool) -
 
 
 def _is_series(sheet: Sheet, row: int, column: int) -> bool:
-    """Return whether a value is that of the row above or below, or counts on."""
+    """Return whether a value repeats a neighbor or counts on."""
     above, value, below = (sheet.raw(each, column) for each in (row - 1, row, row + 1))
     if value in (above, below):
         return True

@@ -66,7 +66,7 @@ def _change(sheet: Sheet, row: int, column: int) -> str:
 
 
 def _text_change(sheet: Sheet, row: int, column: int) -> str:
-    """Describe a text that a person may take for a number or a date."""
+    """Describe a text that a person may take for another type."""
     value, old = str(sheet.raw(row, column)[0]), str(sheet.written[row, column][0])
     text = short(value, 40)
     if sheet.file.styles.is_date(sheet.style(row, column)) and any(map(str.isdigit, value)):
@@ -90,7 +90,7 @@ def reads_as_number(text: str) -> bool:
 
 
 def numbers_as_text(sheet: Sheet, rows: Iterable[int], columns: Iterable[int]) -> list[JsonValue]:
-    """List cells whose text reads as a number, or as a date among dates: sums leave them out."""
+    """List cells whose text reads as a number, or date among dates."""
     rows, columns = [*rows], [*columns]
     dated = {column for column in columns if any(sheet.raw(row, column)[1] == "date" for row in rows)}
     found: list[JsonValue] = []
