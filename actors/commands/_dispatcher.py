@@ -54,9 +54,17 @@ class Dispatcher:
         """Run one command. Errors are reported in its result.
 
         `keeper` receives the tool's progress and questions during the call.
+
+        Raises:
+            LeaseVoidError: If the tool failed after it was told that the supervisor stops. The stop may be the cause,
+                so the failure does not count: the next process settles whether the command was done.
         """
         guard = EffectGuard(lease, command, keeper, lambda: self._tell_late(command, lease))
         result = await self._run(command, tools, guard)
+        if guard.saw_stop and result.status is ResultStatus.FAILURE:
+            self.report(command, lease, stopped(command, guard))
+            msg = f"{command.tool} ended because the supervisor stops; the next one settles whether it was done"
+            raise LeaseVoidError(msg)
         if self._secrets.known:
             result = self._secrets.redact(command.task_id, result)
         self.report(command, lease, result)

@@ -18,7 +18,16 @@ from callboard.actors.runtime._event_loop import Awaited, EventLoop
 from callboard.actors.runtime._hung_jobs import HungJobs
 from callboard.actors.runtime._jobs import Jobs
 from callboard.actors.runtime._lanes import Lane, Lanes
-from callboard.actors.runtime._lease import EffectGuard, Lease, Leases, committing, foresee, keep_version, post_note
+from callboard.actors.runtime._lease import (
+    EffectGuard,
+    Lease,
+    Leases,
+    committing,
+    current_guard,
+    foresee,
+    keep_version,
+    post_note,
+)
 from callboard.actors.runtime._process import Finished, run_process
 from callboard.actors.runtime._restart_backoff import Restarts
 from callboard.actors.runtime._scheduler import LoopScheduler, ScheduledActor, Scheduler, Schedulers, ThreadScheduler
@@ -64,6 +73,7 @@ __all__ = [
     "Watchdog",
     "committing",
     "current_call",
+    "current_guard",
     "day_began",
     "delete_stale_spares",
     "foresee",

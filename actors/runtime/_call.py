@@ -105,10 +105,10 @@ class Call:
         """True once the call must end.
 
         It is cancelled or late, or the supervisor stops. A tool that waits on its lane asks regularly, and ends what it
-        has started.
+        has started. If it then fails because of the stop, that is not recorded as its failure: the next process finds
+        out whether the call was done, and otherwise repeats it.
         """
-        guard = self._guard
-        return guard is not None and (not guard.valid or guard.lease.suspended)
+        return self._guard is not None and self._guard.given_up
 
     def artifact(self, content: Path | bytes, mime_type: str = "application/octet-stream") -> Path:
         """Add a file, or bytes as a new file, to the results.

@@ -144,6 +144,7 @@ class EffectGuard:
         "made",
         "pictures",
         "quiet_until",
+        "saw_stop",
     )
 
     def __init__(
@@ -178,12 +179,24 @@ class EffectGuard:
         """The pictures in the tool's answer, as PNG."""
         self.made: list[str] = []
         """The artifacts that did not exist before the call."""
+        self.saw_stop = False
+        """Whether the tool was told that the supervisor stops; a failure after that may be an effect of the stop."""
         self._valid = True
 
     @property
     def valid(self) -> bool:
         """True while neither the call nor its lease is void."""
         return self._valid and self.lease.valid
+
+    @property
+    def given_up(self) -> bool:
+        """True once the call must end.
+
+        The guard remembers that the tool was told of a stop.
+        """
+        if self.valid and self.lease.suspended:
+            self.saw_stop = True
+        return self.saw_stop or not self.valid
 
     def void(self) -> None:
         """Void this call alone: it took too long and was given up."""

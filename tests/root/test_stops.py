@@ -10,12 +10,13 @@ import time
 
 import pytest
 
-from callboard import EventName, Model, Task
+from callboard import EventName, Model, Task, ToolError, tool
 from callboard.actors.journal import JournalFile
 from callboard.actors.late_results import JobReturned
 from callboard.actors.root import StopAgents
 from callboard.actors.runtime import EventLoop, Lanes, ScheduledActor, Scheduler
-from callboard.messages import ModelError
+from callboard.messages import ModelError, SupervisorStoppedError
+from callboard.surface import Effect, Probe, current_call
 from callboard.testing import Faults, MemoryServer
 from support import ASSIGN, FINISH, HELD, PATIENCE, append, lone
 
@@ -90,6 +91,75 @@ def test_a_model_that_a_stop_breaks_has_not_failed(begin, breaks):
     assert model.asked.wait(PATIENCE)
     supervisor.stop(0.1 if breaks == "closed" else PATIENCE)
     assert begin(app=[FINISH]).handle("t").result(PATIENCE).ok
+
+
+class GivingUp(MemoryServer):
+    """A server whose tool fails while the supervisor stops: as it is told to, or for a reason of its own."""
+
+    def __init__(self, told):
+        super().__init__(MemoryServer.window())
+        self.told, self.began, self.go, self.over = told, threading.Event(), threading.Event(), threading.Event()
+
+    def probe(self, *_):
+        return Probe.DONE if self.effects else Probe.NOT_DONE
+
+    def _work(self, effect):
+        if self.began.is_set():
+            self.effects.append(("memo:one", effect, "done"))
+            return
+        self.began.set()
+        if self.told:
+            end = time.monotonic() + PATIENCE
+            while not current_call().given_up and time.monotonic() < end:
+                self.over.wait(0.01)
+        else:
+            assert self.go.wait(HELD)
+        msg = "nothing was done"
+        raise ToolError(msg)
+
+    @tool(effect=Effect.ONCE)
+    def once(self, target: str) -> None:
+        """Work."""
+        self._work("once")
+
+    @tool(effect=Effect.IDEMPOTENT)
+    def again(self, target: str) -> None:
+        """Work."""
+        self._work("again")
+
+
+@pytest.mark.parametrize("name", ["once", "again"])
+def test_a_call_that_a_stop_has_ended_is_made_by_the_next_process(begin, name):
+    surface = GivingUp(told=True)
+    appended = {"control_id": "field-1", "text": "1"}
+    actions = [{"function": name, "arguments": {}}, {"function": "append", "arguments": appended}]
+    app = [{"Status": "CONTINUE", "Actions": actions}, FINISH]
+    supervisor = begin(app=app, servers=[surface])
+    supervisor.submit(lone(id="t"))
+    assert surface.began.wait(PATIENCE)
+    assert supervisor.stop() == ()
+    assert begin(app=app, servers=[surface]).handle("t").result(PATIENCE).ok
+    assert [effect for _, *effect in surface.effects] == [[name, "done"], ["field-1", "1"]]
+
+
+def test_a_call_that_fails_by_itself_during_a_stop_has_failed(begin):
+    surface, failures = GivingUp(told=False), []
+
+    def app(request):
+        failures.extend(result.error for record in request.memory for result in record.results)
+        return FINISH if request.memory else {"Status": "CONTINUE", "Function": "once", "Args": {}}
+
+    supervisor = begin(app=app, servers=[surface])
+    handle = supervisor.submit(lone(id="t"))
+    assert surface.began.wait(PATIENCE)
+    stopping = threading.Thread(target=supervisor.stop)
+    stopping.start()
+    with pytest.raises(SupervisorStoppedError):
+        handle.result(PATIENCE)
+    surface.go.set()
+    stopping.join(PATIENCE)
+    assert begin(app=app, servers=[surface]).handle("t").result(PATIENCE).ok
+    assert (surface.effects, failures) == ([], ["nothing was done"])
 
 
 STOPS = {"short": 30, "long": 300}
