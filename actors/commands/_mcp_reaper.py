@@ -35,19 +35,19 @@ class EndRequested(Exception):  # noqa: N818 - not an error
 def main(seconds: float, command: list[str]) -> NoReturn:
     """Run a command until it ends or SIGTERM arrives."""
     _LIBC.prctl(_SUBREAPER, 1)
-    signal.signal(signal.SIGTERM, _stop)
     for ignored in (signal.SIGINT, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
     status = 0
-    try:
+    try:  # around all places where SIGTERM is not ignored
+        signal.signal(signal.SIGTERM, _stop)
         starter = os.getppid()
         _LIBC.prctl(_DEATH_SIGNAL, signal.SIGTERM)
         if os.getppid() == starter:
             server = subprocess.Popen(command, start_new_session=True, preexec_fn=_prepare)  # noqa: PLW1509 - one thread
             _leave_streams()
             status = _status_of(server.pid)
-    except EndRequested:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    except EndRequested:
         end = time.monotonic() + seconds
         _send(signal.SIGTERM, descendants())
         while descendants() and time.monotonic() < end:
@@ -55,7 +55,6 @@ def main(seconds: float, command: list[str]) -> NoReturn:
     except OSError as error:
         os.write(2, f"{error.filename}: {error.strerror}\n".encode(errors="replace"))
         os._exit(_CANNOT_START)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     end = time.monotonic() + _KILL_SECONDS
     while (others := descendants()) and time.monotonic() < end:
         _send(signal.SIGSTOP, others)  # so that none can start another one meanwhile
@@ -71,6 +70,8 @@ def main(seconds: float, command: list[str]) -> NoReturn:
 
 
 def _stop(*_: object) -> None:
+    """End the command; a second signal must not interrupt that."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise EndRequested
 
 

@@ -145,6 +145,33 @@ def test_a_reaper_kills_all_when_its_host_dies(ends, tmp_path):
         assert ends(pid)
 
 
+SIGNALLED_TWICE = """
+import os, runpy, signal, sys
+reaper = runpy.run_path(sys.argv[1])
+real = reaper["_stop"]
+
+def twice(*given):
+    try:
+        real(*given)
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+reaper["main"].__globals__["_stop"] = twice
+reaper["main"](0.1, ["sh", "-c", sys.argv[2]])
+"""
+
+
+@linux
+def test_a_reaper_that_is_told_to_end_twice_kills_all(ends, tmp_path):
+    pids = tmp_path / "pids"
+    os.mkfifo(pids)
+    shell = f"setsid sh -c 'trap \"\" TERM; echo $$ > {pids}; exec sleep 100000' & exec sleep 100000"
+    with subprocess.Popen([sys.executable, "-I", "-c", SIGNALLED_TWICE, _mcp_reaper.__file__, shell]) as reaper:
+        pid = int(pids.read_text(encoding="utf-8"))
+        reaper.terminate()
+        assert ends(pid)
+
+
 @linux
 @pytest.mark.parametrize(("script", "code"), [("exit 7", 7), ("kill -SEGV $$", -signal.SIGSEGV), ("kill -9 $$", -9)])
 def test_a_reaper_ends_as_its_program_does(script, code):

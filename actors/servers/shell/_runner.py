@@ -84,21 +84,25 @@ def main(folder: Path) -> None:
     _LIBC.prctl(_SUBREAPER, 1)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, _stop if number is signal.SIGTERM else signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # it may arrive as soon as the start is recorded
     if not claim(folder, f"{os.getpid()} {start_of(os.getpid())}"):
         return
     (folder / "request.json").unlink()  # it may hold a secret
     begin = time.monotonic()
     ended: dict[str, Any] = {"code": None, "why": "", "error": ""}
     streams: list[OutputStream] = []
-    try:
-        ended["code"] = _run(request, folder, streams, begin)
+    try:  # around all places where SIGTERM is not ignored
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        try:
+            ended["code"] = _run(request, folder, streams, begin)
+        except TimeoutError:
+            ended["why"] = "timed out"
+        except OSError as error:
+            ended["error"] = f"{error.strerror}: {error.filename}"
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     except Stopped:
-        ended["why"] = "cancelled"
-    except TimeoutError:
-        ended["why"] = "timed out"
-    except OSError as error:
-        ended["error"] = f"{error.strerror}: {error.filename}"
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if ended["code"] is None and not ended["error"]:
+            ended["why"] = ended["why"] or "cancelled"
     ended["left"] = _end_all(_DYING_SECONDS if ended["code"] is not None else 0.0)
     for stream in streams:  # the output until the end
         with selectors.DefaultSelector() as selector:
@@ -266,6 +270,8 @@ def _prepare() -> None:
 
 
 def _stop(*_: object) -> None:
+    """End the command; a second signal must not interrupt that."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise Stopped
 
 
