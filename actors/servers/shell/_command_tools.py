@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from callboard.actors.runtime import committing, current_call
+from callboard.actors.runtime import committing, current_call, current_guard
 from callboard.actors.servers._server import InDoubtError, ToolError, tool
 from callboard.actors.servers.shell._base_shell import NO_NULL
 from callboard.actors.servers.shell._command_process import CommandStage
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.servers.shell._base_shell import BaseShell
-    from callboard.actors.servers.shell._command_process import CommandEnd, Output
+    from callboard.actors.servers.shell._command_process import CommandEnd, CommandProcess, Output
     from callboard.messages import Intent
 
 LINUX = (AgentKind.LINUX,)
@@ -33,6 +33,7 @@ LONGEST = 3_600.0
 SHOWN = 4_000
 """The number of first and of last characters of an output that are shown."""
 _STOP_SECONDS = 5.0
+_TICK_SECONDS = 0.05
 _PROMPT = re.compile(r"(password|passphrase|passwort|\[y/n\]|\(yes/no[^)]*\)|continue\?)[^\n]*$", re.IGNORECASE)
 
 ShellName = Annotated[str, Field(description="The shell.")]
@@ -71,7 +72,7 @@ class CommandTools:
         process = here.process(id_)
         try:
             await here.run_blocking(lambda: self._begin(here, id_, command, cwd, seconds))
-            ended = await process.ended()
+            ended = await _end_of(process, lambda: here.cancel(process))
         except asyncio.CancelledError:
             here.cancel(process)
             raise
@@ -131,7 +132,7 @@ class CommandTools:
             with contextlib.suppress(TimeoutError):
                 return {
                     "running": False,
-                    **_answer(await asyncio.wait_for(process.ended(), seconds or _STOP_SECONDS), None),
+                    **_answer(await asyncio.wait_for(_end_of(process, _give_up), seconds or _STOP_SECONDS), None),
                 }
         out, err = await here.run_blocking(process.output)
         return {"running": True, "stdout": out.shown(SHOWN), "stderr": err.shown(SHOWN)}
@@ -170,6 +171,34 @@ class CommandTools:
             raise ToolError(msg)
         with committing():
             here.begin(call, command, where, seconds)
+
+
+async def _end_of(process: CommandProcess, on_stop: Callable[[], None]) -> CommandEnd:
+    """Wait for a command's end.
+
+    If the supervisor stops meanwhile, `on_stop` is called once. This does not ask `given_up`: the outcome of a
+    command that the stop kills is known, and counts.
+    """
+    guard, end = current_guard(), asyncio.ensure_future(process.ended())
+    try:
+        while guard is not None and not guard.lease.suspended and not end.done():
+            await asyncio.wait([end], timeout=_TICK_SECONDS)
+        if not end.done() and guard is not None:
+            on_stop()
+        return await end
+    finally:
+        end.cancel()
+
+
+def _give_up() -> None:
+    """End a call that only waits; the next process repeats it.
+
+    Raises:
+        ToolError: If the call is given up.
+    """
+    if current_call().given_up:
+        msg = "the supervisor stops"
+        raise ToolError(msg)
 
 
 def _check_rights(command: str) -> None:

@@ -14,7 +14,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from callboard import FunctionModel, Settings, Supervisor
+from callboard import FunctionModel, Settings, Supervisor, Task, answers
 from callboard.actors.servers import ToolError
 from callboard.actors.servers.shell import ShellServer
 from callboard.actors.servers.shell._command_process import _RUNNER, CommandStage
@@ -247,6 +247,33 @@ def test_a_background_command_is_stopped_before_it_has_begun(box):
         assert not stopped["running"]
         assert stopped["stopped"]
         assert box.look().window["background"][handle] in {"ended", "absent"}
+
+
+@pytest.mark.parametrize("tool", ["run", "start"])
+def test_a_stop_waits_for_no_command(tmp_path, work, tool):
+    results = []
+
+    def decide(request):
+        results[:] = [result for record in request.memory for result in record.results]
+        if not results:
+            return answers.act(tool, command="echo begun > log; sleep 3600; echo ended > log")
+        if tool == "start" and len(results) == 1:
+            return answers.act("read_output", handle=results[0].value["handle"], seconds=50)
+        return answers.finish()
+
+    shells, rule = {"box": {"cwd": work, "isolated": False}}, {"verdict": "allow"}
+    settings = Settings.load(journal={"path": tmp_path / "journal.db"}, shells=shells, policy=[rule])
+    task = Task(key="t", request="x", target="box")
+    with Supervisor.start(settings, models={"linux": FunctionModel(decide)}) as supervisor:
+        handle = supervisor.submit(task)
+        if tool == "start":
+            next(each for each in handle.events() if each.data.get("tool") == "read_output")
+        until((work / "log").exists)
+        assert supervisor.stop() == ()
+    with Supervisor.start(settings, models={"linux": FunctionModel(decide)}) as supervisor:
+        assert supervisor.submit(task).result(PATIENCE).ok
+    assert "was killed with its child processes (cancelled)" in f"{results[-1].error}{results[-1].value}"
+    assert (len(results), (work / "log").read_text()) == (1 + (tool == "start"), "begun\n")
 
 
 def test_a_full_disk_is_told_before_a_command_begins(local, monkeypatch):
