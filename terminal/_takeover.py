@@ -150,7 +150,7 @@ def with_resume_hint(command: str) -> Iterator[None]:
     hint = f"the journal keeps the unfinished tasks; resume them with: {command}"
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         if command:
             typer.echo(f"\ncallboard: interrupted; {hint}", err=True)
         raise

@@ -30,10 +30,18 @@ if TYPE_CHECKING:
 
 
 _TICK = 0.1
+_ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_BY_SIGNAL = 128
+"""The exit code of a program that a signal has ended, without the signal's number."""
 
 
 class Interrupts:
-    """Ctrl-C while a task runs: first a cancel, then a `KeyboardInterrupt`."""
+    """Signals while a task runs.
+
+    The first Ctrl-C cancels, the second is a `KeyboardInterrupt`. SIGTERM and SIGHUP end the program with the usual
+    exit code, so that the supervisor is stopped and kills all commands. A SIGHUP that is ignored, as under nohup, stays
+    so.
+    """
 
     def __init__(self) -> None:
         self.wanted = False
@@ -41,16 +49,25 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         """Install the signal handler."""
-        self._before = signal.signal(signal.SIGINT, self._first)
+        self._before = {signal.SIGINT: signal.signal(signal.SIGINT, self._first)}
+        for number in _ENDING:
+            if signal.getsignal(number) is signal.SIG_DFL:
+                self._before[number] = signal.signal(number, self._end)
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Restore the signal handler."""
-        signal.signal(signal.SIGINT, self._before)
+        """Restore the signal handlers."""
+        for number, before in self._before.items():
+            signal.signal(number, before)
 
     def _first(self, _number: int, _frame: FrameType | None) -> None:
         self.wanted = True
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    @staticmethod
+    def _end(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)  # a second one ends the program at once
+        raise SystemExit(_BY_SIGNAL + number)
 
 
 @dataclass(frozen=True)
@@ -112,7 +129,7 @@ def _shown(
             found = handles()
             _watch(events, found, {board.task_id: board for board in boards}, interrupts, stage)
             results = [_result(handle) for handle in found]
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit):
             supervisor.stop(timeout=0)
             raise
     now = time.time()

@@ -618,6 +618,18 @@ def test_a_second_ctrl_c_leaves_what_is_not_over_and_says_how_to_go_on(call: Cal
     assert ended in {EXIT_CODES[Outcome.FINISHED], EXIT_CODES[Outcome.CANCELLED]}
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_end_stops_a_run_and_says_how_to_go_on(
+    call: Call, here: Path, folder: Folder, number: signal.Signals
+) -> None:
+    with program("run", folder(CREATE, FINISH), cwd=here) as process:
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 128 + number
+    assert f"callboard: interrupted; {KEEPS}callboard resume runs/job-1\n" in errors
+    assert call("resume", "runs/job-1").exit_code == EXIT_CODES[Outcome.FINISHED]
+
+
 @pytest.fixture
 def in_doubt(here: Path, folder: Folder) -> Path:
     """A run that died after the second action of its first step was done, and before that was written down."""
