@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import signal
 import sys
-import threading
+import time
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from callboard import ModelRequest, Settings, Supervisor, Task, answers
@@ -49,19 +50,20 @@ def main(inbox: Path) -> int:
 
     The name of the file is the key of its task.
     """
-    stop = threading.Event()
+    signals: SimpleQueue[int] = SimpleQueue()  # an Event would deadlock if its waiting thread handles the signal
 
-    def on_signal(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
+    def on_signal(number: int, _frame: FrameType | None) -> None:
+        signals.put(number)
 
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, on_signal)
     settings = Settings.load(journal={"path": "service.db"})
     with Supervisor.start(settings, models={"app": work}, servers=[MemoryServer(WINDOW)]) as supervisor:
         print("ready", flush=True)
-        while not stop.wait(0.2):
+        while signals.empty():
             for file in sorted(filter(Path.is_file, inbox.glob("*.txt"))):
                 submit(supervisor, file)
+            time.sleep(0.2)
         late = supervisor.stop(STOP_SECONDS)
     print("stopped", *late, flush=True)
     return 1 if late else 0
