@@ -96,7 +96,8 @@ def started(run: PreparedRun) -> Supervisor:
             offered = {os.path.normcase(target.name) for target in supervisor.targets()} if run.documents else set()
             for file in run.documents:
                 if os.path.normcase(file.name) not in offered:
-                    why = advice_on(file.name) or "it is no document of a known kind, or its name begins with a dot"
+                    unknown = "it is no document of a known kind, or its name begins with a dot; save it as .docx"
+                    why = advice_on(file.name) or unknown
                     fail(f"{file}: agents can't work on it: {why}")
         except BaseException:
             supervisor.stop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
@@ -31,7 +32,11 @@ _BRACKETS = re.compile(rf"\(([^()+\-{_MINUS}]*)\)({_SPACE}?%)?")
 _MINUS_BEHIND = re.compile(rf"([^+\-{_MINUS}]*[0-9][^+\-{_MINUS}]*)[\-{_MINUS}]")
 _EXPONENT = re.compile(rf"([+\-{_MINUS}]?)([0-9]+(?:[.,][0-9]+)?)[eE]([+\-]?[0-9]{{1,2}})")
 _PLAIN_GROUPS = re.compile(r"(?<=[0-9]) (?=[0-9]{3}(?![0-9]))")
-_NUMERIC = re.compile(rf"[(+\-{_MINUS}]*(?:{_CURRENCY})?{_SPACE}?[0-9][0-9.,:'\u2019 {_GAPS}]*(?:{_CURRENCY}|%)?[)\-]?")
+_NO_LETTERS = re.compile(rf"(?:{_CURRENCY}|[^\W\d]\.?(?!\w))?[\W\d_]*(?:{_CURRENCY})?[\W\d_]*")
+_LAKHS = re.compile(r"([+-]?[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]+)?)")
+_POINT_FIRST = re.compile(r"([+-]?)([.,][0-9]+)")
+_LOOSE_SIGNS = str.maketrans(dict.fromkeys("\u2012\u2013\u25b2\u25b3", "-"))
+"""Dashes for a minus, and the triangles of Japanese accounts."""
 _PLAIN = re.compile(r"[0-9]+")
 _GROUPED = {
     ".": re.compile(r"(?P<whole>[1-9][0-9]{0,2}(?:,[0-9]{3})+)(?:\.(?P<decimals>[0-9]+))?"),
@@ -63,7 +68,9 @@ def parse_number(text: str, separator: Separator | None = None, *, loose: bool =
     code; a trailing ``%`` (``12 %`` is 0.12).
 
     These forms are parsed only where `loose` says that the text stands among numbers: groups between plain spaces
-    (``1 234,50``), brackets (``(1,200.00)``) and a minus behind (``300-``) for negative numbers, exponents (``1E5``).
+    (``1 234,50``), brackets (``(1,200.00)``) and a minus behind (``300-``) for negative numbers, exponents (``1E5``),
+    a point or comma before all digits (``.5``), Indian groups (``1,23,456``), digits of other scripts and wide ones,
+    and dashes or triangles for a minus.
 
     These forms stay texts: those with two readings while the decimal separator is unknown (``1,234``, ``1.234``),
     points between groups without decimals (``192.168.100.200``), leading zeros (``007``), more than 15 digits, a plus
@@ -101,8 +108,8 @@ def is_ambiguous(text: str) -> bool:
 
 
 def is_numeric(text: str) -> bool:
-    """Return whether a text has the signs of a number alone."""
-    return _NUMERIC.fullmatch(text.strip()) is not None
+    """Return whether a text has digits, signs and a currency alone."""
+    return any(map(str.isdigit, text)) and _NO_LETTERS.fullmatch(text.strip()) is not None
 
 
 def are_numbers(texts: Iterable[str], separator: Separator | None) -> bool:
@@ -125,6 +132,12 @@ def separator_of(texts: Iterable[str]) -> Separator | None:
 
 
 def _loose_number(text: str, separator: Separator | None) -> Number | None:
+    if (plain := _plain(text)) != text:
+        return parse_number(plain, separator, loose=True)
+    if separator != "," and _LAKHS.fullmatch(text):
+        return parse_number(text.replace(",", ""), ".")
+    if match := _POINT_FIRST.fullmatch(text):
+        return parse_number(f"{match[1]}0{match[2]}", separator)
     if match := _BRACKETS.fullmatch(text) or _MINUS_BEHIND.fullmatch(text):
         number = parse_number("".join(filter(None, match.groups())), separator, loose=True)
         return None if number is None else Number(-number.value, number.unit)
@@ -136,6 +149,14 @@ def _loose_number(text: str, separator: Separator | None) -> Number | None:
     if _PLAIN_GROUPS.search(text):
         return parse_number(_PLAIN_GROUPS.sub("\u00a0", text), separator)
     return None
+
+
+def _plain(text: str) -> str:
+    """Return a text with plain digits and signs, without invisible ones."""
+    letters = (letter for letter in text if unicodedata.category(letter) != "Cf")
+    digits = (str(unicodedata.decimal(letter)) if letter.isdecimal() else letter for letter in letters)
+    wide = (unicodedata.normalize("NFKC", sign) if "\uff00" < sign < "\uff5f" else sign for sign in digits)
+    return "".join(wide).translate(_LOOSE_SIGNS)
 
 
 def _amount(digits: str, separator: Separator | None) -> Decimal | None:

@@ -20,6 +20,7 @@ from callboard.actors.servers.documents._calendar_change import (
     parse_moment,
     revise,
 )
+from callboard.actors.servers.documents._encodings import decode_guessing, detect_encoding
 from callboard.actors.servers.documents._formats import FormatTools, Replaced, Rows, Start, read_apart
 from callboard.actors.servers.documents._html_text import html_to_text
 from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean, short
@@ -45,8 +46,9 @@ _END = re.compile(rb"^END:VCALENDAR[ \t]*(?:\r?\n|\Z)", re.MULTILINE | re.IGNORE
 _LONGEST_TEXT = 2000
 _MOST_ATTENDEES = 30
 _SERIES = ("repeats", "except", "also", "replaces")
-_DETAILS = ("start", "end", "location", *_SERIES, "status", "organizer", "attendees", "alarms")
+_DETAILS = ("start", "end", "location", *_SERIES, "status", "organizer", "attendees", "alarms", "links")
 _COLUMNS = ("control_id", "summary", "start", "end", "location", "description", *_DETAILS[3:])
+_LINKS = ("URL", "CONFERENCE", "X-GOOGLE-CONFERENCE", "X-MICROSOFT-SKYPETEAMSMEETINGURL", "ATTACH")
 _OCCURRENCES = ("control_id", "summary", "start", "end", "location")
 _OTHER_ENTRIES = {"VTODO": "tasks", "VJOURNAL": "journal entries", "VFREEBUSY": "free and busy times"}
 
@@ -95,7 +97,7 @@ class CalendarTools(FormatTools):
         snapshot = self._workspace.read(document)
         rows = snapshot.once(_rows)
         names: tuple[str, ...] = _COLUMNS
-        answer: Answer = {}
+        answer: Answer = {name: value for name, value in self.facts(snapshot).items() if name != "events"}
         if first_day is not None:
             names = _OCCURRENCES
             rows, answer["cancelled_left_out"] = _occurrences(snapshot, first_day, last_day or first_day)
@@ -185,6 +187,10 @@ class CalendarTools(FormatTools):
             answer["not_shown"] = ", ".join(others)
         return answer
 
+    def not_writable(self, snapshot: Snapshot) -> str:
+        """Refuse calendars in another encoding, since only changed events are written."""
+        return "" if _in_utf8(snapshot.data) == snapshot.data else "its letters are not in UTF-8, as in each calendar"
+
     def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
         """Return whether an existing event is changed."""
         return bool(arguments.get("control_id"))
@@ -209,9 +215,14 @@ def _calendars(snapshot: Snapshot) -> list[Any]:
         msg = f"{name!r} is too large: {len(snapshot.data)} bytes; {_MOST_BYTES} are read"
         raise ToolError(msg)
     try:
-        return list(icalendar.Calendar.from_ical(snapshot.data, multiple=True))
+        return list(icalendar.Calendar.from_ical(_in_utf8(snapshot.data), multiple=True))
     except _DAMAGES as error:
         raise _damaged(name, error) from error
+
+
+def _in_utf8(data: bytes) -> bytes:
+    """Return a calendar in UTF-8, which it should be in."""
+    return data if detect_encoding(data)[0] == "utf-8" else decode_guessing(data).encode()
 
 
 def _events(snapshot: Snapshot) -> Events:
@@ -251,14 +262,30 @@ def _row(events: Events, number: int) -> dict[str, JsonValue]:
         "location": short(str(event.get("LOCATION", "")), 200),
         "description": _description(event),
         "repeats": "; ".join(rule.to_ical().decode() for rule in series.rules_of(event)),
-        "except": ", ".join(_time(moment.dt) for moment in series.moments(event, "EXDATE")),
+        "except": ", ".join(
+            [
+                *(_time(moment.dt) for moment in series.moments(event, "EXDATE")),
+                *(rule.to_ical().decode() for rule in series.rules_of(event, "EXRULE")),
+            ]
+        ),
         "also": ", ".join(_time(moment.dt) for moment in series.moments(event, "RDATE")),
         "replaces": _replaced_occurrence(events, number),
         "status": str(event.get("STATUS", "")).lower(),
         "organizer": address_of(event.get("ORGANIZER", "")),
         "attendees": ", ".join(people[:_MOST_ATTENDEES] + more),
         "alarms": ", ".join(filter(None, (_alarm(alarm) for alarm in event.walk("VALARM")))),
+        "links": ", ".join(_links_of(event)),
     }
+
+
+def _links_of(event: Any) -> list[str]:
+    """Return an event's links, and say where a file is attached."""
+    lines = [line for name in _LINKS for line in _list_of(event.get(name, []))]
+    return ["(attached file)" if "ENCODING" in line.params else short(str(line), 200) for line in lines]
+
+
+def _list_of(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _description(event: Any) -> str:

@@ -83,8 +83,9 @@ def move(events: Events, number: int, start: dt.date | None, end: dt.date | None
     """
     series, old = events[number], events[number]["DTSTART"].dt
     overrides = overrides_of(events, number) if start is not None else []
-    if any(events[n]["RECURRENCE-ID"].params.get("RANGE") for n in overrides):
-        msg = "an event of the series replaces all later occurrences, too, so that the series can't be moved"
+    if "EXRULE" in series or any(events[n]["RECURRENCE-ID"].params.get("RANGE") for n in overrides):
+        why = "has a rule of exceptions (EXRULE)" if "EXRULE" in series else "has an event for all later occurrences"
+        msg = f"the series {why}, so that it can't be moved; let a person change it"
         raise ToolError(msg)
     shift = _Shift(old, old if start is None else _local(start, old))
     if end is not None:
@@ -108,9 +109,9 @@ def move(events: Events, number: int, start: dt.date | None, end: dt.date | None
     return overrides
 
 
-def rules_of(series: Any) -> list[Any]:
-    """Return the rules by which an event repeats."""
-    rules = series.get("RRULE", [])
+def rules_of(series: Any, name: str = "RRULE") -> list[Any]:
+    """Return the rules by which an event repeats, or of its exceptions."""
+    rules = series.get(name, [])
     return rules if isinstance(rules, list) else [rules]
 
 

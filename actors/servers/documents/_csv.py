@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from callboard.actors.servers._numbers import separator_of
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents import _formats as formats
 from callboard.actors.servers.documents._encodings import Encoding  # noqa: TC001 - schemas are made of it
 from callboard.actors.servers.documents._tables import Answer, Cell, Document, clean, width_of
 from callboard.actors.servers.documents._text_tools import Decoded, decoded, most_frequent
 from callboard.actors.servers.documents._total_words import totals_at_end
-from callboard.actors.servers.documents._word_tables import answer_of, plain_grid
+from callboard.actors.servers.documents._word_tables import answer_of, decimals_of, plain_grid
 from callboard.messages import Effect
 
 if TYPE_CHECKING:
@@ -73,15 +72,6 @@ class CsvTable:
     def line_break(self) -> str:
         """The line break of most rows, without those within cells."""
         return most_frequent(filter(None, (self.end(after) for _, after in self.spans)))
-
-    def decimals(self, columns: set[int]) -> dict[int, str]:
-        """Infer the decimal separators that columns, counted from 0, use.
-
-        A column that shows none has that of the file, or else a point.
-        """
-        found = {each: separator_of(row[each] for row in self.rows if each < len(row)) for each in columns}
-        default = "." if all(found.values()) else separator_of(cell for row in self.rows for cell in row) or "."
-        return {each: mark or default for each, mark in found.items()}
 
     def end(self, line: int) -> str:
         """Return the line break of a line, counted from 1."""
@@ -152,12 +142,13 @@ class CsvTools(formats.FormatTools):
             at = table.spans[-len(totals)][0] if totals else len(table.lines)
             end = table.line_break
             before = end if table.lines and not table.end(len(table.lines)) else ""
-            decimals = table.decimals({n for row in rows for n, cell in enumerate(row) if isinstance(cell, float)})
+            fractions = {n for row in rows for n, cell in enumerate(row) if isinstance(cell, float)}
+            decimals = decimals_of(table.rows, fractions)
             added = (table.line([_text_of(cell, decimals.get(n)) for n, cell in enumerate(row)], end) for row in rows)
             before = "" if totals else before
             file.data = table.coding.encoded("".join([*table.lines[:at], before, *added, *table.lines[at:]]))
             answer: Answer = {"rows_added": len(rows), "rows": len(table.rows) + len(rows), **table.coding.notes}
-            return file.answers({**answer, "totals_not_updated": [*totals]} if totals else answer)
+            return file.answers({**answer, "totals_not_updated": [*filter(None, totals)]} if totals else answer)
 
     @tool(effect=Effect.IDEMPOTENT, roots=CSV)
     def write_cell(
@@ -178,7 +169,7 @@ class CsvTools(formats.FormatTools):
                 raise ToolError(msg)
             cells = table.rows[row - 1]
             cells = [*cells, *[""] * (column - len(cells))]
-            decimals = table.decimals({column - 1} if isinstance(value, float) else set())
+            decimals = decimals_of(table.rows, {column - 1} if isinstance(value, float) else set())
             cells[column - 1] = _text_of(value, decimals.get(column - 1))
             first, after = table.spans[row - 1]
             line = table.line(cells, table.end(after))
@@ -250,11 +241,12 @@ def _table(snapshot: Snapshot, delimiter: str = "auto", encoding: str = "auto") 
 def _delimiter_of(text: str) -> str:
     """Infer the delimiter: it splits the first rows into equally many cells."""
     first = text[:20_000].splitlines(keepends=True)[:20]
-    best, most = ",", (0.0, 0)
+    best, most = ",", (0.0, False, 0)
     for each in (",", ";", "\t", "|"):
         widths = [len(row) for row in csv.reader(first, delimiter=each) if row]
         common = max(set(widths), key=widths.count, default=1)
-        found = (widths.count(common) / len(widths) if common > 1 else 0.0, common)
+        # Texts and numbers hold commas in equally many cells more often than they hold one of the other signs.
+        found = (widths.count(common) / len(widths) if common > 1 else 0.0, each != ",", common)
         if found > most:
             best, most = each, found
     return best

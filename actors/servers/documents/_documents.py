@@ -26,7 +26,6 @@ from callboard.actors.servers.documents._formats import FormatTools
 from callboard.actors.servers.documents._libre_office import LIBRE_OFFICE
 from callboard.actors.servers.documents._mail import MailTools
 from callboard.actors.servers.documents._office import understood
-from callboard.actors.servers.documents._other_formats import advice_on
 from callboard.actors.servers.documents._pdf import PdfTools
 from callboard.actors.servers.documents._picture_tools import PictureTools
 from callboard.actors.servers.documents._save import CopyTools, SaveTools
@@ -205,7 +204,7 @@ class DocumentServer(Server):
     def no_target(self, name: str) -> str:
         """Explain why a file of the workspace is no document."""
         try:
-            return advice_on(name) if self._workspace.place(name).is_file() else ""
+            return self._workspace.advice_on(name) if self._workspace.place(name).is_file() else ""
         except ToolError:
             return ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import itertools
+import math
 import re
 import unicodedata
 from typing import Annotated, Literal
@@ -25,6 +26,8 @@ MARKS = (
 )
 """The byte order marks, longer ones first."""
 _SAMPLE_BYTES = 20_000
+_DOUBT = 0.2
+"""The faults a word by which the library's answer may be worse than the best one."""
 _COHERENT = 0.2
 """The library recognizes the language of a text only if it is long enough."""
 _NO_CHARSETS = frozenset({"idna", "punycode", "undefined", "mbcs", "oem", "unicode-escape", "raw-unicode-escape"})
@@ -49,6 +52,13 @@ _ALPHABETS = {
     "cp850": _WESTERN,
     "cp852": _CENTRAL,
     "cp866": (_CYRILLIC,),
+    "cp874": ("".join(map(chr, range(0xE01, 0xE5C))),),
+    "koi8_u": (_CYRILLIC,),
+    "iso8859_2": _CENTRAL,
+    "iso8859_5": (_CYRILLIC,),
+    "mac_cyrillic": (_CYRILLIC,),
+    "mac_latin2": _CENTRAL,
+    "euc_jp": (),
 }
 """The letters beyond ASCII in each language of an encoding, likely encodings first.
 
@@ -109,14 +119,16 @@ def decode_guessing(data: bytes) -> str:
 
 
 def _wide(data: bytes) -> str:
-    """Return the order of bytes of UTF-16 without a mark."""
+    """Return the order of bytes of UTF-16 or UTF-32 without a mark."""
     even, odd = data[::2].count(0), data[1::2].count(0)
-    name = "utf-16-le" if odd > even else "utf-16-be"
-    if len(data) % 2 or not _decodes(data, name):
-        return ""
-    controls = sum(unicodedata.category(letter) in {"Cc", "Cn", "Co"} for letter in data[:_SAMPLE_BYTES].decode(name))
-    breaks = len(re.findall(r"[\t\r\n]", data[:_SAMPLE_BYTES].decode(name)))
-    return name if controls == breaks else ""
+    names = ["utf-16-le", "utf-32-le"] if odd > even else ["utf-16-be"]
+    for name in (*names, "utf-32-be"):
+        if _decodes(data, name):
+            letters = data.decode(name)[:_SAMPLE_BYTES]
+            controls = sum(unicodedata.category(letter) in {"Cc", "Cn", "Co"} for letter in letters)
+            if controls == len(re.findall(r"[\t\r\n]", letters)):
+                return name
+    return ""
 
 
 def _decodes(data: bytes, name: str) -> bool:
@@ -131,14 +143,14 @@ def _guessed(data: bytes) -> str:
     lines = [line for line in data.splitlines(keepends=True) if not line.isascii()]
     sample = b"".join(lines)[:_SAMPLE_BYTES]
     candidates = [name for name in _ALPHABETS if _decodes(data, name)]
-    if language := _by_language(sample, candidates):
-        return language
     if not _can_detect():
         candidates = [name for name in candidates if name == "cp1252"]
     scores = {name: _score(sample.decode(name, "ignore"), name) for name in candidates}
     if b"\r" in data and b"\n" not in data and "mac_roman" in scores:  # the line breaks of old Macs
         scores["mac_roman"] += 1
-    return max(scores, key=lambda name: scores[name], default="latin-1")  # the first of equal ones
+    best = max(scores, key=lambda name: scores[name], default="latin-1")  # the first of equal ones
+    language = _by_language(sample, candidates)
+    return language if language and scores.get(language, -math.inf) >= scores[best] - _DOUBT else best
 
 
 def _can_detect() -> bool:
@@ -178,7 +190,8 @@ def _faults(word: str) -> float:
     letters = [letter for letter in word if letter.isalpha()]
     scripts = {_script(letter) for letter in letters}
     mixed = len(scripts - {"han"}) > 1 or scripts in ({"han", "hangul"}, {"han", "latin"}, {"han", "half"})
-    signs = sum(not (letter.isalpha() or letter.isascii() or letter in _IN_WORDS) for letter in word)
+    marks = {letter for letter in word if unicodedata.category(letter).startswith("M")}
+    signs = sum(not (letter.isalpha() or letter.isascii() or letter in {*_IN_WORDS, *marks}) for letter in word)
     jumps = sum(one.islower() and two.isupper() for one, two in itertools.pairwise(word))
     crowded = scripts == {"latin"} and len(letters) > 1 and 2 * sum(map(str.isascii, letters)) < len(letters)
     return 3 * mixed + 2 * signs + jumps + 2 * crowded

@@ -6,10 +6,13 @@ prints one line of JSON, then bytes. It imports nothing of this package, so that
 
 from __future__ import annotations
 
+import codecs
+import collections
 import contextlib
 import datetime as dt
 import io
 import json
+import re
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -27,6 +30,12 @@ ORIENTATION = 0x0112
 DEEPEST_FIELD = 20
 RADIO, PUSH_BUTTON, PASSWORD = 1 << 15, 1 << 16, 1 << 13
 """Flags of form fields."""
+HIDDEN = 1 << 1
+"""A flag of annotations."""
+UNDRAWN = frozenset({"Link", "Popup", "Highlight", "Underline", "Squiggly", "StrikeOut", "TrapNet", "PrinterMark"})
+"""Kinds of annotations that draw nothing of their own."""
+LINE_DIRECTIONS = {"ltr": "ttb", "rtl": "btt", "ttb": "rtl", "btt": "ltr"}
+"""The order of lines, by the direction of their letters."""
 MOST_OCCURRENCES = 5000
 MOST_PIXELS = 100_000_000
 """The most pixels of a picture, before and after a conversion."""
@@ -55,47 +64,90 @@ def read_pdf(request: dict[str, Any], data: bytes) -> Answer:
         if page > max(count, 1):
             return {"error": f"it has {count} pages, and no page {page}"}, b""
         if request["tables"]:
+            if count and _directions_of(pdf.pages[page - 1])[:1] not in ([], ["ltr"]):
+                return {"error": f"the text of page {page} is turned, so no table is found; read_text reads it"}, b""
             found = pdf.pages[page - 1].extract_tables() if count else []
             filled = [table for table in found if any(cell for row in table for cell in row)]  # a chart's grid is empty
             fields = len(_form_fields(pdf.pages[page - 1])[0]) if count else 0
             return {"pages": count, "tables": filled, "fields": fields}, b""
         texts: list[str] = []
         pictures = 0
+        drawn: collections.Counter[str] = collections.Counter()
         until = time.monotonic() + READING_SECONDS
         while page <= count and sum(map(len, texts)) < limit and (not texts or time.monotonic() < until):
-            texts.append(_page_text(pdf.pages[page - 1]))
+            text, marks = _page_text(pdf.pages[page - 1])
+            texts.append(text)
+            drawn += marks
             pictures += len(pdf.pages[page - 1].images)
             pdf.pages[page - 1].close()
             page += 1
         about = {name: str(text) for name, text in pdf.metadata.items() if name in {"Title", "Author"} and text}
-        unseen = {"pictures": pictures, **_unseen_parts(pdf.doc.catalog)}
+        unseen = _unseen_parts(pdf.doc.catalog)
+        unseen = {"pictures": pictures, **unseen, "drawn notes": drawn["drawn"]}
+        unseen["embedded files"] += drawn["file"]
         return {"pages": count, "texts": texts, "metadata": about, "unseen": unseen}, b""
 
 
-def _page_text(page: Any) -> str:
-    """Return a page's text, with form fields and notes below it."""
-    fields, notes = _form_fields(page)
-    texts = [page.extract_text() or ""]
+def _page_text(page: Any) -> tuple[str, collections.Counter[str]]:
+    """Return a page's text, fields and notes, and count the drawn notes."""
+    fields, notes, drawn = _form_fields(page)
+    texts = [_upright_text(page)]
     for title, lines in (("[form fields]", fields), ("[notes]", notes)):
         texts += [title, *lines] if lines else []
-    return "\n".join(texts).strip()
+    return "\n".join(texts).strip(), drawn
 
 
-def _form_fields(page: Any) -> tuple[list[str], list[str]]:
-    """Return the form fields with their values, and the notes."""
+def _upright_text(page: Any) -> str:
+    """Return a page's text; lines in another direction stand below the others."""
+    all_directions = _directions_of(page)
+    if all_directions in ([], ["ltr"]):
+        return page.extract_text() or ""
+    texts = []
+    for direction in all_directions:
+        lines = page.filter(lambda item, wanted=direction: item["object_type"] != "char" or _direction(item) == wanted)
+        directions = {"char_dir": direction, "line_dir": LINE_DIRECTIONS[direction]}
+        rotated = {f"{name}_rotated": value for name, value in directions.items()}
+        texts.append(lines.extract_text(**directions, **rotated, line_dir_render="ttb", char_dir_render="ltr") or "")
+    return "\n".join(texts)
+
+
+def _directions_of(page: Any) -> list[str]:
+    """Return the directions of a page's letters, the most frequent first."""
+    return [direction for direction, _ in collections.Counter(map(_direction, page.chars)).most_common()]
+
+
+def _direction(char: dict[str, Any]) -> str:
+    """Return the direction of a letter's line on the page."""
+    across, up, _, height, _, _ = char["matrix"]
+    if abs(across) >= abs(up):
+        return "rtl" if across < 0 and height < 0 else "ltr"
+    return "btt" if up > 0 else "ttb"
+
+
+def _form_fields(page: Any) -> tuple[list[str], list[str], collections.Counter[str]]:
+    """Return the form fields and the notes, and count the drawn notes."""
     from pdfminer.pdftypes import resolve1
 
     fields: list[str] = []
     notes: list[str] = []
+    drawn: collections.Counter[str] = collections.Counter()
     for reference in resolve1(page.page_obj.annots) or []:
         annotation = resolve1(reference)
-        if not isinstance(annotation, dict):
+        flags = resolve1(annotation.get("F", 0)) if isinstance(annotation, dict) else HIDDEN
+        if isinstance(flags, int) and flags & HIDDEN:
             continue
-        if _pdf_text(annotation.get("Subtype")) == "Widget":
+        kind = _pdf_text(annotation.get("Subtype"))
+        text = " ".join(_pdf_text(annotation.get("Contents")).split())
+        if kind == "Stamp" and "Name" in annotation:
+            text = ", ".join(filter(None, [f"stamp: {_pdf_text(annotation['Name'])}", text]))
+        if kind == "Widget":
             fields += _field_line(annotation)
-        elif text := _pdf_text(annotation.get("Contents")):
-            notes.append(" ".join(text.split()))
-    return fields, notes
+        elif text:
+            notes.append(text)
+        elif kind not in UNDRAWN and kind != "FileAttachment":
+            drawn["drawn"] += 1
+        drawn["file"] += kind == "FileAttachment"
+    return fields, notes, drawn
 
 
 def _field_line(widget: dict[str, Any]) -> list[str]:
@@ -117,16 +169,32 @@ def _field_line(widget: dict[str, Any]) -> list[str]:
     kind, flags = _pdf_text(inherited.get("FT")), resolve1(inherited.get("Ff", 0))
     flags = flags if isinstance(flags, int) else 0
     name = ".".join(names) or "(no name)"
+    choices = resolve1(inherited.get("Opt"))
+    choices = choices if isinstance(choices, list) else []
     if kind == "Btn":
-        state = _pdf_text(widget.get("AS") or inherited.get("V"))
-        choice = f" ({state})" if flags & RADIO and state not in {"", "Off"} else ""
+        state = _pdf_text(widget.get("AS") or _state_of(widget, inherited))
+        shown = _pdf_text(choices[int(state)]) if state.isdigit() and int(state) < len(choices) else state
+        choice = f" ({shown})" if flags & RADIO and state not in {"", "Off"} else ""
         return [] if flags & PUSH_BUTTON else [f"{name}: {'not ticked' if state in {'', 'Off'} else 'ticked'}{choice}"]
     if kind == "Sig":
         return [f"{name}: {'signed' if inherited.get('V') else 'not signed'}"]
     value = resolve1(inherited.get("V"))
-    values = value if isinstance(value, list) else [value]
-    text = "(hidden)" if flags & PASSWORD and kind == "Tx" else ", ".join(map(_pdf_text, values))
-    return [f"{name}: {text or '(empty)'}"]
+    pairs = [pair for pair in map(resolve1, choices) if isinstance(pair, list) and len(pair) > 1]
+    labels = {_pdf_text(pair[0]): _pdf_text(pair[1]) for pair in pairs} if kind == "Ch" else {}
+    values = [_pdf_text(each) for each in (value if isinstance(value, list) else [value])]
+    text = ", ".join(labels.get(each, each) for each in values)
+    text = text or " ".join(re.sub("<[^>]*>", " ", _pdf_text(inherited.get("RV"))).split())
+    return [f"{name}: {'(hidden)' if flags & PASSWORD and kind == 'Tx' else text or '(empty)'}"]
+
+
+def _state_of(widget: dict[str, Any], inherited: dict[str, Any]) -> Any:
+    """Return a button's value, if this widget can have it."""
+    from pdfminer.pdftypes import resolve1
+
+    value, looks = inherited.get("V"), resolve1(widget.get("AP"))
+    states = resolve1(looks.get("N")) if isinstance(looks, dict) else None
+    can_have = not isinstance(states, dict) or _pdf_text(value) in {_pdf_text(state) for state in states}
+    return value if can_have else None
 
 
 def _pdf_text(value: Any) -> str:
@@ -137,6 +205,8 @@ def _pdf_text(value: Any) -> str:
     value = resolve1(value)
     if isinstance(value, PDFStream):
         value = value.get_data()
+    if isinstance(value, bytes) and value.startswith(codecs.BOM_UTF8):  # PDF 2.0
+        return value.decode("utf-8-sig", "replace").replace("\r", "\n")
     if isinstance(value, bytes):
         return decode_text(value).replace("\r", "\n")
     name = getattr(value, "name", value)
@@ -149,12 +219,19 @@ def _unseen_parts(catalog: dict[str, Any]) -> dict[str, int]:
 
     form, names = resolve1(catalog.get("AcroForm")), resolve1(catalog.get("Names"))
     files = resolve1(names.get("EmbeddedFiles")) if isinstance(names, dict) else None
-    files = files if isinstance(files, dict) else {}
-    listed, per_file = resolve1(files.get("Names") or files.get("Kids")), 2 if "Names" in files else 1
-    return {
-        "XFA forms": int(isinstance(form, dict) and "XFA" in form),
-        "embedded files": len(listed) // per_file if isinstance(listed, list) else 0,
-    }
+    return {"XFA forms": int(isinstance(form, dict) and "XFA" in form), "embedded files": _count_names(files)}
+
+
+def _count_names(node: Any, depth: int = 0) -> int:
+    """Count the entries of a tree of names."""
+    from pdfminer.pdftypes import resolve1
+
+    node = resolve1(node)
+    if not isinstance(node, dict) or depth > DEEPEST_FIELD:
+        return 0
+    names, kids = resolve1(node.get("Names")), resolve1(node.get("Kids"))
+    below = sum(_count_names(kid, depth + 1) for kid in kids) if isinstance(kids, list) else 0
+    return below + (len(names) // 2 if isinstance(names, list) else 0)
 
 
 def _opened(data: bytes) -> Image:
@@ -242,14 +319,21 @@ def read_calendar(request: dict[str, Any], data: bytes) -> Answer:
     first, last = (dt.date.fromisoformat(request[name]) for name in ("first", "last"))
     rows: list[tuple[dt.datetime, dict[str, str]]] = []
     cancelled = number = 0
-    for calendar in icalendar.Calendar.from_ical(data, multiple=True):
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("cp1252", "replace")
+    for calendar in icalendar.Calendar.from_ical(text, multiple=True):
+        is_cancelled = str(calendar.get("METHOD", "")).upper() == "CANCEL"
         for event in calendar.walk("VEVENT"):
+            if "EXRULE" in event:
+                return {"error": "an event has a rule of exceptions (EXRULE), which is not computed"}, b""
             number += 1
             event["X-CALLBOARD-NUMBER"] = str(number)  # each occurrence is a copy
         for event in recurring_ical_events.of(calendar).between(first, last + dt.timedelta(days=1)):
             if len(rows) >= MOST_OCCURRENCES:
                 return {"error": f"these days have more than {MOST_OCCURRENCES} events; name fewer days"}, b""
-            if str(event.get("STATUS", "")).upper() == "CANCELLED":
+            if is_cancelled or str(event.get("STATUS", "")).upper() == "CANCELLED":
                 cancelled += 1
                 continue
             start, end = event["DTSTART"].dt, event["DTEND"].dt if "DTEND" in event else None

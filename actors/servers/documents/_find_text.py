@@ -13,6 +13,8 @@ _VARIANTS = (
 )
 _CLASSES = {letter: f"[{re.escape(letters)}]" for letters in _VARIANTS for letter in letters}
 _INVISIBLE = "[\u00ad\u200b\u2060]*"
+_NO_ACCENT = "(?![\u0300-\u036f])"
+"""A letter is no match for the same one with an accent that follows it."""
 _ELLIPSIS = "(?:\\.\\.\\.|\u2026)"
 
 
@@ -30,6 +32,7 @@ def find_pattern(
         parts = [part for piece in pieces for part in ([_ELLIPSIS] if piece in {"...", "\u2026"} else _forms(piece))]
     parts = [line_break if part in {"\n", "\\\n"} else part for part in parts]
     pattern = _INVISIBLE.join(parts) if len(parts) > 1 else parts[0].replace("\\\n", line_break)
+    pattern += _NO_ACCENT
     bound = r"(?<!\w){}(?!\w)" if whole_words else "{}"
     return re.compile(bound.format(pattern), 0 if match_case else re.IGNORECASE)
 

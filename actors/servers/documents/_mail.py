@@ -36,11 +36,15 @@ if TYPE_CHECKING:
 
 MAIL = ("mail",)
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")
-_RARE_HEADERS = ("Reply-To", "Sender", "Bcc", "Message-ID", "In-Reply-To")
+_RARE_HEADERS = (
+    "Reply-To", "Sender", "Bcc", "Message-ID", "In-Reply-To", "Resent-From", "Resent-To", "List-Unsubscribe",
+)  # fmt: skip
 """Shown where a message has them."""
 _PREVIEW = 1500
+_MOST_LINKS = 50
 _MOST_DEPTH = 20
 _MOST_PARTS = 1000
+_BEFORE_HEADERS = re.compile(rb"\A(?:\xef\xbb\xbf)?[\r\n]*(?=[!-9;-~]+:)")
 _NAME = re.compile(r"[^\r\n,;<>]*")
 _QUOTED = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"')
 _ADDRESS = re.compile(r"[^@\s<>\",;:()\\]+@[^@\s<>\",;:()\\]+")
@@ -77,6 +81,10 @@ class MailTools(FormatTools):
         answer: Answer = {**_headers(message), **part_of(contents.text, offset, limit)}
         if contents.attachments:
             answer["attachments"] = [attachment_name(part, n) for n, part in enumerate(contents.attachments, 1)]
+        if links := [link for link in contents.links if link.rpartition(": ")[2] not in contents.text]:
+            answer["links"] = [*links[:_MOST_LINKS]]
+        if contents.unseen:
+            answer["not_shown"] = ", ".join(dict.fromkeys(contents.unseen))
         if contents.guessed:
             answer["encoding"] = f"{', '.join(dict.fromkeys(contents.guessed))} (a guess)"
         return answer
@@ -162,6 +170,11 @@ class MailTools(FormatTools):
         lines = [f"{name}: {value}" for name, value in _headers(message).items() if value]
         return "\n".join([*lines, "", _contents(message).text[:_PREVIEW]]).strip()
 
+    def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
+        """Name what can't be read."""
+        unseen = _contents(snapshot.once(_parsed)).unseen
+        return {"not_shown": ", ".join(dict.fromkeys(unseen))} if unseen else {}
+
     def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
         """Return whether a header or text is replaced."""
         message = _parsed(self._workspace.read(document))
@@ -181,7 +194,7 @@ def _parsed(snapshot: Snapshot) -> EmailMessage:
         ToolError: If it is malformed, or nested too deeply.
     """
     try:
-        message = BytesParser(policy=POLICY).parsebytes(snapshot.data)
+        message = BytesParser(policy=POLICY).parsebytes(_BEFORE_HEADERS.sub(b"", snapshot.data))
         _check_depth(message, snapshot.document)
     except (MessageError, ValueError, LookupError, RecursionError, IndexError, AttributeError, TypeError) as error:
         msg = f"{snapshot.document!r} is damaged and can't be read as a message ({short(str(error), 200)})"

@@ -10,7 +10,7 @@ from email import policy
 from typing import TYPE_CHECKING
 
 from callboard.actors.servers.documents._encodings import decode_guessing, detect_encoding
-from callboard.actors.servers.documents._html_text import html_to_text, merged_text
+from callboard.actors.servers.documents._html_text import html_to_text, links_in, merged_text
 from callboard.actors.servers.documents._tables import short
 
 if TYPE_CHECKING:
@@ -22,8 +22,20 @@ _ERRORS = (ValueError, IndexError, AttributeError, TypeError, LookupError)
 """The errors of Python's parser of headers."""
 _SURROGATES = re.compile("[\udc80-\udcff\ufffd]")
 _META = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
+_SINGLE_BYTES = re.compile("us-ascii|iso-8859-|windows-125|cp125")
+_CLOSED = {
+    "application/pkcs7-mime": "the content of an encrypted or signed message (S/MIME)",
+    "application/x-pkcs7-mime": "the content of an encrypted or signed message (S/MIME)",
+    "application/ms-tnef": "what Outlook packed into winmail.dat",
+    "application/vnd.ms-tnef": "what Outlook packed into winmail.dat",
+}
+"""Kinds of attachments that hold texts or attachments of the message."""
 _HEAD_BYTES = 4096
-_SUPERSETS = {"iso-8859-1": "cp1252", "gb2312": "gb18030", "shift_jis": "cp932", "ks_c_5601-1987": "cp949"}
+_SUPERSETS = {
+    "iso-8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "x-gbk": "gb18030", "shift_jis": "cp932",
+    "x-sjis": "cp932", "ks_c_5601-1987": "cp949", "euc-kr": "cp949", "windows-874": "cp874", "tis-620": "cp874",
+    "iso-8859-9": "cp1254", "iso-8859-8-i": "iso-8859-8", "iso-8859-8-e": "iso-8859-8", "x-mac-roman": "mac_roman",
+}  # fmt: skip
 """Encodings that programs name, and those that they mean."""
 
 
@@ -37,6 +49,10 @@ class MailContents:
     """True if a part of the text has formats."""
     guessed: list[str] = field(default_factory=list)
     """The encodings that were guessed."""
+    links: list[str] = field(default_factory=list)
+    """The targets of links that no text shows, with the links' words."""
+    unseen: list[str] = field(default_factory=list)
+    """The parts that can't be read."""
 
     @property
     def text(self) -> str:
@@ -45,7 +61,7 @@ class MailContents:
 
     def add(self, other: MailContents) -> None:
         """Append the texts and attachments of a later part."""
-        for name in ("texts", "attachments", "guessed"):
+        for name in ("texts", "attachments", "guessed", "links", "unseen"):
             getattr(self, name).extend(getattr(other, name))
         self.formatted |= other.formatted
 
@@ -65,18 +81,24 @@ def contents_of(part: EmailMessage) -> MailContents:
             texts = [child.text for child in parts if child.texts]
             contents.texts = [functools.reduce(merged_text, texts)] if texts else []
     elif kind in {"text/plain", "text/html"} and not part.get_filename() and not part.is_attachment():
-        text, guess = _text_of(part)
-        contents = MailContents([text], [], kind == "text/html", [guess] if guess else [])
+        text, guess, links = _text_of(part)
+        contents = MailContents([text], [], kind == "text/html", [guess] if guess else [], links)
+    elif part.get_content_maintype() == "multipart" and isinstance(part.get_payload(), str):  # its boundary is missing
+        contents = MailContents([str(part.get_payload())], unseen=["the parts of a damaged message, shown as they are"])
     elif part.get_payload():
         contents.attachments.append(part)
+        if kind in _CLOSED:
+            contents.unseen.append(_CLOSED[kind])
+    if kind == "multipart/encrypted":
+        contents.unseen.append("an encrypted text")
     return contents
 
 
-def _text_of(part: EmailMessage) -> tuple[str, str]:
+def _text_of(part: EmailMessage) -> tuple[str, str, list[str]]:
     """Decode a part's text.
 
     Returns:
-        The text, and its encoding if that is a guess.
+        The text, its encoding if that is a guess, and its links.
     """
     data, is_html = content_bytes(part), part.get_content_subtype() == "html"
     meta = _META.search(data[:_HEAD_BYTES]) if is_html else None
@@ -84,10 +106,41 @@ def _text_of(part: EmailMessage) -> tuple[str, str]:
     charset, guess = charset.lower(), ""
     try:
         text = data.decode(_SUPERSETS.get(charset, charset))
+        is_wrong = _SINGLE_BYTES.match(charset) is not None and _is_utf8(data)
     except (LookupError, UnicodeDecodeError):  # an encoding that does not exist, or is not that of the text
+        text, is_wrong = "", True
+    if is_wrong:
         text, guess = decode_guessing(data), detect_encoding(data)[0] or "latin-1"
     text = text.replace("\r\n", "\n")
-    return (html_to_text(text) if is_html else text), guess
+    if is_html:
+        return html_to_text(text), guess, links_in(text)
+    if str(part.get_param("format", "")).lower() == "flowed":
+        text = _unfolded(text, "" if str(part.get_param("delsp", "")).lower() == "yes" else " ")
+    return text, guess, []
+
+
+def _is_utf8(data: bytes) -> bool:
+    """Return whether bytes are UTF-8 beyond ASCII.
+
+    Texts in other encodings hardly ever are.
+    """
+    return not data.isascii() and detect_encoding(data) == ("utf-8", False)
+
+
+def _unfolded(text: str, blank: str) -> str:
+    """Join the lines of paragraphs, which end with a blank (RFC 3676)."""
+    lines: list[str] = []
+    is_open, depth = False, 0
+    for raw in text.split("\n"):
+        content = raw.lstrip(">")
+        quoted, content = len(raw) - len(content), content.removeprefix(" ")
+        if is_open and quoted == depth and content != "-- ":
+            lines[-1] += content
+        else:
+            lines.append(f"{'>' * quoted} {content}" if quoted else content)
+        is_open, depth = content.endswith(" ") and content != "-- ", quoted
+        lines[-1] = lines[-1][:-1] + blank if is_open else lines[-1]
+    return "\n".join(lines)
 
 
 def content_bytes(part: MIMEPart) -> bytes:

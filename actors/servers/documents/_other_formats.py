@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-_MACROS = "it may hold macros"
-_OPEN = "OpenDocument files can't be read"
-_SLIDES = "presentations can't be read"
-_WAYS_OUT = {
-    ".doc": ("the format of Word 97 can't be read", ".docx"),
-    ".docm": (_MACROS, ".docx"),
-    ".dot": ("the format of Word 97 can't be read", ".docx"),
-    ".dotm": (_MACROS, ".docx"),
-    ".dotx": ("it is a template", ".docx"),
-    ".htm": ("web pages can't be read", ".docx or .txt"),
-    ".html": ("web pages can't be read", ".docx or .txt"),
-    ".key": (_SLIDES, ".pdf to have it read"),
-    ".msg": ("Outlook's own format can't be read", ".eml"),
-    ".numbers": ("the format of Numbers can't be read", ".xlsx"),
-    ".odp": (_SLIDES, ".pdf to have it read"),
-    ".ods": (_OPEN, ".xlsx"),
-    ".odt": (_OPEN, ".docx"),
-    ".pages": ("the format of Pages can't be read", ".docx"),
-    ".ppt": (_SLIDES, ".pdf to have it read"),
-    ".pptx": (_SLIDES, ".pdf to have it read"),
-    ".rtf": ("rich text can't be read", ".docx"),
-    ".wpd": ("the format of WordPerfect can't be read", ".docx"),
-    ".xls": ("the format of Excel 97 can't be read", ".xlsx"),
-    ".xlsb": ("binary workbooks can't be read", ".xlsx"),
-    ".xlt": ("the format of Excel 97 can't be read", ".xlsx"),
-    ".xltm": ("templates with macros can't be read", ".xlsm or .xlsx"),
-    ".xltx": ("it is a template", ".xlsx"),
-}
+_FORMATS = (
+    (".docm .dotm", "it may hold macros", ".docx"),
+    (".doc .dot", "the format of Word 97 can't be read", ".docx"),
+    (".dotx", "it is a template", ".docx"),
+    (".xltx", "it is a template", ".xlsx"),
+    (".odt .ott .fodt .sxw", "OpenDocument files can't be read", ".docx"),
+    (".ods .ots .fods .sxc", "OpenDocument files can't be read", ".xlsx"),
+    (".rtf", "rich text can't be read", ".docx"),
+    (".pages", "the format of Pages can't be read", ".docx"),
+    (".wpd .wps .wri .abw .hwp .hwpx .lwp", "the format of another word processor can't be read", ".docx"),
+    (".gdoc .gsheet .gslides", "it only links to a document of Google", ".docx, .xlsx or .pdf by a download"),
+    (".xls .xlt .xlw", "the format of Excel 97 can't be read", ".xlsx"),
+    (".xlsb", "binary workbooks can't be read", ".xlsx"),
+    (".xltm .xlam", "templates and add-ins with macros can't be read", ".xlsm or .xlsx"),
+    (".numbers", "the format of Numbers can't be read", ".xlsx"),
+    (".dbf .dif .slk .et .wk1 .wk4 .123 .qpw .mdb .accdb", "tables of this format can't be read", ".xlsx or .csv"),
+    (".ppt .pptx .pptm .pps .ppsx .pot .potx .odp .otp .key", "presentations can't be read", ".pdf to have it read"),
+    (".vsd .vsdx .odg .pub .mpp .one .xps .djvu .ps .eps .epub .ai", "pages of this format can't be read", ".pdf"),
+    (".msg .oft", "Outlook's own format can't be read", ".eml"),
+    (".mbox .pst .ost .emlx", "mailboxes and their files can't be read", ".eml, each message by itself"),
+    (".vcs", "the old format of calendars can't be read", ".ics"),
+    (".vcf", "address cards can't be read", ".csv"),
+    (".htm .html .xhtml .mht .mhtml", "web pages can't be read", ".docx or .txt"),
+    (".log .text .markdown .rst .tex .json .xml .ini .srt", "only .txt and .md texts are read", ".txt"),
+    (".prn .tab .psv", "only .csv and .tsv tables are read", ".csv or .tsv"),
+    (".heic .heif .svg .psd .avif .ico .jfif .emf .wmf", "pictures of this format can't be read", ".png"),
+)
+_WAYS_OUT = {suffix: (reason, way) for suffixes, reason, way in _FORMATS for suffix in suffixes.split()}
 """Why files with a suffix are not opened, and the format to save them in."""
 
 
@@ -44,5 +44,5 @@ def advice_on(name: str) -> str:
     Returns:
         Empty if the suffix is none of these formats.
     """
-    reason, suffix = _WAYS_OUT.get(PurePath(name).suffix.lower(), ("", ""))
-    return f"{reason}; save it as {suffix}" if reason else ""
+    reason, way = _WAYS_OUT.get(PurePath(name).suffix.lower(), ("", ""))
+    return f"{reason}; save it as {way}" if reason else ""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 TEXT = ("text",)
 _PREVIEW = 1500
 """The characters that an observation shows."""
+_MARKED = {"utf-8-sig": "utf-8", "utf-16": "", "utf-32": ""}
 _LINE_BREAK = r"(?>\r\n|\r|\n)"  # atomic: otherwise one CRLF would match two line breaks
 
 
@@ -85,7 +86,8 @@ def decoded(snapshot: Snapshot, encoding: str = "auto") -> Decoded:
     guessed, used = False, marked
     if encoding != "auto":
         used = check_encoding(encoding)
-        used = marked if used in {"utf-16", "utf-32", "utf-8-sig"} and marked else used
+        if used in _MARKED:  # the mark says which order of bytes; without one, it is not added
+            used = marked or _MARKED[used] or detect_encoding(data)[0]
         mark = mark if used == marked else b""
     elif not marked:
         used, guessed = detect_encoding(data)

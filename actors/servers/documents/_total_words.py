@@ -8,7 +8,7 @@ import re
 import unicodedata
 from typing import Literal, TypeAlias
 
-from callboard.actors.servers._numbers import parse_number, separator_of
+from callboard.actors.servers._numbers import is_numeric, parse_number, separator_of
 
 LabelKind: TypeAlias = Literal["", "part", "whole"]
 _SUMS = """
@@ -37,6 +37,17 @@ durchschnitt, mittelwert, moyenne, media, promedio, média, gemiddelde, średnia
 _EDGES = " \t:.=*()[]<>-\u2013\u2014\u2192/#"
 _HYPHENS = re.compile(r"(?<=\w)[-\u2010\u2011](?=\w)")
 _SPACED = re.compile(r"\w(?: \w){3,}")
+_TAXES = """
+tax, taxes, vat, gst, hst, mwst, ust, umsatzsteuer, mehrwertsteuer, tva, iva, btw, moms, mva, dph, áfa, pdv, ddv, kdv
+ндс, пдв, ддс, alv, pvm, pvn, φπα, ppn, 税, 消費税, 税额, 부가세, מע"מ
+"""
+_BESIDE = """
+discount, rebate, shipping, freight, postage, delivery, handling, rounding, deposit, paid, payment, payments, balance
+due, net, gross, rabatt, skonto, nachlass, versand, versandkosten, fracht, porto, anzahlung, restbetrag, zahlbetrag
+netto, brutto, nettobetrag, bruttobetrag, nettosumme, bruttosumme, remise, livraison, port, acompte, solde, payer
+descuento, envío, portes, base, imponible, imponibile, sconto, spedizione, acconto, saldo, korting, verzendkosten
+zniżka, sleva, скидка, доставка, 割引, 送料, 折扣, 运费
+"""
 _LONGEST_NAME = 3
 """In words."""
 
@@ -48,6 +59,7 @@ def _normal(text: str) -> str:
 
 
 _PARTS = frozenset(map(_normal, re.split("[,\n]", _SUMS))) - {""}
+_TAX_WORDS, _BESIDE_WORDS = (frozenset(map(_normal, re.split("[,\n]", text))) - {""} for text in (_TAXES, _BESIDE))
 _NAMES = frozenset(map(_normal, re.split("[,\n]", _MEANS))) - {""} | {*_PARTS, *map(_normal, _UNSPACED)}
 
 
@@ -70,24 +82,49 @@ def total_label(text: str) -> LabelKind:
 def totals_at_end(rows: list[list[str]]) -> list[str]:
     """Return the labels of the totals that end a table of texts.
 
-    A row whose label only contains such a word counts if one of its numbers is the sum of those above.
+    They begin at the first total. A row whose label only contains such a word counts if one of its numbers is the sum
+    of those above. Between and below totals there may be rows of taxes, discounts and payments, and empty ones.
     """
-    labels: list[str] = []
+    first = len(rows)
     for number in range(len(rows) - 1, 0, -1):
-        label = next(filter(str.strip, rows[number]), "")
-        kind = total_label(label)
-        if not kind or (kind == "part" and not _adds_up(rows, number)):
+        kind = _kind_of(rows, number)
+        if kind == "total" or (kind == "tax" and first == number + 1):
+            first = number
+        elif not kind:
             break
-        labels.insert(0, label)
-    return labels
+    return [_label(row) for row in rows[first:]]
+
+
+def _label(row: list[str]) -> str:
+    return next(filter(str.strip, row), "")
+
+
+def _kind_of(rows: list[list[str]], number: int) -> Literal["", "total", "tax", "beside"]:
+    """Return the kind of a row at the end of a table."""
+    label = _label(rows[number])
+    words = {word.strip(_EDGES) for word in _normal(label).split()}
+    kind = total_label(label)
+    is_near = bool(kind or words & _BESIDE_WORDS) or is_numeric(label)
+    if kind == "whole" or (is_near and _adds_up(rows, number)):
+        return "total"
+    if words & _TAX_WORDS:
+        return "tax"
+    return "beside" if not label or words & _BESIDE_WORDS else ""
 
 
 def _adds_up(rows: list[list[str]], number: int) -> bool:
+    """Return whether a number is the sum of those above.
+
+    These are all, or those below the last total. Without a label, there must be two.
+    """
+    least = 1 if total_label(_label(rows[number])) else 2
+    group = next((above + 1 for above in range(number - 1, 0, -1) if total_label(_label(rows[above]))), 1)
     for column, text in enumerate(rows[number]):
-        above = [row[column] for row in rows[1:number] if column < len(row)]
-        mark = separator_of([*above, text])
-        total, *summands = (parse_number(each, mark) for each in (text, *above))
-        values = [float(each.value) for each in summands if each]
-        if total and values and math.isclose(math.fsum(values), float(total.value), abs_tol=0.005):
-            return True
+        mark = separator_of([*(row[column] for row in rows[1:number] if column < len(row)), text])
+        total = parse_number(text, mark, loose=True)
+        for start in {1, group}:
+            summands = (parse_number(row[column], mark, loose=True) for row in rows[start:number] if column < len(row))
+            values = [float(each.value) for each in summands if each]
+            if total and len(values) >= least and math.isclose(math.fsum(values), float(total.value), abs_tol=0.005):
+                return True
     return False

@@ -31,7 +31,7 @@ from callboard.actors.servers.documents._word_format_tools import (
     WordFormatTools,
     format_paragraphs,
 )
-from callboard.actors.servers.documents._word_sources import check_own_text, computed_texts
+from callboard.actors.servers.documents._word_sources import check_own_text, check_removable, text_sources
 from callboard.actors.servers.documents._word_table_tools import WordTableTools
 from callboard.actors.servers.documents._word_tables import grid_of
 from callboard.actors.servers.documents._word_unseen import unseen_parts
@@ -188,9 +188,7 @@ class WordTools(WordTableTools, WordFormatTools):
             place = place_of(file, control_id, control_name)
             blocks = list(file.blocks()) if place is None else [place]
             paragraphs = [paragraph for block in blocks for paragraph in edit.paragraphs_of(block)]
-            replacement = edit.Replacement(
-                pattern, clean(new_text), computed_texts(file.package.tree(file.package.main))
-            )
+            replacement = edit.Replacement(pattern, clean(new_text), text_sources(file.package.tree(file.package.main)))
             if place is None:
                 replacement.apply_everywhere(file)
             else:
@@ -223,6 +221,7 @@ class WordTools(WordTableTools, WordFormatTools):
                     f"{control_id!r} ends a section of the document; deleting it would change the page layout before it"
                 )
                 raise ToolError(msg)
+            check_removable(element, file.package.tree(file.package.main))
             edit.remove(element)
             return file.answers({"deleted": found.control.name, "kind": found.control.kind})
 

@@ -13,7 +13,7 @@ from docx.text.paragraph import Paragraph
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._tables import nearest, short
 from callboard.actors.servers.documents._word_file import visible_text
-from callboard.actors.servers.documents._word_tables import rows_of
+from callboard.actors.servers.documents._word_tables import cell_text, cells_of, rows_of
 from callboard.messages import Control
 
 if TYPE_CHECKING:
@@ -160,4 +160,4 @@ def header_of(table: Table) -> list[str]:
 def _texts_of(table: Table, start: int, end: int) -> Iterator[list[str]]:
     """Read the texts of some rows, without laying out the table."""
     for row in rows_of(table)[start:end]:
-        yield [visible_text(cell) for cell in row.iterchildren(qn("w:tc"))]
+        yield [cell_text(cell) for cell in cells_of(row)]

@@ -13,8 +13,14 @@ from docx.text.run import Run
 
 from callboard.actors.servers._server import ToolError
 from callboard.actors.servers.documents._tables import clean
-from callboard.actors.servers.documents._word_file import HIDDEN, MARKS, OTHER_TEXTS, paragraph_of
-from callboard.actors.servers.documents._word_sources import computed_texts
+from callboard.actors.servers.documents._word_file import paragraph_of, shown_texts, visible_text
+from callboard.actors.servers.documents._word_sources import (
+    TextSources,
+    fill_placeholders,
+    is_closed,
+    text_sources,
+    with_emptied_controls,
+)
 
 if TYPE_CHECKING:
     import re
@@ -64,6 +70,7 @@ _RANGES = tuple(
     (qn(f"w:{name}Start"), qn(f"w:{name}End"))
     for name in ("bookmark", "commentRange", "perm", "moveFromRange", "moveToRange")
 )
+_DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 
 
@@ -94,6 +101,7 @@ def set_text(paragraph: Paragraph, text: str) -> None:
             element.getparent().remove(element)
     elif text:
         paragraph.add_run(text)
+    fill_placeholders([paragraph._p])
 
 
 @dataclass
@@ -101,13 +109,12 @@ class Replacement:
     """The replacement of all matches of a pattern, counted over paragraphs.
 
     A match may span runs; the new text gets the font of the first character that it replaces. Field codes and deleted
-    text are left alone, and so are matches in `computed` texts.
+    text are left alone, and so are texts with a source elsewhere.
     """
 
     pattern: re.Pattern[str]
     new: str
-    computed: dict[BaseOxmlElement, str]
-    """The texts that are left alone, with the reasons."""
+    sources: TextSources
     count: int = 0
     matches: set[str] = field(default_factory=set)
     kept: Counter[str] = field(default_factory=Counter)
@@ -123,7 +130,9 @@ class Replacement:
         touched: list[BaseOxmlElement] = []
         for match in reversed(matches):  # the last one first, so that earlier positions stay valid
             covered = list(_covered(pieces, *match.span()))
-            if reason := next((self.computed[piece] for piece, *_ in covered if piece in self.computed), ""):
+            if reason := next(
+                (self.sources.reasons[piece] for piece, *_ in covered if piece in self.sources.reasons), ""
+            ):
                 self.kept[reason] += counted
                 continue
             self.count += counted
@@ -131,17 +140,37 @@ class Replacement:
             for number, (piece, first, last) in enumerate(covered):
                 _put_text(piece, first, last, "" if number else self.new)
                 touched.append(piece)
-        links = dict.fromkeys(link for piece in touched for link in piece.iterancestors(qn("w:hyperlink")))
-        self.links += ["".join(text for _, text in texts_of(link)) for link in links if counted]
+        fill_placeholders(touched)
+        of_link = self.sources.links
+        links = dict.fromkeys(of_link[piece] for piece in reversed(touched) if piece in of_link) if counted else {}
+        for link in links:
+            words = [piece.text or "" for piece, _ in shown_texts(paragraph) if of_link.get(piece) is link]
+            self.links.append("".join(words))
 
     def apply_everywhere(self, file: WordFile) -> None:
         """Replace all matches, also in text boxes, headers, footers and notes."""
         for part in (file.package.main, *(name for kind in _STORIES for name in file.package.beside(kind))):
             root = file.package.tree(part)
-            self.computed = computed_texts(root)
+            self.sources = text_sources(root)
             for paragraph in root.iter(qn("w:p")):
                 is_copy = next(paragraph.iterancestors(_FALLBACK), None) is not None  # a text box, for old programs
                 self.apply(paragraph, counted=not is_copy)
+        self._count_elsewhere(file)
+
+    def _count_elsewhere(self, file: WordFile) -> None:
+        """Count the matches in parts that are not written."""
+        for part in file.package.beside("comments"):
+            shown = map(visible_text, file.package.tree(part).iter(qn("w:p")))
+            self.kept["comments"] += sum(len(self.pattern.findall(text)) for text in shown)
+        for folder, name in (("diagrams/data", "SmartArt graphics"), ("charts/chart", "charts")):
+            for part in [part for part in file.package if f"/{folder}" in part and part.endswith(".xml")]:
+                for paragraph in file.package.tree(part).iter(f"{_DRAWING}p"):
+                    text = "".join(run.text or "" for run in paragraph.iter(f"{_DRAWING}t"))
+                    self.kept[name] += len(self.pattern.findall(text))
+        pictures = file.body.iter("{*}docPr")
+        texts = (text for picture in pictures for name in ("title", "descr") if (text := picture.get(name)))
+        self.kept["alternative texts of pictures"] += sum(len(self.pattern.findall(text)) for text in texts)
+        self.kept = +self.kept
 
 
 def _covered(
@@ -208,10 +237,11 @@ def put(file: WordFile, element: BaseOxmlElement, place: Block | None, *, before
             file.body.append(element)
         else:
             end.addprevious(element)
-    elif before:
-        element_of(place).addprevious(element)
     else:
-        element_of(place).addnext(element)
+        beside = element_of(place)
+        for control in list(beside.iterancestors(qn("w:sdt"))):
+            beside = control if is_closed(control) else beside
+        (beside.addprevious if before else beside.addnext)(element)
 
 
 def texts_of(element: BaseOxmlElement) -> Iterator[tuple[BaseOxmlElement, str]]:
@@ -219,15 +249,12 @@ def texts_of(element: BaseOxmlElement) -> Iterator[tuple[BaseOxmlElement, str]]:
 
     Tabs, line breaks, symbols and equations become a character that matches nothing.
     """
-    for child in element.iterchildren():
+    for child, text in shown_texts(element):
         if child.tag == qn("w:t"):
-            yield child, child.text or ""
-        elif child.tag == qn("w:noBreakHyphen"):
-            yield child, "\u2011"
-        elif child.tag in MARKS or (child.tag in OTHER_TEXTS and OTHER_TEXTS[child.tag](child)):
-            yield child, "\0"
-        elif child.tag not in HIDDEN and child.tag not in OTHER_TEXTS and child.tag != qn("w:pPr"):
-            yield from texts_of(child)
+            letters = child.text or ""
+            yield child, letters if text == letters else "\0" * len(letters)
+        else:
+            yield child, "\u2011" if child.tag == qn("w:noBreakHyphen") else "\0"
 
 
 def separate(element: BaseOxmlElement) -> None:
@@ -242,8 +269,10 @@ def separate(element: BaseOxmlElement) -> None:
 def remove(element: BaseOxmlElement) -> None:
     """Remove a block, but leave an empty paragraph where Word needs one.
 
-    Word joins adjacent tables, and a table at the end needs a paragraph below.
+    Word joins adjacent tables, and a table at the end needs a paragraph below. A content control ends with its last
+    block.
     """
+    element = with_emptied_controls(element)
     previous, following = (
         next((each for each in element.itersiblings(preceding=before) if each.tag in _BLOCKS), None)
         for before in (True, False)

@@ -16,10 +16,18 @@ from callboard.actors.servers.documents import _office
 from callboard.actors.servers.documents._package import CONTENT_TYPES
 from callboard.actors.servers.documents._word_package import WordPackage
 from callboard.actors.servers.documents._word_styles import WordStyles, outline_level, style_of
-from callboard.actors.servers.documents._word_symbols import EQUATIONS, equation_text, form_field_text, symbol_text
+from callboard.actors.servers.documents._word_symbols import (
+    EQUATIONS,
+    emoji_text,
+    equation_text,
+    field_text,
+    form_field_text,
+    letters_text,
+    symbol_text,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from docx.oxml.text.paragraph import CT_P
     from docx.oxml.xmlchemy import BaseOxmlElement
@@ -32,15 +40,21 @@ _NO_PARENT = cast("Any", None)
 """python-docx asks the parent for styles and pictures alone, which are not read through it here."""
 
 _WRAPPERS = frozenset({qn("w:sdt"), qn("w:sdtContent"), qn("w:customXml"), qn("w:ins"), qn("w:smartTag")})
-HIDDEN = frozenset({qn("w:del"), qn("w:moveFrom"), qn("w:txbxContent"), qn("w:pict"), qn("w:drawing"), qn("w:object")})
-MARKS = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
-
-OTHER_TEXTS = {
+_HIDDEN = frozenset(
+    qn(f"w:{name}") for name in ("del", "moveFrom", "txbxContent", "pict", "drawing", "object", "pPr", "rPr", "rt")
+)
+_MARKS = {qn("w:tab"): "\t", qn("w:ptab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
+_TEXTS: dict[str, Callable[[BaseOxmlElement], str]] = {
+    qn("w:t"): letters_text,
     qn("w:sym"): symbol_text,
-    qn("w:fldChar"): form_field_text,
+    "{http://schemas.microsoft.com/office/word/2015/wordml/symex}symEx": emoji_text,
     **dict.fromkeys(EQUATIONS, equation_text),
+    **dict.fromkeys(_MARKS, lambda mark: _MARKS[mark.tag]),
 }
-"""Elements that show a text without holding it as letters."""
+"""Elements that show a text."""
+_FIELD, _CODE = qn("w:fldChar"), qn("w:instrText")
+_LEAVES = frozenset({*_TEXTS, _FIELD, _CODE})
+_COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 
 
 @dataclass
@@ -121,20 +135,42 @@ def paragraph_of(element: CT_P) -> Paragraph:
 def visible_text(element: BaseOxmlElement) -> str:
     """Return a paragraph's visible text.
 
-    It includes links, insertions, symbols, check boxes and equations, but not deletions and text boxes.
+    It includes links, insertions, symbols, check boxes and equations, but not deletions, text boxes, the codes of
+    fields and reading aids (ruby).
     """
-    pieces: list[str] = []
-    _gather(element, pieces)
-    return "".join(pieces)
+    return "".join(text for _, text in shown_texts(element))
 
 
-def _gather(element: BaseOxmlElement, pieces: list[str]) -> None:
+def shown_texts(element: BaseOxmlElement) -> Iterator[tuple[BaseOxmlElement, str]]:
+    """Yield the elements that show a text, with it."""
+    open_fields: list[list[str]] = []  # code, and "result" where that has begun
+    for leaf in _leaves(element):
+        kind = leaf.get(qn("w:fldCharType")) if leaf.tag == _FIELD else None
+        text = _TEXTS[leaf.tag](leaf) if leaf.tag in _TEXTS else ""
+        if kind == "end" and open_fields:
+            code, state = open_fields.pop()
+            text = "" if state else field_text(code)
+        elif kind == "separate" and open_fields and not open_fields[-1][1]:
+            open_fields[-1][1] = "result"
+        elif leaf.tag == _CODE and open_fields:
+            open_fields[-1][0] += leaf.text or ""
+        elif kind == "begin":
+            text = form_field_text(leaf)
+        if text and all(state == "result" for _, state in open_fields):
+            yield leaf, text
+        if kind == "begin":
+            open_fields.append(["", "form" if text else ""])
+
+
+def _leaves(element: BaseOxmlElement) -> Iterator[BaseOxmlElement]:
+    """Yield the elements that hold texts or ends of fields.
+
+    Of alternatives, those of the first one with a text.
+    """
     for child in element.iterchildren():
-        if child.tag == qn("w:t"):
-            pieces.append(child.text or "")
-        elif child.tag in MARKS:
-            pieces.append(MARKS[child.tag])
-        elif child.tag in OTHER_TEXTS:
-            pieces.append(OTHER_TEXTS[child.tag](child))
-        elif child.tag not in HIDDEN and child.tag != qn("w:pPr"):
-            _gather(child, pieces)
+        if child.tag in _LEAVES:
+            yield child
+        elif child.tag == f"{_COMPATIBILITY}AlternateContent":
+            yield from next(filter(None, ([*_leaves(alternative)] for alternative in child)), [])
+        elif child.tag not in _HIDDEN:
+            yield from _leaves(child)

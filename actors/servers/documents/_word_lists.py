@@ -51,6 +51,20 @@ def set_list(file: WordFile, paragraph: CT_P, kind: ListType, level: int) -> Non
     _number(paragraph, next(joined, "") or _new_list(file, kind), level - 1)
 
 
+def count_numbers(file: WordFile) -> int:
+    """Count the paragraphs that a list numbers; bullets are none."""
+    kinds: dict[tuple[str, int], ListType | None] = {}
+    numbered = 0
+    for paragraph in file.body.iter(qn("w:p")):
+        if num := _num_of(file, paragraph):
+            level = paragraph.find(f"{qn('w:pPr')}/{qn('w:numPr')}/{qn('w:ilvl')}")
+            key = num, int(level.get(qn("w:val"), "0")) if level is not None else 0
+            if key not in kinds:
+                kinds[key] = _kind_of(file, *key)
+            numbered += kinds[key] == "number"
+    return numbered
+
+
 def _number(paragraph: CT_P, num: str, level: int) -> None:
     numbering = paragraph.get_or_add_pPr().get_or_add_numPr()
     numbering.get_or_add_ilvl().set(qn("w:val"), str(level))

@@ -21,7 +21,7 @@ from callboard.actors.servers.documents._word_editor import (
     made_control,
     place_of,
 )
-from callboard.actors.servers.documents._word_sources import check_own_text
+from callboard.actors.servers.documents._word_sources import check_own_text, check_removable, check_takes_rows
 from callboard.messages import Effect, Hazard
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ class WordTableTools(WordEditor):
         width_of(rows)
         with self._editing(document) as file:
             found = find(file, control_id, control_name)
-            totals: list[JsonValue] = [*tables.append_rows(found.table, rows)]
+            check_takes_rows(tables.rows_of(found.table)[-1:])
+            totals: list[JsonValue] = [*filter(None, tables.append_rows(found.table, rows))]
             answer: Answer = {"control_id": control_id, "rows_added": len(rows)}
             return file.answers({**answer, "totals_not_updated": totals} if totals else answer)
 
@@ -113,7 +114,8 @@ class WordTableTools(WordEditor):
             grid = tables.grid_of(find(file, control_id, control_name).table)
             if (cell := grid.cells.get((row - 1, column - 1))) is not None:
                 check_own_text(cell, file.package.tree(file.package.main))
-            tables.write_cell(grid, row - 1, column - 1, tables.text_of(value))
+            mark = tables.decimals_of(grid.texts, [column - 1])[column - 1]
+            tables.write_cell(grid, row - 1, column - 1, tables.text_of(value, mark))
             return file.answers({"control_id": control_id, "row": row, "column": column})
 
     @tool(effect=Effect.ONCE, roots=WORD, controls=TABLE, hazards=[Hazard.DELETES])
@@ -132,6 +134,8 @@ class WordTableTools(WordEditor):
             raise ToolError(msg)
         with self._editing(document) as file:
             table = find(file, control_id, control_name).table
+            for element in tables.lines_of(table, {row - 1 for row in rows}, {column - 1 for column in columns}):
+                check_removable(element, file.package.tree(file.package.main))
             tables.delete_lines(table, {row - 1 for row in rows}, {column - 1 for column in columns})
             grid = tables.grid_of(table)
             return file.answers(

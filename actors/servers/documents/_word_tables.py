@@ -24,9 +24,10 @@ from callboard.actors.servers.documents._tables import clean
 from callboard.actors.servers.documents._total_words import totals_at_end
 from callboard.actors.servers.documents._word_edit import keep_range_halves, set_text
 from callboard.actors.servers.documents._word_file import paragraph_of, visible_text
+from callboard.actors.servers.documents._word_sources import repeated_item, with_emptied_controls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from docx.oxml.xmlchemy import BaseOxmlElement
     from docx.table import Table
@@ -66,7 +67,7 @@ def grid_of(table: Table) -> Grid:
         texts: list[str] = []
         column = _number(element.find(f"{qn('w:trPr')}/{qn('w:gridBefore')}"), 0)
         texts.extend([""] * column)
-        for cell in _unwrapped(element, qn("w:tc")):
+        for cell in cells_of(element):
             span = max(1, _number(cell.find(f"{qn('w:tcPr')}/{qn('w:gridSpan')}"), 1))
             merge = cell.find(f"{qn('w:tcPr')}/{qn('w:vMerge')}")
             continues = merge is not None and (merge.get(qn("w:val")) or "continue") == "continue"
@@ -78,13 +79,24 @@ def grid_of(table: Table) -> Grid:
                 corners[column] = (row, column)
                 extents[row, column] = (1, span)
                 grid.cells[row, column] = cell
-                texts.append("\n".join(map(visible_text, cell.iter(qn("w:p")))).strip())
+                texts.append(cell_text(cell))
             texts.extend([""] * (span - 1))
             column += span
         grid.texts.append(texts)
     grid.texts = _padded(grid.texts)
     grid.merged = [(*corner, *extent) for corner, extent in extents.items() if extent != (1, 1)]
     return grid
+
+
+def cell_text(cell: BaseOxmlElement) -> str:
+    """Return a cell's text, with nested tables and without text boxes."""
+    paragraphs = (p for p in cell.iter(qn("w:p")) if next(p.iterancestors(qn("w:txbxContent")), None) is None)
+    return "\n".join(map(visible_text, paragraphs)).strip()
+
+
+def cells_of(row: BaseOxmlElement) -> Iterator[BaseOxmlElement]:
+    """Yield a row's cells, with those in content controls."""
+    return _unwrapped(row, qn("w:tc"))
 
 
 def plain_grid(rows: list[list[str]]) -> Grid:
@@ -131,13 +143,32 @@ def answer_of(
         ]
         units = [{number.unit for row in read if (number := row[column])} for column in range(len(columns))]
         answer["units"] = [next(iter(of_column)) if len(of_column) == 1 else "" for of_column in units]
+        counts = [
+            (sum(row[column] is not None for row in read), sum(bool(row[column]) for row in shown))
+            for column in range(len(columns))
+        ]
         answer["kept_as_text"] = [
             {"row": start + number + 1, "column": column + 1, "text": text}
             for number, texts in enumerate(shown)
             for column, text in enumerate(texts)
-            if read[number][column] is None and (is_ambiguous(text) or (units[column] and is_numeric(text)))
+            if read[number][column] is None and (is_ambiguous(text) or _stays_behind(text, *counts[column]))
         ]
     return answer
+
+
+def _stays_behind(text: str, numbers: int, cells: int) -> bool:
+    """Return whether a text seems to be a number."""
+    return numbers > 0 and (is_numeric(text) or (4 * numbers >= cells and any(map(str.isdigit, text))))
+
+
+def decimals_of(rows: list[list[str]], columns: Iterable[int]) -> dict[int, str]:
+    """Infer the decimal separators that columns, counted from 0, use.
+
+    A column that shows none has that of the table, or else a point.
+    """
+    found = {each: separator_of(row[each] for row in rows if each < len(row)) for each in columns}
+    default = "." if all(found.values()) else separator_of(cell for row in rows for cell in row) or "."
+    return {each: mark or default for each, mark in found.items()}
 
 
 def write_cell(grid: Grid, row: int, column: int, text: str) -> None:
@@ -190,12 +221,13 @@ def append_rows(table: Table, rows: list[list[Cell]]) -> list[str]:
             raise ToolError(msg)
     model = rows_of(table)[last]
     is_header = last == 0 or model.find(f"{qn('w:trPr')}/{qn('w:tblHeader')}") is not None
+    item = repeated_item(model)
     for _ in rows:
-        model.addnext(_plain(_like(model)) if is_header else _like(model))
-    made = grid_of(table)
+        item.addnext(_plain(_like(item)) if is_header else _like(item))
+    made, marks = grid_of(table), decimals_of(grid.texts, range(width))
     for offset, row in enumerate(rows, start=last + 1):
         for column, value in enumerate(row):
-            write_cell(made, offset, column, text_of(value))
+            write_cell(made, offset, column, text_of(value, marks[column]))
     return totals
 
 
@@ -228,7 +260,8 @@ def delete_lines(table: Table, rows: set[int], columns: set[int]) -> None:
     elements = rows_of(table)
     for row in rows:
         keep_range_halves(elements[row])
-        elements[row].getparent().remove(elements[row])
+        element = with_emptied_controls(elements[row])
+        element.getparent().remove(element)
     for element in rows_of(table):
         _delete_cells(element, columns)
         if not any(True for _ in _unwrapped(element, qn("w:tc"))):
@@ -263,8 +296,10 @@ def make_table(file: WordFile, header: list[str], rows: list[list[Cell]], style:
     return table
 
 
-def text_of(value: Cell) -> str:
+def text_of(value: Cell, decimal: str = ".") -> str:
     """Format a value as a cell's text; None is empty."""
+    if isinstance(value, float):
+        return str(value).replace(".", decimal)
     return "" if value is None else clean(str(value))
 
 
@@ -273,13 +308,21 @@ def rows_of(table: Table) -> list[BaseOxmlElement]:
     return list(_unwrapped(table._tbl, qn("w:tr")))
 
 
+def lines_of(table: Table, rows: set[int], columns: set[int]) -> list[BaseOxmlElement]:
+    """List rows, and the cells that begin in columns, counted from 0."""
+    elements = [element for number, element in enumerate(rows_of(table)) if number in rows]
+    cells = grid_of(table).cells.items() if columns else ()
+    return [*elements, *(cell for (row, column), cell in cells if column in columns and row not in rows)]
+
+
 def _like(row: BaseOxmlElement) -> BaseOxmlElement:
     """Copy a row without what must be unique in a document."""
     made = copy.deepcopy(row)
     for element in list(made.iter()):
         for key in [key for key in element.attrib if key.endswith(("}paraId", "}textId"))]:
             del element.attrib[key]
-        if element.tag in {qn("w:bookmarkStart"), qn("w:bookmarkEnd")}:
+        is_id = element.tag == qn("w:id") and element.getparent().tag == qn("w:sdtPr")
+        if is_id or element.tag in {qn("w:bookmarkStart"), qn("w:bookmarkEnd")}:
             element.getparent().remove(element)
     return made
 
@@ -309,7 +352,8 @@ def _delete_cells(row: BaseOxmlElement, columns: set[int]) -> None:
             column += size
             if cell is not None and not left:
                 keep_range_halves(cell)
-                cell.getparent().remove(cell)
+                removed = with_emptied_controls(cell)
+                removed.getparent().remove(removed)
             elif span is not None and left != size:
                 span.set(qn("w:val"), str(left))
 

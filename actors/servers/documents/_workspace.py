@@ -164,10 +164,16 @@ class Workspace:
         """
         suffix = PurePosixPath(document).suffix.lower()
         if not _refusal(document) and suffix not in ROOTS:
-            why = advice_on(document) or f"only {', '.join(ROOTS)} files are documents"
-            msg = f"{document!r} is refused: {why}"
+            msg = f"{document!r} is refused: {self.advice_on(document)}"
             raise ToolError(msg)
         return self.place(document)
+
+    @staticmethod
+    def advice_on(name: str) -> str:
+        """Explain why a file is no document, and what to do."""
+        suffix = PurePosixPath(name).suffix.lower()
+        known = f"only {', '.join(ROOTS)} files are documents; save it as one of them"
+        return "" if suffix in ROOTS else advice_on(name) or known
 
     def place(self, document: str) -> Path:
         """Resolve the path of a file of any kind or a folder.

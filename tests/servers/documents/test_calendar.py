@@ -256,3 +256,33 @@ def test_a_zone_of_the_file_stays_that_of_a_moved_series(workspace: Path, call: 
     path = put(workspace, "UID:1\nDTSTART;TZID=Office:20260105T090000\nRRULE:FREQ=DAILY;COUNT=2", head=zone)
     call("write_event", "a.ics", control_id="event-1", start="2026-01-05T08:00Z")
     assert b"DTSTART;TZID=Office:20260105T110000" in path.read_bytes()
+
+
+def test_cancelled_calendars_and_rules_of_exceptions(workspace: Path, call: Call) -> None:
+    event = "UID:1\nDTSTART:20260105T090000Z\nSUMMARY:x"
+    put(workspace, event, head="METHOD:CANCEL\n")
+    answer = call("read_table", "a.ics", first_day="2026-01-01", last_day="2026-01-31")
+    assert (answer["rows"], answer["cancelled_left_out"], answer["method"]) == ([], 1, "CANCEL")
+    put(workspace, f"{event}\nRRULE:FREQ=DAILY;COUNT=4\nEXRULE:FREQ=DAILY;INTERVAL=2;COUNT=2")
+    assert "COUNT=2" in call("read_table", "a.ics")["rows"][0][7]
+    with pytest.raises(ToolError, match="a rule of exceptions"):
+        call("read_table", "a.ics", first_day="2026-01-01")
+    call("get_controls", "a.ics")
+    with pytest.raises(ToolError, match="a rule of exceptions"):
+        call("write_event", "a.ics", control_id="event-1", start="2026-01-05T10:00Z")
+
+
+def test_links_and_attached_files_are_shown(workspace: Path, call: Call) -> None:
+    attached = "ATTACH;ENCODING=BASE64;VALUE=BINARY:eA=="
+    put(workspace, f"UID:1\nSUMMARY:x\nURL:https://a.example/m\nATTACH:https://a.example/agenda.pdf\n{attached}")
+    links = call("read_table", "a.ics")["rows"][0][-1]
+    assert links == "https://a.example/m, https://a.example/agenda.pdf, (attached file)"
+
+
+def test_a_calendar_in_another_encoding_is_read_only(workspace: Path, call: Call) -> None:
+    path = put(workspace, "UID:1\nDTSTART:20260105T090000Z\nSUMMARY:Grüße")
+    path.write_bytes(path.read_bytes().decode().encode("cp1252"))
+    assert call("read_table", "a.ics")["rows"][0][1] == "Grüße"
+    assert call("read_table", "a.ics", first_day="2026-01-05")["rows"][0][1] == "Grüße"
+    with pytest.raises(ToolError, match="not in UTF-8"):
+        call("write_event", "a.ics", control_id="event-1", summary="x")

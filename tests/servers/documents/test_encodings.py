@@ -33,7 +33,11 @@ TEXTS = [
     ("cp1256", "الاسم;المدينة\r\nمحمد;القاهرة\r\n"),
     ("mac_roman", "Größe;Preis\rMüller;5\r"),
     ("cp852", "Jméno;Město\r\nŘehoř;Žďár\r\n"),
+    ("cp1254", "Ad;Şehir\r\nYağız şoföre güvendi, ışık;1\r\n"),
+    ("cp874", "ชื่อ;เมือง\r\nสมชาย;กรุงเทพ\r\n"),
+    ("iso8859_2", "Jméno;Město\r\nŠťastný žluťoučký kůň úpěl ďábelské ódy;1\r\n"),
     ("utf-16-le", "Größe;Preis\r\nMüller;5\r\n"),
+    ("utf-32-le", "Größe;Preis\r\nMüller;5\r\n"),
     ("utf-16-be", "Größe;Preis\r\nMüller;5\r\n"),
 ]
 
@@ -95,3 +99,31 @@ def test_without_the_library_windows_1252_is_a_guess(
     (workspace / "a.csv").write_bytes("Řehoř;Größe\n".encode("cp1250"))
     answer = call("read_table", "a.csv")
     assert (answer["header"], answer["encoding"][:8]) == (["Øehoø", "Größe"], "cp1252 (")
+
+
+@pytest.mark.parametrize(("given", "used"), [("utf-16", "utf-16-be"), ("utf-16", "utf-16-le"), ("utf-8-sig", "utf-8")])
+def test_no_byte_order_mark_is_added(workspace: Path, call: Call, given: str, used: str) -> None:
+    path = workspace / "a.csv"
+    path.write_bytes("a,é\n".encode(used))
+    call("write_cell", "a.csv", row=1, column=1, value="b", encoding=given)
+    assert path.read_bytes() == "b,é\n".encode(used)
+
+
+@pytest.mark.parametrize("text", ["1,5;2,5\n3,5;4,5\n", "Name, first;Sum\nAda, B;1\n", "a;x, y\nb;z, w\n"])
+def test_commas_within_cells_do_not_part_them(workspace: Path, call: Call, text: str) -> None:
+    (workspace / "a.csv").write_text(text)
+    answer = call("read_table", "a.csv", header=False, numbers=False)
+    assert answer["rows"] == [line.split(";") for line in text.splitlines()]
+
+
+def test_numbers_that_stay_texts_are_listed(workspace: Path, call: Call) -> None:
+    (workspace / "a.csv").write_text("Sum;Note\n100;a1\n7;a2\n\u2013500;b2\n5k;c3\n200*;d4\n\uff11\uff12;e5\n")
+    kept = [cell["text"] for cell in call("read_table", "a.csv")["kept_as_text"]]
+    assert kept == ["\u2013500", "5k", "200*", "\uff11\uff12"]
+
+
+def test_a_letter_with_an_accent_is_another_one(workspace: Path, call: Call) -> None:
+    path = workspace / "a.txt"
+    path.write_text("cafe\u0301 cafe")
+    assert call("replace_text", "a.txt", find_text="cafe", new_text="tea") == {"replaced": 1}
+    assert path.read_text() == "cafe\u0301 tea"

@@ -129,3 +129,64 @@ def test_headers_in_8_bit_are_read(workspace: Path, server: DocumentServer, call
     assert answer["attachments"] == ["Grüße.pdf"]
     window = next(target for target in server.targets() if target.id == "a.eml")
     assert "Angebot für Müller" in server.observe(window).text
+
+
+LINES = "From: a@example.org\nTo: b@example.org\nSubject: S\nMIME-Version: 1.0\n"
+FLOWED = "See https://example.org/a \nbc.\n From here\n> one \n> two\n-- \nAda\n"
+
+
+def raw(kind: str, body: str | bytes, before: str = "") -> bytes:
+    body = body.encode() if isinstance(body, str) else body
+    head = f"{before}{LINES}Content-Type: {kind}\nContent-Transfer-Encoding: 8bit\n\n"
+    return head.encode() + body
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "text"),
+    [
+        ("text/html", "<html><head><title>t</title><body><p>Pay 250", "Pay 250"),
+        ("text/html", "<div>one</div>two<h4>Total</h4>250<ul><li>a<li>b</ul>c", "one\ntwo\nTotal\n250\na\nb\nc"),
+        ("text/html", "<table><tr><td>a</td><td><p>b</p></td></tr><tr><td>c</td></tr></table>d", "a\tb\nc\n\nd"),
+        ("text/html", "Was <s>100</s> 80<ol start=3><li>x</li><li>y</ol>", "Was ~~100~~ 80\n3. x\n4. y"),
+        ("text/html", "<input type=checkbox checked> yes <input type=radio> no", "☒ yes ☐ no"),
+        (
+            "text/plain; format=flowed; delsp=yes",
+            FLOWED,
+            "See https://example.org/abc.\nFrom here\n> onetwo\n-- \nAda\n",
+        ),
+        ("text/plain; format=flowed", "One \nline.\nNext\n", "One line.\nNext\n"),
+        ("text/plain; charset=iso-8859-1", "Grüße, 5 €", "Grüße, 5 €"),
+        ("text/plain; charset=windows-874", "สวัสดี".encode("cp874"), "สวัสดี"),
+        ("text/plain; charset=iso-8859-8-i", "שלום".encode("iso-8859-8"), "שלום"),
+    ],
+)
+def test_a_text_is_read_as_a_person_sees_it(
+    workspace: Path, call: Call, kind: str, body: str | bytes, text: str
+) -> None:
+    for before in ("", "\ufeff", "\n"):
+        answer = read(workspace, call, raw(kind, body, before))
+        assert (answer["from"], answer["text"]) == ("a@example.org", text)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "unseen"),
+    [
+        ("application/pkcs7-mime; name=smime.p7m", "MIAG", "encrypted or signed message"),
+        ("multipart/encrypted; boundary=b", "--b\nContent-Type: application/octet-stream\n\nx\n--b--\n", "encrypted"),
+        ("application/ms-tnef; name=winmail.dat", "eJ8", "winmail.dat"),
+        ("multipart/mixed; boundary=z", "--b\n\nPay 250\n--b--\n", "a damaged message"),
+        ("multipart/mixed", "Pay 250\n", "a damaged message"),
+    ],
+)
+def test_parts_that_cannot_be_read_are_named(workspace: Path, call: Call, kind: str, body: str, unseen: str) -> None:
+    answer = read(workspace, call, raw(kind, body))
+    assert unseen in answer["not_shown"]
+    assert ("250" in answer["text"]) == ("250" in body)
+
+
+def test_targets_of_links_are_listed(workspace: Path, call: Call) -> None:
+    body = "<a href='https://a.example/pay'>Pay <b>here</b></a> <a href='https://b.example'>https://b.example</a>"
+    answer = read(workspace, call, raw("text/html", body))
+    assert answer["links"] == ["Pay here: https://a.example/pay"]
+    answer = read(workspace, call, message("Hi", List_Unsubscribe="<https://u.example>", Resent_To="c@example.org"))
+    assert (answer["list-unsubscribe"], answer["resent-to"]) == ("<https://u.example>", "c@example.org")

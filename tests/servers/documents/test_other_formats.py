@@ -25,6 +25,12 @@ NAMES = [
     ("letter.pages", "save it as .docx"),
     ("mail.msg", "save it as .eml"),
     ("deck.pptx", "save it as .pdf to have it read"),
+    ("letter.wps", "save it as .docx"),
+    ("book.fods", "save it as .xlsx"),
+    ("show.ppsx", "save it as .pdf to have it read"),
+    ("mails.mbox", "save it as .eml, each message by itself"),
+    ("photo.heic", "save it as .png"),
+    ("notes.log", "save it as .txt"),
 ]
 
 
@@ -38,11 +44,16 @@ def test_another_format_gets_advice(workspace: Path, server: DocumentServer, cal
             call(tool, path=name)
 
 
-@pytest.mark.parametrize("name", ["a.docx", "missing.xls", "../a.xls", "a.zip", ""])
+@pytest.mark.parametrize("name", ["a.docx", "missing.xls", "../a.xls", ""])
 def test_no_reason_is_given_for_other_names(workspace: Path, server: DocumentServer, name: str) -> None:
-    (workspace / "a.zip").write_bytes(b"x")
     (workspace.parent / "a.xls").write_bytes(b"x")
     assert server.no_target(name) == ""
+
+
+def test_an_unknown_format_is_named_with_the_known_ones(workspace: Path, server: DocumentServer) -> None:
+    (workspace / "a.zip").write_bytes(b"x")
+    assert server.no_target("a.zip").startswith("only .docx, .xlsx,")
+    assert server.no_target("a.zip").endswith("save it as one of them")
 
 
 def test_a_task_that_names_another_format_is_refused_with_the_reason(workspace: Path) -> None:

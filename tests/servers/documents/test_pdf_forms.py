@@ -50,12 +50,20 @@ FIELDS = [
     (b"/Subtype/Widget/AS/Red/Parent 15 0 R", "Color: ticked (Red)"),
     (b"/Subtype/Widget/FT/Ch/T(Sizes)/V[(S)(M)]", "Sizes: S, M"),
     (b"/Subtype/Widget/FT/Sig/T(Signature)", "Signature: not signed"),
+    (b"/Subtype/Widget/FT/Ch/T(Paint)/Opt[[(1)(Red)][(2)(Blue)]]/V(2)", "Paint: Blue"),
+    (b"/Subtype/Widget/FT/Ch/T(Many)/Opt[[(1)(Red)][(2)(Blue)]]/V[(1)(2)]", "Many: Red, Blue"),
+    (b"/Subtype/Widget/FT/Tx/T(Rich)/RV(<p>Hello <b>you</b></p>)", "Rich: Hello you"),
+    (b"/Subtype/Widget/FT/Tx/T(U)/V(\xef\xbb\xbfGr\xc3\xbc\xc3\x9fe)", "U: Gr\u00fc\u00dfe"),
+    (b"/Subtype/Widget/FT/Btn/Ff 32768/T(Pay)/V/1/Opt[(Cash)(Card)]/AP<</N<</0 5 0 R>>>>", "Pay: not ticked"),
+    (b"/Subtype/Widget/FT/Btn/Ff 32768/T(Pay)/V/1/Opt[(Cash)(Card)]/AP<</N<</1 5 0 R>>>>", "Pay: ticked (Card)"),
 ]
+HIDDEN = b"/Subtype/Widget/F 2/FT/Tx/T(Unseen)/V(x)"
 
 
 def test_the_values_of_form_fields_are_read(workspace: Path, call: Call) -> None:
     group = b"<</FT/Btn/Ff 32768/T(Color)/V/Red/Kids[12 0 R]>>"
-    (workspace / "a.pdf").write_bytes(form(*(annotation for annotation, _ in FIELDS), parts=(group,)))
+    annotations = [annotation.replace(b"15 0 R", b"%d 0 R" % (len(FIELDS) + 7)) for annotation, _ in FIELDS]
+    (workspace / "a.pdf").write_bytes(form(*annotations, HIDDEN, parts=(group,)))
     lines = [line for _, line in FIELDS]
     assert call("read_text", "a.pdf")["text"].split("\n") == ["[page 1]", "Name:", "[form fields]", *lines]
 
@@ -64,6 +72,29 @@ def test_notes_are_read_and_buttons_are_not(workspace: Path, call: Call) -> None
     note = b"/Subtype/FreeText/Contents(Approved\rby Ada)"
     (workspace / "a.pdf").write_bytes(form(note, b"/Subtype/Widget/FT/Btn/Ff 65536/T(Send)", b"/Subtype/Link"))
     assert call("read_text", "a.pdf")["text"] == "[page 1]\nName:\n[notes]\nApproved by Ada"
+
+
+def test_stamps_drawings_and_attached_files_are_named(workspace: Path, call: Call) -> None:
+    catalog = b"/Names<</EmbeddedFiles<</Kids[10 0 R]>>>>"
+    files = b"<</Names[(a) 10 0 R (b) 10 0 R]>>"
+    notes = (b"/Subtype/Stamp/Name/Approved", b"/Subtype/Stamp", b"/Subtype/Ink", b"/Subtype/FileAttachment")
+    (workspace / "a.pdf").write_bytes(form(*notes, catalog=catalog, parts=(files,)))
+    answer = call("read_text", "a.pdf")
+    assert answer["text"] == "[page 1]\nName:\n[notes]\nstamp: Approved"
+    assert answer["not_shown"] == "3 embedded files, 2 drawn notes"
+
+
+@pytest.mark.parametrize(
+    ("matrix", "rotation"),
+    [(b"1 0 0 1 50 60", 90), (b"0 1 -1 0 150 20", 0), (b"0 -1 1 0 150 180", 180), (b"-1 0 0 -1 250 100", 0)],
+)
+def test_turned_text_is_read_in_order(workspace: Path, call: Call, matrix: bytes, rotation: int) -> None:
+    words = b"BT /F1 12 Tf %s Tm (First line) Tj 0 -20 Td (Second one) Tj ET" % matrix
+    old = b"BT /F1 12 Tf 10 145 Td (Name:) Tj ET"
+    old, new = (b"<</Length %d>>stream\n%s" % (len(content), content) for content in (old, words))
+    data = form().replace(old, new)
+    (workspace / "a.pdf").write_bytes(data.replace(b"/MediaBox", b"/Rotate %d/MediaBox" % rotation))
+    assert call("read_text", "a.pdf")["text"] == "[page 1]\nFirst line\nSecond one"
 
 
 def test_an_observation_names_what_is_not_shown(workspace: Path, server: DocumentServer, call: Call) -> None:

@@ -148,6 +148,16 @@ def word(workspace: Path, rows: list[tuple[str, str]]) -> Path:
 TEXTS = {
     "Total": [("Item", "Amt"), ("a", "100"), ("Total", "100")],
     "Summe netto, Summe brutto": [("Item", "Amt"), ("a", "100"), ("b", "1,5"), ("Summe netto", "101,50")],
+    "taxes": [
+        ("Item", "Amt"),
+        ("a", "100"),
+        ("b", "50"),
+        ("Subtotal", "150"),
+        ("VAT 19 %", "28.50"),
+        ("Total", "178.50"),
+    ],
+    "payments": [("Item", "Amt"), ("a", "100"), ("Total", "100"), ("Paid", "40"), ("Amount due", "60")],
+    "the last group": [("Item", "Amt"), ("a", "1"), ("b", "2"), ("Sum West", "3"), ("Gesamtsumme", "3")],
     "Σύνολο:": [("Item", "Amt"), ("a", "100"), ("Summa:", "120"), ("Összesen", "130")],
 }
 
@@ -165,6 +175,15 @@ def test_rows_of_texts_go_above_totals(workspace: Path, call: Call, rows: list[t
     lines = (workspace / "table.csv").read_text(encoding="utf-8").split("\n")
     assert [line.partition(";")[0] for line in lines] == texts
     assert answer["totals_not_updated"] == [row[0] for row in rows[first:]]
+
+
+def test_totals_without_a_label_and_empty_rows_stay_below(workspace: Path, call: Call) -> None:
+    path = word(workspace, [("Item", "Amt"), ("a", "1,5"), ("b", "2,25"), ("", "3,75"), ("", "")])
+    call("append_rows", path.name, control_id="table-1", rows=[["new", 1.25]])
+    rows = [tuple(cell.text for cell in row.cells) for row in docx.Document(path).tables[0].rows]
+    assert rows[2:] == [("b", "2,25"), ("new", "1,25"), ("", "3,75"), ("", "")]
+    call("write_cell", path.name, control_id="table-1", row=2, column=2, value=0.5)
+    assert docx.Document(path).tables[0].cell(1, 1).text == "0,5"
 
 
 def test_row_that_only_begins_like_a_total_stays_above(workspace: Path, call: Call) -> None:

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 NAMESPACES = (
     f'{nsdecls("w", "r")} xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math" '
-    'xmlns:w14="http://schemas.microsoft.com/office/word/2010/wordml"'
+    'xmlns:w14="http://schemas.microsoft.com/office/word/2010/wordml" '
+    'xmlns:w15="http://schemas.microsoft.com/office/word/2012/wordml" xmlns:v="urn:schemas-microsoft-com:vml" '
+    'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006" '
+    'xmlns:se="http://schemas.microsoft.com/office/word/2015/wordml/symex"'
 )
 
 
@@ -63,6 +66,21 @@ COMPUTED = [
     (control('<w:lock w:val="sdtContentLocked"/>'), "content is locked"),
     (control('<w:date w:fullDate="2024-05-31T00:00:00Z"/>'), "a date control"),
     (control('<w14:checkbox><w14:checked w14:val="1"/></w14:checkbox>'), "a check box"),
+    (control("<w:group/>"), "a group whose content is locked"),
+    (
+        "<w:r><w:ruby><w:rt><w:r><w:t>aid</w:t></w:r></w:rt><w:rubyBase>"
+        + text("old")
+        + "</w:rubyBase></w:ruby></w:r>",
+        "a reading aid",
+    ),
+    (
+        field("FORMTEXT", "old").replace(
+            "</w:fldChar>",
+            '<w:ffData><w:textInput><w:type w:val="calculated"/></w:textInput></w:ffData></w:fldChar>',
+            1,
+        ),
+        "a form field that computes",
+    ),
 ]
 
 
@@ -84,7 +102,7 @@ def test_a_text_with_a_source_elsewhere_is_not_replaced(workspace: Path, call: C
     assert call("read_text", "a.docx")["text"] == "See new old"
 
 
-@pytest.mark.parametrize("inner", [field("FORMTEXT", "old"), field('HYPERLINK "http://x.y"', "old"), control("")])
+@pytest.mark.parametrize("inner", [field("FORMTEXT", "old"), control("")])
 def test_a_text_that_stays_is_replaced(workspace: Path, call: Call, inner: str) -> None:
     put(workspace, inner)
     assert call("replace_text", "a.docx", find_text="old", new_text="new") == {"replaced": 1}
@@ -110,8 +128,16 @@ def test_a_cell_within_a_locked_control_is_not_written(workspace: Path, call: Ca
         call("write_cell", "a.docx", control_id="table-1", row=1, column=1, value="new")
 
 
-def test_links_whose_words_change_are_named(workspace: Path, call: Call) -> None:
-    put(workspace, f'<w:hyperlink w:anchor="x">{text("old.example")}</w:hyperlink>')
+@pytest.mark.parametrize(
+    "link",
+    [
+        f'<w:hyperlink w:anchor="x">{text("old.exa") + text("mple")}</w:hyperlink>',
+        field('HYPERLINK "http://old.example"', "old.example"),
+        f"<w:fldSimple w:instr=' HYPERLINK \"http://old.example\" '>{text('old.example')}</w:fldSimple>",
+    ],
+)
+def test_links_whose_words_change_are_named(workspace: Path, call: Call, link: str) -> None:
+    put(workspace, text("See ") + link)
     answer = call("replace_text", "a.docx", find_text="old", new_text="new")
     assert answer == {"replaced": 1, "links_keep_their_targets": ["new.example"]}
 
@@ -247,3 +273,169 @@ def test_an_observation_counts_what_it_does_not_show(workspace: Path, server: Do
     seen = server.observe(next(target for target in server.targets() if target.id == "a.docx"))
     expected = "1 tracked deletion, 1 text box, 1 header, 1 comment"
     assert seen.window["not_shown"] == call("read_text", "a.docx")["not_shown"] == expected
+
+
+def symbol(font: str, code: str) -> str:
+    return f'<w:r><w:sym w:font="{font}" w:char="{code}"/></w:r>'
+
+
+def in_font(font: str, letters: str) -> str:
+    return f'<w:r><w:rPr><w:rFonts w:ascii="{font}"/></w:rPr><w:t>{letters}</w:t></w:r>'
+
+
+CODE = "<w:r><w:instrText> IF </w:instrText></w:r>"
+ALTERNATIVES = '<mc:Choice Requires="se"><se:symEx se:char="2610"/></mc:Choice><mc:Fallback><w:t>☐</w:t></mc:Fallback>'
+
+
+@pytest.mark.parametrize(
+    ("inner", "shown"),
+    [
+        (mark("begin") + CODE + field("MERGEFIELD G", "m") + mark("separate") + text("Mr") + mark("end"), "Mr"),
+        (field("EQ \\f(1,2)", "").replace(mark("separate") + text(""), ""), "[EQ \\f(1,2)]"),
+        (field("MACROBUTTON NoMacro Click here", "").replace(mark("separate") + text(""), ""), "Click here"),
+        (field('SYMBOL 254 \\f "Wingdings"', "").replace(mark("separate") + text(""), ""), "☒"),
+        (symbol("Wingdings", "F052") + symbol("Wingdings 2", "F052") + symbol("Wingdings 2", "F06F"), "☼☒⑥"),
+        (symbol("Webdings", "F061") + symbol("Wingdings 3", "F061") + symbol("Arial", "E123"), "✓[symbol][symbol]"),
+        (in_font("Wingdings", "þ \uf0a8") + in_font("Symbol", "a1") + in_font("Arial", "\uf0b7"), "☒ ☐α1[symbol]"),
+        ('<w:r><se:symEx se:char="1F60A"/></w:r>', "😊"),
+        (f"<w:r><mc:AlternateContent>{ALTERNATIVES}</mc:AlternateContent></w:r>", "☐"),
+        (text("Left") + "<w:r><w:ptab/></w:r>" + text("Right"), "Left\tRight"),
+    ],
+)
+def test_text_is_read_as_a_person_sees_it(workspace: Path, call: Call, inner: str, shown: str) -> None:
+    put(workspace, inner)
+    assert call("read_text", "a.docx")["text"] == shown
+
+
+def test_a_filled_placeholder_is_no_placeholder(workspace: Path, call: Call) -> None:
+    style = '<w:r><w:rPr><w:rStyle w:val="PlaceholderText"/></w:rPr><w:t>Enter a name</w:t></w:r>'
+    path = put(workspace, control("<w:showingPlcHdr/><w:text/>").replace(text("old"), style))
+    call("replace_text", "a.docx", find_text="Enter a name", new_text="Ada")
+    assert "showingPlcHdr" not in xml(path)
+    assert "PlaceholderText" not in xml(path)
+
+
+def build(workspace: Path, *blocks: str) -> Path:
+    document = docx.Document()
+    for block in blocks:
+        document.element.body.insert(-1, parse_xml(block.replace(">", f" {NAMESPACES}>", 1)))
+    path = workspace / "a.docx"
+    document.save(str(path))
+    return path
+
+
+def around(properties: str, inner: str) -> str:
+    return f"<w:sdt><w:sdtPr>{properties}</w:sdtPr><w:sdtContent>{inner}</w:sdtContent></w:sdt>"
+
+
+def row(*texts: str) -> str:
+    return f"<w:tr>{''.join(f'<w:tc><w:p>{text(words)}</w:p></w:tc>' for words in texts)}</w:tr>"
+
+
+def table(*rows: str) -> str:
+    return f"<w:tbl><w:tblPr/><w:tblGrid><w:gridCol/><w:gridCol/></w:tblGrid>{''.join(rows)}</w:tbl>"
+
+
+BOUND = '<w15:dataBinding w:xpath="/a" w:storeItemID="{1}"/><w15:repeatingSection/>'
+ITEM = "<w15:repeatingSectionItem/>"
+TOC = '<w:r><w:instrText> TOC \\o "1-3" </w:instrText></w:r>'
+HALVES = (f"<w:p>{mark('begin')}{TOC}{mark('separate')}{text('One')}</w:p>", f"<w:p>{text('Two')}</w:p>")
+KEPT = [
+    (around('<w:lock w:val="sdtLocked"/>', f"<w:p>{text('a')}</w:p>"), "delete_control", {}, "that is locked"),
+    (around('<w:lock w:val="contentLocked"/>', f"<w:p>{text('a')}</w:p>" * 2), "delete_control", {}, "is locked"),
+    (
+        table(row("a", "b"), around(BOUND, around(ITEM, row("c", "d")) * 2)),
+        "append_rows",
+        {"rows": [["e", "f"]]},
+        "data",
+    ),
+    (table(row("a", "b"), around(BOUND, around(ITEM, row("c", "d")) * 2)), "delete_from_table", {"rows": [2]}, "data"),
+    (HALVES[0], "delete_control", {}, r"a part of a field \(TOC"),
+    (HALVES[1], "delete_control", {}, r"a part of a field \(TOC"),
+]
+
+
+@pytest.mark.parametrize(("block", "tool", "arguments", "reason"), KEPT)
+def test_locked_or_computed_blocks_are_not_removed(
+    workspace: Path, call: Call, block: str, tool: str, arguments: dict, reason: str
+) -> None:
+    blocks = [*HALVES, f"<w:p>{mark('end')}</w:p>"] if block in HALVES else [block]
+    path = build(workspace, *blocks)
+    before = path.read_bytes()
+    control_id = f"{'table' if block.startswith('<w:tbl') else 'paragraph'}-{blocks.index(block) + 1}"
+    with pytest.raises(ToolError, match=reason):
+        call(tool, "a.docx", control_id=control_id, **arguments)
+    assert path.read_bytes() == before
+
+
+def test_new_blocks_stand_outside_of_closed_controls(workspace: Path, call: Call) -> None:
+    path = build(workspace, around("<w:text/>", f"<w:p>{text('a')}</w:p>"))
+    call("insert_paragraph", "a.docx", text="b", control_id="paragraph-1")
+    assert len(docx.Document(str(path)).paragraphs) == 1
+    call("delete_control", "a.docx", control_id="paragraph-1")
+    assert "<w:sdt>" not in xml(path)
+
+
+def test_a_row_of_a_repeating_section_is_an_item(workspace: Path, call: Call) -> None:
+    rows = row("a", "b") + around("<w15:repeatingSection/>", around(f'<w:id w:val="7"/>{ITEM}', row("c", "1")))
+    path = build(workspace, table(rows))
+    call("append_rows", "a.docx", control_id="table-1", rows=[["d", 2]])
+    assert call("read_table", "a.docx", control_id="table-1")["rows"] == [["c", 1], ["d", 2]]
+    assert xml(path).count("repeatingSectionItem/>") == 2
+    assert xml(path).count('<w:id w:val="7"/>') == 1
+
+
+def test_names_and_cells_show_controls_but_no_text_boxes(workspace: Path, call: Call) -> None:
+    box = (
+        f"<w:r><w:pict><v:textbox><w:txbxContent><w:p>{text('boxed')}</w:p></w:txbxContent></v:textbox></w:pict></w:r>"
+    )
+    cell = f"<w:tc><w:p>{text('Unit')}</w:p><w:p>{text('price')}{box}</w:p></w:tc>"
+    build(workspace, table(f"<w:tr>{around('', cell)}<w:tc><w:p>{text('Sum')}</w:p></w:tc></w:tr>"))
+    (shown,) = call("get_controls", "a.docx")["controls"]
+    assert shown["name"] == "Unit price | Sum"
+    assert call("read_table", "a.docx", control_id="table-1")["header"] == ["Unit\nprice", "Sum"]
+
+
+def test_matches_in_parts_that_are_not_written_are_named(workspace: Path, call: Call) -> None:
+    drawing = "http://schemas.openxmlformats.org/drawingml/2006/main"
+    picture = '<w:r><w:drawing><wp:docPr xmlns:wp="urn:x" id="1" name="p" descr="Logo of old"/></w:drawing></w:r>'
+    path = put(workspace, text("old ") + picture)
+    document = docx.Document(str(path))
+    document.add_comment(document.paragraphs[0].runs, text="Ask old")
+    document.save(str(path))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("word/diagrams/data1.xml", f'<d xmlns:a="{drawing}"><a:p><a:t>old</a:t></a:p></d>')
+    answer = call("replace_text", "a.docx", find_text="old", new_text="new")
+    kept = ["1 in comments", "1 in SmartArt graphics", "1 in alternative texts of pictures"]
+    assert answer == {"replaced": 1, "not_replaced": kept}
+
+
+def test_parts_that_no_tool_shows_are_counted(workspace: Path, call: Call) -> None:
+    document = docx.Document()
+    document.add_paragraph("first", style="List Number")
+    document.add_paragraph("dot", style="List Bullet")
+    document.element.body.insert(-1, parse_xml(f'<w:altChunk {NAMESPACES} r:id="rId99"/>'))
+    watermark = f'<w:r {NAMESPACES}><w:pict><v:shape><v:textpath string="DRAFT"/></v:shape></w:pict></w:r>'
+    document.sections[0].header.paragraphs[0]._p.append(parse_xml(watermark))
+    document.save(str(workspace / "a.docx"))
+    counted = call("read_text", "a.docx")["not_shown"]
+    assert counted == "1 embedded text, 1 list number, 1 watermark or drawn text"
+
+
+@pytest.mark.parametrize(
+    ("inner", "shown"),
+    [
+        ("<m:func><m:fName>{sin}</m:fName><m:e>{x}</m:e></m:func>", "sin(x)"),
+        ("<m:limLow><m:e>{lim}</m:e><m:lim>{n→0}</m:lim></m:limLow>{f}", "lim_(n→0) f"),
+        ('<m:acc><m:accPr><m:chr m:val="&#772;"/></m:accPr><m:e>{x}</m:e></m:acc>', "x\u0304"),
+        ('<m:bar><m:barPr><m:pos m:val="top"/></m:barPr><m:e>{AB}</m:e></m:bar>', "overline(AB)"),
+        ('<m:f><m:fPr><m:type m:val="noBar"/></m:fPr><m:num>{n}</m:num><m:den>{k}</m:den></m:f>', "(n over k)"),
+        ("<m:sPre><m:sub>{2}</m:sub><m:sup>{3}</m:sup><m:e>{X}</m:e></m:sPre>", "_2^3X"),
+        ('<m:d><m:dPr><m:begChr m:val=""/><m:endChr m:val="|"/></m:dPr><m:e>{x}</m:e></m:d>', "x|"),
+        ("{x}<w:ins>{+1}</w:ins><w:del>{+2}</w:del>", "x+1"),
+    ],
+)
+def test_an_equation_is_written_in_one_line(workspace: Path, call: Call, inner: str, shown: str) -> None:
+    inner = inner.replace("{", "<m:r><m:t>").replace("}", "</m:t></m:r>")
+    put(workspace, f"<m:oMath>{inner}</m:oMath>")
+    assert call("read_text", "a.docx")["text"] == shown
