@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 _TICK = 0.1
 _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_STOP_SECONDS = 1.0
+"""The time limit of each part at an early end: long enough to kill the commands of shells."""
 _BY_SIGNAL = 128
 """The exit code of a program that a signal has ended, without the signal's number."""
 
@@ -130,7 +132,7 @@ def _shown(
             _watch(events, found, {board.task_id: board for board in boards}, interrupts, stage)
             results = [_result(handle) for handle in found]
         except (KeyboardInterrupt, SystemExit):
-            supervisor.stop(timeout=0)
+            supervisor.stop(_STOP_SECONDS)
             raise
     now = time.time()
     for board in boards:
