@@ -82,8 +82,8 @@ def total_label(text: str) -> LabelKind:
 def totals_at_end(rows: list[list[str]]) -> list[str]:
     """Return the labels of the totals that end a table of texts.
 
-    They begin at the first total. A row whose label only contains such a word counts if one of its numbers is the sum
-    of those above. Between and below totals there may be rows of taxes, discounts and payments, and empty ones.
+    They begin at the first total. A row whose label only contains such a word, or that has numbers only and nothing in
+    the first column, counts if one of its numbers is the sum of those above. Between and below totals there may be rows of taxes, discounts and payments, and empty ones.
     """
     first = len(rows)
     for number in range(len(rows) - 1, 0, -1):
@@ -104,7 +104,7 @@ def _kind_of(rows: list[list[str]], number: int) -> Literal["", "total", "tax", 
     label = _label(rows[number])
     words = {word.strip(_EDGES) for word in _normal(label).split()}
     kind = total_label(label)
-    is_near = bool(kind or words & _BESIDE_WORDS) or is_numeric(label)
+    is_near = bool(kind or words & _BESIDE_WORDS) or (is_numeric(label) and not rows[number][0].strip())
     if kind == "whole" or (is_near and _adds_up(rows, number)):
         return "total"
     if words & _TAX_WORDS:
@@ -115,16 +115,19 @@ def _kind_of(rows: list[list[str]], number: int) -> Literal["", "total", "tax", 
 def _adds_up(rows: list[list[str]], number: int) -> bool:
     """Return whether a number is the sum of those above.
 
-    These are all, or those below the last total. Without a label, there must be two.
+    These are all, or those below the last total. Without a label, there must be two, and the sum is not 0.
     """
-    least = 1 if total_label(_label(rows[number])) else 2
+    labelled = bool(total_label(_label(rows[number])))
     group = next((above + 1 for above in range(number - 1, 0, -1) if total_label(_label(rows[above]))), 1)
     for column, text in enumerate(rows[number]):
         mark = separator_of([*(row[column] for row in rows[1:number] if column < len(row)), text])
         total = parse_number(text, mark, loose=True)
+        if total is None or not (labelled or total.value):
+            continue
         for start in {1, group}:
             summands = (parse_number(row[column], mark, loose=True) for row in rows[start:number] if column < len(row))
             values = [float(each.value) for each in summands if each]
-            if total and len(values) >= least and math.isclose(math.fsum(values), float(total.value), abs_tol=0.005):
+            enough = len(values) > (0 if labelled else 1)
+            if enough and math.isclose(math.fsum(values), float(total.value), abs_tol=0.005):
                 return True
     return False

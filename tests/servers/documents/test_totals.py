@@ -194,6 +194,23 @@ def test_row_that_only_begins_like_a_total_stays_above(workspace: Path, call: Ca
     assert "totals_not_updated" not in json.dumps(answer)
 
 
+CODES = {
+    "numbered": "id,qty\n1,5\n2,7\n3,9\n",
+    "zeros": "id,errors\n10,0\n20,0\n40,0\n50,0\n",
+    "years": "year,sold\n2019,3\n2020,4\n2021,7\n",
+    "zero beside a word": "who,paid\nAnn,0\nBob,0\nDue Carl,0\n",
+}
+
+
+@pytest.mark.parametrize("text", CODES.values(), ids=CODES)
+def test_row_whose_numbers_add_up_by_chance_stays_above(workspace: Path, call: Call, text: str) -> None:
+    path = workspace / "table.csv"
+    path.write_bytes(text.encode())
+    answer = call("append_rows", path.name, rows=[[60, 1]])
+    assert path.read_text() == f"{text}60,1\n"
+    assert "totals_not_updated" not in answer
+
+
 # Rows that a template prefills
 
 
