@@ -14,7 +14,7 @@ from pydantic import Field
 
 from callboard.actors.servers._server import ToolError, tool
 from callboard.actors.servers.documents._formats import FormatTools, Limit, Offset, part_of
-from callboard.actors.servers.documents._mail_headers import check_headers, header_text
+from callboard.actors.servers.documents._mail_headers import check_headers, header_text, with_headers
 from callboard.actors.servers.documents._mail_parts import (
     POLICY,
     MailContents,
@@ -23,11 +23,12 @@ from callboard.actors.servers.documents._mail_parts import (
     contents_of,
     shown_header,
 )
+from callboard.actors.servers.documents._office import OLE
 from callboard.actors.servers.documents._tables import Answer, ControlId, ControlName, Document, clean, short
 from callboard.messages import Control, Effect, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from email.message import EmailMessage
 
     from pydantic import JsonValue
@@ -45,6 +46,7 @@ _MOST_LINKS = 50
 _MOST_DEPTH = 20
 _MOST_PARTS = 1000
 _BEFORE_HEADERS = re.compile(rb"\A(?:\xef\xbb\xbf)?[\r\n]*(?=[!-9;-~]+:)")
+_LINE_END = re.compile(rb"\r\n|\r|\n")
 _NAME = re.compile(r"[^\r\n,;<>]*")
 _QUOTED = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"')
 _ADDRESS = re.compile(r"[^@\s<>\",;:()\\]+@[^@\s<>\",;:()\\]+")
@@ -109,7 +111,9 @@ class MailTools(FormatTools):
         """
         files = [self._workspace.read(name) for name in attachments]
         given = {"To": to, "Cc": cc, "From": None if sender is None else [sender]}
-        if not files and subject is None and text is None and all(each is None for each in given.values()):
+        names = [name for name, addresses in given.items() if addresses is not None]
+        names += ["Subject"] if subject is not None else []
+        if not files and text is None and not names:
             msg = "nothing to write: pass to, cc, sender, subject, text or attachments"
             raise ToolError(msg)
         with self._replacing(document) as file:
@@ -126,7 +130,7 @@ class MailTools(FormatTools):
             for attached in files:
                 _attach(message, attached)
             _check_depth(message, document)
-            file.data = _written(message, document)
+            file.data = _written(message, file.snapshot, names if text is None and not files else None)
             count: JsonValue = sum(1 for _ in _attachments(message))
             return file.answers({**_headers(message), "attachments": count})
 
@@ -193,6 +197,9 @@ def _parsed(snapshot: Snapshot) -> EmailMessage:
     Raises:
         ToolError: If it is malformed, or nested too deeply.
     """
+    if snapshot.data.startswith(OLE):
+        msg = f"{snapshot.document!r} is a message of Outlook (.msg), despite its name; save it as .eml there"
+        raise ToolError(msg)
     try:
         message = BytesParser(policy=POLICY).parsebytes(_BEFORE_HEADERS.sub(b"", snapshot.data))
         _check_depth(message, snapshot.document)
@@ -260,7 +267,11 @@ def _set_text(message: EmailMessage, text: str, document: str) -> None:
     if contents.formatted or len(contents.texts) > 1 or (body is None and message.is_multipart()):
         msg = f"{document!r} has a formatted text, or several, which can't be written; make a new message"
         raise ToolError(msg)
-    (message if body is None else body).set_content(text.rstrip("\n") + "\n", cte="quoted-printable")
+    part = message if body is None else body
+    if part.get_content_maintype() == "multipart":
+        msg = f"{document!r} is said to have several parts, but has none; make a new message"
+        raise ToolError(msg)
+    part.set_content(text.rstrip("\n") + "\n", cte="quoted-printable")
 
 
 def _attach(message: EmailMessage, file: Snapshot) -> None:
@@ -279,9 +290,24 @@ def _attach(message: EmailMessage, file: Snapshot) -> None:
     message.add_attachment(file.data, maintype=kind[0], subtype=kind[1], filename=file.path.name)
 
 
-def _written(message: EmailMessage, document: str) -> bytes:
+def _written(message: EmailMessage, original: Snapshot, names: Collection[str] | None) -> bytes:
+    """Write a message with the line ends of its file.
+
+    Args:
+        message: The changed message.
+        original: The file before.
+        names: The only changed headers; all else keeps its bytes. None if more has changed.
+    """
+    document, before = original.document, _BEFORE_HEADERS.sub(b"", original.data)
+    line_end = _LINE_END.search(before)
+    separator = "\n" if line_end is not None and line_end[0] == b"\n" else "\r\n"
+    rules = message.policy.clone(linesep=separator)
     try:
-        data = message.as_bytes()
+        if names is None:
+            data = message.as_bytes(policy=rules)
+        else:
+            items = [(name, value) for name, value in message.raw_items() if name in names]
+            data = with_headers(before, names, [rules.fold_binary(*item) for item in items], separator.encode())
     except (MessageError, ValueError, LookupError, AttributeError, TypeError, IndexError) as error:
         msg = f"{document!r} is not written: {short(str(error), 200)}"
         raise ToolError(msg) from error

@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING
 from callboard.actors.servers._server import ToolError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
     from email.message import Message
 
 _WORD = re.compile(r"=\?[^?]*\?[qb]\?[^?]*\?=", re.IGNORECASE)
 _BETWEEN = re.compile(r"(\?=)\s+(?==\?)")
 """Blanks between two encoded words, which are no part of the text."""
 _LEFT = re.compile(r"=\?.*\?=", re.DOTALL)
+_HEADER_LINE = re.compile(rb"(?:From |[!-9;-~]*:|[ \t])[^\r\n]*(?:\r\n|\r|\n|\Z)")
+"""A line of a message's headers, as Python's parser takes it."""
 _MOST_LAYERS = 5
 """The most encoded words within encoded words that are decoded."""
 _UNFIT = {"Cc", "Cs", "Zl", "Zp"}
@@ -67,6 +70,39 @@ def check_headers(message: Message, data: bytes, name: str) -> None:
         raise ToolError(msg)
 
 
+def with_headers(data: bytes, names: Collection[str], headers: Iterable[bytes], line_end: bytes) -> bytes:
+    """Replace some headers of a message; all its other bytes stay.
+
+    A header that is not there yet goes to the end of the headers.
+    """
+    blocks: list[bytes] = []
+    at = 0
+    for line in _HEADER_LINE.finditer(data):
+        if line.start() != at:
+            break
+        if blocks and line[0][:1] in b" \t":
+            blocks[-1] += line[0]
+        else:
+            blocks.append(line[0])
+        at = line.end()
+    if blocks and not blocks[-1].endswith((b"\r", b"\n")):
+        blocks[-1] += line_end
+    for header in headers:
+        place = next((n for n, block in enumerate(blocks) if _name_of(block) == _name_of(header)), None)
+        blocks = [block for n, block in enumerate(blocks) if n == place or _name_of(block) != _name_of(header)]
+        blocks[len(blocks) if place is None else place : None if place is None else place + 1] = [header]
+    written = {_name_of(header) for header in headers}
+    gone = {name.lower().encode() for name in names} - written
+    body = data[at:]
+    if body and not body.startswith((b"\r", b"\n")):
+        body = line_end + body  # a reader would take its first line for a header
+    return b"".join(block for block in blocks if _name_of(block) not in gone) + (body or line_end)
+
+
+def _name_of(header: bytes) -> bytes:
+    return header.partition(b":")[0].lower()
+
+
 def _decoded(word: re.Match[str]) -> str:
     """Decode one encoded word; an undecodable one stays, and is refused."""
     try:
@@ -77,4 +113,4 @@ def _decoded(word: re.Match[str]) -> str:
 
 
 def _names(message: Message) -> list[list[str]]:
-    return [[name.lower() for name in part.keys()] for part in message.walk()]  # noqa: SIM118 - one for each header
+    return [sorted(name.lower() for name in part.keys()) for part in message.walk()]  # noqa: SIM118 - each of a header

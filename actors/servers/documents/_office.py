@@ -34,7 +34,8 @@ _UNEXPECTED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueErr
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 """The namespace of a workbook's sheets, styles and tables."""
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""The beginning of a compound file, as Office 97 and Outlook write them."""
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _MAX_PARTS = 10_000
 _UNPACKED = 5
@@ -124,7 +125,7 @@ def parts(snapshot: Snapshot, max_bytes: int) -> dict[str, bytes]:
         ToolError: If the document is damaged, password-protected, in another format, or unpacks to more than allowed.
     """
     name, data = snapshot.document, snapshot.data
-    if data.startswith(_OLE):
+    if data.startswith(OLE):
         if _ENCRYPTED in data:
             msg = f"{name!r} is protected with a password; it was not opened, and is unchanged"
         else:

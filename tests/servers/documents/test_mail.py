@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from callboard.actors.servers import DocumentServer
+from callboard.actors.servers import DocumentServer, ToolError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -190,3 +190,64 @@ def test_targets_of_links_are_listed(workspace: Path, call: Call) -> None:
     assert answer["links"] == ["Pay here: https://a.example/pay"]
     answer = read(workspace, call, message("Hi", List_Unsubscribe="<https://u.example>", Resent_To="c@example.org"))
     assert (answer["list-unsubscribe"], answer["resent-to"]) == ("<https://u.example>", "c@example.org")
+
+
+# All that an edit does not concern stays
+
+PARTS = (
+    b"Received: from a\n by b;\n\tMon, 1 Jan 2024\nsubject:  =?utf-8?q?old?=\nFrom: a@example.org\nX-Odd:no space\n"
+    b"To: b@example.org\nMIME-Version: 1.0\nContent-Type: multipart/mixed;\n boundary=x\n\npreamble\n--x\n\ntext\n"
+    b"--x\nContent-Type: application/octet-stream\nContent-Disposition:attachment; filename=a.bin\n"
+    b"Content-Transfer-Encoding: binary\n\n\x00\xff\n\n--y\n--x--\nepilogue without an end"
+)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
+def test_new_headers_leave_all_other_bytes(workspace: Path, call: Call, end: bytes) -> None:
+    path = workspace / "a.eml"
+    before = PARTS.replace(b"\n", end)
+    path.write_bytes(before)
+    call("write_message", "a.eml", subject="new", cc=["c@example.org"])
+    after = before.replace(b"subject:  =?utf-8?q?old?=", b"Subject: new")
+    assert path.read_bytes() == after.replace(end * 2, end + b"Cc: c@example.org" + end * 2, 1)
+    call("write_message", "a.eml", cc=[])
+    assert path.read_bytes() == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (b"From: a@example.org", b"From: a@example.org\r\nSubject: new\r\n\r\n"),
+        (b"From: a@example.org\n\n", b"From: a@example.org\nSubject: new\n\n"),
+        (b"From: a@example.org\nno header\n", b"From: a@example.org\nSubject: new\n\nno header\n"),
+        (b"Subject: a\nTo: b@c.de\nSubject: b\n\n", b"Subject: new\nTo: b@c.de\n\n"),
+    ],
+)
+def test_headers_of_incomplete_messages_are_written(
+    workspace: Path, call: Call, before: bytes, after: bytes
+) -> None:
+    (workspace / "a.eml").write_bytes(before)
+    call("write_message", "a.eml", subject="new")
+    assert (workspace / "a.eml").read_bytes() == after
+
+
+def test_new_text_leaves_the_bytes_of_a_binary_attachment(workspace: Path, call: Call) -> None:
+    (workspace / "a.eml").write_bytes(PARTS)
+    call("write_message", "a.eml", text="new")
+    data = (workspace / "a.eml").read_bytes()
+    assert b"\n\n\x00\xff\n\n--y\n--x--" in data
+    assert (b"\r" in data, b"\nnew\n" in data) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"Content-Type: multipart/mixed; boundary=x\n\n", "said to have several parts, but has none"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), r"Outlook \(\.msg\), despite its name; save it as \.eml"),
+    ],
+)
+def test_a_text_that_can_not_be_written_is_refused(workspace: Path, call: Call, data: bytes, reason: str) -> None:
+    (workspace / "a.eml").write_bytes(data)
+    with pytest.raises(ToolError, match=reason):
+        call("write_message", "a.eml", text="new")
+    assert (workspace / "a.eml").read_bytes() == data
