@@ -38,6 +38,8 @@ class WordStyles:
         found = package.beside("styles")
         self._root = package.tree(found[0]) if found else None
         self._levels: dict[str, int | None] = {}
+        self._paragraphs: dict[str | None, BaseOxmlElement] = {}
+        """The paragraph styles by id; empty until they are needed."""
 
     def find(self, kind: StyleKind, name: str) -> str:
         """Find a style's id by its name or its id.
@@ -111,7 +113,8 @@ class WordStyles:
 
     def _chain(self, style_id: str) -> Iterator[BaseOxmlElement]:
         """Yield a paragraph style and those that it is based on."""
-        styles = {style.get(qn("w:styleId")): style for style in self._all("paragraph")}
+        self._paragraphs = self._paragraphs or {style.get(qn("w:styleId")): style for style in self._all("paragraph")}
+        styles = self._paragraphs
         seen: set[str] = set()
         while style_id in styles and style_id not in seen:
             seen.add(style_id)
@@ -149,6 +152,7 @@ class WordStyles:
             )
         )
         self._levels.clear()
+        self._paragraphs.clear()
         return style_id
 
 

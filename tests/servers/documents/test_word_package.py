@@ -10,6 +10,7 @@ from docx.oxml.ns import qn
 from office_files import changed, letter, parts, rewritten, with_part
 
 from callboard.actors.servers import ToolError
+from callboard.actors.servers.documents._word_styles import WordStyles
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,3 +184,17 @@ def test_a_relationship_does_not_lead_out_of_the_file(workspace: Path, call: Cal
     call("insert_heading", path.name, text="Part")
     assert b"root" not in b"".join(parts(path.read_bytes()).values())
     assert parts(path.read_bytes())[STYLES].count(b"<w:style ") == 1
+
+
+def test_styles_are_looked_through_once_for_all_paragraphs(
+    workspace: Path, call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = docx.Document()
+    for _ in range(50):
+        document.add_paragraph("one", style="List Number")
+    document.save(workspace / "a.docx")
+    found = WordStyles._all
+    looks: list[str] = []
+    monkeypatch.setattr(WordStyles, "_all", lambda self, kind: looks.append(kind) or found(self, kind))
+    assert "50 list numbers" in call("get_window_info", "a.docx")["not_shown"]
+    assert len(looks) < 10
