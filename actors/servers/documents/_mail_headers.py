@@ -94,8 +94,8 @@ def with_headers(data: bytes, names: Collection[str], headers: Iterable[bytes], 
     written = {_name_of(header) for header in headers}
     gone = {name.lower().encode() for name in names} - written
     body = data[at:]
-    if body and not body.startswith((b"\r", b"\n")):
-        body = line_end + body  # a reader would take its first line for a header
+    if not at and body and not body.startswith((b"\r", b"\n")):
+        body = line_end + body  # it has had no headers
     return b"".join(block for block in blocks if _name_of(block) not in gone) + (body or line_end)
 
 

@@ -219,7 +219,8 @@ def test_new_headers_leave_all_other_bytes(workspace: Path, call: Call, end: byt
     [
         (b"From: a@example.org", b"From: a@example.org\r\nSubject: new\r\n\r\n"),
         (b"From: a@example.org\n\n", b"From: a@example.org\nSubject: new\n\n"),
-        (b"From: a@example.org\nno header\n", b"From: a@example.org\nSubject: new\n\nno header\n"),
+        (b"From: a@example.org\nno header\n", b"From: a@example.org\nSubject: new\nno header\n"),
+        (b"no header\nat all", b"Subject: new\n\nno header\nat all"),
         (b"Subject: a\nTo: b@c.de\nSubject: b\n\n", b"Subject: new\nTo: b@c.de\n\n"),
     ],
 )
