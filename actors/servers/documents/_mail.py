@@ -267,6 +267,9 @@ def _set_text(message: EmailMessage, text: str, document: str) -> None:
     if contents.formatted or len(contents.texts) > 1 or (body is None and message.is_multipart()):
         msg = f"{document!r} has a formatted text, or several, which can't be written; make a new message"
         raise ToolError(msg)
+    if body is None and message.get_payload():
+        msg = f"{document!r} holds only an attachment and no text, which can't be written; make a new message"
+        raise ToolError(msg)
     part = message if body is None else body
     if part.get_content_maintype() == "multipart":
         msg = f"{document!r} is said to have several parts, but has none; make a new message"
@@ -311,5 +314,5 @@ def _written(message: EmailMessage, original: Snapshot, names: Collection[str] |
     except (MessageError, ValueError, LookupError, AttributeError, TypeError, IndexError) as error:
         msg = f"{document!r} is not written: {short(str(error), 200)}"
         raise ToolError(msg) from error
-    check_headers(message, data, document)
+    check_headers(message, data, document, parts=names is None)
     return data

@@ -201,6 +201,9 @@ PARTS = (
     b"Content-Transfer-Encoding: binary\n\n\x00\xff\n\n--y\n--x--\nepilogue without an end"
 )
 
+ILLEGAL = b"Subject: old\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=x y\n\n--x y\nA: b\n\ntext\n--x y--\n"
+"""A boundary that Python's parsers take differently."""
+
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"], ids=["LF", "CRLF"])
 def test_new_headers_leave_all_other_bytes(workspace: Path, call: Call, end: bytes) -> None:
@@ -220,6 +223,7 @@ def test_new_headers_leave_all_other_bytes(workspace: Path, call: Call, end: byt
         (b"From: a@example.org", b"From: a@example.org\r\nSubject: new\r\n\r\n"),
         (b"From: a@example.org\n\n", b"From: a@example.org\nSubject: new\n\n"),
         (b"From: a@example.org\nno header\n", b"From: a@example.org\nSubject: new\nno header\n"),
+        (ILLEGAL, ILLEGAL.replace(b"Subject: old", b"Subject: new")),
         (b"no header\nat all", b"Subject: new\n\nno header\nat all"),
         (b"Subject: a\nTo: b@c.de\nSubject: b\n\n", b"Subject: new\nTo: b@c.de\n\n"),
     ],
@@ -243,6 +247,8 @@ def test_new_text_leaves_the_bytes_of_a_binary_attachment(workspace: Path, call:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
+        (b"Content-Type: application/gzip\n\nH4sI", "holds only an attachment and no text"),
+        (b"Content-Disposition: attachment; filename=a.txt\n\nkept", "holds only an attachment and no text"),
         (b"Content-Type: multipart/mixed; boundary=x\n\n", "said to have several parts, but has none"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), r"Outlook \(\.msg\), despite its name; save it as \.eml"),
     ],
