@@ -83,11 +83,14 @@ def move_anchors(sheet: Sheet, axis: str, index: Callable[[int], int]) -> None:
 
 
 def _follow(sheet: Sheet, part: str, element: Element, new: tuple[int, int] | None) -> None:
+    cell = "" if new is None else f"{get_column_letter(new[1])}{new[0]}"
+    if cell == element.get("ref"):
+        return
     sheet.file.package.edit(part)
     if new is None:
         element.getparent().remove(element)
     else:
-        element.set("ref", f"{get_column_letter(new[1])}{new[0]}")
+        element.set("ref", cell)
 
 
 def _moved_shape(shape: bytes, move: Move) -> bytes:

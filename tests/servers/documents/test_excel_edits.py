@@ -910,3 +910,21 @@ def test_a_person_is_told_what_a_call_would_replace(server, book: Path) -> None:
     found = server.replaced(target, "set_formula", {"cells": "Sheet1!A1:D5", "formula": "=1+1"})
     assert found == "19 cells of 'Sheet1' with content: A1 'Item', B1 'Quantity', C1 'Price' and 16 more"
     assert server.replaced(target, "append_rows", {"values": [[1]]}) == ""
+
+
+def test_notes_that_stay_in_place_keep_the_bytes_of_their_part(workspace: Path, call: Call) -> None:
+    book = openpyxl.Workbook()
+    for row in (["Item", "Amount"], ["a", 1], ["Total", "=SUM(B2:B2)"]):
+        book.active.append(row)
+    book.active["A1"].comment = Comment("note", "Ada")
+    book.save(workspace / "book.xlsx")
+
+    def notes() -> bytes:
+        with zipfile.ZipFile(workspace / "book.xlsx") as archive:
+            return archive.read("xl/comments/comment1.xml")
+
+    before = notes()
+    call("append_rows", "book.xlsx", values=[["b", 2]])
+    assert notes() == before
+    call("insert_rows_or_columns", "book.xlsx", what="rows", at="1")
+    assert b'ref="A2"' in notes()
