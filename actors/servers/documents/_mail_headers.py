@@ -59,7 +59,7 @@ def header_text(text: str, what: str) -> str:
 
 
 def check_headers(message: Message, data: bytes, name: str, *, parts: bool) -> None:
-    """Check that a written message has its own headers only, and its parts too if they were written.
+    """Check that a message and its written parts have their own headers only.
 
     Raises:
         ToolError: If it has others, so that a text in it would be read as a header.

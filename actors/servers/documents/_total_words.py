@@ -83,7 +83,8 @@ def totals_at_end(rows: list[list[str]]) -> list[str]:
     """Return the labels of the totals that end a table of texts.
 
     They begin at the first total. A row whose label only contains such a word, or that has numbers only and nothing in
-    the first column, counts if one of its numbers is the sum of those above. Between and below totals there may be rows of taxes, discounts and payments, and empty ones.
+    the first column, counts if one of its numbers is the sum of those above. Between and below totals there may be rows
+    of taxes, discounts and payments, and empty ones.
     """
     first = len(rows)
     for number in range(len(rows) - 1, 0, -1):
