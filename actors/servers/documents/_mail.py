@@ -267,12 +267,12 @@ def _set_text(message: EmailMessage, text: str, document: str) -> None:
     if contents.formatted or len(contents.texts) > 1 or (body is None and message.is_multipart()):
         msg = f"{document!r} has a formatted text, or several, which can't be written; make a new message"
         raise ToolError(msg)
-    if body is None and message.get_payload():
-        msg = f"{document!r} holds only an attachment and no text, which can't be written; make a new message"
-        raise ToolError(msg)
     part = message if body is None else body
     if part.get_content_maintype() == "multipart":
-        msg = f"{document!r} is said to have several parts, but has none; make a new message"
+        msg = f"{document!r} is said to have several parts, but none can be read; make a new message"
+        raise ToolError(msg)
+    if body is None and message.get_payload():
+        msg = f"{document!r} holds only an attachment and no text, which can't be written; make a new message"
         raise ToolError(msg)
     part.set_content(text.rstrip("\n") + "\n", cte="quoted-printable")
 

@@ -247,7 +247,8 @@ def test_new_text_leaves_the_bytes_of_a_binary_attachment(workspace: Path, call:
     [
         (b"Content-Type: application/gzip\n\nH4sI", "holds only an attachment and no text"),
         (b"Content-Disposition: attachment; filename=a.txt\n\nkept", "holds only an attachment and no text"),
-        (b"Content-Type: multipart/mixed; boundary=x\n\n", "said to have several parts, but has none"),
+        (b"Content-Type: multipart/mixed; boundary=x\n\n", "several parts, but none can be read"),
+        (b"Content-Type: multipart/mixed; boundary=x y\n\n--x y\n\ntext\n--x y--\n", "but none can be read"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), r"Outlook \(\.msg\), despite its name; save it as \.eml"),
     ],
 )
