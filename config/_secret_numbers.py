@@ -25,6 +25,8 @@ _EPOCHS = (dt.date(1899, 12, 30), dt.date(1904, 1, 1))
 _LAST = 2_958_465
 """The number of the last date, in the year 9999."""
 _MOST_DIGITS = 300
+_ZEROS = (0xFF10, 0x660, 0x6F0, 0x966, 0x9E6, 0xE50)
+"""The zeros of wide, Arabic, Persian, Devanagari, Bengali and Thai digits; those from one to nine follow each."""
 
 
 def digits_of(secret: str) -> str:
@@ -61,6 +63,11 @@ def number_of(secret: str) -> int | float | None:
     return next(numbers_of(secret), None)
 
 
+def _any_script(digit: str) -> str:
+    """Return an expression for a digit in the scripts that documents use."""
+    return f"[{digit}{''.join(chr(zero + int(digit)) for zero in _ZEROS)}]"
+
+
 def patterns_of(secret: str) -> Iterator[str]:
     """Yield expressions for the texts of a secret's number.
 
@@ -72,10 +79,11 @@ def patterns_of(secret: str) -> Iterator[str]:
     rest = digits[1:].rstrip("0")
     exponent = rf"0*{len(digits) - 1}(?![0-9])"
     if len(digits) >= LONG:
-        yield f"[{_SIGNS}]?".join(digits)
+        yield f"[{_SIGNS}]?".join(map(_any_script, digits))
         exponent = "[0-9]+" if rest else exponent  # a single digit says too little
     else:
-        yield rf"(?<![0-9]){digits[:-3]}[{_SIGNS}]?{digits[-3:]}(?![0-9])"  # four or five
+        first, last = ("".join(map(_any_script, part)) for part in (digits[:-3], digits[-3:]))  # four or five
+        yield rf"(?<!\d){first}[{_SIGNS}]?{last}(?!\d)"
     decimals = f"[.,]{rest}[0-9]*" if rest else "(?:[.,]0+)?"
     yield rf"(?<![0-9]){digits[0]}{decimals}[eE][+-]?{exponent}"
     if int(digits) <= _LAST:

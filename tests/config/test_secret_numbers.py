@@ -64,6 +64,14 @@ def test_a_short_number_is_redacted_as_a_whole(secret):
     assert in_json(secret, [int(secret + "7"), float(f"7.{secret}")]) == [int(secret + "7"), float(f"7.{secret}")]
 
 
+@pytest.mark.parametrize("zero", ["\uff10", "\u0660", "\u06f0", "\u0966", "\u09e6", "\u0e50"])
+@pytest.mark.parametrize("secret", ["48151623", "4815"])
+def test_a_number_is_redacted_in_the_digits_of_other_scripts(zero, secret):
+    written = "".join(chr(ord(zero) + int(digit)) for digit in secret)
+    assert in_json(secret, [f"PIN {written}."]) == ["PIN ${secret:s0}."]
+    assert in_json(secret, [f"{written[:-1]}{zero}"]) == [f"{written[:-1]}{zero}"]
+
+
 @pytest.mark.parametrize("within", ["1{}", "{}7", "{}.5", "0.{}", "12{}34"])
 def test_a_long_number_is_redacted_within_others(within):
     number = json.loads(within.format("48151623"))
