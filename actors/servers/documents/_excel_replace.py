@@ -9,6 +9,7 @@ from callboard.actors.servers._numbers import parse_number
 from callboard.actors.servers.documents._excel_cells import held
 from callboard.actors.servers.documents._excel_rich_text import change_text, is_rich
 from callboard.actors.servers.documents._excel_sheet import area_of, where_of
+from callboard.actors.servers.documents._find_text import find_pattern, variants_in
 from callboard.actors.servers.documents._office import q
 from callboard.actors.servers.documents._package import R_ID
 
@@ -34,9 +35,11 @@ def replace(found: SheetRange, find: str, replacement: str, match_case: bool, wh
         ToolError: If a text would become too long, or the text to replace stands in several runs of a rich text.
     """
     sheet = found.sheet
-    pattern = re.compile(re.escape(find), 0 if match_case else re.IGNORECASE)
+    pattern = find_pattern(find, match_case=match_case)
+    matches: set[str] = set()
 
     def substitute(text: str) -> str:
+        matches.update(pattern.findall(text))
         return pattern.sub(lambda _: replacement, text)
 
     changed: list[JsonValue] = []
@@ -53,9 +56,10 @@ def replace(found: SheetRange, find: str, replacement: str, match_case: bool, wh
         elif (pattern.fullmatch(value) if whole_cell else True) and (new := substitute(value)) != value:
             _write(sheet, row, column, new, substitute)
             changed.append(where_of(row, column))
-    followed, others = _follow_links(found, pattern, replacement, {*changed}) if changed else ([], [])
+    literal = re.compile(re.escape(find), 0 if match_case else re.IGNORECASE)
+    followed, others = _follow_links(found, literal, replacement, {*changed}) if changed else ([], [])
     kept = {"formulas_not_changed": formulas, "numbers_not_changed": numbers}
-    kept |= {"links_changed": followed, "links_not_changed": others}
+    kept |= {"links_changed": followed, "links_not_changed": others, "also_matched": [*variants_in(matches, find)]}
     answer: Answer = {"sheet": sheet.title, "changed": len(changed), "cells": changed[:_MOST_CELLS]}
     return answer | {name: cells[:_MOST_CELLS] for name, cells in kept.items() if cells}
 

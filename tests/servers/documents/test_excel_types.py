@@ -216,6 +216,19 @@ def test_text_stays_in_cells_for_texts_and_with_fonts(workspace: Path, call: Cal
     assert [cell(path, name).data_type for name in ("A1", "A2")] == ["s", "s"]
 
 
+@pytest.mark.parametrize(
+    ("text", "find", "variants"),
+    [("Don\u2019t", "Don't", ["Don\u2019t"]), ("12\u00a0kg", "12 kg", ["12\u00a0kg"]), ("a - b", "a - b", None)],
+)
+def test_typographic_forms_are_replaced_and_named(
+    workspace: Path, call: Call, text: str, find: str, variants: list[str] | None
+) -> None:
+    path = made(workspace, [[f"x {text} y"]])
+    answer = call("replace_text", path.name, find_text=find, new_text="z")
+    assert cell(path, "A1").value == "x z y"
+    assert answer.get("also_matched") == variants
+
+
 def test_numbers_and_formulas_with_the_text_are_named(workspace: Path, call: Call) -> None:
     path = made(workspace, [["item 100", 100, "=100+1", "other"]])
     answer = call("replace_text", path.name, find_text="100", new_text="200")
