@@ -1,5 +1,6 @@
 """Typed settings with defaults, prompts, plug-ins, redaction, and the log."""
 
+from callboard.config._check_programs import all_check_programs
 from callboard.config._host_log import HostLog
 from callboard.config._in_force import in_force, settings_in_force
 from callboard.config._keys import keys_of, output_redactor
@@ -45,7 +46,7 @@ from callboard.config._sections import (
 )
 from callboard.config._settings import Settings
 from callboard.config._supervision import SupervisionSettings
-from callboard.config._yaml import YamlError, load_yaml
+from callboard.config._yaml import YamlError, load_yaml, parse_yaml
 from callboard.messages import EXPRESSION, Budget, PolicyRule, Verdict, fits
 
 __all__ = [
@@ -87,6 +88,7 @@ __all__ = [
     "SystemSettings",
     "Verdict",
     "YamlError",
+    "all_check_programs",
     "check_kind",
     "check_kinds",
     "check_own",
@@ -112,6 +114,7 @@ __all__ = [
     "output_redactor",
     "own_folder",
     "parameters_of",
+    "parse_yaml",
     "plugin_text",
     "restrict",
     "set_mode",

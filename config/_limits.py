@@ -19,6 +19,9 @@ class Limits(Section):
     """The most times that an invalid answer is sent back to its model before the step fails."""
     subtask_retries: int = Field(default=2, ge=0)
     """The most times that a HostAgent may reassign a failed subtask: the same request to the same target."""
+    check_retries: int = Field(default=2, ge=0)
+    """The most times that an agent goes on after a FINISH whose checks do not hold. One more ends the work as `failed`;
+    these do not count as failed actions."""
     action_failures: int = Field(default=3, ge=1)
     """Failed actions in a row that end a subtask."""
     reannotations: int = Field(default=3, ge=1)

@@ -48,6 +48,7 @@ LEVELS = {
     EventName.COMMAND_LATE: "warning",
     EventName.COMMAND_IN_DOUBT: "warning",
     EventName.LOOP_NOTICED: "warning",
+    EventName.CHECK_FAILED: "warning",
     EventName.STATE_REFUSED: "error",
     EventName.STEP_FAILED: "error",
     EventName.RUN_FAILED: "warning",

@@ -30,6 +30,8 @@ class PluginGroup(StrEnum):
     """They return a `Model`."""
     AGENTS = "callboard.agents"
     """They are an `AgentSpec`."""
+    CHECKS = "callboard.checks"
+    """They are functions for the checks of tasks."""
 
 
 def find_plugin(group: PluginGroup, wanted: str, where: str) -> EntryPoint:

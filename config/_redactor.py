@@ -58,10 +58,15 @@ STRUCTURE = frozenset(
 JSON_MEMBERS = frozenset(
     {
         "answer",
+        "args",
         "arguments",
         "canonical",
+        "contains",
         "content",
         "detail",
+        "equals",
+        "expected",
+        "found",
         "output",
         "parameters",
         "result",

@@ -25,13 +25,16 @@ DeviceSerial = Annotated[str, Field(pattern=r"^[^\s/*?\[\]]{1,100}$")]
 
 
 class SystemSettings(Section):
-    """Questions and approvals."""
+    """Questions, approvals and proposed checks."""
 
     ask_question: bool = True
     """Whether agents may ask questions. Otherwise live models are not offered PENDING, and an agent that asks learns
     that there will be no answer."""
     safe_guard: bool = True
     """Whether approvals are asked for; otherwise actions that need one run without it. Denials always hold."""
+    propose_checks: bool = False
+    """Whether a HostAgent's first answer may name checks for its task. They are read at the end and shown to people,
+    refuse nothing, and never count for `TaskResult.verified`."""
 
 
 class Models(Section):

@@ -109,6 +109,9 @@ class Settings(BaseSettings):
     """Surfaces of plug-ins, by name. Other installed plug-ins are not loaded."""
     agents: tuple[str, ...] = ()
     """Kinds of agents of plug-ins: the names of their entry points, or `DISTRIBUTION:NAME`."""
+    check_programs: tuple[str, ...] = ()
+    """Functions of plug-ins for checks with `program`: the names of their entry points, or `DISTRIBUTION:NAME`. A check
+    names one without its distribution."""
     mcp_servers: McpServers = Field(default_factory=dict)
     """Third-party MCP servers, by name; the ecosystem's spelling `mcpServers` is accepted, too."""
     policy: Annotated[

@@ -51,14 +51,24 @@ def load_yaml(file: Path) -> Any:
         YamlError: If it is not valid YAML, or has a duplicate key.
     """
     try:
-        return yaml.load(file.read_text(encoding="utf-8"), Loader=_Loader)  # noqa: S506 - it is a safe loader
+        return parse_yaml(file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        msg = f"is not UTF-8 text (byte {error.start + 1}): save it as UTF-8"
+        raise YamlError(msg) from None
+
+
+def parse_yaml(text: str) -> Any:
+    """Parse a text as YAML.
+
+    Raises:
+        YamlError: If it is not valid YAML, or has a duplicate key.
+    """
+    try:
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a safe loader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
         msg = f"is not valid YAML: {error.problem or error.context}{place}"
-        raise YamlError(msg) from None
-    except UnicodeDecodeError as error:
-        msg = f"is not UTF-8 text (byte {error.start + 1}): save it as UTF-8"
         raise YamlError(msg) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         why = (

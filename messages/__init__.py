@@ -36,8 +36,11 @@ from callboard.messages._blackboard import (
     SharedQuery,
     shown,
 )
+from callboard.messages._checks import MATCHERS, MOST_CHECKS, PROPOSED, Check, CheckResult, ControlQuery, Reading
 from callboard.messages._command import (
+    CLOSE,
     ESSENTIAL,
+    OPEN,
     POINTING,
     Action,
     Command,
@@ -102,7 +105,7 @@ from callboard.messages._handoff import (
 )
 from callboard.messages._maker import maker
 from callboard.messages._outcome import Cause, Outcome, Usage
-from callboard.messages._patterns import EXPRESSION, fits
+from callboard.messages._patterns import EXPRESSION, check_expression, fits, found_in
 from callboard.messages._person import (
     Answer,
     ApprovalAnswer,
@@ -133,9 +136,20 @@ from callboard.messages._step import (
     StepRecord,
     paired,
 )
-from callboard.messages._step_records import Answered, Decided, Foreseen, InForce, Intent, Noted, Probe, Recovered
+from callboard.messages._step_records import (
+    Answered,
+    Decided,
+    FilesAtStart,
+    Foreseen,
+    InForce,
+    Intent,
+    Noted,
+    Probe,
+    Recovered,
+)
 from callboard.messages._target import Box, Control, ControlRef, Look, LookBudget, Observation, Target, TargetKind
 from callboard.messages._task import AnySecret, OutputT, PlanStep, Secret, SubtaskResult, Task, TaskResult, new_task_id
+from callboard.messages._task_judge import Judge, JudgeAnswer, JudgeQuestion, JudgeResult
 from callboard.messages._terms import Budget, PolicyRule, Span, TaskLimits, TermSection, Verdict
 from callboard.messages._texts import (
     SHALLOW,
@@ -144,16 +158,22 @@ from callboard.messages._texts import (
     did_you_mean,
     each_text,
     encodable,
+    one_line,
     pointed_at,
     reason_of,
     visible,
 )
 
 __all__ = [
+    "CLOSE",
     "ESSENTIAL",
     "EXPRESSION",
+    "MATCHERS",
     "MOST_CHARACTERS",
+    "MOST_CHECKS",
+    "OPEN",
     "POINTING",
+    "PROPOSED",
     "SHALLOW",
     "STORED",
     "Action",
@@ -182,10 +202,13 @@ __all__ = [
     "Cancel",
     "Captured",
     "Cause",
+    "Check",
+    "CheckResult",
     "Command",
     "CommandResult",
     "CommandType",
     "Control",
+    "ControlQuery",
     "ControlRef",
     "Coverage",
     "Decided",
@@ -196,6 +219,7 @@ __all__ = [
     "EventName",
     "Fact",
     "FailedSubtaskError",
+    "FilesAtStart",
     "Foreseen",
     "Hazard",
     "Held",
@@ -210,6 +234,10 @@ __all__ = [
     "JournalInUseError",
     "JournalNewerError",
     "JournalPathError",
+    "Judge",
+    "JudgeAnswer",
+    "JudgeQuestion",
+    "JudgeResult",
     "KindName",
     "LeaseVoidError",
     "Limit",
@@ -237,6 +265,7 @@ __all__ = [
     "PolicyRule",
     "Probe",
     "Question",
+    "Reading",
     "Recovered",
     "RequestExpired",
     "RequestId",
@@ -292,13 +321,16 @@ __all__ = [
     "agent_kind",
     "as_json",
     "check_depth",
+    "check_expression",
     "did_you_mean",
     "each_text",
     "encodable",
     "fits",
+    "found_in",
     "is_of_task",
     "maker",
     "new_task_id",
+    "one_line",
     "paired",
     "phases_of",
     "pointed_at",

@@ -161,6 +161,10 @@ class Command(Message):
     timeout: Seconds = Field(gt=0)
 
 
+OPEN, CLOSE = "open_in_", "close_in_"
+"""The beginnings of the names of a HostAgent's tools that open and close the windows of a server."""
+
+
 class CommandResult(Message):
     """The result of one command."""
 
@@ -187,6 +191,11 @@ class CommandResult(Message):
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
     """The arguments of a call whose step was interrupted, since no finished step records them."""
     seconds: Seconds = Field(default=0.0, ge=0)
+
+    @property
+    def opens(self) -> bool:
+        """True if a HostAgent's tool opened or closed a window."""
+        return self.tool.startswith((OPEN, CLOSE))
 
     @property
     def changed(self) -> bool:

@@ -17,7 +17,7 @@
     ├── ScriptError              the script's author's: it lacks an answer, or refers to something that does not exist
     ├── ModelError               the model's: no answer
     │   ├── InvalidAnswerError   its answers were invalid, after all repairs
-    │   │   ├── FailedSubtaskError  it insists on a subtask that failed
+    │   │   ├── FailedSubtaskError  it insists on a subtask that failed, or on FINISH after it
     │   │   └── UnfoundedFinishError  it insists on FINISH after failed actions only
     │   └── ModelTimeoutError    it took too long
     ├── OutOfBudgetError         the task's: its budget is used up
@@ -188,7 +188,7 @@ class InvalidAnswerError(ModelError):
 class FailedSubtaskError(InvalidAnswerError):
     """A HostAgent's model insists on a subtask that failed.
 
-    It tried the subtask again once too often, or called it a success.
+    It assigned the subtask again once too often, or said FINISH after it.
     """
 
 

@@ -7,10 +7,12 @@ from typing import ClassVar, Literal, Self
 from pydantic import Field, JsonValue, model_validator
 
 from callboard.messages._base import Address, Message, RunId, TaskId, Token
+from callboard.messages._checks import Check, CheckResult
 from callboard.messages._command import PlannedAction
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Target
 from callboard.messages._task import PlanStep, SubtaskResult
+from callboard.messages._task_judge import Judge, JudgeResult
 from callboard.messages._terms import TaskLimits
 
 
@@ -50,6 +52,14 @@ class Assign(Message):
     """The limits of its task, if they are not those of the settings."""
     output_schema: dict[str, JsonValue] | None = None
     """The JSON Schema of its output, if that is the task's."""
+    checks: tuple[Check, ...] = ()
+    """The checks of its FINISH: those of the plan's step, and of the task if it ends with it."""
+    judge: Judge | None = None
+    """The judge of its FINISH, if the task ends with it."""
+    judge_request: str = ""
+    """The request that the judge sees: the task's, with the steps of its plan."""
+    last_round: bool = True
+    """Whether the task ends with this round of a HostAgent, whose proposed checks are then read."""
 
     def lean(self) -> Assign:
         """Leave out fields that other rows of the conversation have.
@@ -131,8 +141,14 @@ class RoundEnding(Message):
     """Files and targets that these actions changed, or may have changed."""
     actions: int = Field(default=0, ge=0)
     """The number of these actions that changed something, or may have."""
+    failed_actions: int = Field(default=0, ge=0)
+    """The number of its own actions that failed or were denied; 0 in journals of versions that did not count them."""
     would_do: tuple[PlannedAction, ...] = ()
     """The actions of its own that a dry run did not execute."""
+    checks: tuple[CheckResult, ...] = ()
+    """The results of the checks at its last FINISH, or at that of the subtask which ended it."""
+    judged: tuple[JudgeResult, ...] = ()
+    """The judge's answers at that FINISH."""
     usage: Usage = Field(default_factory=Usage)
 
 

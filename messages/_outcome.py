@@ -18,7 +18,8 @@ class Outcome(Term):
     """
 
     FINISHED = "finished"
-    """The agent's model reported that the work is done, and every action of that answer succeeded."""
+    """The agent's model reported that the work is done, and every action of that answer succeeded. A language model
+    that tried anything needs a success before it."""
     FAILED = "failed"
     """The work could not be done; the system is still in a valid state."""
     ERROR = "error"

@@ -19,14 +19,30 @@ def fits(pattern: str, text: str) -> bool:
     The time is linear in the text's length.
     """
     if pattern.startswith(EXPRESSION):
-        writable = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")  # lone surrogates are invalid
-        return _expression(pattern.removeprefix(EXPRESSION)).isinstance_python(writable)
+        return _expression(pattern.removeprefix(EXPRESSION)).isinstance_python(_valid(text))
     return fnmatch.fnmatchcase(text, pattern)
 
 
+def found_in(expression: str, text: str) -> bool:
+    """Return whether a regular expression matches a part of a text.
+
+    The time is linear in the text's length.
+    """
+    return _expression(expression, whole=False).isinstance_python(_valid(text))
+
+
+def check_expression(expression: str) -> None:
+    """Check a regular expression.
+
+    Raises:
+        ValueError: As `_expression`.
+    """
+    _expression(expression, whole=False)
+
+
 @functools.lru_cache(maxsize=1024)
-def _expression(expression: str) -> SchemaValidator:
-    """Compile a regular expression that matches a whole text.
+def _expression(expression: str, *, whole: bool = True) -> SchemaValidator:
+    """Compile a regular expression that matches a text.
 
     A dot matches line ends too. Python's engine backtracks, and takes hours for some expressions. The Rust engine that
     pydantic has takes linear time; so it supports no look-around and no back-references.
@@ -36,11 +52,16 @@ def _expression(expression: str) -> SchemaValidator:
     """
     try:
         _compiled(expression)  # on its own, too: an expression like `a)(b` is valid only inside the group below
-        return _compiled(rf"\A(?s:{expression})\z")
+        return _compiled(rf"\A(?s:{expression})\z" if whole else expression)
     except SchemaError as error:
         why = str(error).strip().splitlines()[-1].strip().removeprefix("error: ").removeprefix("SchemaError: ")
         msg = f"is not a regular expression: {why.rstrip('.')}"
         raise ValueError(msg) from None
+
+
+def _valid(text: str) -> str:
+    """Replace lone surrogates, which the engine refuses."""
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
 def _compiled(expression: str) -> SchemaValidator:

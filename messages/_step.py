@@ -12,9 +12,11 @@ from pydantic import Field, JsonValue
 
 from callboard.messages._agent_status import AgentStatus
 from callboard.messages._base import Message, RunId, Seconds, TaskId, Term, Token, Value
+from callboard.messages._checks import Check, CheckResult
 from callboard.messages._command import Action, CommandResult, ResultStatus
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Observation, Target
+from callboard.messages._task_judge import JudgeResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -75,6 +77,8 @@ class Decision(Value):
     """The result of the work, where the model reports one itself."""
     sent_back: bool = False
     """Whether the model answered FINISH first, before anything was done, and was asked once more."""
+    checks: tuple[Check, ...] = ()
+    """HostAgent: the checks that its first answer proposes."""
 
 
 def paired(
@@ -103,6 +107,12 @@ class StepRecord(Value):
     results: tuple[CommandResult, ...] = ()
     resumed: bool = False
     """Whether it ran held actions that an earlier step had decided on."""
+    checks: tuple[CheckResult, ...] = ()
+    """The results of the checks of its FINISH; empty for another status, or without checks."""
+    judged: tuple[JudgeResult, ...] = ()
+    """The judge's answers; empty if it was not asked."""
+    judge_calls: int = 0
+    """The number of model calls of the judge, which are none of the agent's."""
 
     @property
     def calls(self) -> tuple[tuple[Action | None, CommandResult], ...]:
@@ -127,6 +137,21 @@ class StepRecord(Value):
     def failures(self) -> int:
         """The number of actions of this step that failed."""
         return sum(result.status == "failure" for result in self.results)
+
+    @property
+    def failed_checks(self) -> tuple[CheckResult, ...]:
+        """The checks for which its FINISH does not hold."""
+        return tuple([check for check in self.checks if not check.held and check.source == "task"])
+
+    @property
+    def denials(self) -> tuple[JudgeResult, ...]:
+        """The judge's answers for which its FINISH does not hold."""
+        return tuple([each for each in self.judged if each.answer == "no"])
+
+    @property
+    def refused(self) -> bool:
+        """True if its FINISH does not hold."""
+        return bool(self.failed_checks or self.denials)
 
     @property
     def incomplete(self) -> bool:

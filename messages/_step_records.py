@@ -147,6 +147,15 @@ class Probe(Term):
     """The surface does not show it; a person decides, or the work fails."""
 
 
+class FilesAtStart(Message):
+    """The contents of files at a task's submission, for its checks."""
+
+    kind: Literal["files_at_start"] = "files_at_start"
+    task_id: TaskId
+    files: dict[str, str]
+    """The SHA-256 of each file in hexadecimal, by its name as a target."""
+
+
 class InForce(Message):
     """The settings that apply to the rows after it.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Self, TypeVa
 
 import jsonschema
 from pydantic import (
+    AfterValidator,
     AwareDatetime,
     BeforeValidator,
     ConfigDict,
@@ -35,9 +36,11 @@ from callboard.messages._base import (
     Value,
     as_texts,
 )
+from callboard.messages._checks import MOST_CHECKS, Check, CheckResult
 from callboard.messages._command import PlannedAction
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._target import Observation
+from callboard.messages._task_judge import Judge, JudgeResult
 from callboard.messages._terms import Budget, PolicyRule, TaskLimits
 from callboard.messages._texts import pointed_at
 
@@ -92,6 +95,17 @@ AnySecret = Annotated[Secret, BeforeValidator(_as_secret, json_schema_input_type
 """A secret; the bare value is accepted too."""
 
 
+def _of_people(checks: tuple[Check, ...]) -> tuple[Check, ...]:
+    if any(check.source != "task" for check in checks):
+        msg = "has the source 'model', which is for proposals of a HostAgent: leave `source` out"
+        raise ValueError(msg)
+    return checks
+
+
+Checks = Annotated[tuple[Check, ...], AnySequence, Field(max_length=MOST_CHECKS), AfterValidator(_of_people)]
+"""Checks, at most 100."""
+
+
 class PlanStep(Value):
     """One step of a plan.
 
@@ -104,6 +118,8 @@ class PlanStep(Value):
     """The work, in words."""
     target: str | None = None
     """A target's id, name or address; without one the HostAgent's model chooses."""
+    checks: Checks = ()
+    """The expectations that are read back before this step finishes."""
 
     @field_validator("request")
     @classmethod
@@ -193,11 +209,30 @@ class Task(Message):
     model: Annotated[str, StringConstraints(min_length=1, max_length=400)] | None = None
     """The model of all agents of this task: a kind of agent, whose model in the settings or of the program it is, or a
     name as in the settings, such as `openai:gpt-5`. A model that can't be built is refused. A follow-up has its own."""
+    checks: Checks = ()
+    """The expectations that are read back before the task finishes. A FINISH does not hold while one of them does not:
+    the agent is told, and goes on, at most `limits.check_retries` times. No model sees or changes them before. They may
+    not quote a secret, but refer to it as `${secret:NAME}`. A follow-up has its own."""
+    judge: Judge | None = None
+    """Questions about the end of the task, for a model that sees the evidence alone: how files differ, and pictures. It
+    is asked once all checks hold. Its no refuses a FINISH like a check; its yes never counts for `TaskResult.verified`.
+    A follow-up has its own."""
     output_schema: dict[str, JsonValue] | None = None
     """The JSON Schema of the output; `submit(task, output_type=...)` sets it. The last answer of the agent that ends
     the task must fit it, else it is sent back. A `$ref` may refer only to a part of it. A follow-up has its own."""
     labels: dict[str, str] = Field(default_factory=dict)
     """The host program's own keys; carried into the events and the log. Only `budget.daily` reads them."""
+
+    @property
+    def all_checks(self) -> tuple[Check, ...]:
+        """The checks of the plan's steps in order, then the task's own."""
+        return (*(check for step in self.plan for check in step.checks), *self.checks)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The names of the models that it names for itself."""
+        named = (self.model, None if self.judge is None else self.judge.model)
+        return tuple(name for name in named if name is not None)
 
     @field_validator("output_schema")
     @classmethod
@@ -284,6 +319,9 @@ class SubtaskResult(Message):
     """The work, in the words of the HostAgent's model or of the plan."""
     address: Address
     """The agent that worked on it."""
+    target: str = ""
+    """The name of its target for people, such as a window's title when the subtask began. Empty in older results, and
+    of subtasks that never ran."""
     outcome: Outcome
     """The way in which it ended."""
     causes: tuple[Cause, ...] = ()
@@ -297,11 +335,19 @@ class SubtaskResult(Message):
     made: tuple[str, ...] = ()
     """Those of `artifacts` that did not exist before the task."""
     changed: tuple[str, ...] = ()
-    """Files, as absolute paths, and targets, by their id, that its actions changed or may have changed."""
+    """Files, as absolute paths, and targets, by their id, that its actions changed or may have changed. `target` has
+    the name of its own for people."""
     actions: int = Field(default=0, ge=0)
     """The number of its actions that changed something, or may have."""
+    failed_actions: int = Field(default=0, ge=0)
+    """The number of its actions that failed, were denied, or are in doubt; 0 in journals of versions that did not count
+    them."""
     would_do: tuple[PlannedAction, ...] = ()
     """The actions that a dry run did not execute, in order."""
+    checks: tuple[CheckResult, ...] = ()
+    """The results of the checks at its last FINISH: those of its plan's step, and of its task if it was the last."""
+    judged: tuple[JudgeResult, ...] = ()
+    """The judge's answers at its last FINISH, if the task ended with it."""
     last_seen: Observation | None = None
     """The observation after a failure, for diagnosis."""
     usage: Usage = Field(default_factory=Usage)
@@ -331,14 +377,26 @@ class TaskResult(Message, Generic[OutputT]):
     made: tuple[str, ...] = ()
     """Those of `artifacts` that did not exist before the task, as the tools that wrote them recorded."""
     changed: tuple[str, ...] = ()
-    """Files, as absolute paths, and targets, by their id, that actions changed or may have changed. They come from the
-    tools' results, not from a model's report. Empty if nothing was changed."""
+    """Files, as absolute paths, and targets, by their id, that actions changed or may have changed; a HostAgent's tool
+    without a target by its name. They come from the tools' results, not from a model's report. Opening an application
+    changes nothing. Empty if nothing was changed."""
     actions: int = Field(default=0, ge=0)
     """The number of actions that changed something, or may have; `usage.commands` counts all tool calls."""
+    failed_actions: int = Field(default=0, ge=0)
+    """The number of actions that failed, were denied, or are in doubt, those of interrupted steps included; 0 in
+    journals of versions that did not count them."""
     dry_run: bool = False
     """Whether the task was a dry run, so that nothing was changed."""
     would_do: tuple[PlannedAction, ...] = ()
     """The actions that a dry run did not execute: those of subtasks in order, then the HostAgent's own."""
+    verified: bool | None = None
+    """True if the task has checks, and finished with every one of them held; False if it has checks, and did not. None
+    without checks, and for a dry run."""
+    checks: tuple[CheckResult, ...] = ()
+    """The results of the checks as they were read last: those of the plan's steps in order, then the task's. A check
+    that was never reached has none."""
+    judged: tuple[JudgeResult, ...] = ()
+    """The judge's answers, as they were given last. None of them counts for `verified`."""
     subtasks: tuple[SubtaskResult, ...] = ()
     """All that ended, including completed work of a cancelled task."""
     rounds: int = Field(default=1, ge=0)

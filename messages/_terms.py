@@ -96,6 +96,8 @@ class TaskLimits(TermSection):
     """The most times that an invalid answer is sent back to its model."""
     subtask_retries: int | None = Field(default=None, ge=0)
     """The most times that a HostAgent may reassign a failed subtask."""
+    check_retries: int | None = Field(default=None, ge=0)
+    """The most times that an agent goes on after a FINISH whose checks do not hold."""
     action_failures: int | None = Field(default=None, ge=1)
     """Failed actions in a row that end a subtask."""
     reannotations: int | None = Field(default=None, ge=1)

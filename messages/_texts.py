@@ -107,6 +107,12 @@ def did_you_mean(
     return f"; {end}" if end else ""
 
 
+def one_line(text: str, limit: int) -> str:
+    """Shorten a text to one line of at most `limit` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
 def visible(text: str) -> str:
     """Escape invisible characters.
 

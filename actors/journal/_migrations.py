@@ -155,6 +155,10 @@ MIGRATIONS: tuple[str, ...] = (
     ) WHERE kind IN ('task_result', 'in_force') OR id = (SELECT max(id) FROM rows);
     PRAGMA user_version = 9;
     """,
+    # Tasks, steps of plans and assignments have checks, and steps, endings and results have the results of those. The
+    # contents of the files that checks compare are a row of the kind `files_at_start`, right after their task. Older
+    # rows lack all of these: their tasks have no checks. Older versions can't read the new ones.
+    "PRAGMA user_version = 10;",
 )
 """The migration scripts, one per version; the last line of each sets the version."""
 

@@ -39,7 +39,12 @@ _IN_FORCE = (
     "ORDER BY id DESC LIMIT 1"
 )
 _EVENTS = "SELECT id, at, task, run, job, kind, body FROM rows WHERE task = ? AND seq > ? ORDER BY seq"
-_TASKS = "SELECT id, request, session, submitted, ended, outcome FROM tasks ORDER BY number"
+_TASKS = """
+SELECT id, request, session, submitted, ended, outcome, (
+    SELECT CASE WHEN json_valid(body) THEN json_extract(body, '$.verified') END
+    FROM rows WHERE task = tasks.id AND kind = 'task_result' ORDER BY rows.id LIMIT 1
+) FROM tasks ORDER BY number
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,8 @@ class TaskLine:
     ended: Timestamp | None
     """None until it has ended."""
     outcome: Outcome | None
+    verified: bool | None = None
+    """Whether it finished with all of its checks held; None without checks, and until it has ended."""
 
 
 class JournalReader:
@@ -207,7 +214,14 @@ def _copied(path: Path, logs: list[Path], folder: Path) -> Path:
     return folder / path.name
 
 
-def _line(  # noqa: PLR0917 - a line has six columns
-    task_id: str, request: str, session: str | None, submitted: float, ended: float | None, outcome: str | None
+def _line(  # noqa: PLR0917 - a line has seven columns
+    task_id: str,
+    request: str,
+    session: str | None,
+    submitted: float,
+    ended: float | None,
+    outcome: str | None,
+    verified: object,
 ) -> TaskLine:
-    return TaskLine(task_id, request, session, submitted, ended, Outcome(outcome) if outcome else None)
+    judged = None if verified is None else verified == 1
+    return TaskLine(task_id, request, session, submitted, ended, Outcome(outcome) if outcome else None, judged)

@@ -189,6 +189,70 @@ class LoopNoticed(TypedEvent):
     """The number of repetitions."""
 
 
+class CheckedValue(Part):
+    """A check and what it found."""
+
+    name: str
+    """Its name."""
+    reading: str
+    """The reading, in words."""
+    expected: JsonValue = None
+    """The expectation; a second reading has its value beside it."""
+    found: JsonValue = None
+    """The value that was read; null if it can't be read."""
+    problem: str = ""
+    """The reason why it can't be read."""
+    source: Literal["task", "model"] = "task"
+    """`model` for a proposal of the HostAgent, which never counts."""
+
+
+class CheckPassed(TypedEvent):
+    """A check of a FINISH held."""
+
+    name: Literal[EventName.CHECK_PASSED] = EventName.CHECK_PASSED
+    check: Datum[CheckedValue]
+    """The check."""
+
+
+class CheckFailed(TypedEvent):
+    """A check did not hold, so that the FINISH does not hold."""
+
+    name: Literal[EventName.CHECK_FAILED] = EventName.CHECK_FAILED
+    check: Datum[CheckedValue]
+    """The check."""
+
+
+class JudgedQuestion(Part):
+    """A judge's answer to one question."""
+
+    question: str
+    """The question."""
+    answer: Literal["yes", "no", "unsure"]
+    """The answer; a no refuses the FINISH."""
+    reason: str = ""
+    """The reason, in the judge's words."""
+    problem: str = ""
+    """The reason why there is no valid answer."""
+
+
+class JudgeAnswered(TypedEvent):
+    """The judge of a task answered, or gave no valid answer."""
+
+    name: Literal[EventName.JUDGE_ANSWERED] = EventName.JUDGE_ANSWERED
+    answers: Datum[tuple[JudgedQuestion, ...]]
+    """The answers, in the order of the questions."""
+    model: Datum[str]
+    """The judge's model; empty if there is none."""
+    calls: Datum[int]
+    """The number of its calls that gave an answer, valid or not."""
+    cost: Datum[float | None]
+    """The cost of its calls; null if unknown."""
+    input_tokens: Datum[int]
+    """The tokens that it was given."""
+    output_tokens: Datum[int]
+    """The tokens that it wrote."""
+
+
 class MessageStale(TypedEvent):
     """A message came too late and was dropped."""
 

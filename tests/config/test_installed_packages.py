@@ -14,7 +14,7 @@ from pathlib import Path
 
 Path(__file__).with_name("imported").touch()
 """
-GROUPS = ("surfaces", "models", "agents", "policies", "policy")
+GROUPS = ("surfaces", "models", "agents", "checks", "policies", "policy")
 
 
 @pytest.fixture

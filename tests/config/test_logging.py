@@ -161,6 +161,7 @@ def test_only_events_that_a_person_must_act_on_are_logged_as_errors():
 def test_what_should_not_happen_is_seen_where_only_warnings_are_written():
     assert {name.value for name, level in LEVELS.items() if level == "warning"} == {
         "blackboard.rebuilt",
+        "check.failed",
         "clock.behind",
         "command.in_doubt",
         "command.late",

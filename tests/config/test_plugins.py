@@ -109,4 +109,9 @@ def test_a_secret_option_in_an_error_is_redacted():
 
 
 def test_there_is_no_group_for_policies():
-    assert {group.value for group in PluginGroup} == {"callboard.surfaces", "callboard.models", "callboard.agents"}
+    assert {group.value for group in PluginGroup} == {
+        "callboard.surfaces",
+        "callboard.models",
+        "callboard.agents",
+        "callboard.checks",
+    }

@@ -307,7 +307,7 @@ def test_an_unknown_variable_is_refused_with_the_nearest_known_one(monkeypatch, 
 
 @pytest.mark.parametrize("section", Settings.model_fields)
 def test_a_whole_section_can_be_given_as_json(monkeypatch, section):
-    monkeypatch.setenv(f"CALLBOARD_{section.upper()}", "[]" if section == "agents" else "{}")
+    monkeypatch.setenv(f"CALLBOARD_{section.upper()}", "[]" if section in {"agents", "check_programs"} else "{}")
     assert Settings.load() == Settings()
 
 

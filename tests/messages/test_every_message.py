@@ -16,10 +16,12 @@ from pydantic import BaseModel, JsonValue, StringConstraints, ValidationError
 
 import callboard.messages
 from callboard.messages import (
+    ControlQuery,
     Message,
     Outcome,
     OutputT,
     PlanStep,
+    Reading,
     SubtaskEnding,
     SubtaskResult,
     Target,
@@ -110,6 +112,8 @@ def instances(model: type[BaseModel]) -> st.SearchStrategy[Any]:
     if model is TaskLimits:
         counts, spans = st.integers(min_value=200, max_value=9999), st.floats(min_value=0.5, max_value=3600.0)
         fields = {name: st.none() | (spans if name.endswith("_seconds") else counts) for name in model.model_fields}
+    if issubclass(model, Reading):
+        return readings(model)
     if model is Task:
         new = fields["id"].map(lambda name: name.replace(":", "-").rstrip("."))
         shared = {"id": new, "labels": fields["labels"]}
@@ -118,6 +122,32 @@ def instances(model: type[BaseModel]) -> st.SearchStrategy[Any]:
         followed = st.builds(Task, request=work, session=session, **shared)
         return planned | followed | st.builds(Task, request=work, target=fields["target"], **shared)
     return st.builds(model, **fields)
+
+
+def readings(model: type[BaseModel]) -> st.SearchStrategy[Any]:
+    """Make readings and checks, which have one form and one matcher."""
+    word = st.text(min_size=1, max_size=20)
+    inside = st.text(st.characters(codec="utf-8", exclude_characters="/\\~.:"), min_size=1, max_size=20)
+    places = {**dict.fromkeys(("cells", "table", "text", "chart"), inside), "tool": word, "command": word}
+    forms = [st.fixed_dictionaries({name: texts}, optional={"path": st.just("/0")}) for name, texts in places.items()]
+    queries = st.builds(ControlQuery, target=word, name=word.filter(str.strip))
+    forms.append(st.fixed_dictionaries({"control": queries}))
+    given = st.one_of(forms)
+    if model is Reading:
+        return given.map(lambda fields: model(**fields))
+    matchers = [
+        st.fixed_dictionaries({"equals": JSON}),
+        st.fixed_dictionaries({"contains": JSON}),
+        st.fixed_dictionaries({"approx": st.floats(0, 9), "tolerance": st.floats(0, 9)}),
+        st.fixed_dictionaries({"same_as": instances(Reading)}),
+        st.fixed_dictionaries({"schema": st.just({"type": "string"})}),
+        st.fixed_dictionaries({"between": st.just((1, 2.5))}),
+    ]
+    options = {"name": WORDS, "within": st.floats(0, 60), "show": st.sampled_from(["name", "found", "all"])}
+    both = st.tuples(given, st.one_of(matchers), st.fixed_dictionaries({}, optional=options))
+
+    checks = both.map(lambda parts: model(**parts[0], **parts[1], **parts[2]))
+    return checks | st.builds(model, only=st.lists(word, min_size=1, max_size=2).map(tuple))
 
 
 @functools.cache
