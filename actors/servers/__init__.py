@@ -1,6 +1,7 @@
 """Surfaces and their tools as MCP servers."""
 
 from callboard.actors.servers._need import Need, check_needs
+from callboard.actors.servers._numbers import Number, parse_number
 from callboard.actors.servers._server import (
     UNKNOWN,
     InDoubtError,
@@ -30,6 +31,7 @@ __all__ = [
     "InDoubtError",
     "NamedSurface",
     "Need",
+    "Number",
     "Server",
     "ServerTool",
     "Stage",
@@ -39,6 +41,7 @@ __all__ = [
     "named_servers",
     "named_surfaces",
     "observed",
+    "parse_number",
     "reads_are_harmless",
     "shipped_surface",
     "surface_needs",

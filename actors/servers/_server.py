@@ -34,6 +34,7 @@ from callboard.messages import (
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+    from pathlib import Path
 
     from pydantic import JsonValue
 
@@ -264,6 +265,16 @@ class Server(ABC):
         """
         msg = f"{self.name} can't close targets"
         raise ToolError(msg)
+
+    def files(self) -> Mapping[str, Path]:
+        """List the surface's files by the names in tasks.
+
+        Checks of changed files compare them. Empty by default, for a surface without files.
+
+        Raises:
+            ToolError: If they can't be listed; the text gives the reason. The check then does not hold.
+        """
+        return {}
 
     def no_target(self, name: str) -> str:
         """Explain why a name is no target, and what to do.

@@ -26,6 +26,7 @@ from callboard.actors.servers.documents._formats import FormatTools
 from callboard.actors.servers.documents._libre_office import LIBRE_OFFICE
 from callboard.actors.servers.documents._mail import MailTools
 from callboard.actors.servers.documents._office import understood
+from callboard.actors.servers.documents._part_tools import PartTools
 from callboard.actors.servers.documents._pdf import PdfTools
 from callboard.actors.servers.documents._picture_tools import PictureTools
 from callboard.actors.servers.documents._save import CopyTools, SaveTools
@@ -33,7 +34,7 @@ from callboard.actors.servers.documents._tables import Answer, Document  # noqa:
 from callboard.actors.servers.documents._text_tools import TextTools
 from callboard.actors.servers.documents._word import WordTools
 from callboard.actors.servers.documents._word_controls import outline
-from callboard.actors.servers.documents._workspace import DOCUMENTS, ROOTS, Snapshot, Workspace, window_of
+from callboard.actors.servers.documents._workspace import DOCUMENTS, NAMES, ROOTS, Snapshot, Workspace, window_of
 from callboard.config import fits
 from callboard.messages import (
     AgentKind,
@@ -60,16 +61,6 @@ if TYPE_CHECKING:
 
 
 HOST = (AgentKind.HOST,)
-_NAMES = {"word": "Word", "excel": "Excel"}
-_OTHERS = {
-    "pdf": "PDF",
-    "mail": "Mail",
-    "calendar": "Calendar",
-    "csv": "CSV",
-    "text": "Text",
-    "picture": "Picture",
-}
-"""The names of the other formats, which have no application to start: their files are windows."""
 _UNTITLED = {"word": ("Document", ".docx"), "excel": ("Workbook", ".xlsx")}
 _MAX_CONTROLS = 400
 _FILE = "file:"
@@ -142,6 +133,7 @@ class DocumentServer(Server):
         self._word = WordTools(self._workspace)
         self._excel = ExcelTools(self._workspace)
         self._files = FolderTools(self._workspace)
+        self._parts = PartTools(self._workspace)
         self._applications: dict[str, OfficeTools] = {
             "word": self._word,
             "excel": self._excel,
@@ -199,7 +191,7 @@ class DocumentServer(Server):
     def targets(self) -> tuple[Target, ...]:
         """List the documents as windows, and Word and Excel as applications."""
         windows = tuple(window_of(document) for document in self._workspace.documents())
-        return windows + tuple(_application(root) for root in _NAMES)
+        return windows + tuple(_application(root) for root in _UNTITLED)
 
     def no_target(self, name: str) -> str:
         """Explain why a file of the workspace is no document."""
@@ -218,6 +210,16 @@ class DocumentServer(Server):
             ToolError: If the target is not a document, or can't be read; the text gives the reason.
         """
         return self._observe(_document_of(target), remember=look.shown)
+
+    def files(self) -> Mapping[str, Path]:
+        """List all files of the workspace by their paths in it.
+
+        Hidden files, links and folders with settings of their own, such as those of runs, are left out.
+
+        Raises:
+            ToolError: If there are too many, or the workspace can't be read.
+        """
+        return self._workspace.files()
 
     def fingerprint(self, target: Target) -> str:
         """Return the fingerprint of the file, without parsing it."""
@@ -266,7 +268,11 @@ class DocumentServer(Server):
         if "window" in arguments:
             return {**arguments, "window": self.select_window(str(arguments["window"])).id}
         document = _document_of(target) if target is not None else ""
-        return self._excel.canonical(document, arguments) if document and _root(document) == "excel" else arguments
+        if not document or _root(document) != "excel":
+            return arguments
+        if tool == "read_part":
+            return self._parts.canonical(document, arguments)
+        return self._excel.canonical(document, arguments)
 
     @understood
     def resources(self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue]) -> list[str]:
@@ -286,7 +292,11 @@ class DocumentServer(Server):
         whole = f"{_FILE}{self._workspace.path(document)}"
         if _root(document) != "excel":
             return [*found, whole]
+        if tool == "read_part" and arguments["form"] == "file":
+            return [whole]
         try:
+            if tool == "read_part":
+                return self._parts.resources(document, arguments["form"], str(arguments["part"]))
             return [*found, *self._excel.resources(document, tool, arguments)]
         except ToolError:
             return [*found, whole, UNKNOWN]
@@ -319,6 +329,7 @@ class DocumentServer(Server):
         owners = (
             self,
             self._files,
+            self._parts,
             SaveTools(self._workspace),
             CopyTools(self._workspace),
             *self._applications.values(),
@@ -349,7 +360,7 @@ class DocumentServer(Server):
     @tool(effect=Effect.READ, agents=HOST, type=CommandType.DATA_COLLECTION)
     def list_applications(self) -> list[Target]:
         """List the applications that can be started."""
-        return [_application(root) for root in _NAMES]
+        return [_application(root) for root in _UNTITLED]
 
     @tool(effect=Effect.READ, agents=HOST, offered=False)
     def open_document(self, path: Document) -> Target:
@@ -433,7 +444,7 @@ class DocumentServer(Server):
         shown = controls[:_MAX_CONTROLS]
         window: dict[str, JsonValue] = {
             "path": document,
-            "application": {**_NAMES, **_OTHERS}[snapshot.root],
+            "application": NAMES[snapshot.root],
             "size": len(snapshot.data),
             "modified": dt.datetime.fromtimestamp(snapshot.modified, dt.UTC).isoformat(timespec="seconds"),
             "dirty": False,
@@ -467,7 +478,7 @@ def _root(document: str) -> str:
 def _application(root: str) -> Target:
     return Target(
         id=root,
-        name=_NAMES[root],
+        name=NAMES[root],
         kind=TargetKind.APPLICATION,
         address=f"app/{root}/*",
         server=DOCUMENTS,

@@ -133,7 +133,7 @@ class Calculation:
         """
         features = {place: features_of(self._formulas.texts[place]) for place in live}
         checked = self._file.checked.setdefault(engine.name, Checked())
-        check = Check.of(self._file, engine, set().union(*features.values()) - checked.right - checked.wrong)
+        check = Comparison.of(self._file, engine, set().union(*features.values()) - checked.right - checked.wrong)
         answers = engine.run([Computation(self._file, live, given), *([check.job] if check else [])])
         if answers is None:
             return None
@@ -173,14 +173,14 @@ def _is_sure(engine: Engine, answer: EngineAnswer, place: CellPlace, live: Live)
 
 
 @dataclass
-class Check:
+class Comparison:
     """A comparison of computed results with those that a file holds."""
 
     job: Computation
     formulas: Formulas
 
     @classmethod
-    def of(cls, file: ExcelFile, engine: Engine, features: set[str]) -> Check | None:
+    def of(cls, file: ExcelFile, engine: Engine, features: set[str]) -> Comparison | None:
         """Choose the formulas with some functions or operators, if any."""
         original = file.original() if features else None
         if original is None:

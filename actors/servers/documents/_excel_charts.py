@@ -45,6 +45,17 @@ _ANCHOR = """<xdr:oneCellAnchor xmlns:xdr="{xdr}" xmlns:a="{a}" xmlns:r="{r}" xm
 
 
 @dataclass(frozen=True)
+class Series:
+    """The references of a series; empty for values of its own."""
+
+    values: str
+    categories: str
+    name_reference: str = ""
+    name: str = ""
+    """As the chart holds it."""
+
+
+@dataclass(frozen=True)
 class Chart:
     """A chart on a sheet."""
 
@@ -64,14 +75,40 @@ class Chart:
     @property
     def type(self) -> str:
         """The kind of chart, such as ``bar``."""
-        for element in self.root.iter():
+        return next(iter(self.types), "chart")
+
+    @property
+    def types(self) -> list[str]:
+        """The kinds of its plots: several if it combines some."""
+        found: dict[str, None] = {}
+        for element in self.root.iter(etree.Element):
             name = local(element)
             if name.endswith("Chart") and len(name) > len("Chart"):
                 lying = name.startswith("bar") and self._value(element, "barDir") == "bar"
-                return "horizontal_bar" if lying else name.removesuffix("Chart").removesuffix("3D")
+                found["horizontal_bar" if lying else name.removesuffix("Chart").removesuffix("3D")] = None
             if name == "series" and element.get("layoutId"):
-                return str(element.get("layoutId"))
-        return "chart"
+                found[str(element.get("layoutId"))] = None
+        return [*found]
+
+    @property
+    def series(self) -> list[Series]:
+        """The series, in their order."""
+        c, root = f"{{{_C}}}", self.root
+        found = [
+            Series(
+                _first(each, f"{c}val//{c}f", f"{c}yVal//{c}f"),
+                _first(each, f"{c}cat//{c}f", f"{c}xVal//{c}f"),
+                _first(each, f"{c}tx//{c}f"),
+                _first(each, f"{c}tx//{c}v"),
+            )
+            for each in root.iter(f"{c}ser")
+        ]
+        if found:
+            return found
+        # charts since Excel 2016, such as a waterfall
+        data = [each for each in root.iter(etree.Element) if local(each) == "data" and each.get("id") is not None]
+        texts = [{local(dim): _first(dim, "{*}f") for dim in each.iterchildren(tag=etree.Element)} for each in data]
+        return [Series(each.get("numDim", ""), each.get("strDim", "")) for each in texts]
 
     @property
     def known_type(self) -> ChartType:
@@ -86,6 +123,11 @@ class Chart:
             return ""
         paragraphs = found.iterfind(f"{{{_A}}}p")
         return "\n".join("".join(text.text or "" for text in each.iter(f"{{{_A}}}t")) for each in paragraphs)
+
+    @property
+    def title_reference(self) -> str:
+        """The cell that holds the title; empty if none does."""
+        return _first(self.root, f"{{{_C}}}chart/{{{_C}}}title/{{{_C}}}tx/{{{_C}}}strRef/{{{_C}}}f")
 
     @property
     def draws_hidden(self) -> bool:
@@ -128,6 +170,11 @@ class Chart:
     def _value(element: Element, name: str) -> str:
         found = element.find(f"{{{_C}}}{name}")
         return str(found.get("val", "")) if found is not None else ""
+
+
+def _first(element: Element, *paths: str) -> str:
+    """Return the text of the first element at one of some paths."""
+    return next((text for path in paths for text in [element.findtext(path)] if text), "")
 
 
 def charts_of(sheet: Sheet) -> list[Chart]:

@@ -270,6 +270,12 @@ def renamed(formula: str, old: str, new: str) -> str:
     return REFERENCE.sub(replace, formula)
 
 
+def quoted_title(title: str) -> str:
+    """Quote a sheet's title where a reference needs it."""
+    plain = _PLAIN.fullmatch(title) and not _CELL.fullmatch(title)
+    return title if plain else quote_sheetname(title)
+
+
 def mentions(formula: str, title: str) -> bool:
     """Return whether a formula refers to a sheet.
 

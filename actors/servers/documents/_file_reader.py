@@ -47,7 +47,10 @@ Answer = tuple[dict[str, Any], bytes]
 
 
 def read_pdf(request: dict[str, Any], data: bytes) -> Answer:
-    """Read the text of pages, or the tables of one page."""
+    """Read the text or the tables of pages.
+
+    `limit` is the most characters of texts, or the most pages of tables.
+    """
     import pdfplumber
     from pdfminer.pdfdocument import PDFPasswordIncorrect
     from pdfplumber.utils.exceptions import PdfminerException
@@ -63,17 +66,23 @@ def read_pdf(request: dict[str, Any], data: bytes) -> Answer:
         page, limit = request["page"], request["limit"]
         if page > max(count, 1):
             return {"error": f"it has {count} pages, and no page {page}"}, b""
+        until = time.monotonic() + READING_SECONDS
         if request["tables"]:
-            if count and _directions_of(pdf.pages[page - 1])[:1] not in ([], ["ltr"]):
-                return {"error": f"the text of page {page} is turned, so no table is found; read_text reads it"}, b""
-            found = pdf.pages[page - 1].extract_tables() if count else []
-            filled = [table for table in found if any(cell for row in table for cell in row)]  # a chart's grid is empty
-            fields = len(_form_fields(pdf.pages[page - 1])[0]) if count else 0
-            return {"pages": count, "tables": filled, "fields": fields}, b""
+            tables: list[list[Any]] = []
+            fields = 0
+            while page <= count and len(tables) < limit and (not tables or time.monotonic() < until):
+                if _directions_of(pdf.pages[page - 1])[:1] not in ([], ["ltr"]):
+                    what = f"the text of page {page} is turned, so no table is found; read_text reads it"
+                    return {"error": what}, b""
+                found = pdf.pages[page - 1].extract_tables()
+                tables.append([each for each in found if any(cell for row in each for cell in row)])  # no empty grids
+                fields += len(_form_fields(pdf.pages[page - 1])[0])
+                pdf.pages[page - 1].close()
+                page += 1
+            return {"pages": count, "tables": tables, "fields": fields}, b""
         texts: list[str] = []
         pictures = 0
         drawn: collections.Counter[str] = collections.Counter()
-        until = time.monotonic() + READING_SECONDS
         while page <= count and sum(map(len, texts)) < limit and (not texts or time.monotonic() < until):
             text, marks = _page_text(pdf.pages[page - 1])
             texts.append(text)
@@ -270,6 +279,9 @@ def read_picture(request: dict[str, Any], data: bytes) -> Answer:
         "frames": getattr(picture, "n_frames", 1),
     }
     if request["what"] == "size":
+        return about, b""
+    if request["what"] == "pixels":
+        picture.load()
         return about, b""
     from PIL import ImageOps
 

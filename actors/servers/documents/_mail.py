@@ -170,9 +170,7 @@ class MailTools(FormatTools):
 
     def preview(self, snapshot: Snapshot) -> str:
         """Return the headers and the beginning of the text."""
-        message = snapshot.once(_parsed)
-        lines = [f"{name}: {value}" for name, value in _headers(message).items() if value]
-        return "\n".join([*lines, "", _contents(message).text[:_PREVIEW]]).strip()
+        return message_text(snapshot, _PREVIEW)
 
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
         """Name what can't be read."""
@@ -189,6 +187,13 @@ class MailTools(FormatTools):
     def empty(self) -> bytes:
         """Return an empty draft."""
         return b"X-Unsent: 1\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n"
+
+
+def message_text(snapshot: Snapshot, limit: int | None = None) -> str:
+    """Return the headers, an empty line, and the text."""
+    message = snapshot.once(_parsed)
+    lines = [f"{name}: {value}" for name, value in _headers(message).items() if value]
+    return "\n".join([*lines, "", _contents(message).text[:limit]]).strip()
 
 
 def _parsed(snapshot: Snapshot) -> EmailMessage:

@@ -59,7 +59,13 @@ def header_text(text: str, what: str) -> str:
 
 
 def check_headers(message: Message, data: bytes, name: str, *, parts: bool) -> None:
-    """Check that a message and its written parts have their own headers only.
+    """Check that a written message has its own headers only.
+
+    Args:
+        message: The message as it should be.
+        data: The message as it was written.
+        name: The file's name, for the error.
+        parts: Whether the parts were written too, and are checked.
 
     Raises:
         ToolError: If it has others, so that a text in it would be read as a header.

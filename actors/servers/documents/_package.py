@@ -104,6 +104,16 @@ class Package:
                 raise self.damaged(msg) from error
         return self._trees[name]
 
+    def check(self) -> None:
+        """Parse all parts.
+
+        Raises:
+            ToolError: If one is not well-formed.
+        """
+        for name in self:
+            if name.endswith((".xml", ".rels")):
+                self.tree(name)
+
     def edit(self, name: str) -> Element:
         """Parse a part that is about to change."""
         tree = self.tree(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from pydantic import Field
 
@@ -17,12 +17,20 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from callboard.actors.servers.documents._word_tables import Grid
     from callboard.actors.servers.documents._workspace import Snapshot
 
 PDF = ("pdf",)
 _PREVIEW = 1500
 """The characters of the first page that an observation shows."""
 
+_MOST_CHARACTERS = 10_000_000
+"""The most characters that one start of the reader gives."""
+_MOST_PAGES = 200
+"""The most pages that are searched for a table."""
+
+PdfTable: TypeAlias = list[list[str | None]]
+"""The rows of a table, as they were read."""
 Page = Annotated[int, Field(ge=1, description="The page, from 1.")]
 
 
@@ -76,13 +84,14 @@ class PdfTools(formats.FormatTools):
 
         ``tables_on_page`` counts them. Numbers are read as in a Word table.
         """
-        found, _ = formats.read_apart(_request(page, 0, tables=True), self._workspace.read(document), "pdf")
-        tables: list[list[list[str | None]]] = found["tables"]
+        found = _read(self._workspace.read(document), page, limit=1, tables=True)
+        tables: list[PdfTable] = found["tables"][0] if found["tables"] else []
         if table > len(tables):
             msg = f"page {page} of {document!r} has {len(tables)} tables with lines; read_text shows its text"
             raise ToolError(msg)
-        grid = plain_grid([[" ".join((cell or "").split()) for cell in row] for row in tables[table - 1]])
-        answer = answer_of(grid, header=header, numbers=numbers, decimal=decimal, start=start, limit=limit)
+        answer = answer_of(
+            grid_of(tables[table - 1]), header=header, numbers=numbers, decimal=decimal, start=start, limit=limit
+        )
         if found["fields"]:
             answer["not_shown"] = f"{found['fields']} form fields of the page; read_text shows them"
         return {**answer, "tables_on_page": len(tables)}
@@ -111,9 +120,57 @@ def _unseen(found: dict[str, Any]) -> str:
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
 
 
-def _request(page: int, limit: int, *, tables: bool) -> dict[str, JsonValue]:
-    return {"what": "pdf", "page": page, "limit": limit, "tables": tables}
+def _read(snapshot: Snapshot, page: int, *, limit: int, tables: bool = False) -> dict[str, Any]:
+    request: dict[str, JsonValue] = {"what": "pdf", "page": page, "limit": limit, "tables": tables}
+    return formats.read_apart(request, snapshot, "pdf")[0]
 
 
-def _read(snapshot: Snapshot, page: int, *, limit: int) -> dict[str, Any]:
-    return formats.read_apart(_request(page, limit, tables=False), snapshot, "pdf")[0]
+def grid_of(table: PdfTable) -> Grid:
+    """Lay a table out on a grid, with one space between words."""
+    return plain_grid([[" ".join((cell or "").split()) for cell in row] for row in table])
+
+
+def whole_text(snapshot: Snapshot, page: int = 1) -> str:
+    """Read the text of all pages from one on.
+
+    Raises:
+        ToolError: If it has no text but something else that a person sees, such as a scanned page.
+    """
+    texts: list[str] = []
+    pages, unseen = page, ""
+    while page + len(texts) <= pages:
+        found = _read(snapshot, page + len(texts), limit=_MOST_CHARACTERS)
+        pages, unseen = found["pages"], unseen or _unseen(found)
+        texts += found["texts"]
+        if not found["texts"]:
+            break
+    if unseen and not any(texts):
+        msg = f"the pages of {snapshot.document!r} have no text, but {unseen}; they may be scanned pictures"
+        raise ToolError(msg)
+    return "\n".join(f"[page {number}]\n{text}" for number, text in enumerate(texts, page))
+
+
+def tables_of(snapshot: Snapshot, page: int | None = None) -> dict[str, PdfTable]:
+    """Read tables, by page and number like ``2/1``.
+
+    Raises:
+        ToolError: If there are too many pages to look for tables.
+    """
+    first, count = page or 1, 0
+    pages: list[list[PdfTable]] = []
+    while not pages or (page is None and len(pages) < count):
+        found = _read(snapshot, first + len(pages), limit=1 if page else _MOST_PAGES, tables=True)
+        count = found["pages"]
+        if page is None and count > _MOST_PAGES:
+            msg = (
+                f"{snapshot.document!r} has {count} pages, and at most {_MOST_PAGES} are searched; pass a page in args"
+            )
+            raise ToolError(msg)
+        if not found["tables"]:
+            break
+        pages += found["tables"]
+    return {
+        f"{number}/{place}": table
+        for number, of_page in enumerate(pages, first)
+        for place, table in enumerate(of_page, 1)
+    }

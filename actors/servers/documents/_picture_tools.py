@@ -35,6 +35,9 @@ _FORMATS = {
 Side = Annotated[
     int | None, Field(ge=1, le=_MOST_SIDE, description="In pixels; null to keep the proportions, or the size.")
 ]
+Language = Annotated[
+    str, Field(pattern="^[a-z_]{3,12}([+][a-z_]{3,12}){0,4}$", description="Tesseract's code, such as eng+deu.")
+]
 
 
 class PictureTools(FormatTools):
@@ -79,16 +82,12 @@ class PictureTools(FormatTools):
         self,
         document: Document,
         *,
-        language: Annotated[
-            str, Field(pattern="^[a-z_]{3,12}([+][a-z_]{3,12}){0,4}$", description="Tesseract's code, such as eng+deu.")
-        ] = "eng",
+        language: Language = "eng",
         offset: Offset = 0,
         limit: Limit = 20_000,
     ) -> Answer:
         """Read the text in a picture by character recognition, with errors."""
-        snapshot = self._workspace.read(document)
-        found, _ = read_apart({"what": "text", "language": language}, snapshot, "ocr")
-        return part_of(found["text"].strip(), offset, limit)
+        return part_of(text_in(self._workspace.read(document), language), offset, limit)
 
     def not_writable(self, snapshot: Snapshot) -> str:
         """Explain that a picture stays as it is."""
@@ -97,6 +96,12 @@ class PictureTools(FormatTools):
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
         """Return the upright size in pixels, format, mode and number of frames."""
         return read_apart({"what": "size"}, snapshot, "pictures")[0]
+
+
+def text_in(snapshot: Snapshot, language: str = "eng") -> str:
+    """Recognize the text in a picture."""
+    text: str = read_apart({"what": "text", "language": language}, snapshot, "ocr")[0]["text"]
+    return text.strip()
 
 
 def _size(about: dict[str, JsonValue], width: int | None, height: int | None) -> list[JsonValue] | None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
 
 from pydantic import Field, JsonValue
 
 from callboard.actors.servers._server import ToolError
-from callboard.messages import did_you_mean
+from callboard.messages import did_you_mean, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 Answer: TypeAlias = dict[str, JsonValue]
 """A tool's answer: one JSON object."""
@@ -25,6 +25,8 @@ Cell: TypeAlias = str | bool | int | float | None
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _NAME = 80
+_MOST_LISTED = 20
+_T = TypeVar("_T")
 _COLORS = {
     "black": "000000", "white": "FFFFFF", "red": "FF0000", "green": "00B050", "blue": "0070C0", "yellow": "FFFF00",
     "orange": "FFC000", "purple": "7030A0", "gray": "808080", "grey": "808080", "light gray": "D9D9D9",
@@ -64,14 +66,46 @@ def color_code(text: str) -> str | None:
 
 def short(text: str, limit: int = _NAME) -> str:
     """Shorten a text to one line of at most `limit` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    return one_line(text, limit)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Format the most similar name as an error's end, else nothing."""
     spellings = {each.casefold(): each for each in known}
     return did_you_mean(name.casefold(), spellings, show=lambda near: repr(spellings[near]), cutoff=0.6)
+
+
+def listed(names: Iterable[object]) -> str:
+    """List names in an error: the first ones, and how many follow."""
+    every = [short(str(name)) for name in names]
+    more = [f"{len(every) - _MOST_LISTED} more"] if len(every) > _MOST_LISTED else []
+    return ", ".join([*every[:_MOST_LISTED], *more]) or "none"
+
+
+def same_words(one: str, other: str) -> bool:
+    """Compare two texts without regard to the spaces between words.
+
+    A text without words equals none.
+    """
+    return one.split() == other.split() != []
+
+
+def only_one(found: Sequence[_T], part: str, kind: str, every: Iterable[_T], name: Callable[[_T], str] = str) -> _T:
+    """Return the only part of a document that fits.
+
+    Raises:
+        ToolError: If none fits, or several; the text lists those that there are.
+    """
+    if len(found) == 1:
+        return found[0]
+    if found:
+        msg = f"{len(found)} {kind}s fit {part!r}" if part else f"there are {len(found)} {kind}s, and none is named"
+        msg += f": {listed(map(name, found))}"
+        raise ToolError(msg)
+    wanted = f" {part!r}" if part else ""
+    others = listed(map(name, every))
+    msg = f"there is no {kind}{wanted}{'' if others == 'none' else f'; there are: {others}'}"
+    raise ToolError(msg)
 
 
 def width_of(rows: list[list[Cell]], header: list[str] | None = None) -> int:

@@ -110,7 +110,7 @@ class TextTools(FormatTools):
     ) -> Answer:
         """Read the text of the file."""
         file = decoded(self._workspace.read(document), encoding)
-        return {**part_of(_plain(file.text), offset, limit), **file.notes}
+        return {**part_of(plain_text(file.text), offset, limit), **file.notes}
 
     @tool(effect=Effect.ONCE, roots=TEXT)
     def write_text(
@@ -130,7 +130,7 @@ class TextTools(FormatTools):
             between = ends if old and not old.endswith(("\n", "\r")) else ""
             new = old + between + clean(text).replace("\n", ends)
             file.data = before.encoded(new)
-            return file.answers({"characters": len(_plain(new)), **before.notes})
+            return file.answers({"characters": len(plain_text(new)), **before.notes})
 
     @tool(effect=Effect.ONCE, roots=TEXT)
     def replace_text(
@@ -151,7 +151,7 @@ class TextTools(FormatTools):
             text = clean(find_text)
             pattern = find_pattern(text, match_case=match_case, line_break=_LINE_BREAK)
             new = clean(new_text).replace("\n", before.line_break)
-            matches = {_plain(match) for match in pattern.findall(before.text)}
+            matches = {plain_text(match) for match in pattern.findall(before.text)}
             changed, count = pattern.subn(lambda _: new, before.text)
             if not count:
                 msg = f"{find_text!r} does not occur in {document!r}; nothing was replaced"
@@ -163,7 +163,7 @@ class TextTools(FormatTools):
 
     def preview(self, snapshot: Snapshot) -> str:
         """Return the beginning of the text."""
-        return _plain(snapshot.once(decoded).text)[:_PREVIEW]
+        return plain_text(snapshot.once(decoded).text)[:_PREVIEW]
 
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
         """Return the number of lines and characters, and the encoding."""
@@ -180,5 +180,6 @@ class TextTools(FormatTools):
         return b""
 
 
-def _plain(text: str) -> str:
+def plain_text(text: str) -> str:
+    """Return a text with line feeds as its line breaks."""
     return text.replace("\r\n", "\n").replace("\r", "\n")

@@ -88,8 +88,8 @@ class WordTools(WordTableTools, WordFormatTools):
         file = self._load(self._workspace.read(document))
         blocks = list(file.blocks())
         if control_id:
-            blocks = _below(file, blocks, find(file, control_id, control_name))
-        answer = part_of("\n".join(_text_of(file, block) for block in blocks), offset, limit)
+            blocks = section_of(file, blocks, find(file, control_id, control_name))
+        answer = part_of("\n".join(text_of(file, block) for block in blocks), offset, limit)
         unseen = "" if control_id else unseen_parts(file)
         return {**answer, "not_shown": unseen} if unseen else answer
 
@@ -226,7 +226,7 @@ class WordTools(WordTableTools, WordFormatTools):
             return file.answers({"deleted": found.control.name, "kind": found.control.kind})
 
 
-def _below(file: WordFile, blocks: list[Block], found: WordControl) -> list[Block]:
+def section_of(file: WordFile, blocks: list[Block], found: WordControl) -> list[Block]:
     """Return a control's block; for a heading, its section's blocks."""
     start = next(n for n, block in enumerate(blocks) if block._element is found.block._element)
     if found.control.kind != "heading":
@@ -242,7 +242,7 @@ def _below(file: WordFile, blocks: list[Block], found: WordControl) -> list[Bloc
     return blocks[start:end]
 
 
-def _text_of(file: WordFile, block: Block) -> str:
+def text_of(file: WordFile, block: Block) -> str:
     """Format a block as text.
 
     A heading begins with ``#`` marks. A table has one line per row and tabs between cells.

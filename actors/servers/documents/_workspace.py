@@ -32,7 +32,7 @@ from callboard.actors.servers.documents._other_formats import advice_on
 from callboard.messages import JournalError, Target, TargetKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from pydantic import JsonValue
 
@@ -53,9 +53,23 @@ ROOTS = {
 }
 """The application of a document, by the suffix of its name."""
 
+NAMES = {
+    "word": "Word",
+    "excel": "Excel",
+    "pdf": "PDF",
+    "mail": "Mail",
+    "calendar": "Calendar",
+    "csv": "CSV",
+    "text": "Text",
+    "picture": "Picture",
+}
+"""The names of the applications."""
+
 DOCUMENTS = "documents"
 """The name of the documents server."""
 
+_MOST_FILES = 20_000
+"""The most files of a workspace that are listed for checks."""
 _NOT_PORTABLE = frozenset('<>:"|?*')
 _RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
 _MAX_PATH = 400
@@ -134,7 +148,28 @@ class Workspace:
         Raises:
             OSError: If the workspace can't be read. A subfolder that this user may not read is left out.
         """
+        yield from sorted(self._files(ROOTS))
+
+    def files(self) -> dict[str, Path]:
+        """List the files of any kind, sorted, as `documents` does.
+
+        Raises:
+            ToolError: If there are too many, or the workspace can't be read.
+        """
         found: list[str] = []
+        try:
+            for name in self._files():
+                found.append(name)
+                if len(found) > _MOST_FILES:
+                    msg = f"the workspace has more than {_MOST_FILES} files; name the ones that must not change"
+                    raise ToolError(msg)
+        except OSError as error:
+            msg = f"the workspace can't be read: {error.strerror}"
+            raise ToolError(msg) from error
+        return {name: self.folder / name for name in sorted(found)}
+
+    def _files(self, suffixes: Collection[str] = ()) -> Iterator[str]:
+        """Find the files with one of some suffixes; empty for any."""
         for folder, folders, files in os.walk(self.folder, followlinks=False, onerror=self._unreadable):
             self._sweep(Path(folder))
             below = [Path(folder, name) for name in folders if not name.startswith(".")]
@@ -142,9 +177,9 @@ class Workspace:
             for name in files:
                 path = Path(folder, name)
                 document = path.relative_to(self.folder).as_posix()
-                if path.suffix.lower() in ROOTS and not _refusal(document) and _is_file(path):
-                    found.append(document)
-        yield from sorted(found)
+                known = not suffixes or path.suffix.lower() in suffixes
+                if known and not _refusal(document) and _is_file(path):
+                    yield document
 
     def _sweep(self, folder: Path) -> None:
         """Delete what killed processes left in a folder, once."""
