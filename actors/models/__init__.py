@@ -1,6 +1,7 @@
 """Language models: the interface, scripted and function models, and response schemas."""
 
 from callboard.actors.models._build import NamedModels, TaskModels, given_models, named_models
+from callboard.actors.models._judgement import Evidence, read_judgement
 from callboard.actors.models._model import (
     Expected,
     FunctionModel,
@@ -10,6 +11,7 @@ from callboard.actors.models._model import (
     ToolInfo,
     threads_here,
 )
+from callboard.actors.models._proposals import ProposingHostResponse
 from callboard.actors.models._references import References
 from callboard.actors.models._responses import (
     ActionResponse,
@@ -32,6 +34,7 @@ __all__ = [
     "ActionResponse",
     "AgentResponse",
     "AppResponse",
+    "Evidence",
     "Expected",
     "FunctionModel",
     "HostResponse",
@@ -42,6 +45,7 @@ __all__ = [
     "ModelRequest",
     "NamedModels",
     "OperatorResponse",
+    "ProposingHostResponse",
     "QuestionResponse",
     "RecordedModel",
     "References",
@@ -54,6 +58,7 @@ __all__ = [
     "given_models",
     "labelled",
     "named_models",
+    "read_judgement",
     "read_response",
     "recorder",
     "threads_here",

@@ -128,17 +128,32 @@ class TaskModels:
         Raises:
             ModelError: If the model could not be built.
         """
-        if task_id not in self._names:
-            return None
-        known = self._known(self._names[task_id])
+        return self.called(self._names[task_id]) if task_id in self._names else None
+
+    def called(self, name: str) -> Model:
+        """Return the model of a kind or a name.
+
+        Raises:
+            ModelError: If it could not be built.
+        """
+        known = self._known(name)
         if not isinstance(known, Model):
-            raise ModelError(self.lacking(self._names[task_id]))
+            raise ModelError(self.lacking(name))
         return known
 
     def lacking(self, name: str) -> str:
         """Return why a model can't be used; empty if it can."""
         known = self._known(name)
         return "" if isinstance(known, Model) else str(known or f"the model {name!r} was not built")
+
+    def lacking_judge(self, task: Task) -> str:
+        """Return why a judge has no model; empty if it has."""
+        if task.judge is None:
+            return ""
+        if name := task.judge.model or task.model:
+            return self.lacking(name)
+        known = AgentKind.HOST in self._of_kinds
+        return "" if known else "no model is set for the judge: name one in `judge`, or set models.host"
 
     def drop(self, task_id: str) -> None:
         """Forget a task."""

@@ -31,6 +31,7 @@ from callboard.messages import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from callboard.actors.models._judgement import Evidence
     from callboard.actors.models._responses import AgentResponse
 
 
@@ -102,6 +103,10 @@ class ModelRequest:
     """The kinds of agents that see only their target's picture."""
     output_schema: dict[str, Any] | None = None
     """The JSON Schema of the result, if it is the output of a task that has one."""
+    proposes: bool = False
+    """Whether the answer may propose checks."""
+    evidence: Evidence | None = None
+    """The evidence for a judge, whose answer has another form; None for an agent."""
 
     def __repr__(self) -> str:
         """Show the agent, its step and its state."""
@@ -145,10 +150,10 @@ class ModelAnswer(Value):
     """Whether a program gave the answer, not a language model: ``${secret:NAME}`` is filled in everywhere."""
     offered: tuple[str, ...] = ()
     """The statuses that the model could choose from. Any other is sent back, as is, once, a FINISH before any action.
-    Empty for a program, which may use every status of the state machine."""
+    If empty, it could choose from all that are legal in the state."""
     must_succeed: bool = True
-    """Whether a FINISH after failed actions only is sent back once, and fails the work if the model insists. It has no
-    effect on a program's answer, for which `offered` is empty."""
+    """Whether a FINISH after failed actions only, or after a failed subtask, is sent back once, and fails the work if
+    the model insists. It has no effect on a program's answer."""
     cut: str = ""
     """The reason to send the answer back even if it parses: it is cut, too long or contradictory. For the model."""
     summarised: int = 0

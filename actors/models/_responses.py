@@ -65,11 +65,12 @@ _NO_TOOL = frozenset({"", "none", "null", "no_action", "n/a"})
 """Names that models use for calling no tool."""
 
 
-def _names(*names: str) -> AliasChoices:
-    return AliasChoices(*names)
+def names(*spellings: str) -> AliasChoices:
+    """Return the spellings of a key in answers."""
+    return AliasChoices(*spellings)
 
 
-def _list_of(value: object) -> list[object]:
+def list_of(value: object) -> list[object]:
     """Convert a value to a list.
 
     A single object becomes a list; null or an empty value becomes an empty list.
@@ -139,13 +140,13 @@ def _decisions(keys: tuple[str, ...]) -> tuple[str, ...]:
 class ActionResponse(_Response):
     """One tool call in an answer."""
 
-    function: Words = Field(default="", validation_alias=_names("Function", "function", "tool"))
+    function: Words = Field(default="", validation_alias=names("Function", "function", "tool"))
     arguments: Annotated[dict[str, JsonValue], BeforeValidator(_given)] = Field(
-        default_factory=dict, validation_alias=_names("Args", "args", "Arguments", "arguments", "parameters")
+        default_factory=dict, validation_alias=names("Args", "args", "Arguments", "arguments", "parameters")
     )
-    label: Words = Field(default="", validation_alias=_names("ControlLabel", "control_label", "control_id"))
-    text: Words = Field(default="", validation_alias=_names("ControlText", "control_text", "control_name"))
-    status: Words = Field(default="", validation_alias=_names("Status", "status"))
+    label: Words = Field(default="", validation_alias=names("ControlLabel", "control_label", "control_id"))
+    text: Words = Field(default="", validation_alias=names("ControlText", "control_text", "control_name"))
+    status: Words = Field(default="", validation_alias=names("Status", "status"))
 
 
 def _action(response: AgentResponse | ActionResponse) -> Action | None:
@@ -171,8 +172,8 @@ def _given_text(value: JsonValue) -> str:
 class QuestionResponse(_Response):
     """One question in an answer."""
 
-    text: Words = Field(validation_alias=_names("text", "Question", "question"))
-    choices: list[str] = Field(default_factory=list, validation_alias=_names("choices", "Choices", "options"))
+    text: Words = Field(validation_alias=names("text", "Question", "question"))
+    choices: list[str] = Field(default_factory=list, validation_alias=names("choices", "Choices", "options"))
 
 
 def _question(value: object) -> object:
@@ -192,27 +193,27 @@ class AgentResponse(_Response):
     status_meanings: ClassVar[Mapping[str, str]] = {}
     """Descriptions of statuses whose meaning differs from that for other kinds."""
 
-    observation: Words = Field(default="", validation_alias=_names("Observation", "observation"))
-    thought: Words = Field(default="", validation_alias=_names("Thought", "thought"))
-    comment: Words = Field(default="", validation_alias=_names("Comment", "comment", "Message", "message"))
-    plan: Annotated[list[Words], BeforeValidator(_list_of)] = Field(
-        default_factory=list, validation_alias=_names("Plan", "plan")
+    observation: Words = Field(default="", validation_alias=names("Observation", "observation"))
+    thought: Words = Field(default="", validation_alias=names("Thought", "thought"))
+    comment: Words = Field(default="", validation_alias=names("Comment", "comment", "Message", "message"))
+    plan: Annotated[list[Words], BeforeValidator(list_of)] = Field(
+        default_factory=list, validation_alias=names("Plan", "plan")
     )
-    status: Words = Field(default="", validation_alias=_names("Status", "status"))
-    questions: Annotated[list[Annotated[QuestionResponse, BeforeValidator(_question)]], BeforeValidator(_list_of)] = (
-        Field(default_factory=list, validation_alias=_names("Questions", "questions", "Question", "question"))
+    status: Words = Field(default="", validation_alias=names("Status", "status"))
+    questions: Annotated[list[Annotated[QuestionResponse, BeforeValidator(_question)]], BeforeValidator(list_of)] = (
+        Field(default_factory=list, validation_alias=names("Questions", "questions", "Question", "question"))
     )
-    result: JsonValue = Field(default=None, validation_alias=_names("Result", "result"))
-    actions: Annotated[list[ActionResponse], BeforeValidator(_list_of)] = Field(
+    result: JsonValue = Field(default=None, validation_alias=names("Result", "result"))
+    actions: Annotated[list[ActionResponse], BeforeValidator(list_of)] = Field(
         default_factory=list,
-        validation_alias=_names("Actions", "actions", "ActionList", "action_list", "Action", "action"),
+        validation_alias=names("Actions", "actions", "ActionList", "action_list", "Action", "action"),
     )
-    function: Words = Field(default="", validation_alias=_names("Function", "function"))
+    function: Words = Field(default="", validation_alias=names("Function", "function"))
     arguments: Annotated[dict[str, JsonValue], BeforeValidator(_given)] = Field(
-        default_factory=dict, validation_alias=_names("Args", "args", "Arguments", "arguments")
+        default_factory=dict, validation_alias=names("Args", "args", "Arguments", "arguments")
     )
-    label: Words = Field(default="", validation_alias=_names("ControlLabel", "control_label"))
-    text: Words = Field(default="", validation_alias=_names("ControlText", "control_text"))
+    label: Words = Field(default="", validation_alias=names("ControlLabel", "control_label"))
+    text: Words = Field(default="", validation_alias=names("ControlText", "control_text"))
 
     def decided_status(self) -> str:
         """Return the normalised status of the answer.
@@ -249,7 +250,7 @@ class HostResponse(AgentResponse):
 
     subtask: Words = Field(
         default="",
-        validation_alias=_names("Current Sub-Task", "CurrentSubtask", "current_subtask", "Subtask", "subtask"),
+        validation_alias=names("Current Sub-Task", "CurrentSubtask", "current_subtask", "Subtask", "subtask"),
     )
 
     def decided_actions(self) -> tuple[Action, ...]:
@@ -265,8 +266,8 @@ class AppResponse(AgentResponse):
         "question, the answer in words; null if you were asked to do something."
     )
 
-    reannotate: Annotated[list[Words], BeforeValidator(_list_of)] = Field(
-        default_factory=list, validation_alias=_names("ControlReannotate", "control_reannotate", "reannotate")
+    reannotate: Annotated[list[Words], BeforeValidator(list_of)] = Field(
+        default_factory=list, validation_alias=names("ControlReannotate", "control_reannotate", "reannotate")
     )
 
 
@@ -290,7 +291,7 @@ class OperatorResponse(AgentResponse):
     @field_validator("actions", mode="before")
     @classmethod
     def _as_functions(cls, value: object) -> list[object]:
-        return [as_function(call) for call in _list_of(value)]
+        return [as_function(call) for call in list_of(value)]
 
     def decided_actions(self) -> tuple[Action, ...]:
         """Return the tool calls, without actions that only look again.
@@ -316,7 +317,7 @@ def read_response(schema: type[AgentResponse], content: object) -> AgentResponse
     Raises:
         InvalidAnswerError: If it is not a JSON object of the schema; the message is written for the model.
     """
-    content = _parsed(content)
+    content = parsed(content)
     if not isinstance(content, dict):
         msg = f"the answer must be one JSON object, not a {type(content).__name__}"
         raise InvalidAnswerError(msg)
@@ -324,7 +325,7 @@ def read_response(schema: type[AgentResponse], content: object) -> AgentResponse
     try:
         return schema.model_validate(_flat(content, inside[0]) if len(inside) == 1 else content)
     except ValidationError as error:
-        raise InvalidAnswerError("; ".join(_problem(problem) for problem in error.errors())) from error
+        raise InvalidAnswerError("; ".join(problem_of(problem) for problem in error.errors())) from error
 
 
 def _flat(content: dict[str, Any], inside: str) -> dict[str, Any]:
@@ -344,7 +345,7 @@ def _flat(content: dict[str, Any], inside: str) -> dict[str, Any]:
     return {**beside, **content[inside]}
 
 
-def _parsed(content: object) -> object:
+def parsed(content: object) -> object:
     """Parse JSON and reject values that can't be serialised.
 
     They are NaN, lone surrogates and deep nesting.
@@ -433,7 +434,8 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         start = text.find("{", end)
 
 
-def _problem(problem: Any) -> str:
+def problem_of(problem: Any) -> str:
+    """Put an error of the validation into words for a model."""
     where = ".".join(str(part) for part in problem["loc"])
     what = "unknown key" if problem["type"] == "extra_forbidden" else problem["msg"]
     return f"{where}: {what}"

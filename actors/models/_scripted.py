@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _REFERENCE = re.compile(r"\$\{([^}]*)\}")
 _PART = re.compile(r"\$\$\{|\$\{([^}]*)\}")
-_ANY_HOST = "host"
+_ANY_HOST, _JUDGE = "host", "judge"
 
 
 class ScriptedModel(Model):
@@ -35,8 +35,9 @@ class ScriptedModel(Model):
     The request's call number selects the answer. An answer that is sent back fails the step, because a script can't
     correct it.
 
-    The key ``host`` serves every HostAgent, since their addresses contain the task's id. An application's address, such
-    as ``app/mousepad/*``, serves the agents of all its processes. All other keys are complete addresses.
+    The key ``host`` serves every HostAgent, since their addresses contain the task's id, and ``judge`` every judge. An
+    application's address, such as ``app/mousepad/*``, serves the agents of all its processes. All other keys are
+    complete addresses.
     """
 
     def __init__(self, answers: Mapping[str, Sequence[Any]], source: str = "the script") -> None:
@@ -78,7 +79,7 @@ class ScriptedModel(Model):
         who = f"{request.address}, step {request.step}"
         key = self._key(request)
         if key not in self._answers:
-            wanted = _ANY_HOST if request.is_host else request.address
+            wanted = key if request.evidence is not None else _ANY_HOST if request.is_host else request.address
             known = f"it has answers for {', '.join(self._answers)}" if self._answers else "it has no answers at all"
             msg = f"{who}: {self._source} has no answers for this agent: add a list of them, {wanted!r}; {known}"
             raise ScriptError(msg)
@@ -100,9 +101,9 @@ class ScriptedModel(Model):
             raise ScriptError(msg) from error
 
     def _key(self, request: ModelRequest) -> str:
-        """Return the key for an agent: its address, ``host``, or its application's."""
+        """Return the key: an address, ``host``, ``judge``, or an application's."""
         application = f"{request.address.rpartition('/')[0]}/*"
-        any_such = _ANY_HOST if request.is_host else application
+        any_such = _ANY_HOST if request.is_host else _JUDGE if request.evidence is not None else application
         return any_such if request.address not in self._answers and any_such in self._answers else request.address
 
 

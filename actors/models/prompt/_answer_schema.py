@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from callboard.actors.models._computer_use import SCREENSHOT, argument_forms
 from callboard.actors.models._references import References, fitting
 from callboard.actors.models._responses import AppResponse
+from callboard.actors.models.prompt._judge_prompt import judge_schema
 from callboard.actors.models.prompt._labels import labelled
+from callboard.actors.models.prompt._proposed_checks import checks_schema
 from callboard.actors.models.prompt._strict import (
     ANY,
     FREE,
@@ -97,14 +99,23 @@ def answer_schema(
         short: Whether CONTINUE comes first (see `legal_statuses`), and the answer's own texts have a maximum length,
             unless it is for a strict mode.
     """
+    if request.evidence is not None:
+        return judge_schema(request.evidence)
     labels = choices(labelled(request.observation.controls))
     build = _Forms(request, _CONTROL if labels else _TEXT, all_required=all_required, actions=actions, short=short)
     forms = [build.decision(status) for status in legal_statuses(request, short=short)]
     more = {"Decision": forms[0] if len(forms) == 1 else {"anyOf": forms}}
-    schema = object_of({key: more.get(key) or build.text(key) for key in KEYS})
+    more |= {"Checks": checks_schema(all_required=all_required)} if request.proposes else {}
+    schema = object_of({key: more.get(key) or build.text(key) for key in keys_of(proposes=request.proposes)})
     action = {"Action": build.action()} if any("Actions" in form["properties"] for form in forms) else {}
     defs = {**({"Control": {"type": "string", "enum": labels}} if labels else {}), **build.controls, **action}
     return {**schema, "$defs": defs} if defs else schema
+
+
+def keys_of(*, proposes: bool) -> tuple[str, ...]:
+    """Return the keys of an answer, in order."""
+    place = KEYS.index("Decision") + 1
+    return (*KEYS[:place], "Checks", *KEYS[place:]) if proposes else KEYS
 
 
 def own_steps(request: ModelRequest) -> tuple[StepRecord, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from callboard.actors.models._references import References
 from callboard.actors.models.prompt._answer_schema import offered_tools, own_steps
 from callboard.actors.models.prompt._fence import cut, fenced, tamed, written
+from callboard.actors.models.prompt._judge_prompt import JUDGE, judge_parts
 from callboard.actors.models.prompt._labels import labelled
 from callboard.actors.models.prompt._prompt_budget import bounded, steps, subtasks
 from callboard.actors.models.prompt._prompt_tail import prompt_tail
@@ -66,6 +67,8 @@ def prompt_of(
             false or empty, and to suggest the next action.
         actions: The maximum number of actions in an answer, if the prompt has to state it.
     """
+    if request.evidence is not None:
+        return Prompt(JUDGE, tuple(judge_parts(request.evidence, request.reasons, pictures=pictures)))
     room, named = request.history_tokens * CHARACTERS, References(request.memory, request.subtasks).parts()
     passed_on = named if short and not request.is_host else ()  # a HostAgent sees the data nowhere else
     left = subtasks(request, room // 2, passed_on)

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.models._computer_use import SCREENSHOT
 from callboard.actors.models._examples import APP
-from callboard.actors.models.prompt._answer_schema import IN_DECISION, KEYS, parts_of, without_control
+from callboard.actors.models._proposals import ProposingHostResponse
+from callboard.actors.models.prompt._answer_schema import IN_DECISION, KEYS, keys_of, parts_of, without_control
 from callboard.actors.models.prompt._fence import CLOSE, OPEN, written
+from callboard.actors.models.prompt._proposed_checks import CHECKS
 from callboard.actors.models.prompt._short import tool_examples
 from callboard.actors.models.prompt._tool_docs import tool_docs
 from callboard.messages import AgentStatus
@@ -48,6 +50,7 @@ _KEYS = {
     "Observation": "what was done so far, and what you see that matters, in one or two sentences.",
     "Thought": "what is asked for, what does that, whether it was done, and so what comes next, in two sentences.",
     "Decision": "an object with these keys:",
+    "Checks": CHECKS,
     "Comment": "one sentence on what you do, for people to read.",
 }
 
@@ -109,7 +112,8 @@ def _answer(request: ModelRequest, *, short: bool) -> Iterator[str]:
     parts = parts_of(request)
     used = dict.fromkeys(key for keys in parts.values() for key in keys)
     belongs = {key: " or ".join(status for status, keys in parts.items() if key in keys) for key in used}
-    keys = [f"- {key}: {_KEYS[key]}" for key in KEYS]
+    proposes = issubclass(request.response, ProposingHostResponse)
+    keys = [f"- {key}: {_KEYS[key]}" for key in keys_of(proposes=proposes)]
     place = KEYS.index("Decision") + 1
     inside = [f"    - {key}: {meanings[key]}" for key in IN_DECISION]
     keys[place:place] = [*inside, *(f"    - with {belongs[key]}, {key}: {meanings[key]}" for key in used)]

@@ -93,8 +93,10 @@ class RecordedModel(Model):
         if line.answer is None:
             failure = ModelTimeoutError if line.timeout else ModelError
             raise failure(self._place.show(line.error), line.usage)
-        # even if a program gave it: the file may have been edited
-        return line.answer.model_copy(update={"content": self._place.show(line.answer.content), "program": False})
+        answer = line.answer
+        # no secrets even if a program gave it: the file may have been edited
+        changed = {"program": False, "must_succeed": answer.must_succeed and not answer.program}
+        return answer.model_copy(update={"content": self._place.show(answer.content), **changed})
 
     def _next(self, sight: RequestDigest, who: str) -> Recorded:
         lines = self._lines.get((sight.address, sight.call), [])

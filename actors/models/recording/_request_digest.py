@@ -31,7 +31,7 @@ BASE = "${base}"
 _KEYS = {"address", "call", "response"}
 """The lookup keys of a request and the class of its answer; not part of the fingerprint."""
 _UNSEEN = {"task_id", "run_id", "call_id", "seconds", "usage", "fingerprint", "binds", "server", "token", "program"}
-_UNSEEN |= {"group", "owner", "kinds", "box", "picture", "annotated", "pictures"}
+_UNSEEN |= {"group", "owner", "kinds", "box", "picture", "annotated", "pictures", "before", "after"}
 """Fields that do not affect a decision or differ in each run. With pictures, a single pixel would change the
 fingerprint."""
 _VARIES = {"modified", "size"}
@@ -47,8 +47,8 @@ class RequestDigest:
     """
 
     def __init__(self, request: ModelRequest, base: Path) -> None:
-        self.address = "host" if request.is_host else request.address
-        """The agent's address; ``host`` for a HostAgent, whose own address contains the task's id."""
+        self.address = "host" if request.is_host else "judge" if request.evidence is not None else request.address
+        """The agent's address; ``host`` and ``judge`` where the address contains the task's id."""
         self.call = request.call
         self._shown: dict[str, Any] = {
             name: value for name, value in _fields(request, RunFolder(base)) if name not in _KEYS
