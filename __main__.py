@@ -29,16 +29,22 @@ from callboard.terminal import (
     DEMO,
     EXIT_CODES,
     INTERRUPTED,
+    NOT_VERIFIED,
     USAGE,
+    WORSE,
+    Again,
     Attendance,
     Commands,
+    EvalChoices,
     TaskSession,
     attendance,
+    checks_of,
     completion_script,
     demo_folder,
     demo_names,
     examine,
     existing_path,
+    exit_code,
     fail,
     file_schemas,
     keep_inside,
@@ -60,6 +66,7 @@ from callboard.terminal import (
     replay_task,
     resume_command,
     resume_tasks,
+    run_set,
     settings_at,
     show_task,
     started,
@@ -78,10 +85,15 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _CODES = {code: outcome.value.replace("_", " ") for outcome, code in EXIT_CODES.items()} | {
+    NOT_VERIFIED: "failed because checks do not hold",
     USAGE: "invalid arguments, task or settings, or an unusable journal",
     INTERRUPTED: "interrupted by a second Ctrl-C",
 }
 _EXIT_HELP = "Exit codes: " + ", ".join(f"{code} {meaning}" for code, meaning in sorted(_CODES.items())) + "."
+_EVAL_CODES = (
+    f"Exit codes: 0 all runs have a result, {USAGE} {_CODES[USAGE]}, {EXIT_CODES[Outcome.ERROR]} some runs have no "
+    f"result, {WORSE} a pass rate is lower than in --against, {INTERRUPTED} interrupted."
+)
 app = typer.Typer(
     cls=Commands,
     help="Run agents that work in documents, windows, devices and shells.\n\n"
@@ -128,6 +140,17 @@ MayChange = Annotated[
         metavar="FILE",
         help="A document, by its path in the workspace, that the task may overwrite without an approval; "
         "`callboard undo` brings it back. May be repeated; adds to the task's own.",
+        show_default=False,
+    ),
+]
+Checks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--check",
+        metavar="CHECK",
+        help="An expectation that is read back before the task finishes, such as 'file: report.xlsx', "
+        "'cells: report.xlsx!Sales!B8 = 412.5', or '{cells: report.xlsx!Sales!B8, equals: 412.5}'. "
+        "May be repeated; adds to the task's own.",
         show_default=False,
     ),
 ]
@@ -221,6 +244,7 @@ def run(
     ] = None,
     model: Model = None,
     may_change: MayChange = None,
+    check: Checks = None,
     in_place: Annotated[
         bool,
         typer.Option(
@@ -234,7 +258,7 @@ def run(
         typer.Option(
             "--dry-run",
             help="Execute no action, except tools that only read, and list what would have been done. Agents look, "
-            "decide and ask the policy; no person is asked for an approval.",
+            "decide and ask the policy; no person is asked for an approval, and checks are not run.",
         ),
     ] = False,
     journal: JournalFile = None,
@@ -264,9 +288,11 @@ def run(
     who = _who(yes=yes, no_input=no_input, as_json=as_json)
     console = terminal(quiet=as_json)
     with mistakes():
-        models = models_of(model or ())
+        models, checks = models_of(model or ()), checks_of(check or ())
         changes = _changes(who, log_file, journal, log=log) | {"models": models | _recording(record)}
-        call = prepared(arguments, settings, output, changes, may_change or (), in_place=in_place)
+        call = prepared(
+            arguments, settings, output, changes, may_change=may_change or (), checks=checks, in_place=in_place
+        )
         call = call.dry() if dry_run else call
         supervisor = started(call)  # before it the journal has no task to resume
         with with_resume_hint(call.resume_command(journal, models)), supervisor:
@@ -278,7 +304,7 @@ def run(
             print_result(console, result, undo, before=call.before, history=history)
             if as_json:
                 typer.echo(result.model_dump_json(indent=2))
-        raise typer.Exit(EXIT_CODES[result.outcome])
+        raise typer.Exit(exit_code(result))
 
 
 @app.command(epilog=_EXIT_HELP)
@@ -356,8 +382,83 @@ def resume(
             print_result(console, result, undo, history=history)
         if as_json:
             typer.echo(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
-        outcomes = [result.outcome for result in results if not result.ok]
-        raise typer.Exit(EXIT_CODES[outcomes[0] if outcomes else Outcome.FINISHED])
+        raise typer.Exit(next(filter(None, map(exit_code, results)), 0))
+
+
+@app.command("eval", epilog=_EVAL_CODES)
+def evaluate(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SET",
+            callback=existing_path,
+            show_default=False,
+            help="A file, a folder with an eval.yaml, or a folder of folders as `callboard run` takes them.",
+        ),
+    ],
+    *,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="NAME",
+            help="Run the tasks with this model: one of the set by its name there, or one such as openai:gpt-5 or "
+            "host=openai:gpt-5,app=local:qwen. May be repeated, to compare several.",
+            show_default="those of the set",
+        ),
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=1000, help="The number of runs.", show_default="as in the set")
+    ] = None,
+    task: Annotated[
+        list[str] | None, typer.Option("--task", metavar="NAME", help="One of the tasks. May be repeated.")
+    ] = None,
+    at_once: Annotated[
+        int | None, typer.Option(min=1, max=64, help="The most runs at a time.", show_default="as in the set")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="The folder of the runs and results.", show_default="evals/<name>")
+    ] = None,
+    again: Annotated[
+        Again, typer.Option(help="Start runs again that have a result: those that ended by an error, or all.")
+    ] = Again.NONE,
+    against: Annotated[
+        Path | None,
+        typer.Option(callback=existing_path, help="The report.json of an earlier run to compare with."),
+    ] = None,
+    threshold: Annotated[
+        float, typer.Option(min=0, max=1, help="The decrease of a pass rate that is accepted, such as 0.05.")
+    ] = 0.0,
+    html: Annotated[Path | None, typer.Option(help="Also write the report as a page of HTML.")] = None,
+    as_json: AsJson = False,
+    yes: Yes = False,
+) -> None:
+    """Run tasks with checks repeatedly, and count those that pass.
+
+    A set has tasks, models and seeds. Each run works on a copy, with a journal of
+    its own, in the folder evals. A run passes if all checks of its task hold. A
+    run that has a result is not run again, and the same command continues
+    unfinished ones, also after a crash.
+
+    No person is asked: requests for approval are rejected without --yes.
+    """
+    who = Attendance(yes=yes, absent="callboard eval")
+    choices = EvalChoices(
+        who,
+        models=model or (),
+        seeds=seeds,
+        tasks=task or (),
+        at_once=at_once,
+        output=output,
+        again=again,
+        against=against,
+        threshold=threshold,
+        html=html,
+        as_json=as_json,
+    )
+    with mistakes():
+        code = run_set(path, choices)
+    raise typer.Exit(code)
 
 
 @app.command("tasks")

@@ -71,6 +71,7 @@ class Supervisor:
         models: Mapping[str, Model | Callable[..., Any]] | None = None,
         servers: Sequence[Server] = (),
         agents: Sequence[AgentSpec] = (),
+        checks: Mapping[str, Callable[..., Any]] | None = None,
         clock: Clock | None = None,
     ) -> Self:
         """Start a supervisor.
@@ -82,6 +83,9 @@ class Supervisor:
             servers: The host program's servers, in addition to those that the settings name.
             agents: The host program's kinds of agents, in addition to the shipped ones and those that the settings
                 name.
+            checks: Functions for the checks of tasks (`Check.program`), by name. One is called with the check's `args`
+                as keyword arguments, on a thread of its own unless it is a coroutine function. The check holds if it
+                returns True; any other value is what was found. It must only read.
             clock: The host program's clock; tests pass a `VirtualClock`.
 
         With a journal, the tasks of an earlier process are resumed before this returns.
@@ -96,7 +100,7 @@ class Supervisor:
         if not isinstance(settings, Settings):
             msg = f"settings must be a file's path, Settings or None, not a {type(settings).__name__}"
             raise TypeError(msg)
-        return cls(Assembly(settings, models or {}, servers, agents, clock))
+        return cls(Assembly(settings, models or {}, servers, agents, checks or {}, clock))
 
     def __repr__(self) -> str:
         """Show the state, servers and journal, without waiting for a thread."""

@@ -31,7 +31,7 @@ from callboard.actors.commands import (
 )
 from callboard.actors.models import Model, NamedModels, TaskModels, given_models, recorder, threads_here
 from callboard.actors.observe import Metrics, Traces
-from callboard.actors.processing import AGENTS, AgentSpec, Services, agent_table, named_agents
+from callboard.actors.processing import AGENTS, AgentSpec, Checker, Services, agent_table, named_agents, proposing
 from callboard.actors.root import (
     CloseIntake,
     JournalBroken,
@@ -58,7 +58,7 @@ from callboard.actors.runtime import (
     Watchdog,
 )
 from callboard.actors.servers import Server, named_servers
-from callboard.config import EventLog, Settings, check_kinds, keys_of, load_prompts
+from callboard.config import EventLog, Settings, all_check_programs, check_kinds, keys_of, load_prompts
 from callboard.messages import AgentKind, EventName, SupervisorStoppedError
 
 if TYPE_CHECKING:
@@ -76,12 +76,13 @@ BLOCKED_SECONDS = 1.0
 class Assembly:
     """The running parts of one supervisor."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 - those of `Supervisor.start`
         self,
         settings: Settings,
         models: Mapping[str, Model | Callable[..., Any]],
         servers: Sequence[Server],
         agents: Sequence[AgentSpec],
+        checks: Mapping[str, Callable[..., Any]],
         clock: Clock | None,
     ) -> None:
         """Build all parts and start them, as `Supervisor.start` describes."""
@@ -92,6 +93,7 @@ class Assembly:
             self.log = EventLog(settings)
             undo.callback(self.log.close)
             self.agents = _agents(settings, agents)
+            self.checker = Checker(all_check_programs(settings, checks))
             self.named_models = NamedModels(settings)
             self.secrets = Secrets(settings.secrets, keys_of(settings))
             named = self._all_models(models)
@@ -202,8 +204,7 @@ class Assembly:
 
         A journal that broke since it was opened is reported to the root first, which then refuses the request.
         """
-        named = (each.record.task.model for each in opened.recovered_tasks)
-        for name in {model for model in named if model is not None}:
+        for name in {name for each in opened.recovered_tasks for name in each.record.task.models}:
             self.task_models.build(name, recovered=True)  # may block; a task without it is paused
         self.broken.add_done_callback(lambda broken: self.client.tell(JournalBroken(broken.result())))
         try:
@@ -222,6 +223,7 @@ class Assembly:
         if opened.queue is not None:
             stream.add_queue(*opened.queue)
         stream.add_sink(self.log.write)
+        stream.add_sink(self.checker.see)
         if self.metrics is not None:
             stream.add_sink(self.metrics.see)
         return stream
@@ -238,6 +240,7 @@ class Assembly:
             secrets=self.secrets,
             budgets=self.budgets,
             traces=self.traces,
+            checker=self.checker,
         )
 
     def _services(self, models: Mapping[str, Model]) -> Services:
@@ -252,6 +255,7 @@ class Assembly:
             policy=Policy(settings.policy.all_rules, explain=settings.policy.explain),
             approved=Approved(),
             may_change=MayChange(),
+            checker=self.checker,
             secrets=self.secrets,
             budgets=self.budgets,
             lanes=self.lanes,
@@ -376,7 +380,7 @@ def _all_servers(settings: Settings, servers: Sequence[Server], clock: Clock | N
 def _agents(settings: Settings, agents: Sequence[AgentSpec]) -> dict[str, AgentSpec]:
     table = agent_table(AGENTS, [*named_agents(settings), *agents])
     check_kinds(settings, table)
-    return table
+    return dict(proposing(table, wanted=settings.system.propose_checks))
 
 
 def _late(name: str, stopped: Sequence[pykka.Future[Any]], timeout: float) -> Iterator[str]:

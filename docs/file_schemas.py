@@ -10,7 +10,9 @@ from markdown_parts import description
 
 from callboard.actors.processing import AGENTS
 from callboard.config import Settings
+from callboard.kinds import ProposingHostResponse
 from callboard.messages import Task
+from callboard.terminal import EvalSet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +39,7 @@ def script_schema() -> dict[str, Any]:
 
     Models' own spellings of keys are accepted in answers, so unknown keys are not refused here.
     """
-    responses = {spec.response for spec in AGENTS.values()}
+    responses = {*(spec.response for spec in AGENTS.values()), ProposingHostResponse}
     keys = [key for response in responses for key in response.model_json_schema()["properties"]]
     answer = {"type": "object", "properties": {key: {} for key in sorted(set(keys))}}
     return {
@@ -47,8 +49,14 @@ def script_schema() -> dict[str, Any]:
     }
 
 
+def eval_schema() -> dict[str, Any]:
+    """Describe an eval set."""
+    return EvalSet.model_json_schema()
+
+
 FILES: dict[str, Callable[[], dict[str, Any]]] = {
     "callboard.yaml": settings_schema,
+    "eval.yaml": eval_schema,
     "task.yaml": task_schema,
     "script.yaml": script_schema,
 }

@@ -429,8 +429,9 @@ API = {
     "events": tuple(name for name, value in vars(callboard.events).items() if isinstance(value, type)),
     "messages": (
         *("Action", "AppAgentStatus", "ApprovalRequest", "AskedQuestion", "AtDeadline", "BlackboardEntry"),
-        *("BlackboardView", "Budget", "Cause", "CommandResult", "CommandType", "ControlRef"),
-        *("HostAgentStatus", "Limit"),
+        *("BlackboardView", "Budget", "Cause", "Check", "CheckResult", "CommandResult", "CommandType"),
+        *("ControlQuery", "ControlRef", "Reading"),
+        *("HostAgentStatus", "Judge", "JudgeResult", "Limit"),
         *("LinuxAgentStatus", "MobileAgentStatus", "PlannedAction", "PolicyRule", "Question", "ResultStatus"),
         *("RunStatus", "Secret", "ServerHealth", "StepRecord", "SubtaskResult", "SupervisorHealth"),
         *("SupervisorStatus", "TaskLimits", "TaskProgress", "TaskStatus", "Usage", "Verdict"),

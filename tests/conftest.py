@@ -82,12 +82,18 @@ def start() -> Iterator[Callable[..., Supervisor]]:
     with ExitStack() as running:
 
         def begin(
-            *, servers: Sequence[Server] | None = None, clock: VirtualClock | None = None, **given: Any
+            *,
+            servers: Sequence[Server] | None = None,
+            checks: Mapping[str, Callable[..., Any]] | None = None,
+            clock: VirtualClock | None = None,
+            **given: Any,
         ) -> Supervisor:
             models = {kind.value: model_of(given.pop(kind.value)) for kind in AgentKind if kind.value in given}
             surfaces = [MemoryServer(MemoryServer.window())] if servers is None else servers
             settings = Settings.load(**given)
-            return running.enter_context(Supervisor.start(settings, models=models, servers=surfaces, clock=clock))
+            return running.enter_context(
+                Supervisor.start(settings, models=models, servers=surfaces, checks=checks, clock=clock)
+            )
 
         yield begin
 

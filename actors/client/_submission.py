@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import functools
+import hashlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pykka
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from callboard.actors.journal import Journal, Row
     from callboard.actors.models import TaskModels
     from callboard.actors.observe import Traces
+    from callboard.actors.processing import Checker
     from callboard.actors.runtime import Budgets, EventStream
     from callboard.messages import Seconds, TaskResult
 
@@ -66,6 +68,7 @@ class Submission:
         broken: concurrent.futures.Future[Exception],
         secrets: Secrets,
         budgets: Budgets,
+        checker: Checker,
         traces: Traces | None = None,
     ) -> None:
         """Create it; `broken` holds the error that broke the journal, if any."""
@@ -79,6 +82,7 @@ class Submission:
         self._broken = broken
         self._secrets = secrets
         self._traces = traces
+        self._checker = checker
 
     def submit(self, task: Task, output_type: type[OutputT] | None = None) -> TaskHandle[OutputT]:
         """Submit a task; see `Supervisor.submit`."""
@@ -143,8 +147,8 @@ class Submission:
 
     def build_model(self, task: Task) -> None:
         """Build a recovered task's own model if it was not built yet."""
-        if task.model is not None:
-            self._models.build(task.model, recovered=True)
+        for name in task.models:
+            self._models.build(name, recovered=True)
 
     def undo(self, task_id: str, files: Sequence[str]) -> dict[Path, bool]:
         """Bring back an ended task's files; see `Supervisor.undo`."""
@@ -187,13 +191,20 @@ class Submission:
                 "`journal.path`, or leave out may_change, so that each overwriting is approved"
             )
             raise TaskRefusedError(msg)
-        for name in {task.model for task in tasks if task.model is not None}:
+        for name in {name for task in tasks for name in task.models}:
             built = self._models.build(name)
             if isinstance(built, SettingsError):
                 raise TaskRefusedError(str(built)) from built
         sessions = {task.session for task in tasks if task.session is not None}
+        for task in tasks:
+            if lacks := self._models.lacking_judge(task):
+                raise TaskRefusedError(lacks)
+            if lacking := self._checker.lacking(task):
+                raise TaskRefusedError("; ".join(lacking))
         with self.client.while_open():
             found = self._lookup.targets(tasks)
+            files = self._lookup.files(tasks)
+            contents = [self._lookup.contents(task) for task in tasks]
         for task, target in zip(tasks, found, strict=True):
             self._secrets.check_names(task, target)
         talks = {session: self._journal.conversation(session) for session in sessions}
@@ -205,9 +216,26 @@ class Submission:
                 talks.get(task.session or "", ()),
                 output_type,
                 tuple(self._toolbox.unmatched(task.policy, listed)) if task.policy else (),
+                *self._at_start(task, at_start, kept),
             )
-            for task, target in zip(tasks, found, strict=True)
+            for task, target, at_start, kept in zip(tasks, found, files, contents, strict=True)
         ]
+
+    def _at_start(
+        self, task: Task, files: Mapping[str, str] | None, contents: Mapping[str, bytes] | None
+    ) -> tuple[Mapping[str, str] | None, Mapping[str, bytes] | None]:
+        """Return digests of a task's files, and contents kept in memory.
+
+        A journal in a file has the contents beside it.
+        """
+        if contents is None:
+            return files, None
+        versions = self._journal.versions
+        if versions is not None:
+            for data in contents.values():
+                versions.keep(task.id, data)
+        digests = {name: hashlib.sha256(data).hexdigest() for name, data in contents.items()}
+        return digests, contents if versions is None else None
 
     def _send(self, submit: Submit) -> _Sent:
         before = self.stream.seq

@@ -4,11 +4,15 @@ from callboard.actors.commands._approved import IDENTITY, Approved
 from callboard.actors.commands._bound_tools import BoundTool, ToolFailure
 from callboard.actors.commands._canonical import text_of
 from callboard.actors.commands._dispatcher import Dispatcher, stopped
+from callboard.actors.commands._file_contents import FORMULA, Contents, contents_of
+from callboard.actors.commands._file_differences import differences_in_words
+from callboard.actors.commands._file_digests import compared_files, digests_of, join_files
 from callboard.actors.commands._lookup import TargetLookup
 from callboard.actors.commands._may_change import MayChange
 from callboard.actors.commands._mcp_program import program_needed
 from callboard.actors.commands._mcp_session import McpSession, RemoteTool, open_sessions
 from callboard.actors.commands._mcp_surface import McpSurface
+from callboard.actors.commands._modern_schema import validator_of
 from callboard.actors.commands._opening_tools import opening_tools
 from callboard.actors.commands._output_types import OutputType, OutputTypes
 from callboard.actors.commands._policy_rules import (
@@ -32,11 +36,13 @@ from callboard.actors.commands._server_lifecycle import ServerLifecycle
 from callboard.actors.commands._toolbox import Toolbox, Tools, actions_of, find_target
 
 __all__ = [
+    "FORMULA",
     "IDENTITY",
     "OF_TASK",
     "Approved",
     "Asked",
     "BoundTool",
+    "Contents",
     "Dispatcher",
     "Facts",
     "MayChange",
@@ -58,7 +64,12 @@ __all__ = [
     "Tools",
     "UnknownSecretError",
     "actions_of",
+    "compared_files",
+    "contents_of",
+    "differences_in_words",
+    "digests_of",
     "find_target",
+    "join_files",
     "matches",
     "open_sessions",
     "opening_tools",
@@ -67,4 +78,5 @@ __all__ = [
     "stopped",
     "stricter",
     "text_of",
+    "validator_of",
 ]

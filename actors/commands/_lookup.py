@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from callboard.actors.commands._file_digests import MOST_KEPT, compared_files, contents_within, digests_of, join_files
 from callboard.actors.commands._toolbox import find_target
 from callboard.actors.runtime import refuse_own_thread
 from callboard.messages import (
@@ -75,6 +77,64 @@ class TargetLookup:
         return [
             None if task.target is None else _found(task, task.target, targets, down, self._no_target) for task in tasks
         ]
+
+    def files(self, tasks: Sequence[Task]) -> list[dict[str, str] | None]:
+        """Return the digests of the files that each task compares.
+
+        None for a task whose checks compare none.
+
+        Raises:
+            TaskRefusedError: If a check names a file as unchanged that does not exist, or files can't be read.
+        """
+        wanted = [compared_files(task) for task in tasks]
+        if all(names == () for names in wanted):
+            return [None] * len(tasks)
+        refuse_own_thread("looking at files")
+        try:
+            found = join_files(self._asked(server, server.files) for server in self._servers)
+            names = None if None in wanted else {name for each in wanted for name in each or ()}
+            digests = self._lanes.submit("digests of files", functools.partial(digests_of, found, names)).result()
+        except Exception as error:  # third-party code boundary: a server of the host program
+            msg = f"the files that the checks compare can't be read: {reason_of(error)}"
+            raise TaskRefusedError(msg) from error
+        for task in tasks:
+            _check_unchanged(task, found)
+        kept = [
+            digests if names is None else {name: digests[name] for name in names if name in digests} for names in wanted
+        ]
+        return [None if names == () else files for names, files in zip(wanted, kept, strict=True)]
+
+    def contents(self, task: Task) -> dict[str, bytes] | None:
+        """Return the contents of all files, for a task's judge.
+
+        None for a task without one.
+
+        Raises:
+            TaskRefusedError: If they are too large to be kept, or can't be read.
+        """
+        if task.judge is None or task.dry_run:
+            return None
+        refuse_own_thread("looking at files")
+        try:
+            found = join_files(self._asked(server, server.files) for server in self._servers)
+            read = self._lanes.submit("contents of files", lambda: contents_within(found, MOST_KEPT)).result()
+        except Exception as error:  # third-party code boundary: a server of the host program
+            msg = f"the files that the judge compares can't be read: {reason_of(error)}"
+            raise TaskRefusedError(msg) from error
+        if isinstance(read, int):
+            msg = (
+                f"judge: the files of the workspace have {read:,} bytes or more, and at most {MOST_KEPT:,} are kept to "
+                "be compared with those at the end: take a smaller workspace, or checks in place of a judge"
+            )
+            raise TaskRefusedError(msg)
+        return read
+
+    def _asked(self, server: Server, method: Callable[[], Any]) -> Any:
+        """Call a method of a server on its lane."""
+        answer: Any = self._lanes.submit(server.lane(None) or server.name, method).result(self._seconds)
+        if inspect.iscoroutine(answer):
+            answer = self._loop.submit(answer).result(self._seconds)
+        return answer
 
     def _no_target(self, name: str) -> str:
         """Ask the servers why a name can't be a target."""
@@ -146,6 +206,18 @@ def _check_files(task: Task, files: Sequence[str], down: BaseException | None, n
         listed = ", ".join(files[:_LISTED]) + (" …" if len(files) > _LISTED else "") or "none"
         msg = f"may_change: there is no file {name!r} that a task may change{hint or ';'} there are: {listed}"
         raise TaskRefusedError(msg)
+
+
+def _check_unchanged(task: Task, files: Collection[str]) -> None:
+    """Refuse a task that checks a file that is missing.
+
+    Raises:
+        TaskRefusedError: If it has one.
+    """
+    for name in (name for check in task.all_checks for name in check.unchanged or ()):
+        if name not in files:
+            msg = f"checks: {name!r} can't stay unchanged: there is no such file{did_you_mean(name, files)}"
+            raise TaskRefusedError(msg)
 
 
 def _found(

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from callboard.actors.commands._bound_tools import LocalTool, schema_problem
 from callboard.actors.servers import Server, ServerTool, ToolError
-from callboard.messages import AgentKind, CommandType, Effect, Hazard, Target, TargetKind
+from callboard.messages import CLOSE, OPEN, AgentKind, CommandType, Effect, Hazard, Target, TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +30,7 @@ _PAUSE = 0.05
 
 def opener(server: str) -> str:
     """Name the tool that opens the applications of a server."""
-    return f"open_in_{server}"
+    return f"{OPEN}{server}"
 
 
 def opening_tools(server: Server) -> tuple[ServerTool, ...]:
@@ -49,7 +49,7 @@ def opening_tools(server: Server) -> tuple[ServerTool, ...]:
     if _has(server, "start"):
         made.append(_door(opener(server.name), open_application, "Open an application, and give its new window."))
     if _has(server, "stop"):
-        made.append(_door(f"close_in_{server.name}", close_window, "Close a window that this task has opened."))
+        made.append(_door(f"{CLOSE}{server.name}", close_window, "Close a window that this task has opened."))
     return tuple(made)
 
 

@@ -252,7 +252,7 @@ class Secrets:
             name: [getattr(task, name) or ""] for name in ("id", "session") if name in task.model_fields_set
         }
         given["target"] = [task.target or ""] if target is None else _names_of(target)
-        given["model"] = [task.model or ""]
+        given["model"] = list(task.models)
         given["may_change"] = list(task.may_change)
         for what, names in given.items():
             held = _holder(secrets, names)
@@ -262,9 +262,16 @@ class Secrets:
                     "and events: choose another one"
                 )
                 raise ValueError(msg)
-        kept = self.as_kept(task) if task.policy or task.output_schema is not None else task
+        quotes = task.policy or task.output_schema is not None or task.all_checks or task.judge is not None
+        kept = self.as_kept(task) if quotes else task
         if kept.policy != task.policy:
             msg = "this task is refused: a rule of its policy quotes a secret, and would not be kept: use a pattern"
+            raise ValueError(msg)
+        if kept.all_checks != task.all_checks:
+            msg = "this task is refused: a check quotes a secret, and would not be kept: write ${secret:NAME} instead"
+            raise ValueError(msg)
+        if kept.judge != task.judge:
+            msg = "this task is refused: a question to its judge quotes a secret, and would not be kept: leave it out"
             raise ValueError(msg)
         if kept.output_schema != task.output_schema:
             msg = "this task is refused: the schema of its output quotes a secret, and would not be kept: leave it out"

@@ -152,6 +152,8 @@ class Metrics:
             self._time(histogram, event, *(_label(event, label) for label in HISTOGRAMS[histogram][1]))
         if name in _CALLS:
             self._see_call(event)
+        if name is EventName.JUDGE_ANSWERED:
+            self._see_judge(event)
         if name in _BEGINS:
             self._now[_BEGINS[name]][_key(event, _BEGINS[name])] = event.task_id
         if name in _ENDS:
@@ -173,10 +175,23 @@ class Metrics:
         self._time("model_call_seconds", event, kind, model)
         if event.name is EventName.MODEL_FAILED and "cost" not in data:
             return
+        self._see_usage(event)
+
+    def _see_judge(self, event: Fact) -> None:
+        """Count a judge's calls with an answer; others have own events."""
+        calls, model = event.data["calls"], str(event.data["model"])
+        if calls:
+            self._count("model_calls", _label(event, "agent"), model, "judged", amount=calls)
+            self._see_usage(event, calls)
+
+    def _see_usage(self, event: Fact, calls: object = 1) -> None:
+        """Count the tokens and the cost of model calls."""
+        kind, data = _label(event, "agent"), event.data
+        model = str(data["model"])
         for direction in ("input", "output"):
             self._count("model_tokens", kind, model, direction, amount=data[f"{direction}_tokens"])
         if data["cost"] is None:
-            self._count("model_calls_unpriced", kind, model)
+            self._count("model_calls_unpriced", kind, model, amount=calls)
         else:
             self._count("model_cost", kind, model, amount=data["cost"])
 

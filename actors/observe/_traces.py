@@ -156,6 +156,8 @@ class Traces:
                 self._begin_step(event)
             case EventName.MODEL_ANSWERED | EventName.MODEL_REPAIRED | EventName.MODEL_FAILED:
                 self._model_call(event)
+            case EventName.JUDGE_ANSWERED if event.data["calls"]:
+                self._model_call(event)
             case EventName.COMMAND_ENDED:
                 self._tool_call(event)
             case EventName.PHASE_ENDED:
@@ -316,7 +318,7 @@ class Traces:
             "gen_ai.output.type": "json",
         }
         if event.name is not EventName.MODEL_FAILED:
-            attributes["gen_ai.response.model"] = data["answered_by"] or model
+            attributes["gen_ai.response.model"] = data.get("answered_by") or model
         if "cost" in data:
             attributes["gen_ai.usage.input_tokens"] = data["input_tokens"]
             attributes["gen_ai.usage.output_tokens"] = data["output_tokens"]

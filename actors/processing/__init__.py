@@ -15,7 +15,8 @@ from callboard.actors.processing._pipeline import Pipeline
 from callboard.actors.processing._plugin_agents import named_agents
 from callboard.actors.processing._recover import GONE
 from callboard.actors.processing._shared import SharedNotes
-from callboard.actors.processing._spec import AgentSpec, agent_table
+from callboard.actors.processing._spec import AgentSpec, agent_table, proposing
+from callboard.actors.processing.checks import Checker
 
 __all__ = [
     "AGENTS",
@@ -31,6 +32,7 @@ __all__ = [
     "CallAsks",
     "CallAsksNoMore",
     "CallRecord",
+    "Checker",
     "Context",
     "Meter",
     "PhaseCall",
@@ -42,6 +44,7 @@ __all__ = [
     "decision_of",
     "named_agents",
     "pipeline",
+    "proposing",
     "retried",
     "tell_phases",
 ]

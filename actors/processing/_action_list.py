@@ -178,6 +178,7 @@ class ActionList:
             command = self._command(action)
             result = CommandResult(call_id=command.call_id, tool=action.tool, status=status, error=error)
             self.context.services.dispatcher.report(command, self.context.lease, result)
+            self.context.meter.ran.append((result, command.parameters))
             self.results.append(result)
 
     def cut(self, why: str) -> Acted:

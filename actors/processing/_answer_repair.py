@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from callboard.actors.models import ModelAnswer
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
-    from callboard.messages import CommandResult, Decision
+    from callboard.messages import Decision, StepRecord
 
 
 UNDONE = (
@@ -30,16 +30,20 @@ UNDONE = (
 
 
 UNFOUNDED = "it says FINISH, and none of the actions so far succeeded ({failed})"
+UNFINISHED = "it says FINISH, and the last subtask, {request!r}, ended as {outcome}{why}"
 _INSTEAD = ": do what the request asks for in another way, or say FAIL with the reason in Comment"
 _NAMED = 3
 """The number of failed actions that the reason names, the latest ones."""
+_NOT_DONE = frozenset({ResultStatus.FAILURE, ResultStatus.SKIPPED})
+_FOUNDED: tuple[None, str] = None, ""
 
 
 class AnswerRepair:
     """The answers of one step that went back to the model.
 
     The model gets all reasons so far with each request. At most ``limits.repairs`` invalid answers go back. A FINISH
-    before any action, or after failed ones only, goes back once more, and does not count as one of them.
+    before any action, after failed ones only, or after a failed subtask goes back once more, and does not count as one
+    of them.
     """
 
     def __init__(self, context: Context, run: Run) -> None:
@@ -79,19 +83,19 @@ class AnswerRepair:
         """Send back a FINISH before any successful action; return whether it was.
 
         Raises:
+            FailedSubtaskError: If the model insists on a FINISH after a failed subtask.
             UnfoundedFinishError: If the model insists on a FINISH after failed actions only.
         """
         meter, run = self._context.meter, self._run
         if not answer.offered or decision.status != AgentStatus.FINISH or decision.actions:
             return False
-        here = meter.sent_back or run.sent_back
-        failed = _only_failures(run) if answer.must_succeed else ()
-        if failed:
-            reason = UNFOUNDED.format(failed="; ".join(f"{each.tool}: {each.error}" for each in failed[-_NAMED:]))
-            if here or _sent_back_after_failures(run):
-                raise UnfoundedFinishError(reason, (*self.reasons, reason))
+        sent_back = _sent_back(run)
+        kind, reason = _unfounded(run) if answer.must_succeed else _FOUNDED
+        if kind is not None:
+            if meter.sent_back or any(record.acted for record in run.records[: max(sent_back, default=0)]):
+                raise kind(reason, (*self.reasons, reason))
             reason += _INSTEAD
-        elif here or any(record.acted or record.decision.sent_back for record in run.records):
+        elif meter.sent_back or sent_back or any(record.acted for record in run.records):
             return False
         else:
             reason = UNDONE
@@ -115,19 +119,33 @@ class AnswerRepair:
         )
 
 
-def _only_failures(run: Run) -> tuple[CommandResult, ...]:
-    """Return the failed actions of a run without any success."""
-    results = tuple(result for record in run.records for result in record.results)
-    if any(done.outcome is Outcome.FINISHED for done in run.own_subtasks):
-        return ()
-    return results if all(result.status in {ResultStatus.FAILURE, ResultStatus.SKIPPED} for result in results) else ()
+def _unfounded(run: Run) -> tuple[type[InvalidAnswerError] | None, str]:
+    """Return the error of a FINISH that nothing supports, with its reason.
+
+    In a HostAgent's round the last subtask counts, until an action of its own succeeds after it.
+    """
+    records, subtasks = run.records, () if run.assign.number else run.own_subtasks
+    numbers = [number for number, record in enumerate(records, 1) if subtasks and _assigned(record)]
+    assigned = max(numbers, default=0)
+    results = [result for record in records[assigned:] for result in record.results]
+    if not all(result.status in _NOT_DONE for result in results):
+        return _FOUNDED
+    if assigned:
+        last = subtasks[-1]
+        if last.outcome is Outcome.FINISHED:
+            return _FOUNDED
+        why = "".join(f" ({cause.reason})" for cause in last.causes[:1])
+        return FailedSubtaskError, UNFINISHED.format(request=last.request, outcome=last.outcome.value, why=why)
+    failed = "; ".join(f"{each.tool}: {each.error}" for each in results[-_NAMED:])
+    return (UnfoundedFinishError, UNFOUNDED.format(failed=failed)) if results else _FOUNDED
 
 
-def _sent_back_after_failures(run: Run) -> bool:
-    """Return whether an earlier step's FINISH was sent back after actions."""
-    acted = False
-    for record in run.records:
-        if acted and record.decision.sent_back:
-            return True
-        acted = acted or bool(record.results)
-    return False
+def _assigned(record: StepRecord) -> bool:
+    """Return whether a subtask was assigned after a step."""
+    return record.decision.status == AgentStatus.ASSIGN and not (record.incomplete or record.not_run)
+
+
+def _sent_back(run: Run) -> list[int]:
+    """Return the number of steps before each FINISH that was sent back."""
+    earlier = [number for number, record in enumerate(run.records) if record.decision.sent_back]
+    return earlier if run.sent_back is None else [*earlier, run.sent_back]

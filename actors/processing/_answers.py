@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands import find_target
-from callboard.actors.models import AppResponse, HostResponse, References, chosen, labelled, read_response
+from callboard.actors.models import (
+    AppResponse,
+    HostResponse,
+    ProposingHostResponse,
+    References,
+    chosen,
+    labelled,
+    read_response,
+)
 from callboard.config import REFERENCE
 from callboard.messages import (
     Action,
@@ -27,7 +35,7 @@ if TYPE_CHECKING:
     from callboard.actors.models import AgentResponse, ModelAnswer
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
-    from callboard.messages import Control, Observation, Target
+    from callboard.messages import Check, Control, Observation, Target
 
     Labels = Mapping[str, Control]
 
@@ -80,10 +88,23 @@ def decision_of(
         questions=response.asked() if response.questions or status == AgentStatus.PENDING else (),
         reannotate=_reannotated(response, labels) if isinstance(response, AppResponse) and response.reannotate else (),
         result=response.result if references is None else references.put_in(response.result, result=True),
+        checks=_proposed(response, run) if isinstance(response, ProposingHostResponse) and response.checks else (),
     )
 
 
 _decision = maker(Decision)
+
+
+def _proposed(response: ProposingHostResponse, run: Run) -> tuple[Check, ...]:
+    """Return the checks that an answer proposes.
+
+    Raises:
+        InvalidAnswerError: If it is not the first answer, or a check is invalid.
+    """
+    if not run.may_propose:
+        msg = "Checks: only the first answer to a task may propose checks; leave them out"
+        raise InvalidAnswerError(msg)
+    return response.proposed()
 
 
 def _filled(action: Action, references: References) -> Action:

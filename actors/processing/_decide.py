@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.models import ModelAnswer, ModelRequest, without_nulls
+from callboard.actors.models import ModelAnswer, ModelRequest, ProposingHostResponse, without_nulls
 from callboard.actors.processing._answer_repair import AnswerRepair
 from callboard.actors.processing._answers import decision_of
 from callboard.actors.processing._model_call import call_model
@@ -38,6 +38,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
 
     Raises:
         InvalidAnswerError: If the last answer is invalid, too.
+        FailedSubtaskError: If the model insists on a FINISH after a failed subtask.
         UnfoundedFinishError: If the model insists on a FINISH after failed actions only.
         ModelTimeoutError: If a call exceeds ``limits.model_seconds``.
         OutOfBudgetError: If a budget is too small for the call, which is not made then.
@@ -60,6 +61,8 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             usage = answer.usage
         else:
             answer, usage, start = await call_model(context, run, model, request)
+            if answer.must_succeed and not (answer.program or answer.offered):
+                answer = answer.model_copy(update={"offered": request.statuses})
             answer = _checked(context, run, observation, answer, tools)
             context.note(run, _answered(request, answer, usage), lazy=True)
             if answer.summarised or answer.dropped:
@@ -87,12 +90,14 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
 
 
 def _checked(context: Context, run: Run, observation: Observation, answer: ModelAnswer, tools: Tools) -> ModelAnswer:
-    """Mark an answer whose result does not fit the task's output.
+    """Mark an answer that is sent back in spite of its form.
 
-    It is sent back. The mark is journaled with the answer: after a crash, and in a replay, the program's class may be
-    missing.
+    Its result does not fit the task's output, or its checks quote a secret. The mark is journaled with the answer:
+    after a crash, and in a replay, the program's class and the secret may be missing.
     """
     schema = run.assign.output_schema
+    if not answer.cut and context.services.secrets.known and _proposes(context, run):
+        answer = _without_secrets(context, run, observation, answer, tools)
     if schema is None or answer.cut:
         return answer
     try:
@@ -103,6 +108,30 @@ def _checked(context: Context, run: Run, observation: Observation, answer: Model
         return answer
     problem = context.services.output_types.problem(run.assign.task_id, schema, decision.result)
     return answer.model_copy(update={"cut": f"Result does not fit its schema: {problem}"}) if problem else answer
+
+
+def _proposes(context: Context, run: Run) -> bool:
+    """Return whether an answer may propose checks."""
+    return run.may_propose and issubclass(context.spec.response, ProposingHostResponse)
+
+
+def _without_secrets(
+    context: Context, run: Run, observation: Observation, answer: ModelAnswer, tools: Tools
+) -> ModelAnswer:
+    """Mark an answer whose proposed checks quote a secret.
+
+    A pattern in which a reference replaces the value would be another one, or none.
+    """
+    try:
+        decision = decision_of(context, run, observation, answer, tools)
+    except InvalidAnswerError:
+        return answer
+    redacted = context.services.secrets.redact(run.assign.task_id, decision)
+    for place, check in enumerate(decision.checks):
+        if redacted.checks[place] != check:
+            cut = f"Checks.{place}: it quotes a secret; leave it out, or name it as ${{secret:NAME}}"
+            return answer.model_copy(update={"cut": cut})
+    return answer
 
 
 def _decided(context: Context, run: Run, observation: Observation, answer: ModelAnswer, tools: Tools) -> Decision:
@@ -170,6 +199,7 @@ def _request(
         response=context.spec.response,
         picture_kinds=context.services.picture_kinds,
         output_schema=assign.output_schema,
+        proposes=_proposes(context, run),
     )
     return _with_names(context, request, tools) if context.services.secrets.known else request
 

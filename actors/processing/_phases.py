@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from callboard.actors.journal import Journal
     from callboard.actors.models import Model, TaskModels
     from callboard.actors.processing._spec import AgentSpec
+    from callboard.actors.processing.checks import Checker
     from callboard.actors.runtime import BudgetNode, Budgets, Clock, EffectGuard, EventStream, Lanes, Lease, TimeLimit
     from callboard.actors.states import AgentStateManager, OnTheWay, Run, Unfinished
     from callboard.config import Settings
@@ -53,6 +54,7 @@ class Services:
     policy: Policy
     approved: Approved
     may_change: MayChange
+    checker: Checker
     secrets: Secrets
     budgets: Budgets
     lanes: Lanes
@@ -89,6 +91,7 @@ class Services:
         self.output_types.drop(task_id)
         self.may_change.drop(task_id)
         self.approved.drop(task_id)
+        self.checker.drop(task_id)
 
     @cached_property
     def picture_kinds(self) -> frozenset[str]:

@@ -23,6 +23,7 @@ from callboard.actors.processing._model_call import book
 from callboard.actors.processing._phases import Meter
 from callboard.actors.processing._recover import Doubt, acted_on, resume_step
 from callboard.actors.processing._shared import with_shared
+from callboard.actors.processing.checks import finishes
 from callboard.actors.servers import ToolError
 from callboard.actors.states import GO_ON, STOP, evolve
 from callboard.messages import (
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
     from callboard.actors.processing._phases import Acted, Context, Strategies
     from callboard.actors.runtime import Lease
     from callboard.actors.states import Run
-    from callboard.messages import Decision, Observation
+    from callboard.messages import CheckResult, Decision, JudgeResult, Observation, StepRecord
 
 
 _step_done = maker(StepDone)
@@ -132,7 +133,8 @@ class Pipeline:
                 done = await step(context, run)
         except PhaseError as error:
             spent = error.__cause__
-            if isinstance(spent, OutOfBudgetError) and self._may_ask():
+            acted = error.phase == Phase.MEMORY_UPDATE  # of the judge: to go on would repeat the step's actions
+            if isinstance(spent, OutOfBudgetError) and self._may_ask() and not acted:
                 asked = self._ask_to_go_on(run, spent, meter.timed())
                 return asked.model_copy(update={"sent_back": meter.sent_back})
             return self._failed(error, run, meter)
@@ -270,15 +272,36 @@ class Pipeline:
         return await self._phase(Phase.DATA_COLLECTION, context, run, with_shared, self.strategies.collect)
 
     async def _remembered(self, context: Context, run: Run, observation: Observation, acted: Acted) -> StepDone:
+        checks: tuple[CheckResult, ...] = ()
+        if run.checks_of(acted.decision) and finishes(run, acted):
+            checks = await context.services.checker.run(context, run, acted)
+        judged, judge_calls = await self._judged(context, run, acted, checks)
         remember = self.strategies.remember
+        record: StepRecord = await self._phase(Phase.MEMORY_UPDATE, context, run, remember, observation, acted)
         return _step_done(
-            record=await self._phase(Phase.MEMORY_UPDATE, context, run, remember, observation, acted),
+            record=record.model_copy(update={"checks": checks, "judged": judged, "judge_calls": judge_calls}),
             held=acted.held,
             held_by=acted.held_by,
             held_why=acted.held_why,
             left=acted.left,
             usage=context.meter.timed(),
         )
+
+    async def _judged(
+        self, context: Context, run: Run, acted: Acted, checks: Sequence[CheckResult]
+    ) -> tuple[tuple[JudgeResult, ...], int]:
+        """Ask the judge of a FINISH, once all checks hold.
+
+        Returns:
+            Its answers, and the number of its model calls.
+        """
+        refused = any(not check.held and check.source == "task" for check in checks)
+        if run.assign.judge is None or refused or not finishes(run, acted):
+            return (), 0
+        try:
+            return await context.services.checker.judge(context, run)
+        except OutOfBudgetError as error:
+            raise PhaseError(Phase.MEMORY_UPDATE.value, error) from error
 
     async def _phase(
         self, phase: Phase, context: Context, run: Run, work: Callable[..., Awaitable[Any]], *parts: object

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from callboard.actors.models import AgentResponse, AppResponse
+from callboard.actors.models import AgentResponse, AppResponse, HostResponse, ProposingHostResponse
 from callboard.actors.processing._middleware import retried
-from callboard.messages import Phase, SettingsError
+from callboard.messages import AgentKind, Phase, SettingsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -72,3 +72,21 @@ def agent_table(shipped: Mapping[str, AgentSpec], given: Iterable[AgentSpec]) ->
         spec.machine.check_complete()
         own[spec.name] = spec
     return {**shipped, **own}
+
+
+def proposing(table: Mapping[str, AgentSpec], *, wanted: bool) -> Mapping[str, AgentSpec]:
+    """Let HostAgents propose checks, where the settings want that.
+
+    Raises:
+        SettingsError: If the host program's own class of their answers has no checks.
+    """
+    host = table[AgentKind.HOST]
+    if not wanted or issubclass(host.response, ProposingHostResponse):
+        return table
+    if host.response is not HostResponse:
+        msg = (
+            f"system.propose_checks: {host.response.__name__}, the class of HostAgents' answers, has no checks: derive "
+            "it from ProposingHostResponse"
+        )
+        raise SettingsError(msg)
+    return {**table, AgentKind.HOST: replace(host, response=ProposingHostResponse)}

@@ -22,7 +22,7 @@ from callboard.actors.commands import (
     matches,
 )
 from callboard.actors.models import Model, ModelAnswer, ToolInfo
-from callboard.actors.processing import OTHER_POINT, UNSEEN_POINT
+from callboard.actors.processing import OTHER_POINT, UNSEEN_POINT, Checker
 from callboard.actors.replay._tape import RecordedError
 from callboard.actors.runtime import Lanes
 from callboard.actors.servers import Server, ToolError
@@ -37,6 +37,7 @@ from callboard.messages import (
     Observation,
     Phase,
     Probe,
+    StepDone,
     ToolTimeoutError,
 )
 
@@ -45,13 +46,23 @@ if TYPE_CHECKING:
 
     from callboard.actors.commands import Asked, Secrets
     from callboard.actors.models import ModelRequest
-    from callboard.actors.processing import Context
+    from callboard.actors.processing import Acted, Context
     from callboard.actors.replay._recorded_task import KnownTools
     from callboard.actors.replay._tape import Tape
     from callboard.actors.runtime import CallKeeper, Clock, EffectGuard, EventStream, Lease
     from callboard.actors.states import Run
     from callboard.config import PolicyRule
-    from callboard.messages import Address, Command, CommandResult, Foreseen, Intent, Look, Target
+    from callboard.messages import (
+        Address,
+        CheckResult,
+        Command,
+        CommandResult,
+        Foreseen,
+        Intent,
+        JudgeResult,
+        Look,
+        Target,
+    )
 
 _T = TypeVar("_T")
 
@@ -95,7 +106,9 @@ class ReplayModel(Model):
         if not self._tape.answers:
             raise self._tape.no_answer()
         given = self._tape.answers.pop(0)
-        return ModelAnswer.model_validate(given.model_dump(include=set(ModelAnswer.model_fields)))
+        answer = ModelAnswer.model_validate(given.model_dump(include=set(ModelAnswer.model_fields)))
+        # a version that recorded no statuses for it believed its FINISH
+        return answer if answer.offered else answer.model_copy(update={"must_succeed": False})
 
 
 class RecordedOutputTypes(OutputTypes):
@@ -253,6 +266,30 @@ class RecordedToolbox(Toolbox):
         The replay adds more as it finds them.
         """
         return actions_of(self.tools(kind, target))
+
+
+class RecordedChecks(Checker):
+    """Returns the recorded results of checks."""
+
+    def __init__(self, tape: Tape) -> None:
+        super().__init__({})
+        self._tape = tape
+
+    async def run(self, context: Context, run: Run, acted: Acted) -> tuple[CheckResult, ...]:
+        """Return the results; none if the step failed before."""
+        message = self._tape.message
+        return message.record.checks if isinstance(message, StepDone) else ()
+
+    async def judge(self, context: Context, run: Run) -> tuple[tuple[JudgeResult, ...], int]:
+        """Return the judge's recorded answers, and the number of calls.
+
+        Raises:
+            OutOfBudgetError: If the judge exceeded a budget.
+        """
+        message = self._tape.message
+        if self._tape.failed_at(Phase.MEMORY_UPDATE):
+            raise self._tape.failure()
+        return (message.record.judged, message.record.judge_calls) if isinstance(message, StepDone) else ((), 0)
 
 
 class RecordedDispatcher(Dispatcher):

@@ -95,7 +95,7 @@ class RecordedTask:
         return next((row.message for row in reversed(self.rows) if isinstance(row.message, TaskResult)), None)
 
     def attended(self, settings: Settings) -> Settings:
-        """Return settings with or without people to ask, as recorded."""
+        """Return settings with people to ask, and proposed checks, as recorded."""
         messages = [row.message for row in self.rows]
         system: dict[str, bool] = {}
         if any(isinstance(message, Question | Answer) for message in messages):
@@ -103,6 +103,8 @@ class RecordedTask:
         waived = any(_waived(message) for message in messages)
         if waived or any(isinstance(message, ApprovalRequest) for message in messages):
             system["safe_guard"] = not waived
+        if any(_proposed(life) for life in self.lives if life is not None):
+            system["propose_checks"] = True
         return settings.model_copy(update={"system": settings.system.model_copy(update=system)})
 
     @property
@@ -112,6 +114,12 @@ class RecordedTask:
         Without them only the jobs' results can be compared.
         """
         return any(isinstance(row.message, Event) for row in self.rows)
+
+
+def _proposed(life: InForce) -> bool:
+    """Return whether HostAgents could propose checks in a process."""
+    system = life.sections.get("system")
+    return isinstance(system, dict) and system.get("propose_checks") is True
 
 
 def _waived(message: Message) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
 from callboard.actors.journal import MemoryJournal, Row
 from callboard.actors.models import NamedModels, TaskModels
-from callboard.actors.processing import AGENTS, Services, agent_table
+from callboard.actors.processing import AGENTS, Checker, Services, agent_table, proposing
 from callboard.actors.replay._compare import Difference, Differs, Replay
 from callboard.actors.replay._doubles import NoLanes
 from callboard.actors.replay._recorded_task import KnownTools, RecordedTask, recorded_moves
@@ -77,7 +77,8 @@ def replay(
     Args:
         recording: The task. If it is not over, the replay ends where the recording does.
         settings: The limits, policy and budgets to apply; by default those of the processes in which the task ran,
-            each for its own part. Whether people are there to be asked is then taken from the recording.
+            each for its own part. Whether people are there to be asked and whether checks may be proposed is then
+            taken from the recording.
         otherwise: The settings for a process that did not record its own, as older versions did not; by default the
             defaults and the environment's.
         agents: The kinds of agents of the program's own, as its supervisor had them.
@@ -120,6 +121,7 @@ class _Player:
         """
         self._recording = recording
         self._settings = settings
+        self._agents = agents
         self._lives = iter(lives)
         finals = {spec.machine.final for spec in agents.values()}
         self._moves = recorded_moves(recording.rows, finals) if recording.events else {}
@@ -203,7 +205,10 @@ class _Player:
         if recovered is not None:
             budgets.take(recovered.record.task)
             book_usage(recovered, budgets)
-        stage.services = dataclasses.replace(stage.services, settings=settings, policy=policy, budgets=budgets)
+        agents = proposing(self._agents, wanted=settings.system.propose_checks)
+        stage.services = dataclasses.replace(
+            stage.services, settings=settings, policy=policy, budgets=budgets, agents=agents
+        )
         for scene in self._scenes.values():
             scene.refold()
 
@@ -245,6 +250,7 @@ def _services(settings: Settings, agents: Mapping[str, AgentSpec]) -> Services:
         policy=Policy(settings.policy.all_rules, explain=settings.policy.explain),
         approved=Approved(),
         may_change=MayChange(),
+        checker=Checker({}),
         budgets=Budgets(settings.budget),
         lanes=lanes,
         stream=stream,
@@ -252,7 +258,7 @@ def _services(settings: Settings, agents: Mapping[str, AgentSpec]) -> Services:
         clock=clock,
         secrets=secrets,
         prompts=dict.fromkeys(agents, ""),
-        agents=agents,
+        agents=proposing(agents, wanted=settings.system.propose_checks),
     )
 
 

@@ -12,6 +12,7 @@ from callboard.actors.commands import OF_TASK, TaskPolicies
 from callboard.actors.processing import Services, pipeline
 from callboard.actors.replay._compare import Transition, compare, decided_on, differs
 from callboard.actors.replay._doubles import (
+    RecordedChecks,
     RecordedDispatcher,
     RecordedLook,
     RecordedOutputTypes,
@@ -76,6 +77,7 @@ class ReplayContext:
             policy=RecordedPolicy(services.policy.rules, tape),
             output_types=RecordedOutputTypes(),
             task_policies=policies,
+            checker=RecordedChecks(tape),
             dispatcher=RecordedDispatcher(services.stream, services.clock, services.secrets, tape),
         )
         made = pipeline(kind, own)

@@ -57,6 +57,7 @@ from callboard.messages import (
     Cancel,
     Cause,
     EventName,
+    FilesAtStart,
     Note,
     Outcome,
     Pause,
@@ -304,6 +305,9 @@ class Root(ScheduledActor):
             tasks.learn(record.session, earlier)
             self._context.recorder.fill(earlier)
         self._context.outbox.keep(task.id, "", task, failed=lambda error: self._post(NotKept(task.id, error)))
+        if submit.files is not None:
+            self._services.checker.keep(task.id, submit.files, submit.contents)
+            self._context.outbox.keep(task.id, "", FilesAtStart(task_id=task.id, files=dict(submit.files)))
         self._context.recorder.emit(
             EventName.TASK_SUBMITTED,
             task_id=task.id,

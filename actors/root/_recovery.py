@@ -15,6 +15,7 @@ from callboard.messages import (
     Assign,
     Cancel,
     EventName,
+    FilesAtStart,
     Foreseen,
     Pause,
     Question,
@@ -58,6 +59,8 @@ class RecoveredTask:
     """Open approvals and questions, by id."""
     approved: list[ApprovalRequest] = field(default_factory=list)
     """Approvals that a person gave for the rest of the task."""
+    files: dict[str, str] | None = None
+    """The digests of the files that its checks compare, at its submission."""
     foreseen: list[Foreseen] = field(default_factory=list)
     """The writes of files that were journaled ahead."""
     used: dict[str, Usage] = field(default_factory=dict)
@@ -107,7 +110,7 @@ def _count(recovered: RecoveredTask, row: Row, seconds: float) -> None:
         recovered.worked[key] = recovered.worked.get(key, 0.0) + seconds
 
 
-def _after(recovered: RecoveredTask, row: Row) -> None:  # noqa: C901 - one match, a case a message
+def _after(recovered: RecoveredTask, row: Row) -> None:  # noqa: C901, PLR0912 - one match, a case a message
     record, message = recovered.record, row.message
     # The row of an ending that an agent has sent has the number of its job. The ending is in `endings` until a row of
     # the root shows that it was handled: the same ending without a job, or the assignment of the next round.
@@ -140,6 +143,8 @@ def _after(recovered: RecoveredTask, row: Row) -> None:  # noqa: C901 - one matc
             remembers = isinstance(message, ApprovalAnswer) and message.approved and message.remember
             if remembers and isinstance(ask, ApprovalRequest):
                 recovered.approved.append(ask)
+        case FilesAtStart():
+            recovered.files = message.files
         case Foreseen():
             recovered.foreseen.append(message)
         case _:
@@ -229,6 +234,8 @@ def restore(recovered: RecoveredTask, context: RootContext, services: Services) 
     if record.paused:
         context.clocks.stop(task_id, "pause")
     services.take(record.task)
+    if recovered.files is not None:
+        services.checker.keep(task_id, recovered.files)
     book_usage(recovered, services.budgets)
     for approved in recovered.approved:
         context.people.remember(approved)
@@ -297,6 +304,10 @@ def lacks(record: TaskRecord, services: Services, endings: Collection[str] = ())
     """
     known = services.secrets.names(record.task.id)
     found = [LOST_SECRETS] if any(name not in known for name in record.task.secrets) else []
+    found += services.checker.lacking(record.task)
+    if record.task.judge is not None:
+        lacking = services.task_models.lacking_judge(record.task)
+        found += [lacking] if lacking else []
     servers = {server.name for server in services.toolbox.servers}
     left = record.task.plan[max(0, record.round - 1) :]
     follows = bool(left) and all(step.target is not None for step in left)  # then a HostAgent needs no model

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from callboard.actors.agent import Inbox
     from callboard.actors.commands import OutputType
@@ -31,6 +31,10 @@ class Submit:
     """The type of its output, if the program gave one."""
     unmatched: tuple[tuple[int, str], ...] = ()
     """The rules of its policy that can match nothing: the number of each, and the reason."""
+    files: Mapping[str, str] | None = None
+    """The digests of the files that its checks and judge compare; None if they compare none."""
+    contents: Mapping[str, bytes] | None = None
+    """The contents of these files, if its judge compares them and no journal in a file has them."""
 
 
 @dataclass(frozen=True)

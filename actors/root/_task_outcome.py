@@ -8,8 +8,10 @@ from callboard.actors.states import unique
 from callboard.messages import Cause, Outcome, RoundEnding, SubtaskResult, TaskResult, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from callboard.actors.root._tasks import TaskRecord
-    from callboard.messages import Assign
+    from callboard.messages import Assign, CheckResult, Task
 
 
 def task_result(record: TaskRecord, now: float) -> TaskResult:
@@ -25,6 +27,8 @@ def task_result(record: TaskRecord, now: float) -> TaskResult:
     if record.stopping is not None:
         outcome = record.stopping.outcome
         causes = (Cause(reason=record.stopping.reason, where="supervisor"),)
+    last = () if ended is None else (ended,)  # a lone agent has no rounds
+    checks = tuple(check for done in record.ended_rounds or last for check in done.checks)
     artifacts = unique(path for done in parts for path in done.artifacts)
     made = {path for done in parts for path in done.made}
     return TaskResult(
@@ -37,13 +41,29 @@ def task_result(record: TaskRecord, now: float) -> TaskResult:
         made=tuple(path for path in artifacts if path in made),
         changed=unique(each for done in parts for each in done.changed),
         actions=sum(done.actions for done in parts),
+        failed_actions=sum(done.failed_actions for done in parts),
         dry_run=record.task.dry_run,
         would_do=tuple(each for done in parts for each in done.would_do),
+        verified=_verified(record.task, outcome, checks),
+        checks=checks,
+        judged=tuple(each for done in record.ended_rounds or last for each in done.judged),
         subtasks=tuple(record.subtasks),
         rounds=record.rounds,
         usage=sum((done.usage for done in parts), Usage()),
         seconds=max(0.0, now - record.started),
     )
+
+
+def _verified(task: Task, outcome: Outcome, checks: Sequence[CheckResult]) -> bool | None:
+    """Return whether a task finished with all of its checks held.
+
+    None without checks.
+    """
+    wanted = len(task.all_checks)
+    if not wanted or task.dry_run:
+        return None
+    held = [check.held for check in checks if check.source == "task"]
+    return outcome is Outcome.FINISHED and len(held) == wanted and all(held)
 
 
 def never_ran(assign: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> SubtaskResult:

@@ -125,6 +125,10 @@ class TaskRecord:
             dry_run=task.dry_run,
             limits=task.limits,
             output_schema=None if self.has_next_round else task.output_schema,
+            checks=(*(step.checks if step is not None else ()), *(() if self.has_next_round else task.checks)),
+            judge=None if self.has_next_round else task.judge,
+            judge_request="" if self.has_next_round or task.judge is None else _whole_request(task),
+            last_round=not self.has_next_round,
         )
         self.runs[assign.run_id] = assign
         return assign
@@ -173,6 +177,11 @@ class TaskRecord:
             paused=self.paused,
             lacks=self.lacks,
         )
+
+
+def _whole_request(task: Task) -> str:
+    """Return a task's request with the steps of its plan."""
+    return "\n".join(filter(None, (task.request, *(f"- {step.request}" for step in task.plan))))
 
 
 def ended_progress(task: Task, result: TaskResult) -> TaskProgress:

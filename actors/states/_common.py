@@ -85,7 +85,7 @@ class WorkingState(AgentState):
         record = run.memory[-1]
         if record.decision.status in CLAIMS and record.incomplete:
             return Move(AgentStatus.CONTINUE, By.SYSTEM)
-        return self.follow(record.decision.status, record.decision.comment)
+        return refused_finish(run) or self.follow(record.decision.status, record.decision.comment)
 
     def after_approval(self, run: Run) -> Move:
         """Follow the status of the answer whose actions were approved.
@@ -97,7 +97,7 @@ class WorkingState(AgentState):
         given_in = next(known.status for known in reversed(run.records) if not known.resumed)
         if run.due not in self.manager.offered(given_in) or (record.incomplete and run.due in CLAIMS):
             return Move(AgentStatus.CONTINUE, By.SYSTEM)
-        return self.follow(run.due, record.decision.comment)
+        return refused_finish(run) or self.follow(run.due, record.decision.comment)
 
     def after_answer(self, run: Run) -> Move | None:
         """Return the move after the answer to a working state's request."""
@@ -280,6 +280,18 @@ def no_progress(run: Run) -> Move | None:
     return Move(AgentStatus.FAIL, By.SYSTEM, Outcome.FAILED, reason)
 
 
+def refused_finish(run: Run) -> Move | None:
+    """Return the move after a FINISH that its checks or judge refuse.
+
+    The agent goes on, `check_retries` times at most.
+    """
+    if not run.records[-1].refused:
+        return None
+    if sum(record.refused for record in run.records) <= run.limits.check_retries:
+        return Move(AgentStatus.CONTINUE, By.SYSTEM)
+    return Move(AgentStatus.FAIL, By.SYSTEM, Outcome.FAILED, _run.UNVERIFIED)
+
+
 def failed_step(failed: StepFailure) -> Move:
     """Return the move after a failure outside the four phases.
 
@@ -342,7 +354,10 @@ def archive(run: Run) -> Message:
             made=run.made,
             changed=run.changed,
             actions=len(run.effects),
+            failed_actions=run.failed_actions,
             would_do=run.would_do,
+            checks=run.checks,
+            judged=run.judged,
             usage=run.usage,
         )
     result = SubtaskResult(
@@ -350,6 +365,7 @@ def archive(run: Run) -> Message:
         number=assign.number,
         request=assign.request,
         address=assign.address,
+        target="" if assign.target is None else assign.target.name,
         outcome=outcome,
         causes=run.causes,
         output=run.output,
@@ -358,7 +374,10 @@ def archive(run: Run) -> Message:
         made=run.made,
         changed=run.changed,
         actions=len(run.effects),
+        failed_actions=run.failed_actions,
         would_do=run.would_do,
+        checks=run.checks,
+        judged=run.judged,
         last_seen=run.last_seen,
         usage=run.usage,
     )

@@ -104,6 +104,9 @@ class AssignHostAgentState(HostAgentState):
             dry_run=assign.dry_run,
             limits=assign.limits,
             output_schema=assign.output_schema if assign.plan_step is not None else None,
+            checks=context.checks_of(decision) if assign.plan_step is not None else (),
+            judge=assign.judge if assign.plan_step is not None else None,
+            judge_request=assign.judge_request if assign.plan_step is not None else "",
         )
 
     def decide(self, run: Run) -> Move | None:

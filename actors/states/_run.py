@@ -20,8 +20,12 @@ from callboard.messages import (
     Cancel,
     Captured,
     Cause,
+    Check,
+    CheckResult,
     CommandResult,
+    Decision,
     Held,
+    JudgeResult,
     Limit,
     Message,
     Observation,
@@ -73,6 +77,8 @@ Applied = (
 
 TOO_LATE = "nobody decided on the approval in time"
 
+UNVERIFIED = "it ended without its checks"
+
 GO_ON, STOP = "go on", "stop"
 """The answers to the question at the limit of a budget."""
 
@@ -116,8 +122,8 @@ class Run:
     """The latest questions to a person."""
     at_limit: Limit | None = None
     """The budget limit that the last question was about; None for a model's own question."""
-    sent_back: bool = False
-    """Whether a FINISH was sent back to the model in a step that a question interrupted."""
+    sent_back: int | None = None
+    """The number of steps before a FINISH that was sent back in a step which a question interrupted."""
     grants: tuple[Limit, ...] = ()
     """The limits that a person extended; a limit is repeated for each extension."""
     repeats: int = 0
@@ -133,6 +139,8 @@ class Run:
     lost: tuple[CommandResult, ...] = ()
     """The results of steps that failed later: their side effects, such as written files, remain."""
     plan: tuple[str, ...] = ()
+    proposed: tuple[Check, ...] = ()
+    """The checks that a HostAgent proposed in its first answer."""
     asked: int = 0
     """Model calls at this address within the task, earlier assignments included."""
     steps: int = 0
@@ -166,6 +174,7 @@ class Run:
             subtasks=known.subtasks if known and not assign.number else assign.subtasks,
             memory=known.memory if known else (),
             plan=known.plan if known else (),
+            proposed=known.proposed if known and not assign.number and known.assign.task_id == assign.task_id else (),
             asked=known.asked if known and counted else 0,
             grants=known.grants if known and known.assign.run_id == assign.run_id else (),
         )
@@ -190,6 +199,48 @@ class Run:
     def own_subtasks(self) -> tuple[SubtaskResult, ...]:
         """The results of this task's subtasks, without the conversation's earlier tasks."""
         return tuple(done for done in self.subtasks if is_of_task(done.run_id, self.assign.task_id))
+
+    @property
+    def checks(self) -> tuple[CheckResult, ...]:
+        """The results of the checks, as they were read last."""
+        own = next((record.checks for record in reversed(self.records) if record.checks), ())
+        if own or self.assign.plan_step is None or not self.own_subtasks:
+            return own
+        return self.own_subtasks[-1].checks
+
+    @property
+    def judged(self) -> tuple[JudgeResult, ...]:
+        """The judge's answers, as they were given last."""
+        own = next((record.judged for record in reversed(self.records) if record.judged), ())
+        if own or self.assign.plan_step is None or not self.own_subtasks:
+            return own
+        return self.own_subtasks[-1].judged
+
+    @property
+    def may_propose(self) -> bool:
+        """True for the first answer of a HostAgent to its task."""
+        return not (self.steps or self.assign.number) and self.assign.round == 1
+
+    def checks_of(self, decision: Decision) -> tuple[Check, ...]:
+        """Return the checks of a FINISH; the proposed ones are last."""
+        ends = self.assign.last_round and not self.assign.number
+        return (*self.assign.checks, *((decision.checks or self.proposed) if ends else ()))
+
+    @property
+    def verified(self) -> bool:
+        """True if all checks held at its FINISH, without a judge's no."""
+        wanted = [check for check in self.assign.checks if check.source == "task"]
+        ended_by: StepRecord | SubtaskResult | None = self.records[-1] if self.records else None
+        if isinstance(self.last, SubtaskEnding):
+            ended_by = self.last.result
+        judged = () if ended_by is None else ended_by.judged
+        if self.assign.judge is not None and (not judged or any(each.answer == "no" for each in judged)):
+            return False
+        if not wanted:
+            return True
+        read = () if ended_by is None else ended_by.checks
+        counted = [result for result in read if result.source == "task"]
+        return len(counted) == len(wanted) and all(result.held for result in counted)
 
     @property
     def broken_off(self) -> bool:
@@ -218,8 +269,17 @@ class Run:
 
     @property
     def effects(self) -> tuple[CommandResult, ...]:
-        """The results of actions with a certain or possible side effect."""
-        return tuple([result for result in self._done if result.changed])
+        """The results of actions with a certain or possible side effect.
+
+        Opening an application is none: it is the means of a change.
+        """
+        alone = self.assign.target is None
+        return tuple([result for result in self._done if result.changed and not (alone and result.opens)])
+
+    @property
+    def failed_actions(self) -> int:
+        """The number of actions that failed, the denied ones included."""
+        return sum(result.status is ResultStatus.FAILURE for result in self._done)
 
     @property
     def would_do(self) -> tuple[PlannedAction, ...]:
@@ -293,7 +353,7 @@ class Run:
                 return evolve(run, usage=run.usage + usage, asked=asked, lost=lost, last_seen=message.seen)
             case Question(usage=usage, sent_back=back):
                 used, asked = run.usage + usage, run.asked + usage.model_calls
-                run = evolve(run, usage=used, asked=asked, sent_back=run.sent_back or back)
+                run = evolve(run, usage=used, asked=asked, sent_back=run.steps if back else run.sent_back)
                 return evolve(run, waiting=message.id, asked_person=message.questions, at_limit=message.limit)
             case ApprovalRequest():
                 return evolve(run, waiting=message.id, shown=message.observation)
@@ -350,11 +410,14 @@ class Run:
         ran = [result.status for result in record.results]
         failed = ResultStatus.FAILURE in ran
         same = self.repeats if record.resumed else repeats(self.records, record)
+        if record.refused:
+            same = 0  # `check_retries` limits these
         followed = self.status != AgentStatus.CONFIRM or bool(done.follows)
         return {
             "memory": (*self.memory, record),
             "steps": self.steps + 1,
             "plan": record.decision.plan or self.plan,
+            "proposed": record.decision.checks or self.proposed,
             "held": done.held,
             "held_by": done.held_by,
             "held_why": done.held_why,
@@ -365,7 +428,7 @@ class Run:
             "failures": self.failures + 1 if failed else (0 if ResultStatus.SUCCESS in ran else self.failures),
             "notes": step_notes(record, same, self.limits.repeats, followed=followed),
             "usage": self.usage + done.usage,
-            "asked": self.asked + done.usage.model_calls,
+            "asked": self.asked + done.usage.model_calls - record.judge_calls,
         }
 
     def moved(self, move: Move, *, reannotating: bool) -> Run:
@@ -386,11 +449,13 @@ class Run:
         )
         if move.outcome is None or run.outcome is not None:
             return run
-        causes = self._causes(move)
-        return evolve(run, outcome=move.outcome, causes=causes)
+        outcome = move.outcome
+        if outcome is Outcome.FINISHED and not (self.assign.dry_run or self.verified):
+            outcome = Outcome.FAILED  # whatever the machine says: a FINISH counts once it was read back
+        return evolve(run, outcome=outcome, causes=self._causes(move, outcome))
 
-    def _causes(self, move: Move) -> tuple[Cause, ...]:
-        if move.outcome is Outcome.FINISHED:
+    def _causes(self, move: Move, outcome: Outcome) -> tuple[Cause, ...]:
+        if outcome is Outcome.FINISHED:
             return ()
         here = self.assign.address
         match self.last:
@@ -400,6 +465,12 @@ class Run:
                 reason = f"the subtask {ended.run_id} ended as {ended.result.outcome.value}"
                 return (Cause(reason=reason, where=ended.result.address), *ended.result.causes)
             case _:
+                if move.reason == UNVERIFIED or outcome is not move.outcome:
+                    checks = self.records[-1].failed_checks if self.records else ()
+                    reasons = [f"a check does not hold: {check.told('all')}" for check in checks]
+                    denials = self.records[-1].denials if self.records else ()
+                    reasons += [f"the judge says no to {each.told()}" for each in denials]
+                    return tuple(Cause(reason=reason, where=here) for reason in reasons or [UNVERIFIED])
                 return (Cause(reason=move.reason or "the agent gave up", where=here),)
 
 

@@ -7,11 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from callboard import Settings
 from callboard.actors.processing import MACHINES
 from callboard.messages import AgentKind
 from callboard.messages.events import EVENT_CLASSES, Event, EventName
+from callboard.terminal import EvalSet
 from generator import GENERATE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -123,8 +125,15 @@ def examples(language):
         pytest.param(block, id=f"{path.name}-{number}")
         for path in DOCS
         if path.name not in {"recipes.md", "tutorial.md"}  # test_recipes.py and test_tutorial.py run these
+        if (path.name, language) != ("checks.md", "yaml")  # test_checks_page.py reads these
+        if (path.name, language) != ("eval.md", "yaml")  # the next test reads this one
         for number, block in enumerate(re.findall(rf"```{language}\n(.*?)```", path.read_text("utf-8"), re.DOTALL), 1)
     ]
+
+
+def test_the_example_of_an_eval_set_is_read():
+    (source,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/eval.md").read_text("utf-8"), re.DOTALL)
+    assert len(EvalSet.model_validate(yaml.safe_load(source)).tasks) == 3
 
 
 @pytest.mark.parametrize("source", examples("python"))

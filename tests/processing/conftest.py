@@ -15,7 +15,7 @@ from callboard import FunctionModel, Settings, ToolError, tool
 from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
 from callboard.actors.journal import MemoryJournal
 from callboard.actors.models import NamedModels, TaskModels
-from callboard.actors.processing import AGENTS, Pipeline, Services, pipeline
+from callboard.actors.processing import AGENTS, Checker, Pipeline, Services, pipeline
 from callboard.actors.runtime import Budgets, EventFeed, EventStream, Lanes, Lease, VirtualClock
 from callboard.actors.states import Run
 from callboard.messages import AgentKind, Assign, Effect, Event, EventName, Target, agent_kind
@@ -107,6 +107,7 @@ def stage() -> Iterator[Callable[..., Stage]]:
             policy=Policy(settings.policy.all_rules),
             approved=Approved(),
             may_change=MayChange(),
+            checker=Checker({}),
             budgets=Budgets(settings.budget),
             lanes=lanes,
             stream=stream,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -18,6 +19,7 @@ from callboard.messages import (
     Hazard,
     Held,
     Observation,
+    Phase,
     ResultStatus,
     StepDone,
     StepFailure,
@@ -207,6 +209,20 @@ async def test_actions_before_a_denied_one_run_and_those_after_it_are_skipped(st
 async def test_a_denial_after_a_failed_action_is_skipped_like_the_rest(stage):
     here = stage(answer(EXPLODE, APPEND, READ), policy=[{"verdict": "deny", "tool": "append"}])
     assert statuses(await acted(here)) == [("explode", FAILURE), ("append", SKIPPED), ("read", SKIPPED)]
+
+
+async def test_a_denied_action_is_in_the_results_of_a_step_that_fails_later(stage):
+    class Forgetful:
+        phases = frozenset({Phase.MEMORY_UPDATE})
+
+        async def __call__(self, phase, proceed):
+            msg = "no memory"
+            raise RuntimeError(msg)
+
+    here = stage(answer(APPEND, READ), policy=[{"verdict": "deny", "tool": "append"}])
+    pipeline = dataclasses.replace(here.pipeline, middleware=(Forgetful(),))
+    failed = await pipeline.process(here.run())
+    assert [(result.tool, result.status) for result in failed.results] == [("append", FAILURE), ("read", SKIPPED)]
 
 
 async def test_what_was_denied_does_not_count_as_sent(stage):

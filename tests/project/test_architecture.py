@@ -427,6 +427,7 @@ WRITERS = {
     "callboard.actors.servers.documents._office_holder": "writes to files of its own process in /proc",
     "callboard.actors.servers.documents._save": "fills a temporary folder",
     "callboard.actors.servers.shell._runner": "a program of its own, in a folder that was made for its command",
+    "callboard.terminal._eval_cells": "copies documents into a new folder",
     "callboard.terminal._own_documents": "copies documents into a new folder",
     "callboard.terminal._place": "copies a folder into a new one",
     "callboard.terminal._project": "makes the folders of a new project",

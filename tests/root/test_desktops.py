@@ -120,6 +120,7 @@ def test_a_host_agent_opens_with_a_file_and_closes_what_it_opened(start, kind):
     assert desktop.opened == [("editor", {"file": "a.txt"})]
     assert [target.id for target in seen[1].observation.targets] == ["editor", "mail", "a.txt"]
     assert {*desktop.windows} == {"mail"}
+    assert (result.changed, result.actions) == ((), 0)  # opening and closing a window change nothing by themselves
 
 
 @pytest.mark.parametrize("kind", [Desktop, OnLoop])
@@ -129,6 +130,7 @@ def test_an_application_that_is_assigned_to_is_opened_for_the_task(start, kind):
     assert result.ok, result.causes
     assert (desktop.opened, desktop.windows["untitled-1"]) == ([("editor", {})], "t")
     assert "app/editor/untitled-1" in {event.agent for event in handle.events()}
+    assert [done.target for done in result.subtasks] == [desktop.targets()[-1].name]
 
 
 def test_a_window_for_another_kind_is_closed_by_the_id_that_is_seen(start):

@@ -88,6 +88,15 @@ def test_usage_is_that_of_all_rounds_and_subtasks():
     assert task_result(used, 100.0).usage == Usage(steps=18, commands=2, input_tokens=7)
 
 
+def test_failed_actions_are_those_of_all_rounds_and_subtasks():
+    used = record()
+    used.next_assign()
+    used.end_subtask(subtask(1, failed_actions=1))
+    used.end_subtask(subtask(2, failed_actions=2))
+    used.end_round(round_ended(failed_actions=4))
+    assert task_result(used, 100.0).failed_actions == 7
+
+
 def test_each_artifact_is_named_once_in_the_order_in_which_it_was_made():
     made = record()
     made.next_assign()

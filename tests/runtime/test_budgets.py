@@ -16,7 +16,7 @@ from callboard.actors.runtime import Budgets
 from callboard.config import BudgetSettings
 from callboard.messages import OutOfBudgetError
 from callboard.testing import MemoryServer, VirtualClock
-from support import ASSIGN, FINISH, PATIENCE, lone
+from support import ASSIGN, FINISH, PATIENCE, append, lone
 
 
 def work(number, status="CONTINUE"):
@@ -196,7 +196,7 @@ def test_a_call_that_failed_gives_back_what_was_reserved(start):
         if next(fails):
             msg = "the line is down"
             raise ConnectionError(msg)
-        return FINISH
+        return append("a", "FINISH")
 
     hosts = [ASSIGN, FINISH]
 

@@ -22,6 +22,8 @@ from callboard.messages import (
     Cancel,
     Captured,
     Cause,
+    Check,
+    CheckResult,
     CommandResult,
     Decision,
     Held,
@@ -155,6 +157,14 @@ def test_what_a_failed_step_wrote_is_there_all_the_same(run, make):
     failed = StepFailure(phase=None, causes=(Cause(reason="boom"),), results=(wrote,))
     after = run().apply(failed).apply(make.step("CONTINUE", "success"))
     assert (after.artifacts, after.made) == (("/new", "/old"), ("/new",))
+
+
+def test_failed_actions_are_counted_with_those_of_interrupted_steps(run, make):
+    late = CommandResult(call_id="1", tool="save", status=ResultStatus.FAILURE, in_doubt=True)
+    wrote = CommandResult(call_id="2", tool="save", status=ResultStatus.SUCCESS)
+    failed = StepFailure(phase=None, causes=(Cause(reason="boom"),), results=(wrote, late))
+    after = run().apply(make.step("CONTINUE", "success", "failure", "skipped")).apply(failed)
+    assert after.apply(make.step("CONTINUE", "dry_run", "none", "failure")).failed_actions == 3
 
 
 def test_a_capture_changes_nothing_else(run):
@@ -545,3 +555,30 @@ def test_a_written_outcome_stays_whatever_happens_after(said, first, second):
 def test_remarks_are_added_after_those_of_the_surface(own, added):
     seen = see(Observation(notes=tuple(own)), tuple(added))
     assert seen.notes == (*own, *added)
+
+
+CHECKS = (Check(program="one"), Check(program="two"))
+
+
+@pytest.mark.parametrize(
+    ("held", "dry_run", "outcome"),
+    [
+        ([], False, Outcome.FAILED),
+        ([True], False, Outcome.FAILED),
+        ([True, False], False, Outcome.FAILED),
+        ([True, True, True], False, Outcome.FAILED),
+        ([True, True], False, Outcome.FINISHED),
+        ([], True, Outcome.FINISHED),
+    ],
+)
+def test_no_machine_finishes_without_its_checks(held, dry_run, outcome, run, make):
+    begun = run()
+    assign = begun.assign.model_copy(update={"checks": CHECKS, "dry_run": dry_run})
+    results = tuple(CheckResult(name="c", reading="c", held=each) for each in held)
+    done = make.step("FINISH")
+    done = done.model_copy(update={"record": done.record.model_copy(update={"checks": results})})
+    after = dataclasses.replace(begun, assign=assign).apply(done)
+    moved = after.moved(Move("FINISH", By.MODEL, Outcome.FINISHED), reannotating=False)
+    assert moved.outcome is outcome
+    assert bool(moved.causes) == (outcome is Outcome.FAILED)
+    assert moved.verified is (held == [True, True])

@@ -1,0 +1,168 @@
+"""The contents of documents that people count and compare."""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import re
+import zipfile
+import zlib
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from openpyxl.xml.functions import fromstring  # it resolves no entities
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from xml.etree.ElementTree import Element
+
+MOST_BYTES = 100_000_000
+"""The largest size, unpacked, of a document whose contents are compared."""
+_SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
+_CHART = re.compile(r"(?:xl|word)/charts/chart(?:Ex)?\d*\.xml")
+_PICTURE = re.compile(r"(?:xl|word)/media/[^/]+")
+FORMULA = "="
+"""The content of a formula that is written once for several cells."""
+_OFFICE = (".docx", ".xlsx")
+_RELATIONS = "xl/_rels/workbook.xml.rels"
+
+
+@dataclass
+class Contents:
+    """The parts of a document that people count."""
+
+    cells: dict[tuple[str, str], str] = field(default_factory=dict)
+    """The values and formulas of a workbook, by sheet and cell."""
+    results: dict[tuple[str, str], str] = field(default_factory=dict)
+    """The stored results of formulas."""
+    sheets: dict[str, str] = field(default_factory=dict)
+    """The titles of sheets, by their ids."""
+    titles: dict[str, str] = field(default_factory=dict)
+    """The titles of sheets, by the names of their parts."""
+    texts: dict[str, Counter[str]] = field(default_factory=dict)
+    """Texts by their kinds: paragraphs, cells of a table in a text, lines."""
+    parts: dict[str, Counter[bytes | int]] = field(default_factory=dict)
+    """Charts, pictures and tables, by their kinds."""
+
+
+def contents_of(path: Path) -> Contents | None:
+    """Read the contents of a document.
+
+    None if there is no such file, or if it can't be read as a document.
+    """
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            return None
+        return contents_in(path.name, path.read_bytes())
+    except OSError:
+        return None
+
+
+def contents_in(name: str, data: bytes) -> Contents | None:
+    """Read the contents of a document from its bytes.
+
+    None if they can't be read as a document.
+    """
+    try:
+        if name.lower().endswith(_OFFICE):
+            return _office(name, data)
+        return Contents(texts={"line": Counter(data.decode("utf-8").splitlines())})
+    except (OSError, ValueError, LookupError, SyntaxError, zipfile.BadZipFile, zlib.error, EOFError):
+        return None  # a document that can't be parsed is only named
+    except NotImplementedError:  # a compression that zipfile does not know
+        return None
+
+
+def _parsed(data: bytes) -> Element:
+    element: Element = fromstring(data)
+    return element
+
+
+def _office(name: str, data: bytes) -> Contents | None:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
+            return None
+        found = Contents()
+        for kind, pattern in (("chart", _CHART), ("picture", _PICTURE)):
+            named = (part for part in archive.namelist() if pattern.fullmatch(part))
+            found.parts[kind] = Counter(archive.read(part) for part in named)
+        if name.lower().endswith(".docx"):
+            _add_text(found, _parsed(archive.read("word/document.xml")))
+        else:
+            _add_workbook(found, archive)
+        return found
+
+
+def _add_text(found: Contents, document: Element) -> None:
+    cells = [cell for cell in document.iter() if _is(cell, "tc")]
+    inside = [part for cell in cells for part in cell.iter() if _is(part, "p")]
+    known = set(map(id, inside))  # ids are unique as long as the list holds the elements
+    paragraphs = [part for part in document.iter() if _is(part, "p") and id(part) not in known]
+    found.texts["paragraph"] = Counter(text for text in map(_text, paragraphs) if text)
+    found.texts["cell"] = Counter(text for text in map(_text, cells) if text)
+    found.parts["table"] = Counter({0: sum(_is(part, "tbl") for part in document.iter())})
+
+
+def _add_workbook(found: Contents, archive: zipfile.ZipFile) -> None:
+    workbook = _parsed(archive.read("xl/workbook.xml"))
+    sheets = [part for part in workbook.iter() if _is(part, "sheet")]
+    found.sheets = {part.attrib["sheetId"]: part.attrib["name"] for part in sheets}
+    if _RELATIONS in archive.namelist():
+        places = {part.attrib.get("Id"): part.attrib.get("Target", "") for part in _parsed(archive.read(_RELATIONS))}
+        for part in sheets:
+            place = next((places.get(value, "") for key, value in part.attrib.items() if key.endswith("}id")), "")
+            found.titles[posixpath.normpath(posixpath.join("/xl", place)).lstrip("/")] = part.attrib["name"]
+    shared: list[str] = []
+    if "xl/sharedStrings.xml" in archive.namelist():
+        strings = _parsed(archive.read("xl/sharedStrings.xml"))
+        shared = [_text(part) for part in strings.iter() if _is(part, "si")]
+    for name in filter(_SHEET.fullmatch, archive.namelist()):
+        for cell in _parsed(archive.read(name)).iter():
+            if _is(cell, "c") and (content := _content(cell, shared)):
+                key = name, cell.attrib["r"]
+                found.cells[key] = content
+                if content.startswith(FORMULA) and (result := _value(cell, shared)):
+                    found.results[key] = result
+
+
+def _content(cell: Element, shared: list[str]) -> str:
+    """Return a cell's formula, else its value; empty for an empty cell."""
+    formula = next((child for child in cell if _is(child, "f")), None)
+    return _value(cell, shared) if formula is None else FORMULA + (formula.text or "")
+
+
+def _value(cell: Element, shared: list[str]) -> str:
+    """Return a cell's value; empty for an empty cell."""
+    children = {_name(child): child for child in cell}
+    value = children.get("v")
+    if cell.attrib.get("t") == "s" and value is not None:
+        return shared[int(value.text or "")]
+    inline = children.get("is")
+    return _text(inline) if inline is not None else (value.text or "") if value is not None else ""
+
+
+def chart_words(chart: bytes) -> str:
+    """Describe a chart by its kind and its ranges."""
+    try:
+        root = _parsed(chart)
+    except SyntaxError:
+        return "that can't be read"
+    kinds = [_name(part).removesuffix("Chart") for part in root.iter() if _name(part).endswith("Chart")]
+    ranges = [part.text for part in root.iter() if _is(part, "f") and part.text]
+    return (
+        f"{', '.join(dict.fromkeys(kinds)) or 'of no known kind'} of {', '.join(dict.fromkeys(ranges)) or 'no range'}"
+    )
+
+
+def _name(part: Element) -> str:
+    """Return an element's name without its namespace; empty for a comment."""
+    return part.tag.rpartition("}")[2] if isinstance(part.tag, str) else ""
+
+
+def _is(part: Element, name: str) -> bool:
+    return _name(part) == name
+
+
+def _text(part: Element) -> str:
+    return "".join(text.text or "" for text in part.iter() if _is(text, "t"))

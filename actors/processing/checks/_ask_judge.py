@@ -1,0 +1,217 @@
+"""Ask the judge of a FINISH, who sees the evidence alone."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from callboard.actors.models import Evidence, ModelRequest, read_judgement
+from callboard.actors.processing._collect import look_to_show, on_lane
+from callboard.actors.processing._model_call import call_model
+from callboard.actors.states import evolve
+from callboard.messages import (
+    AgentKind,
+    EventName,
+    InvalidAnswerError,
+    JudgeResult,
+    ModelError,
+    Observation,
+    OutOfBudgetError,
+    encodable,
+    reason_of,
+)
+
+if TYPE_CHECKING:
+    from callboard.actors.models import Model
+    from callboard.actors.processing._phases import Context
+    from callboard.actors.states import Run
+    from callboard.messages import Target
+
+_MOST_PICTURES = 4
+"""The most pictures of the end."""
+
+
+async def asked_judge(
+    context: Context, run: Run, changes: str, unseen: list[str]
+) -> tuple[tuple[JudgeResult, ...], int]:
+    """Ask the judge about the end of a task.
+
+    Without a valid answer, each question counts as `unsure`, with the problem.
+
+    Args:
+        context: The context of the step.
+        run: The run that finishes.
+        changes: The difference of all files, in words.
+        unseen: Remarks on what is missing in it.
+
+    Returns:
+        The results, and the number of model calls.
+
+    Raises:
+        OutOfBudgetError: If a budget is too small for a call.
+    """
+    judge, assign = run.assign.judge, run.assign
+    if judge is None:
+        return (), 0
+    before, after, dark = await _pictures(context, run)
+    evidence = Evidence(
+        request=assign.judge_request or assign.task_request or assign.request,
+        questions=judge.question,
+        changes=changes,
+        unseen=(*unseen, *dark),
+        before=before,
+        after=after,
+    )
+    start, taken = time.perf_counter(), _Taken()
+    try:
+        results = await _answers(context, run, evidence, taken)
+    except OutOfBudgetError:
+        raise
+    except Exception as error:  # third-party code boundary: a model of the host program
+        problem = str(error) if isinstance(error, ModelError) else f"{type(error).__name__}: {reason_of(error)}"
+        results = [JudgeResult(question=each, answer="unsure", problem=problem) for each in judge.question]
+    redact = context.services.secrets.redact
+    kept = tuple(redact(assign.task_id, encodable(each)) for each in results)
+    answers = [each.model_dump(mode="json") for each in kept]
+    duration = time.perf_counter() - start
+    context.tell(
+        EventName.JUDGE_ANSWERED,
+        run,
+        answers=answers,
+        duration=duration,
+        model=taken.model,
+        calls=taken.answered,
+        cost=taken.cost,
+        input_tokens=taken.tokens[0],
+        output_tokens=taken.tokens[1],
+    )
+    return kept, taken.calls
+
+
+class _Taken:
+    """The usage of a judge's calls."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.answered = 0
+        self.model = ""
+        self.cost: float | None = 0.0
+        self.tokens = [0, 0]
+
+
+async def _answers(context: Context, run: Run, evidence: Evidence, taken: _Taken) -> list[JudgeResult]:
+    """Ask until an answer is valid, with `limits.repairs` retries."""
+    model, reasons = _model(context, run), tuple[str, ...]()
+    taken.model = model.name or type(model).__name__
+    earlier = sum(record.judge_calls for record in run.records)
+    while True:
+        request = _request(context, run, evidence, earlier + len(reasons) + 1, reasons)
+        taken.calls += 1
+        answer, usage, _ = await call_model(context, run, model, request)
+        taken.answered += 1
+        taken.tokens = [taken.tokens[0] + usage.input_tokens, taken.tokens[1] + usage.output_tokens]
+        taken.cost = None if answer.cost is None or taken.cost is None else taken.cost + usage.cost
+        context.meter.amounts["repairs"] += bool(reasons)
+        try:
+            if answer.cut:
+                raise InvalidAnswerError(answer.cut)  # noqa: TRY301 - handled like an invalid answer
+            verdicts = read_judgement(answer.content, len(evidence.questions))
+        except InvalidAnswerError as error:
+            reasons = (*reasons, str(error))
+            if len(reasons) > run.limits.repairs:
+                msg = f"the judge's answer is invalid: {error} (after {run.limits.repairs} repairs)"
+                raise InvalidAnswerError(msg) from error
+            continue
+        pairs = zip(evidence.questions, verdicts, strict=True)
+        return [JudgeResult(question=question, answer=verdict, reason=reason) for question, (verdict, reason) in pairs]
+
+
+def _model(context: Context, run: Run) -> Model:
+    """Return the judge's model.
+
+    Raises:
+        ModelError: If there is none, or it could not be built.
+    """
+    services, judge = context.services, run.assign.judge
+    if judge is not None and judge.model is not None:
+        return services.task_models.called(judge.model)
+    model = services.task_models.of(run.assign.task_id) or services.models.get(AgentKind.HOST)
+    if model is None:
+        msg = "no model is set for the judge: name one in `judge`, or set models.host"
+        raise ModelError(msg)
+    return model
+
+
+def _request(context: Context, run: Run, evidence: Evidence, call: int, reasons: tuple[str, ...]) -> ModelRequest:
+    task_id = run.assign.task_id
+    request = ModelRequest(
+        address=f"judge/{task_id}",
+        kind="judge",
+        task_id=task_id,
+        run_id=run.assign.run_id,
+        step=run.steps + 1,
+        call=call,
+        status=run.status,
+        statuses=(),
+        instructions="",
+        task_request=evidence.request,
+        request=evidence.request,
+        target=None,
+        plan=(),
+        observation=Observation(),
+        memory=(),
+        subtasks=(),
+        tools=(),
+        reasons=reasons,
+        evidence=evidence,
+    )
+    redactor = context.services.secrets.redactor(task_id)
+    return redactor.redact(request) if redactor.known else request
+
+
+async def _pictures(context: Context, run: Run) -> tuple[tuple[bytes, ...], tuple[bytes, ...], list[str]]:
+    """Return pictures before and after the work, and remarks on missing ones.
+
+    A picture from before is known for the target of the run itself: its first look. A HostAgent's judge sees the
+    windows that its subtasks worked on as they are now.
+    """
+    own = run.assign.target
+    if own is not None:
+        looks = (*(record.observation for record in run.records), context.meter.seen)
+        before = tuple(look.picture for look in looks if look is not None and look.picture is not None)[:1]
+        after, missing = await _pictured(context, run, [own])
+        return before, after, missing
+    worked = {done.address for done in run.own_subtasks}
+    targets = [each for each in await _listed(context, run) if each.address in worked] if worked else []
+    after, missing = await _pictured(context, run, targets)
+    return (), after, missing + (["there are no pictures of the windows from before the work"] if after else [])
+
+
+async def _listed(context: Context, run: Run) -> list[Target]:
+    found: list[Target] = []
+    for server in context.services.toolbox.servers:
+        if server.pictures:
+            found += await on_lane(context, server, None, server.targets)
+    return [each for each in found if each.open_to(run.assign.task_id, run.assign.session)]
+
+
+async def _pictured(context: Context, run: Run, targets: list[Target]) -> tuple[tuple[bytes, ...], list[str]]:
+    found: list[bytes] = []
+    missing: list[str] = []
+    for target in targets:
+        if not context.services.toolbox.server(target).pictures:
+            continue
+        if len(found) == _MOST_PICTURES:
+            missing.append(f"{target.name} is not shown: there are at most {_MOST_PICTURES} pictures")
+            continue
+        work = run.assign.model_copy(update={"target": target, "address": target.address})
+        try:
+            seen = await look_to_show(context, evolve(run, assign=work))
+        except Exception as error:  # third-party code boundary: a server of the host program
+            missing.append(f"{target.name} can't be seen: {reason_of(error)}")
+            continue
+        if seen.picture is None:
+            missing += [f"{target.name}: {note}" for note in seen.notes] or [f"{target.name} has no picture"]
+        else:
+            found.append(seen.picture)
+    return tuple(found), missing

@@ -1,0 +1,330 @@
+"""Run the checks of a FINISH, on what is saved."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import inspect
+import json
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from callboard.actors.commands import differences_in_words
+from callboard.actors.processing.checks._ask_judge import asked_judge
+from callboard.actors.processing.checks._changed_files import changes_beside, effects_of
+from callboard.actors.processing.checks._matchers import Missing, difference, holds, value_at
+from callboard.actors.processing.checks._readings import Reader, UnreadableError
+from callboard.messages import (
+    AgentStatus,
+    CallboardError,
+    CheckResult,
+    EventName,
+    ResultStatus,
+    as_json,
+    encodable,
+    one_line,
+    reason_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pydantic import JsonValue
+
+    from callboard.actors.processing._phases import Acted, Context
+    from callboard.actors.states import Run
+    from callboard.messages import Check, Fact, JudgeResult, Task
+
+_PASSES = 3
+"""The most times that all checks run because a surface changed between them."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
+_MOST_SHOWN = 2_000
+"""The most characters of JSON of a value in a result."""
+UNSTEADY = "it was changed while it was checked"
+
+
+def finishes(run: Run, acted: Acted) -> bool:
+    """Return whether a step is about to finish its work."""
+    done = all(result.status in {ResultStatus.SUCCESS, ResultStatus.NONE} for result in acted.results)
+    return acted.decision.status == AgentStatus.FINISH and not acted.held and done and not run.assign.dry_run
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The value of a check's reading."""
+
+    held: bool
+    value: JsonValue | Missing = None
+    other: JsonValue | Missing = None
+    """The value of its second reading."""
+    at: str = ""
+    """A JSON pointer to the first part that is not as expected."""
+    problem: str = ""
+
+
+class Checker:
+    """Runs checks; holds the host program's functions, and the files' first digests.
+
+    Its methods run on the event loop, except `keep`, `drop` and `lacking`.
+    """
+
+    def __init__(self, programs: Mapping[str, Callable[..., Any]]) -> None:
+        self._programs = dict(programs)
+        self._files: dict[str, Mapping[str, str]] = {}
+        self._contents: dict[str, Mapping[str, bytes]] = {}
+        self._written: dict[str, set[str]] = {}
+        """For each task that compares files: the paths that other tasks have written since."""
+
+    def see(self, fact: Fact) -> None:
+        """Note the files that a task has written, from any thread."""
+        if fact.name is EventName.COMMAND_ENDED and self._files and (paths := fact.data.get("artifacts")):
+            for task_id, written in self._written.copy().items():
+                if task_id != fact.task_id:
+                    written.update(paths)
+
+    def keep(self, task_id: str, files: Mapping[str, str], contents: Mapping[str, bytes] | None = None) -> None:
+        """Keep the digests of a task's files at its submission.
+
+        Their contents, too, if its judge compares them and no journal in a file has them.
+        """
+        self._files[task_id] = files
+        if contents:
+            self._contents[task_id] = contents
+        self._written[task_id] = set()
+
+    def drop(self, task_id: str) -> None:
+        """Forget a task."""
+        self._files.pop(task_id, None)
+        self._written.pop(task_id, None)
+        self._contents.pop(task_id, None)
+
+    def lacking(self, task: Task) -> list[str]:
+        """Name the functions that a task's checks need and this process lacks."""
+        wanted = dict.fromkeys(check.program for check in task.all_checks if check.program is not None)
+        known = ", ".join(self._programs) or "none"
+        return [
+            f"no check program is called {name!r}; there are: {known}" for name in wanted if name not in self._programs
+        ]
+
+    async def run(self, context: Context, run: Run, acted: Acted) -> tuple[CheckResult, ...]:
+        """Run all checks of a finishing step.
+
+        Nothing may write in between: if a surface that was read is another one after the last check, all of them run
+        again. Late effects are waited for. The time does not count for the limit of the step. Checks that a model
+        proposed run before the task's own, and apart from them: they can't make one of those fail.
+        """
+        checks = run.checks_of(acted.decision)
+        own, proposed = ([check for check in checks if check.source == source] for source in ("task", "model"))
+        limit = context.meter.limit
+        with contextlib.ExitStack() as held:
+            if limit is not None:
+                limit.hold()
+                held.callback(limit.release)
+            shown = await self._until_held(context, run, acted, proposed)
+            results = [*await self._until_held(context, run, acted, own), *shown]
+        redacted = tuple(context.services.secrets.redact(run.assign.task_id, encodable(each)) for each in results)
+        for each in redacted:
+            name = EventName.CHECK_PASSED if each.held else EventName.CHECK_FAILED
+            facts = each.model_dump(mode="json", include={"name", "reading", "expected", "found", "problem", "source"})
+            context.tell(name, run, check=facts, duration=each.seconds)
+        return redacted
+
+    async def judge(self, context: Context, run: Run) -> tuple[tuple[JudgeResult, ...], int]:
+        """Ask the judge of a finishing step.
+
+        The time does not count for the limit of the step.
+
+        Returns:
+            Its answers, and the number of its model calls.
+
+        Raises:
+            OutOfBudgetError: If a budget is too small for a call.
+        """
+        limit = context.meter.limit
+        with contextlib.ExitStack() as held:
+            if limit is not None:
+                limit.hold()
+                held.callback(limit.release)
+            changes, unseen = await self._changes(context, run)
+            return await asked_judge(context, run, changes, unseen)
+
+    async def _changes(self, context: Context, run: Run) -> tuple[str, list[str]]:
+        """Put into words how all files differ from those at submission.
+
+        Files that another task wrote are left out. Remarks tell what is missing.
+        """
+        task_id, unseen = run.assign.task_id, list[str]()
+        try:
+            reader = Reader(context, run, program=True)
+            files, now = await reader.files(), await reader.digests(None)
+        except Exception as error:  # third-party code boundary: servers of the host program
+            return "", [f"the files can't be read: {reason_of(error)}"]
+        before, written = self._files.get(task_id, {}), self._written.get(task_id, ())
+        others = {name for name, path in files.items() if str(path) in written}
+        differ = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
+        if both := [name for name in differ if name in others]:
+            unseen.append(f"another task wrote these files, which are left out: {', '.join(both)}")
+
+        def told() -> str:
+            found: list[tuple[str, bytes | None, bytes | None]] = []
+            for name in differ:
+                old = self._version(context, task_id, name)
+                if name in others:
+                    continue
+                if old is None and name in before:
+                    unseen.append(f"{name} has changed, and its contents from before are lost")
+                    continue
+                try:
+                    found.append((name, old, files[name].read_bytes() if name in files else None))
+                except OSError as error:
+                    unseen.append(f"{name} has changed, and can't be read: {error.strerror}")
+            return differences_in_words(found)
+
+        return await context.services.lanes.run("differences of files", told), unseen
+
+    def _version(self, context: Context, task_id: str, name: str) -> bytes | None:
+        """Return the contents of a file at submission; None without any."""
+        digest = self._files.get(task_id, {}).get(name)
+        if digest is None:
+            return None
+        versions = context.services.journal.versions
+        kept = self._contents.get(task_id, {}).get(name)
+        return kept if kept is not None or versions is None else versions.read(task_id, digest)
+
+    async def _until_held(self, context: Context, run: Run, acted: Acted, wanted: Sequence[Check]) -> list[CheckResult]:
+        start, pause = time.monotonic(), _FIRST_PAUSE
+        while True:
+            results, restless = await self._steady(context, run, acted, wanted)
+            least = run.limits.settle_seconds if restless else 0.0
+            checks = zip(wanted, results, strict=True)
+            longest = max((max(check.within, least) for check, result in checks if not result.held), default=0.0)
+            left = longest - (time.monotonic() - start)
+            if left <= 0:
+                return results
+            await asyncio.sleep(min(pause, left))
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _steady(
+        self, context: Context, run: Run, acted: Acted, wanted: Sequence[Check]
+    ) -> tuple[list[CheckResult], bool]:
+        """Run all checks on surfaces that stay the same meanwhile.
+
+        A surface that may change by itself, such as a window with a clock, stays the same if a second reading gives
+        the same values. The second part of the answer tells whether one was read.
+        """
+        before: list[CheckResult] = []
+        for _ in range(_PASSES):
+            reader = Reader(context, run, program=all(check.source == "task" for check in wanted))
+            results = [await self._result(reader, acted, check) for check in wanted]
+            moved = await reader.changed()
+            if reader.restless and _values(before) != _values(results):
+                moved = [*moved, *reader.restless]
+            if not moved:
+                return results, bool(reader.restless)
+            before = results
+        problem = f"{', '.join(sorted(moved))}: {UNSTEADY}"
+        unsteady = [result.model_copy(update={"held": False, "problem": problem}) for result in results]
+        return unsteady, bool(reader.restless)
+
+    async def _result(self, reader: Reader, acted: Acted, check: Check) -> CheckResult:
+        start = time.perf_counter()
+        try:
+            found = await self._found(reader, acted, check)
+        except (UnreadableError, CallboardError) as error:
+            found = _Found(held=False, problem=str(error))
+        except Exception as error:  # third-party code boundary: servers and functions of the host program
+            found = _Found(held=False, problem=f"{type(error).__name__}: {reason_of(error)}")
+        expected: JsonValue = check.expected
+        if check.same_as is not None and not found.problem:
+            expected = {"same_as": str(check.same_as), "value": _cut(value_at_or_null(found.other, found.at))}
+        shown: JsonValue = _cut(value_at_or_null(found.value, found.at))
+        return CheckResult(
+            name=check.title,
+            reading=str(check),
+            expected=expected,
+            found={"at": found.at, "value": shown} if found.at else shown,
+            held=found.held,
+            problem=one_line(found.problem, _MOST_SHOWN),
+            show=check.show,
+            source=check.source,
+            seconds=time.perf_counter() - start,
+        )
+
+    async def _found(self, reader: Reader, acted: Acted, check: Check) -> _Found:
+        match check.form:
+            case "program":
+                value = await self._called(reader, check)
+                return _Found(held=value is True, value=value)
+            case "file" | "only" | "unchanged":
+                return await self._of_files(reader, acted, check)
+            case _:
+                return await self._read(reader, check)
+
+    async def _read(self, reader: Reader, check: Check) -> _Found:
+        value = await reader.value(check)
+        other = None if check.same_as is None else await reader.value(check.same_as)
+        if isinstance(other, Missing):
+            msg = f"{check.same_as}: there is nothing at {check.same_as.path if check.same_as else ''}"
+            raise UnreadableError(msg)
+        held = holds(check, value, other)
+        wanted = other if check.same_as is not None else check.equals if check.matcher == "equals" else value
+        return _Found(held, value, other, "" if held else difference(value, wanted, check.tolerance))
+
+    async def _of_files(self, reader: Reader, acted: Acted, check: Check) -> _Found:
+        run, files = reader.run, await reader.files()
+        before = self._files.get(run.assign.task_id, {})
+        if check.file is not None:
+            if check.file not in files:
+                return _Found(held=False, value="there is no such file")
+            if await reader.is_target(check.file):
+                await reader.part(check.file, "file")
+            if check.changed is None:
+                return _Found(held=True, value="it exists")
+            now = await reader.digests((check.file,))
+            changed = now.get(check.file) != before.get(check.file)
+            return _Found(held=changed is check.changed, value="changed" if changed else "unchanged")
+        now = await reader.digests(check.unchanged)
+        effects = effects_of(run, acted, files, await reader.listed())
+        if check.unchanged is not None:
+            beside = [name for name in check.unchanged if now.get(name) != before.get(name)]
+        else:
+            written = self._written.get(run.assign.task_id, ())
+            others = {name for name, path in files.items() if str(path) in written}
+            beside = changes_beside(check.only or (), effects, before, now, others)
+        return _Found(held=not beside, value={"changed": [*beside]})
+
+    async def _called(self, reader: Reader, check: Check) -> JsonValue:
+        """Call a function of the host program."""
+        function = self._programs.get(check.program or "")
+        if function is None:
+            msg = f"no check program is called {check.program!r}; there are: {', '.join(self._programs) or 'none'}"
+            raise UnreadableError(msg)
+        arguments = reader.filled(check.args)
+        if inspect.iscoroutinefunction(function):
+            work = function(**arguments)
+        else:
+            lane = f"check {check.program}"
+            work = reader.context.services.lanes.run(lane, functools.partial(function, **arguments))
+        value = await reader.in_time(work, f"the check program {check.program}")
+        try:
+            return as_json(value)
+        except ValueError:
+            return repr(value)
+
+
+def _values(results: list[CheckResult]) -> list[tuple[object, ...]]:
+    return [(result.held, result.found, result.problem) for result in results]
+
+
+def value_at_or_null(value: JsonValue | Missing, path: str) -> JsonValue:
+    """Return the part of a value that a result shows."""
+    part = value if isinstance(value, Missing) else value_at(value, path)
+    return None if isinstance(part, Missing) else part
+
+
+def _cut(value: JsonValue) -> JsonValue:
+    """Cut a long value for a result."""
+    text = json.dumps(value, ensure_ascii=False)
+    return value if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 1]}…"

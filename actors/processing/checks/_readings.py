@@ -1,0 +1,295 @@
+"""Readings of surfaces: read-only calls under the policy, and controls."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+from callboard.actors.commands import digests_of, find_target, join_files
+from callboard.actors.processing._collect import COMPARED, digest, in_time, on_lane
+from callboard.actors.processing._permit import ruling
+from callboard.actors.processing.checks._matchers import value_at
+from callboard.actors.servers import Server, ToolError, observed
+from callboard.actors.states import evolve
+from callboard.config import Verdict
+from callboard.messages import (
+    Action,
+    AgentKind,
+    CallboardError,
+    Command,
+    CommandType,
+    Effect,
+    Observation,
+    ResultStatus,
+    TargetKind,
+    agent_kind,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Collection, Mapping
+    from pathlib import Path
+
+    from pydantic import JsonValue
+
+    from callboard.actors.commands import BoundTool, Tools
+    from callboard.actors.processing._phases import Context
+    from callboard.actors.processing.checks._matchers import Missing
+    from callboard.actors.states import Run
+    from callboard.messages import Control, ControlQuery, Reading, Target
+
+_T = TypeVar("_T")
+PART_TOOL = "read_part"
+"""The tool of a server that reads `cells`, `table`, `text` and `chart`."""
+_PAUSE = 0.05
+_SHELL_TOOL = "run"
+
+
+class UnreadableError(CallboardError):
+    """A reading is impossible: its check does not hold."""
+
+
+class Reader:
+    """The readings of one pass over all checks.
+
+    It keeps the fingerprints of the surfaces that it read.
+
+    Args:
+        context: The context of the step.
+        run: The run that finishes.
+        program: Whether the host program named the checks. A model's own reach only the tools that models may call,
+            are ruled as an action of the target's agent, and get only secrets that are granted to models.
+    """
+
+    def __init__(self, context: Context, run: Run, *, program: bool) -> None:
+        self.context = context
+        self.run = run
+        self._program = program
+        self._targets: tuple[Target, ...] | None = None
+        self._files: Mapping[str, Path] | None = None
+        self._marks: dict[str, tuple[Server, Target, str]] = {}
+        self.restless: set[str] = set()
+        """The ids of the surfaces that were read and may change by themselves."""
+        self._calls = 0
+
+    async def value(self, reading: Reading) -> JsonValue | Missing:
+        """Return the value of a reading.
+
+        Raises:
+            UnreadableError: If it can't be read.
+        """
+        return value_at(await self._whole(reading), reading.path)
+
+    async def _whole(self, reading: Reading) -> JsonValue:
+        if reading.control is not None:
+            return await self._control(reading.control)
+        if reading.command is not None:
+            return await self._command(reading.command, reading.args, reading.target)
+        if reading.tool is not None:
+            return await self._tool(reading.tool, reading.args, reading.target)
+        document, _, part = str(getattr(reading, reading.form)).partition("!")
+        return await self.part(document, reading.form, part, reading.args)
+
+    async def part(
+        self, document: str, form: str, part: str = "", args: Mapping[str, JsonValue] | None = None
+    ) -> JsonValue:
+        """Read a part of a document."""
+        target = await self._target(document)
+        arguments: dict[str, JsonValue] = {"form": form, "part": part, "args": dict(args or {})}
+        tools = self._tools(target)
+        if PART_TOOL not in tools:
+            msg = f"{document!r} has no `{form}`: its surface has no tool {PART_TOOL!r}; name one of its tools"
+            raise UnreadableError(msg)
+        return await self._call(tools, PART_TOOL, arguments, target)
+
+    async def _tool(self, name: str, arguments: Mapping[str, JsonValue], wanted: str | None) -> JsonValue:
+        target = None if wanted is None else await self._target(wanted)
+        tools = self._callable(target)
+        if name not in tools:
+            listed = ", ".join(sorted(tools)) or "none"
+            msg = f"{wanted or 'a HostAgent'} has no tool {name!r}; there are: {listed}"
+            raise UnreadableError(msg)
+        return await self._call(tools, name, dict(arguments), target)
+
+    async def _command(self, command: str, more: Mapping[str, JsonValue], wanted: str | None) -> JsonValue:
+        if wanted is None:
+            shells = [target for target in await self.listed() if target.kind is TargetKind.SHELL]
+            if len(shells) != 1:
+                names = ", ".join(shell.id for shell in shells) or "none"
+                msg = f"`target` must name the shell of a command; there are: {names}"
+                raise UnreadableError(msg)
+            wanted = shells[0].id
+        answer = await self._tool(_SHELL_TOOL, {**more, "command": command}, wanted)
+        if not isinstance(answer, dict) or "exit_code" not in answer:
+            msg = f"{wanted!r} is no shell: {_SHELL_TOOL} gave no exit code"
+            raise UnreadableError(msg)
+        if answer["exit_code"] != 0:
+            msg = f"the command ended with the exit code {answer['exit_code']}: {answer.get('stderr', '')}"
+            raise UnreadableError(msg)
+        return answer["value"] if "value" in answer else str(answer.get("stdout", "")).removesuffix("\n")
+
+    def _tools(self, target: Target | None) -> Tools:
+        kind = AgentKind.HOST if target is None else agent_kind(target.address)
+        return self.context.services.toolbox.tools(kind, target)
+
+    def _callable(self, target: Target | None) -> Tools:
+        """Return the tools that a check may name."""
+        kind = AgentKind.HOST if target is None else agent_kind(target.address)
+        toolbox = self.context.services.toolbox
+        return toolbox.tools(kind, target) if self._program else toolbox.actions(kind, target)
+
+    async def _call(self, tools: Tools, name: str, arguments: dict[str, JsonValue], target: Target | None) -> JsonValue:
+        """Call a tool that only reads, if the policy allows it."""
+        context, run, tool = self.context, self.run, tools[name]
+        problem = tool.check(arguments)
+        if problem is not None:
+            raise UnreadableError(problem)
+        await self._check_reads(tool, Action(tool=name, arguments=arguments, program=self._program), target)
+        if target is not None:
+            await self._mark(target)
+        self._calls += 1
+        context.meter.amounts["commands"] += 1
+        command = Command(
+            task_id=run.assign.task_id,
+            run_id=run.assign.run_id,
+            token=run.assign.token,
+            call_id=f"{run.assign.run_id}.{run.steps + 1}.check-{self._calls}",
+            state=run.status,
+            step=run.steps + 1,
+            type=CommandType.DATA_COLLECTION,
+            tool=name,
+            parameters=arguments,
+            program=self._program,
+            effect=Effect.READ,
+            timeout=tool.seconds or run.limits.command_seconds,
+        )
+        result = await context.services.dispatcher.run(command, tools, context.lease)
+        if result.status is not ResultStatus.SUCCESS:
+            raise UnreadableError(result.error)
+        return result.value
+
+    async def _check_reads(self, tool: BoundTool, action: Action, target: Target | None) -> None:
+        """Refuse a call that may change something or is not allowed.
+
+        Raises:
+            UnreadableError: If it may.
+        """
+        context, seen, run = self.context, self.context.meter.seen or Observation(), self.run
+        if target is not None and not self._program:
+            run = evolve(run, assign=run.assign.model_copy(update={"address": target.address}))
+        ruled, facts = await ruling(context, run, seen, action, tool, approved="", results=())
+        effect = facts.effect or tool.info.effect
+        if effect is not Effect.READ:
+            msg = f"{action.tool} may change something, and a check only reads"
+            raise UnreadableError(msg)
+        if ruled.verdict is not Verdict.ALLOW:
+            how = "denies it" if ruled.verdict is Verdict.DENY else "wants an approval"
+            msg = f"{action.tool} was not called, because the policy {how}: {ruled.reason}"
+            raise UnreadableError(msg)
+
+    async def _control(self, query: ControlQuery) -> JsonValue:
+        """Find the one control that a query describes."""
+        target = await self._target(query.target)
+        server = self.context.services.toolbox.server(target)
+        await self._mark(target)
+        seen = await on_lane(self.context, server, target, functools.partial(observed, server, target, COMPARED))
+        found = [control for control in seen.controls if _fits(control, query)]
+        if len(found) != 1:
+            kind = query.kind or "control"
+            name = f" called {query.name!r}" if query.name else ""
+            listed = ", ".join(repr(each.name) for each in (found or seen.controls)[:20])
+            msg = f"{query.target} has {len(found) or 'no'} {kind}{'s' * (len(found) > 1)}{name}; there are: {listed}"
+            raise UnreadableError(msg)
+        shown: JsonValue = found[0].model_dump(mode="json")
+        return shown
+
+    async def is_target(self, name: str) -> bool:
+        """Return whether a target has this name."""
+        return find_target(await self.listed(), name) is not None
+
+    async def _target(self, wanted: str) -> Target:
+        """Find a target that the task may see."""
+        own = self.run.assign.target
+        if own is not None and wanted in {own.native.id, own.native.name, own.native.address}:
+            return own.native
+        listed = await self.listed()
+        target = find_target(listed, wanted)
+        if target is None or target.kind is TargetKind.APPLICATION:
+            named = [each.id for each in listed if each.kind is not TargetKind.APPLICATION]
+            msg = f"there is no {wanted!r}; there are: {', '.join(named[:20]) or 'none'}"
+            raise UnreadableError(msg)
+        return target
+
+    async def listed(self) -> tuple[Target, ...]:
+        """Return the targets that the task may see."""
+        if self._targets is None:
+            assign = self.run.assign
+            found: list[Target] = []
+            for server in self.context.services.toolbox.servers:
+                found += await on_lane(self.context, server, None, server.targets)
+            self._targets = tuple(each for each in found if each.open_to(assign.task_id, assign.session))
+        return self._targets
+
+    async def files(self) -> Mapping[str, Path]:
+        """Return the files of all surfaces, by name."""
+        if self._files is None:
+            servers = self.context.services.toolbox.servers
+            self._files = join_files([await on_lane(self.context, server, None, server.files) for server in servers])
+        return self._files
+
+    async def _mark(self, target: Target) -> None:
+        """Note the fingerprint of a surface before its first reading.
+
+        One that may change by itself is only named. While another agent works on a screen, it is waited for.
+        """
+        server = self.context.services.toolbox.server(target)
+        if server.settles or server.pictures:
+            await self._free(target)
+        if server.settles:
+            self.restless.add(target.id)
+            return
+        if target.address not in self._marks:
+            self._marks[target.address] = (server, target, await self._fingerprint(server, target))
+
+    async def changed(self) -> list[str]:
+        """Return the ids of the surfaces that changed since they were read."""
+        marks = self._marks.values()
+        return [target.id for server, target, mark in marks if await self._fingerprint(server, target) != mark]
+
+    async def _fingerprint(self, server: Server, target: Target) -> str:
+        try:
+            if type(server).fingerprint is not Server.fingerprint:
+                return await on_lane(self.context, server, target, functools.partial(server.fingerprint, target))
+            look = functools.partial(observed, server, target, COMPARED)
+            seen = await on_lane(self.context, server, target, look)
+        except ToolError as error:
+            return f"unreadable: {error}"
+        return seen.fingerprint or digest(seen.controls, seen.text, sorted(seen.window.items()))
+
+    async def _free(self, target: Target) -> None:
+        """Wait until no other agent works on a surface."""
+        lease, end = self.context.lease, time.monotonic() + self.run.limits.command_seconds
+        while (holder := lease.holder_of(target.lease_key)) and holder != self.run.assign.address:
+            if time.monotonic() > end or lease.suspended:
+                msg = f"{holder} works on {target.id}"
+                raise UnreadableError(msg)
+            await asyncio.sleep(_PAUSE)
+
+    def filled(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Fill in the secrets of a function's arguments."""
+        return self.context.services.secrets.fill(self.run.assign.task_id, dict(arguments), None)
+
+    async def in_time(self, work: Awaitable[_T], what: str) -> _T:
+        """Await some work with the limit of a tool call."""
+        return await in_time(self.context, work, what)
+
+    async def digests(self, names: Collection[str] | None) -> dict[str, str]:
+        """Return the digests of all files, or of those named."""
+        files = await self.files()
+        return await self.context.services.lanes.run("digests of files", lambda: digests_of(files, names))
+
+
+def _fits(control: Control, query: ControlQuery) -> bool:
+    same_name = not query.name or " ".join(control.name.split()) == " ".join(query.name.split())
+    return same_name and (not query.kind or control.kind == query.kind)
