@@ -16,6 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import yaml
 from PIL import Image, ImageChops
 from rich.console import Console
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME
@@ -56,7 +57,7 @@ def run(folder: Path, console: Console) -> Path:
     """
     name = "sales_report-1"
     copy = shutil.copytree(EXAMPLE, folder / "runs" / name)
-    task = Task(id=name, request="Extract the sales table from Word and create a bar chart in Excel")
+    task = Task(id=name, **yaml.safe_load((EXAMPLE / "task.yaml").read_text(encoding="utf-8")))
     display = TaskDisplay(task.id, task.request)
     with Supervisor.start(copy / "callboard.yaml") as supervisor:
         handle = supervisor.submit(task)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from callboard.terminal._board import TaskDisplay
+from callboard.terminal._check_option import checks_of
+from callboard.terminal._check_words import exit_code
 from callboard.terminal._commands import (
     EXIT_CODES,
     INTERRUPTED,
+    NOT_VERIFIED,
     USAGE,
     Commands,
     existing_path,
@@ -16,6 +19,8 @@ from callboard.terminal._commands import (
 )
 from callboard.terminal._completion import COMPLETE, completion_script, task_ids
 from callboard.terminal._doctor import examine
+from callboard.terminal._eval import WORSE, Again, EvalChoices, run_set
+from callboard.terminal._eval_set import EvalSet, LoadedSet
 from callboard.terminal._journals import (
     list_tasks,
     named_journal,
@@ -43,17 +48,25 @@ __all__ = [
     "DEMO",
     "EXIT_CODES",
     "INTERRUPTED",
+    "NOT_VERIFIED",
     "USAGE",
+    "WORSE",
+    "Again",
     "Attendance",
     "Commands",
+    "EvalChoices",
+    "EvalSet",
+    "LoadedSet",
     "TaskDisplay",
     "TaskSession",
     "attendance",
+    "checks_of",
     "completion_script",
     "demo_folder",
     "demo_names",
     "examine",
     "existing_path",
+    "exit_code",
     "fail",
     "file_schemas",
     "keep_inside",
@@ -75,6 +88,7 @@ __all__ = [
     "replay_task",
     "resume_command",
     "resume_tasks",
+    "run_set",
     "settings_at",
     "show_task",
     "started",

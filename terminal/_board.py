@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from callboard.messages import AgentStatus, Event, EventName, Outcome, Probe
+from callboard.terminal._check_words import described_event, judged_event
 from callboard.terminal._text import BAD, GOOD, cut, listed, numbered, plain
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def _advanced(row: AgentRow, event: Event) -> AgentRow:
             return row
 
 
-def _described(event: Event) -> str:  # noqa: C901 - one match, a case an event
+def _described(event: Event) -> str:  # noqa: C901, PLR0912 - one match, a case an event
     """Describe an event in a few words; empty for those without interest."""
     data = event.data
     match event.name:
@@ -198,6 +199,10 @@ def _described(event: Event) -> str:  # noqa: C901 - one match, a case an event
         case EventName.STEP_FAILED | EventName.AGENT_CRASHED:
             failed = "a step failed" if event.name is EventName.STEP_FAILED else "the agent crashed"
             return f"{failed}: {next(iter(listed(data['causes'])), '')}"
+        case EventName.CHECK_PASSED | EventName.CHECK_FAILED:
+            return described_event(event)
+        case EventName.JUDGE_ANSWERED:
+            return judged_event(event)
         case EventName.TASK_CANCELLING:
             return f"stopping: {data['reason']}"
         case EventName.ROUND_ENDED | EventName.SUBTASK_ENDED:

@@ -96,7 +96,7 @@ EXIT_CODES = {
     Outcome.REJECTED: 7,
 }
 """The exit codes of `callboard run` when the task is over."""
-USAGE, INTERRUPTED = 2, 130
+USAGE, NOT_VERIFIED, INTERRUPTED = 2, 8, 130
 
 
 @contextlib.contextmanager

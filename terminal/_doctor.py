@@ -18,7 +18,7 @@ from callboard.actors.journal import JournalReader
 from callboard.actors.models import named_models
 from callboard.actors.processing import named_agents
 from callboard.actors.servers import SHIPPED, shipped_surface, surface_of
-from callboard.config import Settings, described, load_prompts
+from callboard.config import Settings, all_check_programs, described, load_prompts
 from callboard.messages import AgentKind, JournalError, SettingsError
 from callboard.terminal._journals import print_json
 from callboard.terminal._text import BAD, GOOD, plain, print_hanging
@@ -121,6 +121,7 @@ def findings(file: Path | None, *, online: bool) -> Iterator[Finding]:
         yield from _servers(settings, online=online)
         yield from _models(settings)
         yield from _agents(settings)
+        yield from _check_programs(settings)
     yield from _extras(settings)
 
 
@@ -233,6 +234,11 @@ def _models(settings: Settings) -> Iterator[Finding]:
 def _agents(settings: Settings) -> Iterator[Finding]:
     if settings.agents:
         yield _tried("agents", ", ".join(settings.agents), lambda: named_agents(settings))
+
+
+def _check_programs(settings: Settings) -> Iterator[Finding]:
+    if names := settings.check_programs:
+        yield _tried("check programs", ", ".join(names), lambda: all_check_programs(settings, {}))
 
 
 def _extras(settings: Settings | None) -> Iterator[Finding]:

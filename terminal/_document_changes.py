@@ -2,62 +2,26 @@
 
 from __future__ import annotations
 
-import re
-import zipfile
-import zlib
+import contextlib
+import os
+import stat
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from openpyxl.xml.functions import fromstring  # it resolves no entities
-
-from callboard.terminal._text import short
+from callboard.actors.commands import FORMULA, Contents, contents_of
+from callboard.messages import CLOSE, OPEN
+from callboard.terminal._text import numbered, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from xml.etree.ElementTree import Element
 
+    from callboard.config import Settings
     from callboard.messages import TaskResult
 
-_MOST_BYTES = 100_000_000
-"""The largest size, unpacked, of a document whose contents are compared."""
-_SHEET = re.compile(r"xl/worksheets/[^/]+\.xml")
-_CHART = re.compile(r"(?:xl|word)/charts/chart(?:Ex)?\d*\.xml")
-_PICTURE = re.compile(r"(?:xl|word)/media/[^/]+")
-_FORMULA = "="
-"""The content of a formula that is written once for several cells."""
-
-
-@dataclass
-class Contents:
-    """The parts of a document that people count."""
-
-    cells: dict[tuple[str, str], str] = field(default_factory=dict)
-    """The values and formulas of a workbook, by sheet and cell."""
-    sheets: dict[str, str] = field(default_factory=dict)
-    """The titles of sheets, by their ids."""
-    texts: dict[str, Counter[str]] = field(default_factory=dict)
-    """Texts by their kinds: paragraphs, cells of a table in a text, lines."""
-    parts: dict[str, Counter[bytes | int]] = field(default_factory=dict)
-    """Charts, pictures and tables, by their kinds."""
-
-
-def contents_of(path: Path) -> Contents | None:
-    """Read the contents of a document.
-
-    None if there is no such file, or if it can't be read as a document.
-    """
-    try:
-        if path.suffix.lower() in {".docx", ".xlsx"}:
-            return _office(path)
-        if path.stat().st_size > _MOST_BYTES:
-            return None
-        return Contents(texts={"line": Counter(path.read_text(encoding="utf-8").splitlines())})
-    except (OSError, ValueError, LookupError, SyntaxError, zipfile.BadZipFile, zlib.error, EOFError):
-        return None  # counts are a courtesy: a document that can't be parsed is only named
-    except NotImplementedError:  # a compression that zipfile does not know
-        return None
+_MOST_FILES, _MOST_LISTED = 10_000, 20
+"""The most files in the folders of a run that are compared, and that are listed."""
 
 
 def described_changes(before: Contents | None, after: Contents | None) -> str:
@@ -70,69 +34,6 @@ def described_changes(before: Contents | None, after: Contents | None) -> str:
     if before is None:
         return ", ".join(_totals(after))
     return ", ".join(_differences(before, after)) or "no values changed"
-
-
-def _office(path: Path) -> Contents | None:
-    with zipfile.ZipFile(path) as archive:
-        if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
-            return None
-        found = Contents()
-        for kind, pattern in (("chart", _CHART), ("picture", _PICTURE)):
-            named = (name for name in archive.namelist() if pattern.fullmatch(name))
-            found.parts[kind] = Counter(archive.read(name) for name in named)
-        if path.suffix.lower() == ".docx":
-            _add_text(found, fromstring(archive.read("word/document.xml")))
-        else:
-            _add_workbook(found, archive)
-        return found
-
-
-def _add_text(found: Contents, document: Element) -> None:
-    cells = [cell for cell in document.iter() if _is(cell, "tc")]
-    inside = [part for cell in cells for part in cell.iter() if _is(part, "p")]
-    known = set(map(id, inside))  # ids are unique as long as the list holds the elements
-    paragraphs = [part for part in document.iter() if _is(part, "p") and id(part) not in known]
-    found.texts["paragraph"] = Counter(text for text in map(_text, paragraphs) if text)
-    found.texts["cell"] = Counter(text for text in map(_text, cells) if text)
-    found.parts["table"] = Counter({0: sum(_is(part, "tbl") for part in document.iter())})
-
-
-def _add_workbook(found: Contents, archive: zipfile.ZipFile) -> None:
-    workbook = fromstring(archive.read("xl/workbook.xml"))
-    found.sheets = {part.attrib["sheetId"]: part.attrib["name"] for part in workbook.iter() if _is(part, "sheet")}
-    shared: list[str] = []
-    if "xl/sharedStrings.xml" in archive.namelist():
-        strings = fromstring(archive.read("xl/sharedStrings.xml"))
-        shared = [_text(part) for part in strings.iter() if _is(part, "si")]
-    for name in filter(_SHEET.fullmatch, archive.namelist()):
-        for cell in fromstring(archive.read(name)).iter():
-            if _is(cell, "c") and (content := _content(cell, shared)):
-                found.cells[name, cell.attrib["r"]] = content
-
-
-def _content(cell: Element, shared: list[str]) -> str:
-    """Return a cell's formula, else its value; empty for an empty cell."""
-    children = {_name(child): child for child in cell}
-    if (formula := children.get("f")) is not None:
-        return _FORMULA + (formula.text or "")
-    value = children.get("v")
-    if cell.attrib.get("t") == "s" and value is not None:
-        return shared[int(value.text or "")]
-    inline = children.get("is")
-    return _text(inline) if inline is not None else (value.text or "") if value is not None else ""
-
-
-def _name(part: Element) -> str:
-    """Return an element's name without its namespace; empty for a comment."""
-    return part.tag.rpartition("}")[2] if isinstance(part.tag, str) else ""
-
-
-def _is(part: Element, name: str) -> bool:
-    return _name(part) == name
-
-
-def _text(part: Element) -> str:
-    return "".join(text.text or "" for text in part.iter() if _is(text, "t"))
 
 
 def _totals(found: Contents) -> Iterable[str]:
@@ -162,7 +63,7 @@ def _differences(before: Contents, after: Contents) -> Iterable[str]:
 
 def _differ(before: Contents, after: Contents, cell: tuple[str, str]) -> bool:
     old, new = before.cells.get(cell, ""), after.cells.get(cell, "")
-    repeated = _FORMULA in {old, new} and old.startswith(_FORMULA) and new.startswith(_FORMULA)
+    repeated = FORMULA in {old, new} and old.startswith(FORMULA) and new.startswith(FORMULA)
     return old != new and not repeated
 
 
@@ -175,6 +76,59 @@ def _counted(number: int, kind: str) -> Iterable[str]:
 
 
 @dataclass(frozen=True)
+class FolderFiles:
+    """The files in the folders of a run on copies.
+
+    No other program writes there.
+    """
+
+    folders: tuple[Path, ...] = ()
+    own: tuple[Path, ...] = ()
+    """Files that callboard itself writes, such as the journal; those that their names begin with are left out, too."""
+    marks: Mapping[Path, tuple[int, int]] = field(default_factory=dict)
+    """The size and the time of the last change of each file."""
+
+    @classmethod
+    def look(cls, settings: Settings) -> FolderFiles:
+        """Look at the folders in which the surfaces of some settings work.
+
+        There are none if they have too many files.
+        """
+        given = [settings.documents.workspace, settings.desktop.folder if settings.desktop.wanted else None]
+        given += [shell.cwd for shell in settings.shells.values() if shell.ssh is None]
+        folders = tuple({settings.path(folder).resolve(): None for folder in given if folder is not None})
+        own = (settings.journal.path, settings.log.file, settings.models.record)
+        unread = cls(folders, tuple(settings.path(file).resolve() for file in own if file is not None))
+        marks = unread._marks()
+        return cls() if marks is None else replace(unread, marks=marks)
+
+    def differences(self) -> list[tuple[str, Path]]:
+        """List the files that differ since, with a word for each."""
+        marks = self._marks()
+        if marks is None:
+            return []
+        found = [("made", path) for path in marks.keys() - self.marks.keys()]
+        found += [("removed", path) for path in self.marks.keys() - marks.keys()]
+        found += [("changed", path) for path in self.marks.keys() & marks.keys() if marks[path] != self.marks[path]]
+        return sorted(found, key=lambda each: each[1])
+
+    def _marks(self) -> dict[Path, tuple[int, int]] | None:
+        """Read the marks of all visible files; None for too many."""
+        marks: dict[Path, tuple[int, int]] = {}
+        for folder in self.folders:
+            for place, folders, names in os.walk(folder):
+                folders[:] = [name for name in folders if not name.startswith(".")]
+                for path in (Path(place, name) for name in names if not name.startswith(".")):
+                    with contextlib.suppress(OSError):  # it is being deleted
+                        status = path.lstat()
+                        if stat.S_ISREG(status.st_mode) and not any(str(path).startswith(str(own)) for own in self.own):
+                            marks[path] = (status.st_size, status.st_mtime_ns)
+                if len(marks) > _MOST_FILES:
+                    return None
+        return marks
+
+
+@dataclass(frozen=True)
 class Before:
     """The documents before a task."""
 
@@ -182,17 +136,33 @@ class Before:
     """The originals of copies: files, or folders with all in them."""
     contents: Mapping[Path, Contents | None] = field(default_factory=dict)
     """The contents of documents that the task works on in place."""
+    files: FolderFiles = field(default_factory=FolderFiles)
+    """The files of a run on copies."""
 
     def lines(self, result: TaskResult) -> list[tuple[str, str]]:
-        """List made and changed files, with counts of the differences."""
-        return [
-            self._line(name, made=name in result.made) for name in dict.fromkeys((*result.artifacts, *result.changed))
-        ]
+        """List made and changed things by their names for people.
+
+        Files have counts of the differences. Applications that write files by themselves report none: in a run on
+        copies, the files of its folders tell.
+        """
+        names = _names(result)
+        changed = dict.fromkeys((*result.artifacts, *result.changed))
+        lines = [self._line(each, made=each in result.made) for each in changed if Path(each).is_absolute()]
+        others = [(word, path) for word, path in self.files.differences() if str(path) not in changed]
+        for word, path in others[:_MOST_LISTED]:
+            lines.append((word, short(path)) if word == "removed" else self._line(str(path), made=word == "made"))
+        if len(others) > _MOST_LISTED:
+            lines.append(("changed", f"{numbered(len(others) - _MOST_LISTED, 'more file')}"))
+        targets = (each for each in changed if not Path(each).is_absolute())
+        for target in targets:
+            if target in names:
+                lines.append(("changed", names[target]))
+            elif not target.startswith((OPEN, CLOSE)):  # of older versions
+                lines.append(("called", target))
+        return list(dict.fromkeys(lines))
 
     def _line(self, name: str, *, made: bool) -> tuple[str, str]:
         path = Path(name)
-        if not path.is_absolute():
-            return "changed", name
         before = self._contents(path)
         new = made and before is None
         counts = described_changes(before, contents_of(path)) if new or before is not None else ""
@@ -207,3 +177,17 @@ class Before:
             if path.is_relative_to(copy):
                 return contents_of(original / path.relative_to(copy))
         return None
+
+
+def _names(result: TaskResult) -> dict[str, str]:
+    """Return the names for people of the targets that a task changed.
+
+    A window without one is named by its application, since its id and address have the number of a process.
+    """
+    names: dict[str, str] = {}
+    for subtask in result.subtasks:
+        application, _, place = subtask.address.partition("/")[2].rpartition("/")
+        for target in subtask.changed:
+            if not Path(target).is_absolute():
+                names[target] = subtask.target or (application if place.isdigit() and application else target)
+    return names

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 SETTINGS_FILE = "callboard.yaml"
 RUNS = "runs"
 """The folder of the runs on copies."""
+EVALS = "evals"
+"""The folder of the runs of eval sets."""
 SETTINGS_SUFFIXES = {".yaml", ".yml"}
 _NAMED = 10
 """The number of tasks that an error message names."""
@@ -172,13 +174,19 @@ def _table(tasks: Sequence[TaskLine], width: int) -> Table:
         table.add_column("ended after", justify="right", no_wrap=True)
     table.add_column("request")
     for task in tasks:
-        cells: list[str | Text] = [plain(task.id), ending(task.outcome)]
+        cells: list[str | Text] = [plain(task.id), _judged(task)]
         if width >= _WIDE:
             cells.append(f"{moment(task.submitted):%Y-%m-%d %H:%M}")
         if width >= _NARROW:
             cells.append("" if task.ended is None else span(task.ended - task.submitted))
         table.add_row(*cells, Text(plain(task.request), no_wrap=True, overflow="ellipsis"))
     return table
+
+
+def _judged(task: TaskLine) -> Text:
+    """Describe the end of a task, and whether its checks held."""
+    marks = {True: (", verified", GOOD), False: (", not verified", BAD), None: ("", "")}
+    return ending(task.outcome).append(*marks[task.verified])
 
 
 def print_json(content: object) -> None:

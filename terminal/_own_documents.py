@@ -25,6 +25,8 @@ from callboard.terminal._takeover import known_ids
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from callboard.messages import Check
+
 _EXAMPLE = 'callboard run "Add up the prices" prices.xlsx --model openai:gpt-5'
 _LONGEST_NAME = 40
 """The most characters of the name of a run's folder, without its number."""
@@ -117,7 +119,7 @@ def _check_request(text: str, given: set[str], *, alone: bool) -> None:
 
 
 def prepare_documents(
-    given: OwnDocuments, output: Path | None, changes: dict[str, Any], *, in_place: bool
+    given: OwnDocuments, output: Path | None, changes: dict[str, Any], checks: Sequence[Check] = (), *, in_place: bool
 ) -> tuple[Task, Settings]:
     """Make the folder of a run, with copies of documents.
 
@@ -127,6 +129,7 @@ def prepare_documents(
         given: The request and the documents.
         output: The folder to make; None for one in `runs`.
         changes: Changes to the settings by options.
+        checks: The task's checks.
         in_place: Whether the task works on the documents themselves, without copies.
     """
     if in_place:
@@ -137,7 +140,7 @@ def prepare_documents(
     check_files(checked)
     place = new_place(_name(given), output)
     try:
-        task, placed = _filled(given, place, changes, in_place=in_place)
+        task, placed = _filled(given, place, changes, checks, in_place=in_place)
         known = known_ids(placed)
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)
@@ -172,7 +175,9 @@ def _name(given: OwnDocuments) -> str:
     return re.sub(r"[^\w.-]+", "-", stem)[:_LONGEST_NAME].strip("-.") or "task"
 
 
-def _filled(given: OwnDocuments, place: Path, changes: dict[str, Any], *, in_place: bool) -> tuple[Task, Settings]:
+def _filled(
+    given: OwnDocuments, place: Path, changes: dict[str, Any], checks: Sequence[Check], *, in_place: bool
+) -> tuple[Task, Settings]:
     """Write the settings and the task, and copy the documents."""
     workspace = given.files[0].resolve().parent if in_place else place / "workspace"
     if not in_place:
@@ -187,6 +192,8 @@ def _filled(given: OwnDocuments, place: Path, changes: dict[str, Any], *, in_pla
     task: dict[str, Any] = {"request": given.request}
     if given.files:
         task["may_change"] = [file.name for file in given.files]
+    if checks:
+        task["checks"] = [check.model_dump(mode="json", by_alias=True, exclude_unset=True) for check in checks]
     _write(place / SETTINGS_FILE, "The settings of this run, made from its call.", settings)
     _write(place / TASK_FILE, "The request of this run.", task)
     return Task(**task), Settings.load(place / SETTINGS_FILE, **changes)

@@ -12,43 +12,50 @@ import re
 import shlex
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from callboard.actors.commands import program_needed
 from callboard.actors.models import named_models
 from callboard.actors.servers import check_needs, surface_needs
 from callboard.config import Settings, YamlError, load_prompts, load_yaml, make_private, restrict
-from callboard.messages import Budget, PlanStep, PolicyRule, Secret, Task, did_you_mean
+from callboard.messages import Task
+from callboard.terminal._check_option import with_checks
 from callboard.terminal._commands import existing_path, fail, warn
-from callboard.terminal._journals import RUNS, SETTINGS_FILE, resume_command, resume_hint, settings_at
+from callboard.terminal._journals import EVALS, RUNS, SETTINGS_FILE, resume_command, resume_hint, settings_at
+from callboard.terminal._problems import problem_text
 from callboard.terminal._takeover import known_ids, left_in
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+
+    from callboard.messages import Check
 
 
 TASK_FILE = "task.yaml"
-_PARTS: dict[str, type[BaseModel]] = {"budget": Budget, "plan": PlanStep, "policy": PolicyRule, "secrets": Secret}
-"""The parts of a task that have keys of their own."""
 _SETTINGS = frozenset({*Settings.model_fields, "mcpServers"} - Task.model_fields.keys())
 
 
-def prepare(path: Path, settings: Path | None, output: Path | None, changes: dict[str, Any]) -> tuple[Task, Settings]:
+def prepare(
+    path: Path, settings: Path | None, output: Path | None, changes: dict[str, Any], checks: Sequence[Check] = ()
+) -> tuple[Task, Settings]:
     """Read the task and the settings, and choose the run's folder.
 
     It is a fresh copy of their folder, or the folder of the task file. Everything is read before anything is copied, so
-    that error messages name the original file, where the user can correct it.
+    that error messages name the original file, where the user can correct it. `checks` are added to the task's own.
     """
-    return _in_place(path, settings, output, changes) if path.is_file() else _on_copy(path, settings, output, changes)
+    how = _in_place if path.is_file() else _on_copy
+    return how(path, settings, output, changes, checks)
 
 
-def _in_place(file: Path, settings: Path | None, output: Path | None, changes: dict[str, Any]) -> tuple[Task, Settings]:
+def _in_place(
+    file: Path, settings: Path | None, output: Path | None, changes: dict[str, Any], checks: Sequence[Check]
+) -> tuple[Task, Settings]:
     if output is not None:
         fail("--output needs a folder; a task file runs in place")
     chosen = None if settings is None else settings_at(existing_path(settings))
-    task, placed = _read_task(file, changes), Settings.load(chosen, **changes)
+    task, placed = with_checks(read_task(file, changes), checks), Settings.load(chosen, **changes)
     _check_model(file, task, placed)
     check_files(placed)
     beside = file.with_name(SETTINGS_FILE)
@@ -57,7 +64,9 @@ def _in_place(file: Path, settings: Path | None, output: Path | None, changes: d
     return named(task, file.stem, known_ids(placed, chosen)), placed
 
 
-def _on_copy(path: Path, settings: Path | None, output: Path | None, changes: dict[str, Any]) -> tuple[Task, Settings]:
+def _on_copy(
+    path: Path, settings: Path | None, output: Path | None, changes: dict[str, Any], checks: Sequence[Check]
+) -> tuple[Task, Settings]:
     if settings is not None:
         fail(f"--settings belongs to a task file; the folder {path} has its own {SETTINGS_FILE}")
     for file, what in ((SETTINGS_FILE, "settings"), (TASK_FILE, "task")):
@@ -67,7 +76,7 @@ def _on_copy(path: Path, settings: Path | None, output: Path | None, changes: di
     original = Settings.load(path / SETTINGS_FILE, **changes)
     named_models(original)
     check_files(original)
-    task = _read_task(path / TASK_FILE, changes)
+    task = with_checks(read_task(path / TASK_FILE, changes), checks)
     _check_model(path, task, original)
     place = new_place(path.resolve().name, output)
     with contextlib.ExitStack() as undo:
@@ -89,12 +98,34 @@ def _copy(path: Path, place: Path, original: Settings) -> None:
         how = resume_hint(path, journal)
         warn([f"{path} has unfinished tasks ({', '.join(left)}), and this runs another; to resume them: {how}"])
 
-    def skipped(folder: str, names: list[str]) -> list[str]:
-        paths = ((name, Path(folder, name)) for name in names)
-        return [name for name, each in paths if place.is_relative_to(each) or _is_left_out(journal, each)]
+    copy_folder(path, place, without_runs(place, journal, {path.resolve() / EVALS}))
 
+
+Filter: TypeAlias = "Callable[[str, list[str]], list[str]]"
+"""A function that returns the names in a folder that are not copied."""
+
+
+def copy_folder(path: Path, place: Path, skipped: Filter) -> None:
+    """Copy a folder, except for the names that a filter returns."""
     shutil.copytree(path.resolve(), place, symlinks=True, ignore=skipped, dirs_exist_ok=True)
     restrict(place)  # the copy now has the permissions of the original folder
+
+
+def without_runs(place: Path, journal: Path | None, left_out: Container[Path] = ()) -> Filter:
+    """Return the filter of a copy of a folder at this place.
+
+    It skips the copy itself, the journal, virtual environments, and what is left out by its path.
+    """
+
+    def skipped(folder: str, names: list[str]) -> list[str]:
+        paths = ((name, Path(folder, name)) for name in names)
+        return [
+            name
+            for name, each in paths
+            if place.is_relative_to(each) or each in left_out or _is_left_out(journal, each)
+        ]
+
+    return skipped
 
 
 def _check_model(path: Path, task: Task, settings: Settings) -> None:
@@ -181,7 +212,7 @@ def _made(place: Path) -> bool:
     return True
 
 
-def _read_task(file: Path, changes: dict[str, Any]) -> Task:
+def read_task(file: Path, changes: Mapping[str, Any] | None = None) -> Task:
     """Read a task; models of the call replace the task's own model."""
     try:
         content = load_yaml(file)
@@ -196,8 +227,8 @@ def _read_task(file: Path, changes: dict[str, Any]) -> Task:
     try:
         task = Task.model_validate(content)
     except ValidationError as error:
-        fail("\n".join(f"{file}: {_problem(problem)}" for problem in error.errors()))
-    return task.model_copy(update={"model": None}) if changes.get("models", {}).keys() - {"record"} else task
+        fail("\n".join(f"{file}: {problem_text(problem, Task)}" for problem in error.errors()))
+    return task.model_copy(update={"model": None}) if (changes or {}).get("models", {}).keys() - {"record"} else task
 
 
 def named(task: Task, name: str, known: Container[str]) -> Task:
@@ -210,13 +241,3 @@ def named(task: Task, name: str, known: Container[str]) -> Task:
         return task
     names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
     return task.model_copy(update={"id": next(each for each in names if each not in known)})
-
-
-def _problem(problem: Any) -> str:
-    where = ".".join(map(str, problem["loc"]))
-    what = problem["msg"].removeprefix("Value error, ")
-    if problem["type"] == "extra_forbidden":
-        part = _PARTS.get(problem["loc"][0], Task) if len(problem["loc"]) > 1 else Task
-        known = part.model_fields
-        what = "unknown key" + did_you_mean(str(problem["loc"][-1]), known, f"known: {', '.join(known)}")
-    return f"{where}: {what}" if where else what

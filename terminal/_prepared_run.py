@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from callboard.actors.commands import contents_of
 from callboard.actors.servers import advice_on
 from callboard.supervisor import Supervisor
 from callboard.terminal._commands import existing_path, fail
-from callboard.terminal._document_changes import Before, contents_of
+from callboard.terminal._document_changes import Before, FolderFiles
 from callboard.terminal._journals import resume_command, settings_at
 from callboard.terminal._own_documents import OwnDocuments, own_documents, prepare_documents
 from callboard.terminal._place import prepare
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from callboard.config import Settings
-    from callboard.messages import Task
+    from callboard.messages import Check, Task
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,9 @@ def prepared(
     settings: Path | None,
     output: Path | None,
     changes: dict[str, Any],
-    may_change: Sequence[str] = (),
     *,
+    may_change: Sequence[str] = (),
+    checks: Sequence[Check] = (),
     in_place: bool = False,
 ) -> PreparedRun:
     """Parse the arguments of a run, and make its folder."""
@@ -64,23 +66,26 @@ def prepared(
             fail("--settings belongs to a task file: write one that holds the request, or leave --settings out")
         if may_change:
             fail("--may-change belongs to a folder or a task file: with a request, say --in-place")
-        return _of_documents(given, output, changes, in_place=in_place)
+        return _of_documents(given, output, changes, checks, in_place=in_place)
     if in_place:
         fail("--in-place belongs to a request: a folder is always copied, and a task file runs in place")
     path = existing_path(Path(arguments[0])) or Path()
-    task, placed = prepare(path, settings, output, changes)
+    task, placed = prepare(path, settings, output, changes, checks)
     task = task.model_copy(update={"may_change": (*task.may_change, *may_change)})
     if path.is_file():
         return PreparedRun(task, placed, settings)
-    before = Before(originals={placed.base: path.resolve()})
+    before = Before(originals={placed.base: path.resolve()}, files=FolderFiles.look(placed))
     return PreparedRun(task, placed, placed.base, placed.base, before=before)
 
 
-def _of_documents(given: OwnDocuments, output: Path | None, changes: dict[str, Any], *, in_place: bool) -> PreparedRun:
-    task, placed = prepare_documents(given, output, changes, in_place=in_place)
+def _of_documents(
+    given: OwnDocuments, output: Path | None, changes: dict[str, Any], checks: Sequence[Check], *, in_place: bool
+) -> PreparedRun:
+    task, placed = prepare_documents(given, output, changes, checks, in_place=in_place)
     if not in_place:
         copies = {placed.base / "workspace" / file.name: file.absolute() for file in given.files}
-        return PreparedRun(task, placed, placed.base, placed.base, given.files, Before(originals=copies))
+        before = Before(originals=copies, files=FolderFiles.look(placed))
+        return PreparedRun(task, placed, placed.base, placed.base, given.files, before)
     before = Before(contents={file: contents_of(file) for file in (each.resolve() for each in given.files)})
     return PreparedRun(task, placed, placed.base, documents=given.files, before=before)
 

@@ -29,6 +29,7 @@ _FILES = {
     "callboard.yaml": "the settings, with comments",
     "task.yaml": "the task",
     "script.yaml": "answers in place of a language model",
+    "eval.yaml": "an eval set: the task, run three times",
     "test_task.py": "a test of the task",
     "conftest.py": "keeps pytest out of copies",
     "workspace/expenses.csv": "a document for the agents",
@@ -75,6 +76,7 @@ def write_project(console: Console, folder: Path) -> None:
     for command, meaning in (
         (f"callboard run {place}", "run the task on a copy, without a model"),
         (f"pytest {place}", "run the test; needs: pip install pytest"),
+        (f"callboard eval {place}", "run the task three times, and count the runs whose checks held"),
         (f"callboard run {place} --model openai:gpt-5", "run it with a model; needs: pip install 'callboard[models]'"),
     ):
         console.print(Text(f"  {plain(command)}"), soft_wrap=True)

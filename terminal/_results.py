@@ -16,6 +16,7 @@ from callboard.actors.processing import named_agents
 from callboard.actors.replay import RecordedTask, replay
 from callboard.config import Settings
 from callboard.messages import Outcome
+from callboard.terminal._check_words import failed_checks, proposals, verdict
 from callboard.terminal._document_changes import Before
 from callboard.terminal._journals import ending, find_task, journal_at, print_json, settings_at
 from callboard.terminal._text import BAD, GOOD, cut, numbered, plain, print_hanging, short
@@ -34,8 +35,10 @@ _LABEL = 8
 """The width of a label, in columns."""
 _VERDICT = 9
 """The width of a verdict, in columns."""
-_WHOLE = {"made", "changed", "undo", "history"}
+_WHOLE = {"made", "changed", "removed", "undo", "history"}
 """The labels of paths and commands, which people copy."""
+_VERIFIED = {True: GOOD, False: BAD, None: "yellow"}
+"""The styles of `TaskResult.verified`."""
 _MEMBERS: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
@@ -48,7 +51,8 @@ def print_head(console: Console, task: Task, copy: Path | None, remark: str) -> 
     if task.may_change:
         console.print(Text(f"may change {plain(', '.join(task.may_change))}", style="dim"), soft_wrap=True)
     if task.dry_run:
-        console.print(Text("a dry run: no action is executed, except tools that only read", style="dim"))
+        unchecked = "; checks are not run" if task.checks or any(step.checks for step in task.plan) else ""
+        console.print(Text(f"a dry run: no action is executed, except tools that only read{unchecked}", style="dim"))
     if copy is not None:
         console.print(Text(f"on a copy in {plain(short(copy))}", style="dim"), soft_wrap=True)
     if remark:
@@ -69,16 +73,25 @@ def print_result(
     """
     ended = ending(result.outcome)
     ended.append(f" in {result.seconds:.1f} s", style="default")
-    console.print(ended.append(f": {plain(result.comment)}" if result.comment else "", style="default"))
-    facts = [("because", reason) for reason in _reasons(result)]
+    says = ": " if result.verified is not False else "; the agent said: "  # a claim that was not confirmed
+    console.print(ended.append(f"{says}{plain(result.comment)}" if result.comment else "", style="default"))
+    if words := verdict(result):
+        console.print(Text(words, style=_VERIFIED[result.verified]))
+    facts = [("check", text) for text in failed_checks(result)]
+    facts += [("told", text) for text in (proposals(result),) if text]
+    facts += [("judge", each.told()) for each in result.judged]
+    facts += [("because", reason) for reason in _reasons(result)]
     facts += [("subtask", reason) for reason in _left_undone(result)]
     if result.ok and result.output is not None:
         output = result.output if isinstance(result.output, str) else json.dumps(result.output, ensure_ascii=False)
         facts.append(("output", cut(output)))
+    if result.failed_actions:
+        facts.append(("failed", f"{numbered(result.failed_actions, 'action')} on the way"))
     facts.append(("used", used(result.usage)))
     facts += [("planned", _planned(each)) for each in result.would_do]
-    facts += (before or Before()).lines(result)
-    if not result.actions:
+    changes = (before or Before()).lines(result)
+    facts += changes
+    if not result.actions and not changes:
         facts.append(("changed", "nothing"))
     facts += [("undo", undo)] if undo else []
     facts += [("history", history)] if history else []
@@ -126,10 +139,17 @@ def print_verdicts(console: Console, verdicts: list[Event], result: TaskResult) 
 
 
 def _reasons(result: TaskResult) -> list[str]:
-    """List the causes of an outcome, each once."""
-    causes = enumerate(result.causes)
+    """List the causes of an outcome, each once.
+
+    Failed checks have lines of their own.
+    """
+    checks = [check.told("all") for check in result.checks if not check.held]
+    checks += [each.told() for each in result.judged]
+    causes = [cause for cause in result.causes if not any(check in cause.reason for check in checks)]
     told = (
-        each for number, each in causes if not any(each.reason in nearer.reason for nearer in result.causes[:number])
+        each
+        for number, each in enumerate(causes)
+        if not any(each.reason in nearer.reason for nearer in causes[:number])
     )
     return [f"{cause.reason} ({cause.where})" if cause.where else cause.reason for cause in told]
 

@@ -31,6 +31,7 @@ from callboard.messages import (
     paired,
 )
 from callboard.terminal._board import probe_words
+from callboard.terminal._check_words import described
 from callboard.terminal._commands import fail
 from callboard.terminal._journals import (
     ending,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from callboard.actors.states import Unfinished
-    from callboard.messages import Action, Cause, CommandResult, Message, StepRecord
+    from callboard.messages import Action, Cause, CheckResult, CommandResult, Message, StepRecord
     from callboard.terminal._task_history import Reply, TaskHistory
 
 
@@ -207,6 +208,14 @@ def _decided(record: StepRecord) -> Iterator[Line]:
     for action, result in record.calls:
         yield from _result(action, result)
     yield from ((f"{_call(action)}: not run yet", "dim") for action in record.not_run)
+    yield from _checked(record.checks)
+    for each in record.judged:
+        yield f"the judge of {each.told()}", BAD if each.answer == "no" else ""
+
+
+def _checked(checks: tuple[CheckResult, ...]) -> Iterator[Line]:
+    for check in checks:
+        yield f"check {'holds' if check.held else 'does not hold'}: {described(check)}", GOOD if check.held else BAD
 
 
 def _result(action: Action | None, result: CommandResult) -> Iterator[Line]:

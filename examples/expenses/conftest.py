@@ -1,3 +1,3 @@
-"""Keep pytest out of the copies that `callboard run` makes."""
+"""Keep pytest out of the copies of `callboard run` and `eval`."""
 
-collect_ignore = ["runs"]
+collect_ignore = ["runs", "evals"]

@@ -22,7 +22,7 @@ def test_the_expenses_and_their_total_are_in_the_workbook(tmp_path: Path) -> Non
     script = ScriptedModel.load(folder / "script.yaml")
     with Supervisor.start(folder / "callboard.yaml", models={"host": script, "app": script}) as supervisor:
         result = supervisor.submit(task).result(timeout=60)
-    assert result.ok, result.causes
+    assert result.verified, result.causes
     book = folder / "workspace" / "expenses.xlsx"
     assert result.made == (str(book),)
     sheet = openpyxl.load_workbook(book)["Sheet1"]

@@ -12,8 +12,10 @@ import openpyxl
 import pytest
 from openpyxl.chart import BarChart, Reference
 
-from callboard import Outcome, TaskResult
-from callboard.terminal._document_changes import Before, contents_of, described_changes
+from callboard import Outcome, Settings, TaskResult
+from callboard.actors.commands import contents_of
+from callboard.messages import SubtaskResult
+from callboard.terminal._document_changes import Before, FolderFiles, described_changes
 
 
 def book(path: Path, edit: Callable[[Any], object] = lambda _book: None) -> Path:
@@ -165,7 +167,7 @@ def test_files_that_existed_are_changed_and_others_made(tmp_path: Path) -> None:
     assert Before(originals={tmp_path / "new": tmp_path / "old"}).lines(result) == [
         ("changed", f"{names[0]} (1 new chart)"),
         ("made", f"{names[1]} (7 cells, 1 chart)"),
-        ("changed", "memo:one"),
+        ("called", "memo:one"),
     ]
 
 
@@ -175,3 +177,64 @@ def test_without_the_files_before_only_new_ones_are_counted(tmp_path: Path) -> N
         ("changed", names[0]),
         ("made", f"{names[1]} (7 cells)"),
     ]
+
+
+def subtask(address: str, changed: str, target: str = "") -> SubtaskResult:
+    """Build the result of a subtask that changed its target."""
+    outcome = Outcome.FINISHED
+    return SubtaskResult(
+        run_id="t~1", number=1, request="x", address=address, target=target, outcome=outcome, changed=(changed,)
+    )
+
+
+@pytest.mark.parametrize(
+    ("done", "name"),
+    [
+        (subtask("app/libreoffice-calc/11082", "libreoffice-calc-11082", "Prices - Calc"), "Prices - Calc"),
+        (subtask("app/libreoffice-calc/11082", "libreoffice-calc-11082"), "libreoffice-calc"),
+        (subtask("app/memo/one", "memo:one"), "memo:one"),
+        (subtask("mobile/emulator-5554", "emulator-5554", "Pixel 7"), "Pixel 7"),
+    ],
+)
+def test_a_window_is_named_by_its_title_or_application(done: SubtaskResult, name: str) -> None:
+    result = ended((), (*done.changed, "open_in_desktop", "mail.send"), ())
+    lines = Before().lines(result.model_copy(update={"subtasks": (done,)}))
+    assert lines == [("changed", name), ("called", "mail.send")]
+
+
+def test_files_that_an_application_saved_are_found_in_a_copy(tmp_path: Path) -> None:
+    place, original = tmp_path / "copy", tmp_path / "original"
+    for folder in (place, original):
+        (folder / "workspace" / "sub").mkdir(parents=True)
+        for name in ("a.txt", "b.txt", "c.txt"):
+            (folder / "workspace" / name).write_text("one\n", encoding="utf-8")
+    settings = Settings.load(
+        base=place, documents={"workspace": "workspace"}, journal={"path": "workspace/journal.db"}, shells={}
+    )
+    before = Before(originals={place: original}, files=FolderFiles.look(settings))
+    work = place / "workspace"
+    (work / "a.txt").write_text("one\ntwo\n", encoding="utf-8")
+    (work / "c.txt").unlink()
+    book(work / "sub" / "report.xlsx", chart)
+    for own in (".~lock.report.xlsx#", "journal.db-wal"):
+        (work / own).touch()
+    known = str(work / "b.txt")
+    assert before.lines(ended((known,), (known,), ())) == [
+        ("changed", f"{known} (no values changed)"),
+        ("changed", f"{work / 'a.txt'} (1 line)"),
+        ("removed", str(work / "c.txt")),
+        ("made", f"{work / 'sub' / 'report.xlsx'} (7 cells, 1 chart)"),
+    ]
+
+
+def test_too_many_files_are_not_compared_and_not_all_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings.load(base=tmp_path, documents={"workspace": "."})
+    before = Before(files=FolderFiles.look(settings))
+    for number in range(22):
+        (tmp_path / f"{number}.txt").touch()
+    assert before.lines(ended((), (), ()))[-1] == ("changed", "2 more files")
+    monkeypatch.setattr("callboard.terminal._document_changes._MOST_FILES", 21)
+    assert before.lines(ended((), (), ())) == []
+    assert FolderFiles.look(settings) == FolderFiles()

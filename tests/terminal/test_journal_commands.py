@@ -744,3 +744,16 @@ def test_the_display_does_not_count_the_time_in_which_nobody_worked() -> None:
     assert line.plain == "    2.00 s  supervisor  resumed from the journal"
     (row,) = board.rows.values()
     assert 90_001.0 - row.started == 3.0
+
+
+def test_the_last_lines_count_the_actions_that_failed(call: Call, folder: Folder) -> None:
+    missing = CREATE | {"Function": "open_document", "Args": {"path": "none.xlsx"}}
+    place = folder(missing, CREATE, FINISH)
+    result = call("run", place)
+    assert result.exit_code == 0, result.output
+    assert "failed  1 action on the way" in result.stdout.splitlines()
+    assert "failed  1 action on the way" in call("show", "job-1", "runs/job-1").stdout.splitlines()
+    told = json.loads(call("show", "job-1", "runs/job-1", "--json").stdout)
+    assert told["result"]["failed_actions"] == 1
+    (place / "script.yaml").write_text(json.dumps({"host": [CREATE, FINISH]}), encoding="utf-8")
+    assert "on the way" not in call("run", place).stdout

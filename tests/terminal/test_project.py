@@ -19,8 +19,16 @@ from callboard.__main__ import EXIT_CODES, app
 from callboard.terminal import demo_names
 
 Call = Callable[..., Result]
-FILES = {"callboard.yaml", "task.yaml", "script.yaml", "test_task.py", "conftest.py", "workspace/expenses.csv"}
-SCHEMAS = {"schemas/callboard.json", "schemas/script.json", "schemas/task.json"}
+FILES = {
+    "callboard.yaml",
+    "task.yaml",
+    "script.yaml",
+    "eval.yaml",
+    "test_task.py",
+    "conftest.py",
+    "workspace/expenses.csv",
+}
+SCHEMAS = {"schemas/callboard.json", "schemas/eval.json", "schemas/script.json", "schemas/task.json"}
 
 
 def files_of(folder: Path) -> set[str]:
@@ -62,6 +70,7 @@ def test_a_second_run_in_place_ends_with_the_first_failure(call: Call, here: Pat
 def test_the_test_of_a_project_passes_in_a_process_of_its_own(call: Call, here: Path) -> None:
     call("init", ".")
     assert call("run", ".").exit_code == 0  # pytest stays out of its folder of runs
+    assert call("eval", ".").exit_code == 0
     assert call("run", "task.yaml", "--settings", "callboard.yaml").exit_code == 0  # and the test out of its results
     words = [sys.executable, "-m", "pytest", "-q", "-c", os.devnull, "--rootdir", ".", "-p", "no:cacheprovider", "."]
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("CALLBOARD_", "PYTEST_"))}
@@ -166,7 +175,7 @@ def test_the_templates_are_valid_with_all_their_lines_in_force(project: Path) ->
     assert Task.model_validate(uncommented((project / "task.yaml").read_text(encoding="utf-8"))).priority == 0
 
 
-@pytest.mark.parametrize("name", ["callboard", "task", "script"])
+@pytest.mark.parametrize("name", ["callboard", "task", "script", "eval"])
 def test_each_file_names_its_schema_beside_it(project: Path, name: str) -> None:
     first = (project / f"{name}.yaml").read_text(encoding="utf-8").splitlines()[0]
     assert first == f"# yaml-language-server: $schema=schemas/{name}.json"
