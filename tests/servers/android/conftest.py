@@ -16,7 +16,7 @@ from adb_server import adb_at_home
 from real_adbd import adbd, find_adbd, find_missing
 
 from callboard.actors.servers import Stage
-from callboard.actors.servers.android import Adb, AndroidServer, DeviceState
+from callboard.actors.servers.android import Adb, AdbError, AndroidServer, DeviceState
 from callboard.messages import Look, Observation
 from callboard.testing import Phone, plugged_in
 from support import PATIENCE
@@ -108,11 +108,11 @@ def hold(adb_port: int, tmp_path: Path) -> Iterator[Callable[..., Held]]:
 
 
 async def _usable(server: AndroidServer, serial: str) -> None:
+    """Wait for a phone; on a busy machine the attempt of `open` may have taken too long."""
     async with asyncio.timeout(PATIENCE):
-        while serial not in {  # noqa: ASYNC110 - another program's state
-            each.serial for each in await server.devices() if each.state is DeviceState.DEVICE
-        }:
-            await asyncio.sleep(0.01)
+        while serial not in {each.serial for each in await server.devices() if each.state is DeviceState.DEVICE}:
+            with contextlib.suppress(AdbError):
+                await server._adb.connect(serial)
 
 
 @pytest.fixture
