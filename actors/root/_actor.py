@@ -304,7 +304,7 @@ class Root(ScheduledActor):
         if from_journal:
             tasks.learn(record.session, earlier)
             self._context.recorder.fill(earlier)
-        self._context.outbox.keep(task.id, "", task, failed=lambda error: self._post(NotKept(task.id, error)))
+        self._context.outbox.keep(task.id, "", task, failed=lambda error: self._refuse(record, error))
         if submit.files is not None:
             self._services.checker.keep(task.id, submit.files, submit.contents)
             self._context.outbox.keep(task.id, "", FilesAtStart(task_id=task.id, files=dict(submit.files)))
@@ -350,6 +350,11 @@ class Root(ScheduledActor):
             raise TaskRefusedError(msg)
         self._context.outbox.keep(note.task_id, "", note)
         return self._answer(None)
+
+    def _refuse(self, record: TaskRecord, error: Exception) -> None:
+        """Note that a task could not be journaled, from the journal's thread."""
+        record.refused = True
+        self._post(NotKept(record.task.id, error))
 
     def _not_kept(self, refused: NotKept) -> None:
         """Roll back a task that can't be journaled; no agent knows it."""

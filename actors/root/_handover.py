@@ -75,7 +75,7 @@ class HandOver:
             else:
                 context.children.start(assign.address)
                 sender = context.children.sender(assign.address, assign)
-                context.outbox.keep(assign.task_id, assign.run_id, kept, sender)
+                context.outbox.keep(assign.task_id, assign.run_id, kept, lambda: None if record.refused else sender())
         except BaseException as error:  # an edge: an actor that can't be started must fail its run, not the root
             context.post(AgentCrash(assign.address, error))
             return

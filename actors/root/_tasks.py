@@ -38,6 +38,9 @@ class TaskRecord:
     done: concurrent.futures.Future[TaskResult] = field(default_factory=concurrent.futures.Future)
     safe: concurrent.futures.Future[None] | None = None
     """Done once the task is safe in the journal; None for a recovered task, which is."""
+    refused: bool = False
+    """Whether the journal refused the task: it is a duplicate, or can't be written. The journal's thread sets it, since
+    the root may hand a queued run over before it hears of that, and no agent may get the run."""
     round: int = 0
     """The number of the current round, from 1."""
     rounds: int = 0

@@ -154,3 +154,13 @@ def test_work_that_is_stopped_while_it_waits_never_gets_its_target(office):
     office.free(first)
     assert (second.runs, [done.outcome for done in second.subtasks]) == ({}, [Outcome.CANCELLED])
     assert office.may_act(third)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_no_agent_gets_work_of_a_task_that_the_journal_refused(office, refused):
+    """The target of a queued duplicate is free before the root hears of the refusal."""
+    first, second = office.place("first"), office.place("second")
+    second.refused = refused
+    office.free(first)
+    office.context.outbox.flush()
+    assert [each.task_id for each in office.agents.told] == (["first"] if refused else ["first", "second"])
