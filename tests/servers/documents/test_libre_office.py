@@ -156,12 +156,16 @@ def test_a_forked_child_leaves_the_program_to_its_parent(office: Callable[..., L
     program = office()
     program.convert([b""])
     before = running(tmp_path)
+    assert program._holder is not None
+    assert program._holder.stdin is not None
+    kept = os.dup(program._holder.stdin.fileno())  # the parent's end of the pipe: without it, the program would end
     program.forget()  # as in the child
     program.open()
     program.close()
     assert running(tmp_path) == before != []
     for pid in before:
         os.kill(pid, signal.SIGKILL)
+    os.close(kept)
 
 
 @pytest.fixture(scope="module")
