@@ -15,13 +15,14 @@ from callboard.actors.commands import differences_in_words
 from callboard.actors.processing.checks._ask_judge import asked_judge
 from callboard.actors.processing.checks._changed_files import changes_beside, effects_of
 from callboard.actors.processing.checks._matchers import Missing, difference, holds, value_at
-from callboard.actors.processing.checks._readings import Reader, UnreadableError
+from callboard.actors.processing.checks._readings import Reader, UnreadableError, check_running
 from callboard.messages import (
     AgentStatus,
     CallboardError,
     CheckResult,
     EventName,
     ResultStatus,
+    SupervisorStoppedError,
     as_json,
     encodable,
     one_line,
@@ -114,6 +115,10 @@ class Checker:
         Nothing may write in between: if a surface that was read is another one after the last check, all of them run
         again. Late effects are waited for. The time does not count for the limit of the step. Checks that a model
         proposed run before the task's own, and apart from them: they can't make one of those fail.
+
+        Raises:
+            SupervisorStoppedError: If the supervisor stops. The step stays unfinished then, and the next process
+                resumes it at its checks.
         """
         checks = run.checks_of(acted.decision)
         own, proposed = ([check for check in checks if check.source == source] for source in ("task", "model"))
@@ -141,7 +146,9 @@ class Checker:
 
         Raises:
             OutOfBudgetError: If a budget is too small for a call.
+            SupervisorStoppedError: As `run`.
         """
+        check_running(context.lease)
         limit = context.meter.limit
         with contextlib.ExitStack() as held:
             if limit is not None:
@@ -196,7 +203,9 @@ class Checker:
     async def _until_held(self, context: Context, run: Run, acted: Acted, wanted: Sequence[Check]) -> list[CheckResult]:
         start, pause = time.monotonic(), _FIRST_PAUSE
         while True:
+            check_running(context.lease)
             results, restless = await self._steady(context, run, acted, wanted)
+            check_running(context.lease)  # a reading may have failed because of the stop
             least = run.limits.settle_seconds if restless else 0.0
             checks = zip(wanted, results, strict=True)
             longest = max((max(check.within, least) for check, result in checks if not result.held), default=0.0)
@@ -232,7 +241,9 @@ class Checker:
         start = time.perf_counter()
         try:
             found = await self._found(reader, acted, check)
-        except (UnreadableError, CallboardError) as error:
+        except SupervisorStoppedError:
+            raise
+        except CallboardError as error:
             found = _Found(held=False, problem=str(error))
         except Exception as error:  # third-party code boundary: servers and functions of the host program
             found = _Found(held=False, problem=f"{type(error).__name__}: {reason_of(error)}")

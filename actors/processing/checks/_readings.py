@@ -23,6 +23,7 @@ from callboard.messages import (
     Effect,
     Observation,
     ResultStatus,
+    SupervisorStoppedError,
     TargetKind,
     agent_kind,
 )
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from callboard.actors.commands import BoundTool, Tools
     from callboard.actors.processing._phases import Context
     from callboard.actors.processing.checks._matchers import Missing
+    from callboard.actors.runtime import Lease
     from callboard.actors.states import Run
     from callboard.messages import Control, ControlQuery, Reading, Target
 
@@ -48,6 +50,17 @@ _SHELL_TOOL = "run"
 
 class UnreadableError(CallboardError):
     """A reading is impossible: its check does not hold."""
+
+
+def check_running(lease: Lease) -> None:
+    """Check that the supervisor does not stop.
+
+    Raises:
+        SupervisorStoppedError: If it does.
+    """
+    if lease.suspended:
+        msg = "the supervisor stops; the next one on the journal runs the checks"
+        raise SupervisorStoppedError(msg)
 
 
 class Reader:
@@ -271,7 +284,8 @@ class Reader:
         """Wait until no other agent works on a surface."""
         lease, end = self.context.lease, time.monotonic() + self.run.limits.command_seconds
         while (holder := lease.holder_of(target.lease_key)) and holder != self.run.assign.address:
-            if time.monotonic() > end or lease.suspended:
+            check_running(lease)
+            if time.monotonic() > end:
                 msg = f"{holder} works on {target.id}"
                 raise UnreadableError(msg)
             await asyncio.sleep(_PAUSE)

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from callboard import EventName, Outcome, PlanStep, Task, tool
-from callboard.messages import Check, Effect, TaskRefusedError
+from callboard.messages import Check, Effect, SupervisorStoppedError, TaskRefusedError
 from callboard.testing import MemoryServer, assert_replays
 from support import FINISH, PATIENCE, call
 
@@ -307,6 +307,42 @@ def test_a_check_that_waits_is_cancelled_at_once(begin):
     handle.cancel()
     result = handle.result(PATIENCE)
     assert (result.outcome, result.verified) == (Outcome.CANCELLED, False)
+
+
+class Slow(MemoryServer):
+    """Its writes take until they are let go."""
+
+    def __init__(self):
+        super().__init__(self.window())
+        self.begun, self.release = threading.Event(), threading.Event()
+
+    @tool(effect=Effect.IDEMPOTENT)
+    def write(self, target: str, control_id: str, text: str) -> str:
+        """Set a field's text."""
+        self.begun.set()
+        self.release.wait(PATIENCE)
+        return super().write(target, control_id, text)
+
+
+def test_a_stop_in_the_last_action_leaves_the_checks_to_the_next_process(begin):
+    surface, done = Slow(), threading.Event()
+    checks = {"done": done.is_set}
+    first = begin(servers=[surface], app=[write("Bob", "FINISH")], checks=checks)
+    handle = run(first, {"program": "done", "within": 3600})
+    assert surface.begun.wait(PATIENCE)
+    left = []
+    stopping = threading.Thread(target=lambda: left.append(first.stop()))
+    stopping.start()
+    with pytest.raises(SupervisorStoppedError):
+        handle.result(PATIENCE)
+    surface.release.set()
+    stopping.join(PATIENCE)
+    assert left == [()]
+    done.set()
+    again = begin(servers=[surface], app=[], checks=checks).handle(handle.task_id)
+    result = again.result(PATIENCE)
+    assert (result.verified, surface.effects) == (True, [("memo:one", "field-1", "Bob")])
+    assert notes_of(again) == []
 
 
 class Restless(MemoryServer):
