@@ -223,8 +223,11 @@ class Settings(BaseSettings):
         return settings
 
     def path(self, path: str | Path) -> Path:
-        """Resolve a path of the settings; a relative one starts at `base`."""
-        return self.base / path
+        """Resolve a path of the settings.
+
+        A relative one starts at `base`, and one with `~` at a home folder.
+        """
+        return self.base / os.path.expanduser(path)  # noqa: PTH111 - the tilde of an unknown user stays
 
 
 def _check_kinds(settings: Settings, kinds: Collection[str], where: str) -> None:

@@ -88,13 +88,14 @@ class EvalRunner:
     def _work(self) -> None:
         try:
             while not self._stopping.is_set():
-                cell = self._waiting.get_nowait()
+                try:
+                    cell = self._waiting.get_nowait()
+                except queue.Empty:
+                    break  # all cells are taken
                 if self.cost is not None and self.spent >= self.cost:
                     self._ended.put(NotRun(cell, "the limit of the cost was reached"))
                 else:
                     self._ended.put(self._ran(cell))
-        except queue.Empty:
-            pass  # all cells are taken
         except Exception as error:  # a bug: the thread of the iteration raises it
             self._ended.put(error)
         finally:

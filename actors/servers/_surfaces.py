@@ -105,11 +105,7 @@ def _placed(sections: Mapping[str, BaseModel], settings: Settings) -> dict[str, 
     placed = {}
     for name, section in sections.items():
         elsewhere = {"cwd"} if getattr(section, "ssh", None) else set()  # a path on another machine
-        paths = {
-            key: settings.path(each.expanduser())
-            for key, each in section
-            if isinstance(each, Path) and key not in elsewhere
-        }
+        paths = {key: settings.path(each) for key, each in section if isinstance(each, Path) and key not in elsewhere}
         placed[name] = section.model_copy(update=paths)
     return placed
 

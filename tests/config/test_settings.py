@@ -151,6 +151,13 @@ def test_absolute_paths_stay(write):
     assert loaded.path(loaded.documents.workspace) == Path("/srv/reports")
 
 
+def test_a_tilde_stands_for_a_home_folder_and_stays_for_an_unknown_user(write, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    settings = Settings.load(write(""))
+    assert settings.path("~/documents") == tmp_path / "home/documents"
+    assert settings.path("~nobody-at-all/documents") == settings.base / "~nobody-at-all/documents"
+
+
 def test_without_a_file_relative_paths_start_from_the_current_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert Settings.load().path("reports") == tmp_path / "reports"

@@ -397,11 +397,18 @@ def originals(tmp_path: Path) -> Path:
     return place
 
 
-@pytest.mark.parametrize("how", ["absolute", "above", "variable", "link", "link in the folder"])
+@pytest.mark.parametrize("how", ["absolute", "above", "variable", "link", "link in the folder", "home"])
 def test_policy_check_refuses_a_workspace_that_is_no_copy(
     call: Call, folder: Callable[..., Path], originals: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    named = {"absolute": str(originals), "above": "../originals", "link": "link", "link in the folder": "inside"}
+    named = {
+        "absolute": str(originals),
+        "above": "../originals",
+        "link": "link",
+        "link in the folder": "inside",
+        "home": "~/originals",
+    }
+    monkeypatch.setenv("HOME", str(originals.parent))
     place = folder(CREATE, documents={"workspace": named.get(how, "workspace")})
     (place / "link").symlink_to(originals)
     (place / "inside").symlink_to(place / "workspace")

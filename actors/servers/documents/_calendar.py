@@ -6,6 +6,7 @@ import datetime as dt
 import re
 import uuid
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -320,7 +321,7 @@ def _occurrences(snapshot: Snapshot, first: dt.date, last: dt.date) -> tuple[lis
         msg = f"the last day {last} is before the first one {first}"
         raise ToolError(msg)
     request: dict[str, JsonValue] = {"what": "calendar", "first": first.isoformat(), "last": last.isoformat()}
-    answer, _ = read_apart(request, snapshot, "calendar")
+    answer, _ = read_apart(request, replace(snapshot, data=_in_utf8(snapshot.data)), "calendar")
     return answer["rows"], answer["cancelled"]
 
 

@@ -279,10 +279,13 @@ def test_links_and_attached_files_are_shown(workspace: Path, call: Call) -> None
     assert links == "https://a.example/m, https://a.example/agenda.pdf, (attached file)"
 
 
-def test_a_calendar_in_another_encoding_is_read_only(workspace: Path, call: Call) -> None:
-    path = put(workspace, "UID:1\nDTSTART:20260105T090000Z\nSUMMARY:Grüße")
-    path.write_bytes(path.read_bytes().decode().encode("cp1252"))
-    assert call("read_table", "a.ics")["rows"][0][1] == "Grüße"
-    assert call("read_table", "a.ics", first_day="2026-01-05")["rows"][0][1] == "Grüße"
+@pytest.mark.parametrize(
+    ("encoding", "summary"), [("cp1252", "Grüße"), ("cp1250", "Zażółć gęślą jaźń, święta Łódź i późna noc")]
+)
+def test_a_calendar_in_another_encoding_is_read_only(workspace: Path, call: Call, encoding: str, summary: str) -> None:
+    path = put(workspace, f"UID:1\nDTSTART:20260105T090000Z\nSUMMARY:{summary}")
+    path.write_bytes(path.read_bytes().decode().encode(encoding))
+    assert call("read_table", "a.ics")["rows"][0][1] == summary
+    assert call("read_table", "a.ics", first_day="2026-01-05")["rows"][0][1] == summary
     with pytest.raises(ToolError, match="not in UTF-8"):
         call("write_event", "a.ics", control_id="event-1", summary="x")
