@@ -1,7 +1,8 @@
 """Type the contacts of a Word table into a phone: ``python examples/phone_contacts/run.py``.
 
-A HostAgent plans for two agents: one reads the table, the other works on the phone. Without ``--device`` the phone is
-`callboard.testing.Phone`, behind a real adb server. Functions replace the language models.
+A HostAgent plans for two agents: one reads the table, the other works on the phone. The checks look for each name in
+the phone's list of contacts. Without ``--device`` the phone is `callboard.testing.Phone`, behind a real adb server.
+Functions replace the language models.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import docx
 
 from callboard import FunctionModel, ModelRequest, Outcome, Settings, Supervisor, Task, TaskResult
 from callboard.errors import SettingsError
+from callboard.messages import Check
 from callboard.testing import Phone, plugged_in
 
 PEOPLE: list[tuple[str, ...]] = [
@@ -73,11 +75,11 @@ def mobile(request: ModelRequest) -> dict[str, Any]:
         return call("launch_app", application="contacts")
     if called[-1] == "type_text" and not field:
         return call("tap", control_id=seen["Save", "button"])
-    if at == len(people):
+    if at == len(people) and ("Create contact", "button") in seen:
         return {"Status": "FINISH", "Result": at, "Comment": f"{at} contacts were added."}
-    if (FIELDS[field], "text field") in seen:
+    if at < len(people) and (FIELDS[field], "text field") in seen:
         return call("type_text", control_id=seen[FIELDS[field], "text field"], text=str(people[at][field]))
-    if ("Create contact", "button") in seen:
+    if at < len(people) and ("Create contact", "button") in seen:
         return call("tap", control_id=seen["Create contact", "button"])
     return call("press_key", key="BACK")
 
@@ -95,9 +97,12 @@ def add_contacts(folder: Path, serial: str, port: int) -> TaskResult:
         journal={"path": folder / "journal.db"},
         policy=[{"verdict": "allow", "tool": "tap", "agent": "mobile/*"}, {"verdict": "allow", "tool": "launch_app"}],
     )
+    names = [" ".join(person[:2]) for person in PEOPLE[1:]]
+    checks = [Check(control={"target": serial, "name": name}, exists=True) for name in names]
+    task = Task(request="Add the contacts of people.docx to the phone", checks=checks)
     models = {"host": FunctionModel(host), "app": FunctionModel(app), "mobile": FunctionModel(mobile)}
     with Supervisor.start(settings, models=models) as supervisor:
-        return supervisor.submit(Task(request="Add the contacts of people.docx to the phone")).result(timeout=600)
+        return supervisor.submit(task).result(timeout=600)
 
 
 def main() -> int:
@@ -124,6 +129,8 @@ def main() -> int:
             print("The phone's contacts:", *(f"{each.name}, {each.phone}" for each in contacts.people), sep="\n  ")
             given.output.write_bytes(phone.picture())
             print(f"The phone's screen is in {given.output}")
+    for check in result.checks:
+        print(f"{check.name}: {'holds' if check.held else f'does not hold: {check.found}'}")
     print(f"{result.outcome.value}: {result.comment or '; '.join(cause.reason for cause in result.causes)}")
     return 0 if result.ok else 1
 

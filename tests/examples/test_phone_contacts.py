@@ -30,7 +30,9 @@ def test_the_contacts_are_added(tmp_path: Path, number: int) -> None:
     ran = forks.run(command, timeout=PATIENCE, env={**os.environ, **home})
     assert ran.returncode == 0, ran.stderr + ran.stdout
     assert {"  Ada Lovelace, +44 20 7946 0001", "  Søren O'Hara, +45 33 12 34 56"} < set(ran.stdout.splitlines())
-    assert ran.stdout.splitlines()[-1] == "finished: 3 contacts were added."
+    *_, ada, soren, grace, last = ran.stdout.splitlines()
+    assert all(line.startswith("control ") and line.endswith(": holds") for line in (ada, soren, grace))
+    assert last == "finished: 3 contacts were added."
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
