@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.office_checks import programs
+from benchmarks.office_checks import PROGRAMS
 from callboard.terminal import Again, Attendance, EvalChoices, mistakes, run_set
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -73,7 +73,7 @@ def main() -> None:
     )
     with server(given.url, given.model) as url, mistakes():
         os.environ[URL] = url
-        sys.exit(run_set(SETS[given.set], choices, programs))
+        sys.exit(run_set(SETS[given.set], choices, PROGRAMS))
 
 
 if __name__ == "__main__":

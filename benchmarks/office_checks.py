@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -15,21 +14,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def programs(folder: Path) -> Mapping[str, Callable[..., Any]]:
-    """Return the check programs for the documents of one run."""
-    workspace = folder / "workspace"
-    return {
-        function.__name__: functools.partial(function, workspace)
-        for function in (formulas, number_format, bold, charted_table)
-    }
-
-
-def formulas(workspace: Path, file: str, sheet: str, cells: Sequence[str], allowed: Sequence[str]) -> object:
+def formulas(files: Mapping[str, Path], file: str, sheet: str, cells: Sequence[str], allowed: Sequence[str]) -> object:
     """Check that cells have one of some formulas.
 
     A column in a formula stands for a cell of the same row.
     """
-    book = openpyxl.load_workbook(workspace / file)
+    book = openpyxl.load_workbook(files[file])
     for name in cells:
         value, row = book[sheet][name].value, re.sub(r"\D", "", name)
         found = re.sub(r"[\s$]", "", str(value)).upper()
@@ -39,10 +29,10 @@ def formulas(workspace: Path, file: str, sheet: str, cells: Sequence[str], allow
 
 
 def number_format(
-    workspace: Path, file: str, sheet: str, cells: str, places: int | None = None, *, percent: bool = False
+    files: Mapping[str, Path], file: str, sheet: str, cells: str, places: int | None = None, *, percent: bool = False
 ) -> object:
     """Check that cells show percentages, or so many decimals."""
-    for row in openpyxl.load_workbook(workspace / file)[sheet][cells]:
+    for row in openpyxl.load_workbook(files[file])[sheet][cells]:
         for cell in row:
             shown = re.search(r"0(?:\.(0+))?(?![0-9#?])", cell.number_format)
             right = shown is not None and (places is None or len(shown[1] or "") == places)
@@ -51,22 +41,22 @@ def number_format(
     return True
 
 
-def bold(workspace: Path, file: str, beginning: str) -> object:
+def bold(files: Mapping[str, Path], file: str, beginning: str) -> object:
     """Check that only the paragraph with this beginning is bold."""
-    for paragraph in docx.Document(str(workspace / file)).paragraphs:
+    for paragraph in docx.Document(str(files[file])).paragraphs:
         wanted = paragraph.text.startswith(beginning)
         if paragraph.style.name == "Normal" and any(bool(run.bold) is not wanted for run in paragraph.runs):
             return f"{paragraph.text[:30]!r} is {'not' if wanted else 'also'} bold"
     return True
 
 
-def charted_table(workspace: Path, file: str) -> object:
+def charted_table(files: Mapping[str, Path], file: str) -> object:
     """Check that a workbook has the first table of a document, charted.
 
     Its name, sheet and place are free. Numbers are numbers, and a chart draws all of them.
     """
-    table = [[cell.text for cell in row.cells] for row in docx.Document(str(workspace / file)).tables[0].rows]
-    books = sorted(workspace.glob("*.xlsx"))
+    table = [[cell.text for cell in row.cells] for row in docx.Document(str(files[file])).tables[0].rows]
+    books = [path for name, path in sorted(files.items()) if name.endswith(".xlsx")]
     found = [_difference(sheet, table) for book in books for sheet in openpyxl.load_workbook(book).worksheets]
     return True if "" in found else found[0] if found else "there is no workbook"
 
@@ -93,3 +83,9 @@ def _difference(sheet: Any, table: list[list[str]]) -> str:
         return "there is no chart"
     whole = all(any(column.issubset(area) for area in drawn) for column in numbers)
     return "" if whole else "the chart draws only a part of the table"
+
+
+PROGRAMS: Mapping[str, Callable[..., Any]] = {
+    function.__name__: function for function in (formulas, number_format, bold, charted_table)
+}
+"""The functions by the names that the sets use."""

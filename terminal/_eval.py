@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich import box
@@ -24,12 +24,11 @@ from callboard.terminal._journals import EVALS
 from callboard.terminal._text import BAD, GOOD, numbered, plain, short, terminal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rich.console import Console
 
     from callboard.terminal._eval_report import RateChange
-    from callboard.terminal._eval_runner import Programs
     from callboard.terminal._eval_set import LoadedTask
     from callboard.terminal._people import Attendance
 
@@ -64,7 +63,7 @@ class EvalChoices:
     as_json: bool = False
 
 
-def run_set(path: Path, choices: EvalChoices, programs: Programs | None = None) -> int:
+def run_set(path: Path, choices: EvalChoices, programs: Mapping[str, Callable[..., Any]] | None = None) -> int:
     """Run an eval set, print its report, and return the exit code.
 
     Everything is read and checked before the first run starts.
@@ -72,7 +71,7 @@ def run_set(path: Path, choices: EvalChoices, programs: Programs | None = None) 
     Args:
         path: The set.
         choices: The options of the call.
-        programs: The check programs of a run, in addition to those that the settings name.
+        programs: Check programs by name, in addition to those that the settings name.
     """
     loaded = LoadedSet.load(path)
     if choices.html is not None and not choices.html.parent.is_dir():
@@ -88,7 +87,7 @@ def run_set(path: Path, choices: EvalChoices, programs: Programs | None = None) 
         console.print(Text(f"{len(results)} have a result already", style="dim"))
     make_private(root, exist_ok=True)
     runner = EvalRunner(
-        waiting, choices.attendance, choices.at_once or loaded.content.at_once, loaded.content.cost, programs
+        waiting, choices.attendance, choices.at_once or loaded.content.at_once, loaded.content.cost, programs or {}
     )
     runner.spent = sum(result.cost for result in results)
     not_run: dict[str, str] = {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
@@ -18,7 +18,6 @@ from callboard.terminal._text import terminal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from callboard.actors.client import TaskHandle
     from callboard.messages import TaskResult
@@ -32,10 +31,6 @@ class NotRun:
     reason: str
 
 
-Programs: TypeAlias = "Callable[[Path], Mapping[str, Callable[..., Any]]]"
-"""A function that returns the check programs of a run, by name, for the folder of the run."""
-
-
 @dataclass
 class EvalRunner:
     """Runs cells side by side, on threads of its own."""
@@ -45,7 +40,8 @@ class EvalRunner:
     at_once: int = 1
     cost: float | None = None
     """The cost at which no further run starts."""
-    programs: Programs | None = None
+    programs: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """Check programs by name, in addition to those that the settings name."""
 
     def __post_init__(self) -> None:
         """Begin with nothing spent."""
@@ -104,7 +100,7 @@ class EvalRunner:
     def _ran(self, cell: Cell) -> CellResult | NotRun:
         try:
             settings = cell.prepare()
-            with Supervisor.start(settings, checks=self.programs and self.programs(cell.place)) as supervisor:
+            with Supervisor.start(settings, checks=self.programs) as supervisor:
                 with self._lock:
                     self._running.add(supervisor)
                 try:

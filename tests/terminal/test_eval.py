@@ -135,7 +135,7 @@ def test_runs_are_side_by_side_within_the_limit(here: Path, write: Callable[...,
     loaded = LoadedSet.load(write(task, seeds=2))
     barrier = threading.Barrier(2)
     cells = [Cell(loaded.tasks[0], "honest", loaded.models["honest"], seed, here / "runs") for seed in (1, 2)]
-    programs = lambda _: {"meet": lambda: barrier.wait(PATIENCE) >= 0}  # noqa: E731
+    programs = {"meet": lambda: barrier.wait(PATIENCE) >= 0}
     runner = EvalRunner(cells, Attendance(absent="test"), at_once=2, programs=programs)
     assert [ended.passed for ended in runner.results() if isinstance(ended, CellResult)] == [True, True]
 

@@ -312,7 +312,9 @@ class Checker:
         if function is None:
             msg = f"no check program is called {check.program!r}; there are: {', '.join(self._programs) or 'none'}"
             raise UnreadableError(msg)
-        arguments = reader.filled(check.args)
+        arguments: dict[str, object] = {**reader.filled(check.args)}
+        if _wants_files(function):
+            arguments.setdefault("files", dict(await reader.files()))
         if inspect.iscoroutinefunction(function):
             work = function(**arguments)
         else:
@@ -323,6 +325,14 @@ class Checker:
             return as_json(value)
         except ValueError:
             return repr(value)
+
+
+def _wants_files(function: Callable[..., Any]) -> bool:
+    """Return whether a check program has the parameter for files."""
+    try:
+        return "files" in inspect.signature(function).parameters
+    except ValueError:  # a function in C without one
+        return False
 
 
 def _values(results: list[CheckResult]) -> list[tuple[object, ...]]:

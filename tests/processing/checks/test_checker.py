@@ -245,6 +245,10 @@ PROGRAMS = {
 }
 
 
+def list_files(files):
+    return sorted(files) if isinstance(files, dict) and all(path.is_file() for path in files.values()) else files
+
+
 async def awaited():
     return True
 
@@ -267,6 +271,14 @@ def test_a_function_of_the_program_must_return_true(begin, program, args, held, 
     (check,) = run(supervisor, {"program": program, "args": args}).result(PATIENCE).checks
     assert (check.held, check.found) == (held, found)
     assert check.problem.startswith(problem)
+
+
+@pytest.mark.parametrize(("args", "found"), [({}, ["memo.csv"]), ({"files": "its own"}, "its own")])
+def test_a_function_with_a_parameter_for_files_gets_those_of_all_surfaces(begin, tmp_path, args, found):
+    (tmp_path / "memo.csv").write_text("a\n1\n")
+    supervisor = begin(app=[FINISH, {"Status": "FAIL"}], checks={"list": list_files}, documents={"workspace": tmp_path})
+    (check,) = run(supervisor, {"program": "list", "args": args}).result(PATIENCE).checks
+    assert check.found == found
 
 
 def test_a_function_that_nobody_gave_is_refused(begin):
