@@ -51,10 +51,15 @@ def model(request):
     if request.kind == "app":
         text = request.request
         return {"Status": "FINISH", "Actions": [] if text == "nothing" else [write(text)]}
+    if request.kind == "judge":
+        answer = "yes" if "12" in request.evidence.changes else "no"
+        return {"Answers": [{"Reason": "the difference says so", "Answer": answer}]}
     script = {
         "true": ["12"], "lies": ["nothing"], "wrong": ["13"], "mended": ["nothing", "12"], "beside": ["12", "beside"],
+        "judged": ["12"], "judged lies": ["nothing"], "judged mended": ["13", "12"],
     }[case]
-    refused = any("a check does not hold" in note for note in request.observation.notes)
+    refusals = ("a check does not hold", "says no to")
+    refused = any(refusal in note for note in request.observation.notes for refusal in refusals)
     done = len(request.subtasks)
     if done < len(script) and (done == 0 or refused or case == "beside"):
         where = "budget.csv" if script[done] == "beside" else "report.csv"
@@ -77,14 +82,26 @@ with Faults() as faults:
             faults.after(kind, place, nth=number)
     models = {"host": model, "app": model}
     with Supervisor.start(settings, models=models, checks={"seen": seen}) as supervisor:
-        handle = supervisor.submit(Task(id="t", request="x", checks=checks))
+        given = {"judge": {"question": "Is the total 12?"}} if case.startswith("judged") else {"checks": checks}
+        handle = supervisor.submit(Task(id="t", request="x", **given))
         result = handle.result(50)
 print(json.dumps({
     "outcome": result.outcome, "verified": result.verified, "passed": passed,
-    "held": [check.held for check in result.checks], "commands": result.actions,
+    "held": [check.held for check in result.checks], "judged": [each.answer for each in result.judged],
+    "commands": result.actions,
 }))
 """
-CASES = {"true": True, "lies": False, "wrong": False, "mended": True, "beside": False}
+CASES = {
+    "true": ("finished", True),
+    "lies": ("failed", False),
+    "wrong": ("failed", False),
+    "mended": ("finished", True),
+    "beside": ("failed", False),
+    "judged": ("finished", None),
+    "judged lies": ("failed", None),
+    "judged mended": ("finished", None),
+}
+"""The outcome of each case, and whether it is verified."""
 
 
 def fresh(folder: Path) -> Path:
@@ -122,7 +139,7 @@ def undisturbed(tmp_path_factory):
 
 def compare(folder, case, undisturbed, *lives):
     told, usual = lived(fresh(folder), case, *lives), undisturbed(case)
-    for name in ("outcome", "verified", "held", "commands", "written"):
+    for name in ("outcome", "verified", "held", "judged", "commands", "written"):
         assert told[name] == usual[name], (case, lives, name)
     assert set(told["calls"]) == set(usual["calls"])
     repeated = len(told["calls"]) - len(usual["calls"])
@@ -130,11 +147,10 @@ def compare(folder, case, undisturbed, *lives):
     assert_replays(folder / "journal.db")
 
 
-@pytest.mark.parametrize(("case", "verified"), CASES.items())
-def test_a_program_that_is_not_killed_tells_the_truth(undisturbed, case, verified):
+@pytest.mark.parametrize("case", CASES)
+def test_a_program_that_is_not_killed_tells_the_truth(undisturbed, case):
     told = undisturbed(case)
-    assert told["verified"] is verified
-    assert told["outcome"] == ("finished" if verified else "failed")
+    assert (told["outcome"], told["verified"]) == CASES[case]
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -275,8 +275,11 @@ def test_a_function_of_the_program_must_return_true(begin, program, args, held, 
 
 @pytest.mark.parametrize(("args", "found"), [({}, ["memo.csv"]), ({"files": "its own"}, "its own")])
 def test_a_function_with_a_parameter_for_files_gets_those_of_all_surfaces(begin, tmp_path, args, found):
-    (tmp_path / "memo.csv").write_text("a\n1\n")
-    supervisor = begin(app=[FINISH, {"Status": "FAIL"}], checks={"list": list_files}, documents={"workspace": tmp_path})
+    workspace = tmp_path / "documents"
+    workspace.mkdir()
+    (workspace / "memo.csv").write_text("a\n1\n")
+    answers = [FINISH, {"Status": "FAIL"}]
+    supervisor = begin(app=answers, checks={"list": list_files}, documents={"workspace": workspace})
     (check,) = run(supervisor, {"program": "list", "args": args}).result(PATIENCE).checks
     assert check.found == found
 
