@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from callboard.actors.client._client import RootClient
     from callboard.actors.commands import Secrets, TargetLookup, Toolbox
-    from callboard.actors.journal import Journal, Row
+    from callboard.actors.journal import Journal
     from callboard.actors.models import TaskModels
     from callboard.actors.observe import Traces
     from callboard.actors.processing import Checker
@@ -159,11 +159,7 @@ class Submission:
         if versions is None:
             msg = f"{task_id} has no journal in a file, so no version of a file is kept"
             raise UndoRefusedError(msg)
-        found: concurrent.futures.Future[Sequence[Row] | Exception] = concurrent.futures.Future()
-        self._journal.read(task_id, found.set_result)
-        rows = found.result(self.client.seconds)
-        if isinstance(rows, Exception):
-            raise rows
+        rows = self._journal.task_rows(task_id).result(self.client.seconds)
         return undo(rows, versions, task_id, files)
 
     def pending(self) -> tuple[TaskHandle, ...]:

@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.journal._artifacts import Artifacts
-from callboard.actors.journal._journal import Journal
+from callboard.actors.journal._journal import Journal, settler
 from callboard.actors.journal._pictures import picture_path
 from callboard.actors.journal._undo_versions import Versions
 from callboard.actors.journal._writer_thread import Append, JournalWriter, ReadRequest, RowFeed, rows_of
@@ -200,15 +200,8 @@ class FileJournal(Journal):
 
     def _ask(self, at: Callable[[JournalFile], Any]) -> Any:
         answer: concurrent.futures.Future[Any] = concurrent.futures.Future()
-
-        def then(found: Any) -> None:
-            if isinstance(found, Exception):
-                answer.set_exception(found)
-            else:
-                answer.set_result(found)
-
         self._flush()
-        if not self._writer.put(ReadRequest(at, then)):
+        if not self._writer.put(ReadRequest(at, settler(answer))):
             msg = "the journal is closed"
             raise SupervisorStoppedError(msg)
         try:

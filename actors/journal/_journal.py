@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     import threading
@@ -82,6 +82,15 @@ class Journal(ABC):
         The result includes all rows appended before. `then` gets the rows or the error.
         """
 
+    def task_rows(self, task_id: str) -> concurrent.futures.Future[Sequence[Row]]:
+        """Read the rows of a task, without events.
+
+        The future raises what `read` passes as an error.
+        """
+        found: concurrent.futures.Future[Sequence[Row]] = concurrent.futures.Future()
+        self.read(task_id, settler(found))
+        return found
+
     @abstractmethod
     def find(self, task: Task) -> str | None:
         """Find a task by its id or idempotency key. May block."""
@@ -145,3 +154,12 @@ def settle(future: concurrent.futures.Future[_T], value: _T, error: Exception | 
             future.set_result(value)
         else:
             future.set_exception(error)
+
+
+def settler(future: concurrent.futures.Future[Any]) -> Callable[[Any], None]:
+    """Return a function that settles a future with a value, or with an error that it gets."""
+
+    def settle_it(found: Any) -> None:
+        settle(future, found, found if isinstance(found, Exception) else None)
+
+    return settle_it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING
 
@@ -13,15 +14,19 @@ from callboard.messages import (
     AgentKind,
     EventName,
     InvalidAnswerError,
+    JournalDamagedError,
     JudgeResult,
     ModelError,
     Observation,
     OutOfBudgetError,
+    StepDone,
     encodable,
     reason_of,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from callboard.actors.models import Model
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
@@ -172,8 +177,8 @@ def _request(context: Context, run: Run, evidence: Evidence, call: int, reasons:
 async def _pictures(context: Context, run: Run) -> tuple[tuple[bytes, ...], tuple[bytes, ...], list[str]]:
     """Return pictures before and after the work, and remarks on missing ones.
 
-    A picture from before is known for the target of the run itself: its first look. A HostAgent's judge sees the
-    windows that its subtasks worked on as they are now.
+    A lone agent's judge sees its target; a HostAgent's judge sees the windows that its subtasks worked on. The picture
+    from before the work is that of the first look.
     """
     own = run.assign.target
     if own is not None:
@@ -181,10 +186,36 @@ async def _pictures(context: Context, run: Run) -> tuple[tuple[bytes, ...], tupl
         before = tuple(look.picture for look in looks if look is not None and look.picture is not None)[:1]
         after, missing = await _pictured(context, run, [own])
         return before, after, missing
-    worked = {done.address for done in run.own_subtasks}
-    targets = [each for each in await _listed(context, run) if each.address in worked] if worked else []
+    worked = {done.run_id: done.address for done in run.own_subtasks}
+    targets = [each for each in await _listed(context, run) if each.address in worked.values()] if worked else []
     after, missing = await _pictured(context, run, targets)
-    return (), after, missing + (["there are no pictures of the windows from before the work"] if after else [])
+    try:
+        first = await _first_pictures(context, run.assign.task_id, worked) if targets else {}
+    except JournalDamagedError as error:
+        missing.append(f"the pictures from before the work can't be read: {reason_of(error)}")
+        return (), after, missing
+    missing += [
+        f"there is no picture of {each.name} from before the work" for each in targets if each.address not in first
+    ]
+    before = tuple(first[each.address] for each in targets if each.address in first)
+    return before[:_MOST_PICTURES], after, missing
+
+
+async def _first_pictures(context: Context, task_id: str, worked: Mapping[str, str]) -> dict[str, bytes]:
+    """Return the first picture of each target that subtasks worked on, by address.
+
+    Args:
+        context: The context of the step.
+        task_id: The task.
+        worked: The address that each run worked on, by the id of the run.
+    """
+    found: dict[str, bytes] = {}
+    for row in await asyncio.wrap_future(context.services.journal.task_rows(task_id)):
+        if isinstance(row.message, StepDone) and row.run_id in worked:
+            picture = row.message.record.observation.picture
+            if picture is not None:
+                found.setdefault(worked[row.run_id], picture)
+    return found
 
 
 async def _listed(context: Context, run: Run) -> list[Target]:

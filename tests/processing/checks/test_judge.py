@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import threading
 
 import pytest
+from PIL import Image
 
 from callboard import EventName, ModelAnswer, Outcome, PlanStep, Task
 from callboard.actors.servers import DocumentServer
 from callboard.messages import Judge, TaskRefusedError
 from callboard.testing import MemoryServer, assert_replays
-from support import ASSIGN, FINISH, PATIENCE, PNG, call
+from support import ASSIGN, FINISH, PATIENCE, call
 
 QUESTION = "Is the value of South 1?"
 YES = {"Answers": [{"Reason": "The row is there.", "Answer": "yes"}]}
@@ -261,13 +263,25 @@ def test_the_judge_of_a_plan_is_asked_at_its_end(submit, target):
 
 
 class Screen(MemoryServer):
-    """A window with a picture."""
+    """A window with a picture of one pixel, which is lighter in each look; a look without pictures has none."""
 
-    pictures = True
+    pictures, looks = True, 0
 
     def observe(self, target, look):
         """Show one pixel."""
-        return super().observe(target, look).model_copy(update={"picture": PNG})
+        self.looks += 1
+        picture = png(Image.new("L", (1, 1), self.looks)) if look.picture else None
+        return super().observe(target, look).model_copy(update={"picture": picture})
+
+
+def png(image):
+    kept = io.BytesIO()
+    image.save(kept, "PNG")
+    return kept.getvalue()
+
+
+def lightness(pictures):
+    return Image.open(io.BytesIO(pictures[0])).convert("L").getpixel((0, 0))
 
 
 def test_the_judge_sees_pictures_before_and_after(start):
@@ -297,8 +311,35 @@ def test_the_judge_of_a_host_agent_sees_the_windows_of_its_subtasks(start):
     surface = Screen(MemoryServer.window())
     supervisor = start(servers=[surface], app=[call("write", "FINISH", control_id="field-1", text="Bob")], host=host)
     supervisor.submit(Task(request="x", judge=Judge(question="ok?"))).result(PATIENCE)
+    assert [(len(each.before), len(each.after), each.unseen) for each in asked] == [(1, 1, ())]
+    assert lightness(asked[0].before) < lightness(asked[0].after)
+
+
+def test_a_missing_picture_from_before_the_work_is_told(start):
+    asked, given = [], iter([ASSIGN, FINISH])
+
+    def host(request):
+        if request.evidence is None:
+            return next(given)
+        asked.append(request.evidence)
+        return YES
+
+    def app(request):
+        surface.dark = False
+        return call("write", "FINISH", control_id="field-1", text="Bob")
+
+    class Dark(Screen):
+        dark = True
+
+        def observe(self, target, look):
+            return super().observe(target, look.model_copy(update={"picture": look.picture and not self.dark}))
+
+    surface = Dark(MemoryServer.window())
+    supervisor = start(servers=[surface], app=app, host=host)
+    supervisor.submit(Task(request="x", judge=Judge(question="ok?"))).result(PATIENCE)
     assert [(len(each.before), len(each.after)) for each in asked] == [(0, 1)]
-    assert asked[0].unseen == ("there are no pictures of the windows from before the work",)
+    (remark,) = asked[0].unseen
+    assert remark.endswith("from before the work")
 
 
 def test_the_calls_of_a_judge_are_metrics(submit):
