@@ -13,12 +13,11 @@ if (
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 from callboard.actors.client import TaskHandle
-from callboard.actors.models import Expected, FunctionModel, Model, ModelAnswer, ModelRequest, ScriptedModel
-from callboard.actors.runtime import run_process
-from callboard.actors.servers import Server, ToolError, tool
 from callboard.config import Settings
 from callboard.messages import CallboardError, Event, EventName, Outcome, PlanStep, Task, TaskResult
+from callboard.models import Expected, FunctionModel, Model, ModelAnswer, ModelRequest, ScriptedModel
 from callboard.supervisor import Supervisor
+from callboard.surfaces import Server, ToolError, run_process, tool
 
 __all__ = [
     "CallboardError",

@@ -1,6 +1,5 @@
 """All exceptions that this library raises on purpose."""
 
-from callboard.actors.servers import InDoubtError, ToolError
 from callboard.messages import (
     AgentCrashedError,
     AnswerRefusedError,
@@ -37,6 +36,7 @@ from callboard.messages import (
     UnknownTaskError,
     WouldDeadlockError,
 )
+from callboard.surfaces import InDoubtError, ToolError
 
 __all__ = [
     "AgentCrashedError",

@@ -1,18 +1,5 @@
 """All names that a custom kind of agent needs, in one import."""
 
-from callboard.actors.models import (
-    ActionResponse,
-    AgentResponse,
-    AppResponse,
-    HostResponse,
-    LinuxResponse,
-    MobileResponse,
-    OperatorResponse,
-    ProposingHostResponse,
-    QuestionResponse,
-    ToolInfo,
-    Words,
-)
 from callboard.actors.processing import ON_PICTURE, ON_TARGET, Acted, AgentSpec, Context, PhaseCall, Strategies, retried
 from callboard.actors.states import (
     AgentState,
@@ -38,6 +25,19 @@ from callboard.actors.states import (
     WorkingState,
 )
 from callboard.messages import AgentKind, Phase
+from callboard.models import (
+    ActionResponse,
+    AgentResponse,
+    AppResponse,
+    HostResponse,
+    LinuxResponse,
+    MobileResponse,
+    OperatorResponse,
+    ProposingHostResponse,
+    QuestionResponse,
+    ToolInfo,
+    Words,
+)
 
 __all__ = [
     "ON_PICTURE",

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from callboard.actors.client import TaskHandle
-    from callboard.actors.models import Model
     from callboard.actors.runtime import Clock
-    from callboard.actors.servers import Server
+    from callboard.models import Model
+    from callboard.surfaces import Server
 
 HEALTH_SECONDS = 5.0
 """The time limit of the root's answer to a query of the health."""

@@ -1,7 +1,5 @@
 """The contract of docs/surfaces.md: everything needed to write a surface."""
 
-from callboard.actors.runtime import Call, committing, current_call, foresee, keep_version, post_note
-from callboard.actors.servers import UNKNOWN, InDoubtError, Need, Server, Stage, ToolError, tool
 from callboard.messages import (
     AgentKind,
     Box,
@@ -17,6 +15,21 @@ from callboard.messages import (
     Probe,
     Target,
     TargetKind,
+)
+from callboard.surfaces import (
+    UNKNOWN,
+    Call,
+    InDoubtError,
+    Need,
+    Server,
+    Stage,
+    ToolError,
+    committing,
+    current_call,
+    foresee,
+    keep_version,
+    post_note,
+    tool,
 )
 
 __all__ = [

@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import TracebackType
 
-    from callboard.actors.journal import Journal
     from callboard.actors.processing import AgentSpec, Pipeline
     from callboard.actors.runtime import EventStream, Jobs, Lease, Leases, Scheduler
     from callboard.actors.states import AgentStateManager, Move, RunMessage
     from callboard.config import Limits
+    from callboard.journal import Journal
 
 
 class Crashed(Protocol):

@@ -29,7 +29,6 @@ from callboard.actors.commands import (
     Toolbox,
     open_sessions,
 )
-from callboard.actors.models import Model, NamedModels, TaskModels, given_models, recorder, threads_here
 from callboard.actors.observe import Metrics, Traces
 from callboard.actors.processing import AGENTS, AgentSpec, Checker, Services, agent_table, named_agents, proposing
 from callboard.actors.root import (
@@ -57,9 +56,10 @@ from callboard.actors.runtime import (
     ThreadScheduler,
     Watchdog,
 )
-from callboard.actors.servers import Server, named_servers
 from callboard.config import EventLog, Settings, all_check_programs, check_kinds, keys_of, load_prompts
 from callboard.messages import AgentKind, EventName, SupervisorStoppedError
+from callboard.models import Model, NamedModels, TaskModels, given_models, recorder, threads_here
+from callboard.surfaces import Server, named_servers
 
 if TYPE_CHECKING:
     import threading

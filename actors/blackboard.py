@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from callboard.actors.journal import Row
     from callboard.actors.runtime import Scheduler
     from callboard.config import BlackboardSettings
+    from callboard.journal import Row
 
 SHOWN = frozenset(
     {

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-from callboard.actors.journal import Row
 from callboard.actors.processing import tell_phases
 from callboard.actors.states import evolve, moves
+from callboard.journal import Row
 from callboard.messages import (
     Assign,
     Captured,

@@ -19,7 +19,7 @@ import time
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.servers.android import Adb, find_adb
+from callboard.surfaces.android import Adb, find_adb
 from callboard.testing import AdbDevice
 
 if TYPE_CHECKING:

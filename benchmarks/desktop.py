@@ -14,17 +14,17 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.servers import Stage
-from callboard.actors.servers.desktop import DesktopServer
-from callboard.actors.servers.desktop._calls import BusError, attribute, method, states
-from callboard.actors.servers.desktop._tree import TABLES, ObjectState
 from callboard.messages import Look
+from callboard.surfaces import Stage
+from callboard.surfaces.desktop import DesktopServer
+from callboard.surfaces.desktop._calls import BusError, attribute, method, states
+from callboard.surfaces.desktop._tree import TABLES, ObjectState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from callboard.actors.servers.desktop._accessible_programs import AccessibleProgram
-    from callboard.actors.servers.desktop._calls import Ask
+    from callboard.surfaces.desktop._accessible_programs import AccessibleProgram
+    from callboard.surfaces.desktop._calls import Ask
 
 PROGRAMS = {
     "mousepad": ["mousepad"],

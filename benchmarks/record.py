@@ -18,18 +18,18 @@ from unittest.mock import patch
 
 from benchmarks.board import PATIENCE, VARIANTS, board, finish, tasks
 from benchmarks.protocol import serve, timed
-from callboard.actors.journal import FileJournal, Row
 from callboard.actors.root import open_journal
 from callboard.actors.runtime import EventStream, SystemClock
 from callboard.actors.states import HostAgentStateManager
 from callboard.config import EventLog
+from callboard.journal import FileJournal, Row
 from callboard.messages import EventName, Task, TaskResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from benchmarks.protocol import Go
-    from callboard.actors.journal import Journal
+    from callboard.journal import Journal
 
 _numbers = itertools.count()
 

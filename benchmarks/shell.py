@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callboard.actors.servers import Stage
-from callboard.actors.servers.shell import ShellServer
 from callboard.config import ShellSettings
+from callboard.surfaces import Stage
+from callboard.surfaces.shell import ShellServer
 
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "helpers"))
 from ssh_server import USER, SshServer, ssh_server

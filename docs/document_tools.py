@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from markdown_parts import first_line, table
 
-from callboard.actors.servers import DocumentServer
-from callboard.actors.servers.documents._documents import OVERWRITING
-from callboard.actors.servers.documents._workspace import ROOTS
 from callboard.messages import AgentKind, CommandType, Hazard
+from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.documents._documents import OVERWRITING
+from callboard.surfaces.documents._workspace import ROOTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from callboard.actors.servers import ServerTool
+    from callboard.surfaces import ServerTool
 
 _SOMETIMES = dict.fromkeys([*OVERWRITING, "move_file"], Hazard.OVERWRITES) | {"edit_chart": Hazard.DELETES}
 """The hazard that some calls of a tool have."""

@@ -32,9 +32,6 @@ import callboard.errors
 import callboard.events
 from callboard import Supervisor, TaskHandle
 from callboard.actors.commands import Toolbox
-from callboard.actors.models import ModelRequest
-from callboard.actors.models.prompt._answer_schema import answer_schema
-from callboard.actors.models.prompt._prompt import prompt_of
 from callboard.actors.observe._metrics import COUNTERS, GAUGES, HISTOGRAMS
 from callboard.actors.processing import MACHINES
 from callboard.actors.runtime import Lanes
@@ -58,6 +55,9 @@ from callboard.messages import (
     Value,
 )
 from callboard.messages.events import EVENT_CLASSES, Part
+from callboard.models import ModelRequest
+from callboard.models.prompt._answer_schema import answer_schema
+from callboard.models.prompt._prompt import prompt_of
 from callboard.testing import MemoryServer
 
 if TYPE_CHECKING:

@@ -107,6 +107,7 @@ from callboard.messages._maker import maker
 from callboard.messages._outcome import Cause, Outcome, Usage
 from callboard.messages._patterns import EXPRESSION, check_expression, fits, found_in
 from callboard.messages._person import (
+    UNATTENDED,
     Answer,
     ApprovalAnswer,
     ApprovalRequest,
@@ -115,6 +116,8 @@ from callboard.messages._person import (
     Question,
     RequestExpired,
     RequestId,
+    answer_notes,
+    people_notes,
 )
 from callboard.messages._status import (
     RunStatus,
@@ -176,6 +179,7 @@ __all__ = [
     "PROPOSED",
     "SHALLOW",
     "STORED",
+    "UNATTENDED",
     "Action",
     "Address",
     "AgentCrashedError",
@@ -319,6 +323,7 @@ __all__ = [
     "Verdict",
     "WouldDeadlockError",
     "agent_kind",
+    "answer_notes",
     "as_json",
     "check_depth",
     "check_expression",
@@ -332,6 +337,7 @@ __all__ = [
     "new_task_id",
     "one_line",
     "paired",
+    "people_notes",
     "phases_of",
     "pointed_at",
     "read_events",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -11,6 +11,9 @@ from callboard.messages._command import Action
 from callboard.messages._outcome import Usage
 from callboard.messages._step import AskedQuestion
 from callboard.messages._target import Observation, Target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 RequestId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 """Names one question or approval: ``<task>~<number>~ask-<job>``, which is safe in URLs. Journals of earlier versions
@@ -128,3 +131,24 @@ class RequestExpired(Message):
     task_id: TaskId
     at_deadline: AtDeadline = AtDeadline.FAIL
     """For an approval: the verdict that applies now."""
+
+
+UNATTENDED = "nobody will answer questions: decide yourself, or say FAIL"
+"""The note to a model that asked a question while questions are off."""
+_ANSWERED = "a person answered"
+
+
+def answer_notes(asked: tuple[AskedQuestion, ...], answer: Answer) -> Iterable[str]:
+    """Yield a note of an observation for each question with its answer."""
+    if answer.nobody:
+        yield UNATTENDED
+    for question, text in zip(asked, answer.texts, strict=False):
+        yield f"asked {question.text!r}, {_ANSWERED} {text!r}"
+
+
+def people_notes(observation: Observation) -> Iterable[str]:
+    """Yield the notes with people's answers.
+
+    Later steps need them too, and no other place keeps them.
+    """
+    return (note for note in observation.notes if _ANSWERED in note)

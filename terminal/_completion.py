@@ -7,8 +7,8 @@ import shlex
 import sys
 from typing import Any
 
-from callboard.actors.journal import JournalReader
 from callboard.config import Settings
+from callboard.journal import JournalReader
 from callboard.messages import CallboardError
 from callboard.terminal._journals import journal_in, settings_at
 

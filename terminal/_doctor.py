@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from callboard.actors.commands import program_needed
-from callboard.actors.journal import JournalReader
-from callboard.actors.models import named_models
 from callboard.actors.processing import named_agents
-from callboard.actors.servers import SHIPPED, shipped_surface, surface_of
 from callboard.config import Settings, all_check_programs, described, load_prompts
+from callboard.journal import JournalReader
 from callboard.messages import AgentKind, JournalError, SettingsError
+from callboard.models import named_models
+from callboard.surfaces import SHIPPED, shipped_surface, surface_of
 from callboard.terminal._journals import print_json
 from callboard.terminal._text import BAD, GOOD, plain, print_hanging
 from callboard.terminal._tool_list import mcp_offers
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from callboard.actors.servers import NamedSurface, Need
+    from callboard.surfaces import NamedSurface, Need
 
 
 _OURSELVES = "callboard"

@@ -14,7 +14,6 @@ import yaml
 from pydantic import ConfigDict, Field
 
 from callboard.actors.commands import Secrets
-from callboard.actors.models import named_models
 from callboard.config import Settings, load_yaml, make_private, write_own
 from callboard.messages import (
     Outcome,
@@ -24,6 +23,7 @@ from callboard.messages import (
     one_line,
     reason_of,
 )
+from callboard.models import named_models
 from callboard.terminal._commands import fail
 from callboard.terminal._eval_set import IN_FILES, merged, slug
 from callboard.terminal._journals import EVALS, RUNS, SETTINGS_FILE, journal_in

@@ -18,8 +18,8 @@ from rich.table import Table
 from rich.text import Text
 
 from callboard.actors.client import undo
-from callboard.actors.journal import JournalReader, Versions
 from callboard.config import LabelledEvent, Settings, log_line
+from callboard.journal import JournalReader, Versions
 from callboard.messages import EventName, JournalError, Outcome, Task, did_you_mean
 from callboard.terminal._commands import fail, model_options, warn
 from callboard.terminal._text import BAD, GOOD, plain, short
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from callboard.actors.journal import TaskLine
+    from callboard.journal import TaskLine
     from callboard.messages import TaskResult
 
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from callboard.actors.models import named_models
-from callboard.actors.servers import advice_on
 from callboard.config import Settings, own_folder, write_own
 from callboard.messages import AgentKind, Task, did_you_mean
+from callboard.models import named_models
+from callboard.surfaces.documents import advice_on
 from callboard.terminal._commands import existing_path, fail
 from callboard.terminal._journals import SETTINGS_FILE, SETTINGS_SUFFIXES
 from callboard.terminal._place import TASK_FILE, check_files, named, new_place

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from pydantic import ValidationError
 
 from callboard.actors.commands import program_needed
-from callboard.actors.models import named_models
-from callboard.actors.servers import check_needs, surface_needs
 from callboard.config import Settings, YamlError, load_prompts, load_yaml, make_private, restrict
 from callboard.messages import Task
+from callboard.models import named_models
+from callboard.surfaces import check_needs, surface_needs
 from callboard.terminal._check_option import with_checks
 from callboard.terminal._commands import existing_path, fail, warn
 from callboard.terminal._journals import EVALS, RUNS, SETTINGS_FILE, resume_command, resume_hint, settings_at

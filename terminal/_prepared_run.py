@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.commands import contents_of
-from callboard.actors.servers import advice_on
 from callboard.supervisor import Supervisor
+from callboard.surfaces.documents import advice_on
 from callboard.terminal._commands import existing_path, fail
 from callboard.terminal._document_changes import Before, FolderFiles
 from callboard.terminal._journals import resume_command, settings_at

@@ -11,10 +11,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from callboard.actors.journal import JournalReader
 from callboard.actors.processing import named_agents
 from callboard.actors.replay import RecordedTask, replay
 from callboard.config import Settings
+from callboard.journal import JournalReader
 from callboard.messages import Outcome
 from callboard.terminal._check_words import failed_checks, proposals, verdict
 from callboard.terminal._document_changes import Before

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from callboard.actors.journal import JournalReader
+from callboard.journal import JournalReader
 from callboard.messages import (
     Answer,
     ApprovalAnswer,

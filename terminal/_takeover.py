@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from callboard.actors.journal import JournalReader
-from callboard.actors.servers import named_surfaces
 from callboard.config import Settings
+from callboard.journal import JournalReader
 from callboard.messages import (
     CallboardError,
     JournalError,
@@ -20,6 +19,7 @@ from callboard.messages import (
     SupervisorStoppedError,
     agent_kind,
 )
+from callboard.surfaces import named_surfaces
 from callboard.terminal._commands import EXIT_CODES, fail
 from callboard.terminal._journals import (
     SETTINGS_SUFFIXES,
@@ -36,7 +36,7 @@ from callboard.terminal._text import plain
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from callboard.actors.journal import TaskLine
+    from callboard.journal import TaskLine
     from callboard.terminal._people import Attendance
 
 

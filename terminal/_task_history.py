@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.journal import without_pictures
 from callboard.actors.states import OnTheWay, Unfinished
+from callboard.journal import without_pictures
 from callboard.messages import (
     Answer,
     ApprovalAnswer,
@@ -35,7 +35,7 @@ from callboard.messages import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from callboard.actors.journal import Row
+    from callboard.journal import Row
     from callboard.messages import Message
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from callboard.actors.commands import McpSession, Secrets, opening_tools
-from callboard.actors.servers import SHIPPED, Server, check_needs, named_surfaces
 from callboard.config import keys_of
 from callboard.messages import CommandType, SettingsError, did_you_mean, each_text
+from callboard.surfaces import SHIPPED, Server, check_needs, named_surfaces
 from callboard.terminal._commands import fail, warn
 from callboard.terminal._journals import print_json
 from callboard.terminal._text import plain, print_hanging
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from callboard.actors.servers import NamedSurface, ServerTool
     from callboard.config import Settings
+    from callboard.surfaces import NamedSurface, ServerTool
 
 
 _DEEPEST = 5

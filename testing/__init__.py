@@ -2,9 +2,9 @@
 
 import contextlib
 
-from callboard.actors.models import FunctionModel, ScriptedModel
 from callboard.actors.replay import Difference, Replay, replay_journal
 from callboard.actors.runtime import VirtualClock
+from callboard.models import FunctionModel, ScriptedModel
 from callboard.testing._adb_device import AdbDevice
 from callboard.testing._faults import Faults, disk_full, kill_process
 from callboard.testing._memory_server import MemoryServer

@@ -12,9 +12,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Literal, Self
 from unittest import mock
 
-from callboard.actors.journal import JournalFile, Row
-from callboard.actors.runtime import EffectGuard
+from callboard.journal import JournalFile, Row
 from callboard.messages import JournalError
+from callboard.surfaces import EffectGuard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

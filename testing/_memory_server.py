@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from callboard.actors.runtime import committing
-from callboard.actors.servers import Server, ToolError, tool
 from callboard.messages import AgentKind, Control, Effect, Look, Observation, Target, TargetKind
+from callboard.surfaces import Server, ToolError, committing, tool
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

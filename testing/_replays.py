@@ -6,9 +6,9 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callboard.actors.journal import JournalReader
 from callboard.actors.replay import Replay, replay_journal
 from callboard.config import Settings
+from callboard.journal import JournalReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 from callboard.actors.commands import ServerLifecycle
-from callboard.actors.models import FunctionModel
 from callboard.actors.runtime import EventLoop, Lanes
-from callboard.actors.servers import Server, observed
 from callboard.config import Settings
 from callboard.messages import AgentKind, Look, Task
+from callboard.models import FunctionModel
 from callboard.supervisor import Supervisor
+from callboard.surfaces import Server, observed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -19,8 +19,8 @@ from adb_server import adb_at_home
 from hypothesis import HealthCheck, settings
 
 from callboard import Event, EventName, FunctionModel, Model, ModelRequest, Server, Settings, Supervisor, TaskHandle
-from callboard.actors.servers.android import find_adb
 from callboard.messages import AgentKind
+from callboard.surfaces.android import find_adb
 from callboard.testing import MemoryServer, VirtualClock
 from local_provider import LocalProvider
 

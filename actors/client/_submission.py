@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
     from callboard.actors.client._client import RootClient
     from callboard.actors.commands import Secrets, TargetLookup, Toolbox
-    from callboard.actors.journal import Journal
-    from callboard.actors.models import TaskModels
     from callboard.actors.observe import Traces
     from callboard.actors.processing import Checker
     from callboard.actors.runtime import Budgets, EventStream
+    from callboard.journal import Journal
     from callboard.messages import Seconds, TaskResult
+    from callboard.models import TaskModels
 
 
 @dataclass(frozen=True)

@@ -9,20 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from callboard.actors.runtime import (
-    delete_stale_spares,
-    lock_file,
-    read_file,
-    replace_file,
-    spare_file,
-    write_lock,
-)
 from callboard.messages import Foreseen, UndoRefusedError
+from callboard.surfaces import delete_stale_spares, lock_file, read_file, replace_file, spare_file, write_lock
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from callboard.actors.journal import Row, Versions
+    from callboard.journal import Row, Versions
 
 
 @dataclass

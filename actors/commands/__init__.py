@@ -9,9 +9,6 @@ from callboard.actors.commands._file_differences import differences_in_words
 from callboard.actors.commands._file_digests import compared_files, digests_of, join_files
 from callboard.actors.commands._lookup import TargetLookup
 from callboard.actors.commands._may_change import MayChange
-from callboard.actors.commands._mcp_program import program_needed
-from callboard.actors.commands._mcp_session import McpSession, RemoteTool, open_sessions
-from callboard.actors.commands._mcp_surface import McpSurface
 from callboard.actors.commands._modern_schema import validator_of
 from callboard.actors.commands._opening_tools import opening_tools
 from callboard.actors.commands._output_types import OutputType, OutputTypes
@@ -34,6 +31,7 @@ from callboard.actors.commands._secrets import (
 )
 from callboard.actors.commands._server_lifecycle import ServerLifecycle
 from callboard.actors.commands._toolbox import Toolbox, Tools, actions_of, find_target
+from callboard.actors.commands.mcp import McpSession, McpSurface, RemoteTool, open_sessions, program_needed
 
 __all__ = [
     "FORMULA",

@@ -18,10 +18,10 @@ from callboard.actors.commands._canonical import canonical, settled
 from callboard.actors.commands._modern_schema import validator_of
 from callboard.actors.commands._policy_rules import Facts
 from callboard.actors.commands._secrets import SecretPlace
-from callboard.actors.models import ToolInfo
-from callboard.actors.servers import UNKNOWN, Server, ToolError, reads_are_harmless
 from callboard.config import MASK
 from callboard.messages import CommandType, Effect, Probe, encodable, reason_of
+from callboard.models import ToolInfo
+from callboard.surfaces import UNKNOWN, Server, ToolError, reads_are_harmless
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
     from callboard.actors.commands._policy_rules import Asked
-    from callboard.actors.runtime import EffectGuard, Lanes
-    from callboard.actors.servers import ServerTool
+    from callboard.actors.runtime import Lanes
     from callboard.messages import Coverage, Foreseen, Intent, Seconds, Target
+    from callboard.surfaces import EffectGuard, ServerTool
 
 
 class ToolFailure(Exception):  # noqa: N818 - it is an answer, not an error of ours

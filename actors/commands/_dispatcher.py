@@ -10,10 +10,8 @@ from mcp.server.mcpserver.exceptions import ToolError as McpToolError
 from pydantic import ConfigDict, JsonValue, TypeAdapter, ValidationError
 
 from callboard.actors.commands._bound_tools import BadAnswerError, ToolFailure
-from callboard.actors.commands._mcp_connection import ConnectionLostError
 from callboard.actors.commands._secrets import Secrets, UnknownSecretError
-from callboard.actors.runtime import EffectGuard
-from callboard.actors.servers import InDoubtError
+from callboard.actors.commands.mcp import ConnectionLostError
 from callboard.messages import (
     Command,
     CommandResult,
@@ -26,10 +24,12 @@ from callboard.messages import (
     maker,
     reason_of,
 )
+from callboard.surfaces import EffectGuard, InDoubtError
 
 if TYPE_CHECKING:
     from callboard.actors.commands._toolbox import Tools
-    from callboard.actors.runtime import CallKeeper, Clock, EventStream, Lease
+    from callboard.actors.runtime import Clock, EventStream, Lease
+    from callboard.surfaces import CallKeeper
 
 
 _result = maker(CommandResult)
@@ -60,7 +60,7 @@ class Dispatcher:
                 so the failure does not count: the next process settles whether the command was done.
         """
         guard = EffectGuard(lease, command, keeper, lambda: self._tell_late(command, lease))
-        result = await self._run(command, tools, guard)
+        result = await self._run(command, tools, lease, guard)
         if guard.saw_stop and result.status is ResultStatus.FAILURE:
             self.report(command, lease, stopped(command, guard))
             msg = f"{command.tool} ended because the supervisor stops; the next one settles whether it was done"
@@ -70,13 +70,13 @@ class Dispatcher:
         self.report(command, lease, result)
         return result
 
-    async def _run(self, command: Command, tools: Tools, guard: EffectGuard) -> CommandResult:
+    async def _run(self, command: Command, tools: Tools, lease: Lease, guard: EffectGuard) -> CommandResult:
         tool = tools.get(command.tool)
         if tool is None:
             known = ", ".join(sorted(tools)) or "none"
             error = f"there is no tool {command.tool!r}; there are: {known}"
             return _result(call_id=command.call_id, tool=command.tool, status=ResultStatus.FAILURE, error=error)
-        lease, effect = guard.lease, command.effect or tool.info.effect
+        effect = command.effect or tool.info.effect
         lease.guard, guard.effect = guard, effect
         start = time.perf_counter()
         value, error, in_doubt, broke = None, "", False, False

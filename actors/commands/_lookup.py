@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from callboard.actors.runtime import EventLoop, Lanes
-    from callboard.actors.servers import Server
     from callboard.messages import Seconds, Task
+    from callboard.surfaces import Server
 
 
 _LISTED = 20

@@ -14,15 +14,15 @@ from mcp.server.mcpserver.tools import Tool
 from pydantic import Field
 
 from callboard.actors.commands._bound_tools import LocalTool, schema_problem
-from callboard.actors.servers import Server, ServerTool, ToolError
 from callboard.messages import CLOSE, OPEN, AgentKind, CommandType, Effect, Hazard, Target, TargetKind
+from callboard.surfaces import Server, ServerTool, ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pydantic import JsonValue
 
-    from callboard.actors.runtime import EffectGuard
+    from callboard.surfaces import EffectGuard
 
 _PAUSE = 0.05
 """Seconds between two checks whether a group of targets is free."""

@@ -9,17 +9,17 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands._canonical import text_of
-from callboard.actors.servers import UNKNOWN
 from callboard.config import DEFAULT_RULES, PolicyRule, Verdict, fits
 from callboard.messages import Coverage, Hazard
+from callboard.surfaces import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pydantic import JsonValue
 
-    from callboard.actors.models import ToolInfo
     from callboard.messages import Address, Effect, Task
+    from callboard.models import ToolInfo
 
 
 @dataclass(frozen=True)

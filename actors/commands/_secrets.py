@@ -12,9 +12,9 @@ import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from callboard.actors.servers import ToolError
 from callboard.config import AS_NUMBER, MASK, REFERENCE, Redactor, number_of
 from callboard.messages import Secret, Task, each_text
+from callboard.surfaces import ToolError
 
 if TYPE_CHECKING:
     import re

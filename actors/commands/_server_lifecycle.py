@@ -7,9 +7,9 @@ import functools
 import time
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.servers import Need, Server, Stage, check_needs
 from callboard.config import HostLog
 from callboard.messages import SettingsError, reason_of
+from callboard.surfaces import Need, Server, Stage, check_needs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

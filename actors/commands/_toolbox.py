@@ -14,11 +14,11 @@ from callboard.messages import Action, AgentKind, CommandType, Observation, Sett
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from callboard.actors.commands._mcp_session import McpSession
-    from callboard.actors.models import ToolInfo
+    from callboard.actors.commands.mcp import McpSession
     from callboard.actors.runtime import Lanes
-    from callboard.actors.servers import Server, ServerTool
     from callboard.config import PolicyRule
+    from callboard.models import ToolInfo
+    from callboard.surfaces import Server, ServerTool
 
 
 class Tools(dict[str, BoundTool]):

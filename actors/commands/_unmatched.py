@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from callboard.actors.servers import UNKNOWN
 from callboard.config import EXPRESSION, fits
 from callboard.messages import did_you_mean
+from callboard.surfaces import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence

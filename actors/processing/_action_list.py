@@ -17,7 +17,6 @@ from callboard.actors.processing._intents import intent_of, needs_intent, write_
 from callboard.actors.processing._permit import explained, ruling
 from callboard.actors.processing._phases import Acted
 from callboard.actors.processing._picture import puts_secret, secret_controls
-from callboard.actors.servers import ToolError
 from callboard.config import Verdict
 from callboard.messages import (
     Action,
@@ -32,6 +31,7 @@ from callboard.messages import (
     ToolTimeoutError,
     maker,
 )
+from callboard.surfaces import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from callboard.actors.models import AppResponse, HostResponse, LinuxResponse, MobileResponse, OperatorResponse
 from callboard.actors.processing._act import act, act_as_host
 from callboard.actors.processing._collect import collect_controls
 from callboard.actors.processing._decide import ask_model, follow_plan
@@ -25,6 +24,7 @@ from callboard.actors.states import (
     OperatorAgentStateManager,
 )
 from callboard.messages import AgentKind
+from callboard.models import AppResponse, HostResponse, LinuxResponse, MobileResponse, OperatorResponse
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

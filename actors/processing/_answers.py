@@ -5,15 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands import find_target
-from callboard.actors.models import (
-    AppResponse,
-    HostResponse,
-    ProposingHostResponse,
-    References,
-    chosen,
-    labelled,
-    read_response,
-)
 from callboard.config import REFERENCE
 from callboard.messages import (
     Action,
@@ -25,6 +16,15 @@ from callboard.messages import (
     Outcome,
     maker,
 )
+from callboard.models import (
+    AppResponse,
+    HostResponse,
+    ProposingHostResponse,
+    References,
+    chosen,
+    labelled,
+    read_response,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.commands import BoundTool, Tools
-    from callboard.actors.models import AgentResponse, ModelAnswer
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Check, Control, Observation, Target
+    from callboard.models import AgentResponse, ModelAnswer
 
     Labels = Mapping[str, Control]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from callboard.actors.journal import Row
 from callboard.actors.processing._approval_requests import question
+from callboard.journal import Row
 from callboard.messages import EventName, Foreseen, Note, Noted
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from callboard.actors.processing._collect import on_lane, snapshot, target_of
-from callboard.actors.servers import ToolError
+from callboard.surfaces import ToolError
 
 if TYPE_CHECKING:
     from callboard.actors.processing._phases import Context

@@ -10,9 +10,9 @@ import time
 from typing import TYPE_CHECKING, TypeVar
 
 from callboard.actors.processing._picture import SHOWN, presentable, purpose_of
-from callboard.actors.servers import Server, ToolError, observed
 from callboard.actors.states import see
 from callboard.messages import Held, Look, Observation, ResultStatus, ToolTimeoutError, encodable
+from callboard.surfaces import Server, ToolError, observed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -6,7 +6,6 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.models import ModelAnswer, ModelRequest, ProposingHostResponse, without_nulls
 from callboard.actors.processing._answer_repair import AnswerRepair
 from callboard.actors.processing._answers import decision_of
 from callboard.actors.processing._model_call import call_model
@@ -20,14 +19,15 @@ from callboard.messages import (
     as_json,
     maker,
 )
+from callboard.models import ModelAnswer, ModelRequest, ProposingHostResponse, without_nulls
 
 if TYPE_CHECKING:
     from callboard.actors.commands import Tools
-    from callboard.actors.models import ToolInfo
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.config import Redactor
     from callboard.messages import Decision, Observation
+    from callboard.models import ToolInfo
 
 
 async def ask_model(context: Context, run: Run, observation: Observation) -> Decision:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.models import Model, ModelAnswer, ModelRequest
 from callboard.actors.runtime import UNPRICED
 from callboard.messages import Answered, EventName, ModelError, ModelTimeoutError, ScriptError, Usage, encodable
+from callboard.models import Model, ModelAnswer, ModelRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -12,12 +12,12 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from callboard.actors.commands import OutputTypes, TaskPolicies, stopped
-from callboard.actors.journal import Row
-from callboard.actors.models import by_picture
 from callboard.actors.processing._asking import PeopleLine
 from callboard.actors.processing._shared import SharedNotes
 from callboard.actors.processing._targets import ListedTargets
+from callboard.journal import Row
 from callboard.messages import AgentKind, EventName, Held, Usage, maker
+from callboard.models import by_picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -25,13 +25,12 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
-    from callboard.actors.journal import Journal
-    from callboard.actors.models import Model, TaskModels
     from callboard.actors.processing._spec import AgentSpec
     from callboard.actors.processing.checks import Checker
-    from callboard.actors.runtime import BudgetNode, Budgets, Clock, EffectGuard, EventStream, Lanes, Lease, TimeLimit
+    from callboard.actors.runtime import BudgetNode, Budgets, Clock, EventStream, Lanes, Lease, TimeLimit
     from callboard.actors.states import AgentStateManager, OnTheWay, Run, Unfinished
     from callboard.config import Settings
+    from callboard.journal import Journal
     from callboard.messages import (
         Action,
         Command,
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
         StepRecord,
         Task,
     )
+    from callboard.models import Model, TaskModels
+    from callboard.surfaces import EffectGuard
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ from callboard.actors.processing._phases import Meter
 from callboard.actors.processing._recover import Doubt, acted_on, resume_step
 from callboard.actors.processing._shared import with_shared
 from callboard.actors.processing.checks import finishes
-from callboard.actors.servers import ToolError
 from callboard.actors.states import GO_ON, STOP, evolve
 from callboard.messages import (
     AgentStatus,
@@ -50,6 +49,7 @@ from callboard.messages import (
     encodable,
     maker,
 )
+from callboard.surfaces import ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from callboard.actors.models import AgentResponse, AppResponse, HostResponse, ProposingHostResponse
 from callboard.actors.processing._middleware import retried
 from callboard.messages import AgentKind, Phase, SettingsError
+from callboard.models import AgentResponse, AppResponse, HostResponse, ProposingHostResponse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

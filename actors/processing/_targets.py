@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.processing._collect import digest, on_lane
 from callboard.actors.processing._picture import presentable
-from callboard.actors.servers import Server
 from callboard.messages import Control, Look, Observation, agent_kind, encodable, reason_of
+from callboard.surfaces import Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

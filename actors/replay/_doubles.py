@@ -21,11 +21,9 @@ from callboard.actors.commands import (
     actions_of,
     matches,
 )
-from callboard.actors.models import Model, ModelAnswer, ToolInfo
 from callboard.actors.processing import OTHER_POINT, UNSEEN_POINT, Checker
 from callboard.actors.replay._tape import RecordedError
 from callboard.actors.runtime import Lanes
-from callboard.actors.servers import Server, ToolError
 from callboard.config import MASK, Verdict
 from callboard.messages import (
     Box,
@@ -40,16 +38,17 @@ from callboard.messages import (
     StepDone,
     ToolTimeoutError,
 )
+from callboard.models import Model, ModelAnswer, ToolInfo
+from callboard.surfaces import Server, ToolError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
     from callboard.actors.commands import Asked, Secrets
-    from callboard.actors.models import ModelRequest
     from callboard.actors.processing import Acted, Context
     from callboard.actors.replay._recorded_task import KnownTools
     from callboard.actors.replay._tape import Tape
-    from callboard.actors.runtime import CallKeeper, Clock, EffectGuard, EventStream, Lease
+    from callboard.actors.runtime import Clock, EventStream, Lease
     from callboard.actors.states import Run
     from callboard.config import PolicyRule
     from callboard.messages import (
@@ -63,6 +62,8 @@ if TYPE_CHECKING:
         Look,
         Target,
     )
+    from callboard.models import ModelRequest
+    from callboard.surfaces import CallKeeper, EffectGuard
 
 _T = TypeVar("_T")
 

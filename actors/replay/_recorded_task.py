@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
-from callboard.actors.journal import JournalReader
+from callboard.journal import JournalReader
 from callboard.messages import (
     Answer,
     ApprovalAnswer,
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from pathlib import Path
 
-    from callboard.actors.journal import Row
     from callboard.config import Settings
+    from callboard.journal import Row
     from callboard.messages import Action, InForce, Message
 
 

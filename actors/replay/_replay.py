@@ -11,8 +11,6 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
-from callboard.actors.journal import MemoryJournal, Row
-from callboard.actors.models import NamedModels, TaskModels
 from callboard.actors.processing import AGENTS, Checker, Services, agent_table, proposing
 from callboard.actors.replay._compare import Difference, Differs, Replay
 from callboard.actors.replay._doubles import NoLanes
@@ -22,6 +20,7 @@ from callboard.actors.root import book_usage, recover_task, task_result
 from callboard.actors.runtime import Budgets, EventLoop, EventStream, VirtualClock
 from callboard.actors.states import OnTheWay
 from callboard.config import Settings, settings_in_force
+from callboard.journal import MemoryJournal, Row
 from callboard.messages import (
     Assign,
     Cancel,
@@ -36,6 +35,7 @@ from callboard.messages import (
     TaskResult,
     agent_kind,
 )
+from callboard.models import NamedModels, TaskModels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -37,9 +37,9 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from callboard.actors.journal import Row
     from callboard.actors.replay._recorded_task import KnownTools, Moves
     from callboard.actors.states import Move
+    from callboard.journal import Row
     from callboard.messages import Event, Message
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from callboard.actors.journal import Journal
     from callboard.actors.processing import AgentSpec
     from callboard.actors.root._agents import Children, Idle, Sessions
     from callboard.actors.root._clocks import Deadlines, Stopwatches
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from callboard.actors.root._tasks import TaskBook
     from callboard.actors.runtime import Clock, Jobs
     from callboard.config import Limits
+    from callboard.journal import Journal
 
 
 @dataclass(frozen=True)

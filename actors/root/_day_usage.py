@@ -10,7 +10,7 @@ from callboard.actors.root._recovery import recover_task, used_by
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from callboard.actors.journal import JournalFile, Row
+    from callboard.journal import JournalFile, Row
     from callboard.messages import Timestamp
 
 

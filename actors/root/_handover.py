@@ -13,9 +13,9 @@ from callboard.messages import Assign, Cancel, EventName, Pause, Resume
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from callboard.actors.journal import Row
     from callboard.actors.root._context import RootContext
     from callboard.actors.root._tasks import TaskRecord
+    from callboard.journal import Row
 
 
 class HandOver:

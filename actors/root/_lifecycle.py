@@ -26,11 +26,11 @@ from callboard.messages import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from callboard.actors.journal import Row
     from callboard.actors.root._context import RootContext
     from callboard.actors.root._tasks import TaskRecord
     from callboard.actors.states import AgentStateManager, Run
     from callboard.config import Limits
+    from callboard.journal import Row
     from callboard.messages import Assign, Cancel, Resume
 
 

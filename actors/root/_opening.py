@@ -7,13 +7,13 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from callboard.actors.journal import FileJournal, Journal, JournalFile, MemoryJournal, Row
 from callboard.actors.root._day_usage import DayUsage, usage_since
 from callboard.actors.root._handover import received_at
 from callboard.actors.root._recovery import RecoveredTask, recover_task
 from callboard.actors.runtime import day_began
 from callboard.actors.states import fold
 from callboard.config import in_force
+from callboard.journal import FileJournal, Journal, JournalFile, MemoryJournal, Row
 from callboard.messages import IllegalMoveError, InForce
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ import concurrent.futures
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from callboard.actors.commands import Secrets
-from callboard.actors.journal import Row, settle
+from callboard.journal import Row, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from callboard.actors.journal import Journal
     from callboard.actors.runtime import Clock
+    from callboard.journal import Journal
     from callboard.messages import Message
 
 _P = ParamSpec("_P")

@@ -15,9 +15,9 @@ from callboard.messages import BlackboardQuery, BlackboardView, EventName
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from callboard.actors.journal import Row
     from callboard.actors.processing import Services
     from callboard.actors.runtime import Scheduler
+    from callboard.journal import Row
     from callboard.messages import Assign, Shared
 
 

@@ -34,13 +34,13 @@ from callboard.messages import (
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from callboard.actors.journal import Row
     from callboard.actors.processing import Services
     from callboard.actors.root._context import RootContext
     from callboard.actors.root._handover import HandOver
     from callboard.actors.root._lifecycle import Stops
     from callboard.actors.runtime import Budgets
     from callboard.actors.states import Run
+    from callboard.journal import Row
 
 
 Ask = Question | ApprovalRequest

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
     from callboard.actors.agent import Inbox
     from callboard.actors.commands import OutputType
-    from callboard.actors.journal import Row
     from callboard.actors.root._recovery import RecoveredTask
-    from callboard.actors.servers import Server
+    from callboard.journal import Row
     from callboard.messages import Assign, Cause, Outcome, Target, Task
+    from callboard.surfaces import Server
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ from callboard.actors.states._host import (
     PendingHostAgentState,
 )
 from callboard.actors.states._machine import AgentState, AgentStateManager, By, Move, Processing, Table, mermaid
-from callboard.actors.states._notes import UNATTENDED, people_notes, see
+from callboard.actors.states._notes import see
 from callboard.actors.states._operator import OperatorAgentStateManager
 from callboard.actors.states._run import GO_ON, STOP, STOPPED, WAS_DONE, WAS_NOT_DONE, Applied, Run, memory_key, unique
 from callboard.actors.states._unfinished import OnTheWay, Unfinished
@@ -60,7 +60,6 @@ __all__ = [
     "GO_ON",
     "STOP",
     "STOPPED",
-    "UNATTENDED",
     "WAS_DONE",
     "WAS_NOT_DONE",
     "AgentState",
@@ -124,7 +123,6 @@ __all__ = [
     "mermaid",
     "moved",
     "moves",
-    "people_notes",
     "see",
     "unique",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from callboard.messages import AgentStatus, Answer, AskedQuestion, Observation, ResultStatus, StepRecord
+from callboard.messages import AgentStatus, Observation, ResultStatus, StepRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,11 +13,6 @@ CLAIMS = frozenset(
     {AgentStatus.FINISH, AgentStatus.ASSIGN, AgentStatus.CONFIRM, AgentStatus.PENDING, AgentStatus.SCREENSHOT}
 )
 """Statuses that are followed only if all actions of the answer succeeded."""
-
-UNATTENDED = "nobody will answer questions: decide yourself, or say FAIL"
-"""The note to a model that asked a question while questions are off."""
-
-_ANSWERED = "a person answered"
 
 
 def step_notes(record: StepRecord, count: int, allowed: int, *, followed: bool) -> tuple[str, ...]:
@@ -59,22 +54,6 @@ def _failures(record: StepRecord, *, followed: bool) -> Iterable[str]:
     if record.incomplete and record.decision.status in CLAIMS and followed:
         how = "failed" if record.failures else "was not run"
         yield f"{record.decision.status} does not hold, because an action of the same answer {how}"
-
-
-def answer_notes(asked: tuple[AskedQuestion, ...], answer: Answer) -> Iterable[str]:
-    """Yield a note for each question with its answer."""
-    if answer.nobody:
-        yield UNATTENDED
-    for question, text in zip(asked, answer.texts, strict=False):
-        yield f"asked {question.text!r}, {_ANSWERED} {text!r}"
-
-
-def people_notes(observation: Observation) -> Iterable[str]:
-    """Yield the notes with people's answers.
-
-    Later steps need them too, and no other place keeps them.
-    """
-    return (note for note in observation.notes if _ANSWERED in note)
 
 
 def see(observation: Observation, notes: tuple[str, ...]) -> Observation:

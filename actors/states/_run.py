@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from callboard.actors.states._evolve import evolve
 from callboard.actors.states._loop_detection import repeats
-from callboard.actors.states._notes import answer_notes, step_notes
+from callboard.actors.states._notes import step_notes
 from callboard.messages import (
     Action,
     AgentStatus,
@@ -43,6 +43,7 @@ from callboard.messages import (
     SubtaskEnding,
     SubtaskResult,
     Usage,
+    answer_notes,
     is_of_task,
 )
 

@@ -12,11 +12,11 @@ from pydantic_core import to_json
 
 from callboard import Outcome, PlanStep, Task, tool
 from callboard.actors.agent import Agent
-from callboard.actors.journal import JournalReader
 from callboard.actors.late_results import JobReturned
 from callboard.actors.replay import replay_journal
-from callboard.actors.runtime import committing
+from callboard.journal import JournalReader
 from callboard.messages import Assign, Effect, Event, TaskForgotten, TaskRefusedError
+from callboard.surfaces import committing
 from callboard.testing import MemoryServer, assert_replays
 from support import ASSIGN, FINISH, HELD, PATIENCE, append, lone, stop_blocked
 

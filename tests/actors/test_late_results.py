@@ -11,8 +11,8 @@ from contextlib import closing
 import pytest
 
 from callboard import EventName, Outcome, Task
-from callboard.actors.journal import JournalReader
 from callboard.actors.late_results import JobResults
+from callboard.journal import JournalReader
 from callboard.messages import Cancel
 from callboard.testing import assert_replays
 from support import ASSIGN, FINISH, PATIENCE

@@ -7,7 +7,7 @@ import os
 import pytest
 
 from benchmarks import desktop
-from callboard.actors.servers.desktop import DesktopServer
+from callboard.surfaces.desktop import DesktopServer
 
 
 def test_a_window_is_looked_at_and_walked(capsys):

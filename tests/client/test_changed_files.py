@@ -16,10 +16,10 @@ import pytest
 from pydantic import ValidationError
 
 from callboard import EventName, Outcome, PlanStep, Task, tool
-from callboard.actors.journal import JournalReader, Versions
-from callboard.actors.servers import DocumentServer
+from callboard.journal import JournalReader, Versions
 from callboard.messages import Effect, Foreseen, Hazard, TaskRefusedError, UndoRefusedError
 from callboard.surface import foresee, keep_version
+from callboard.surfaces.documents import DocumentServer
 from callboard.testing import Faults, assert_replays, disk_full
 from support import FINISH, PATIENCE, action, actions, call, command_line, lone
 

@@ -19,8 +19,8 @@ from callboard.testing import MemoryServer
 from forks import Program
 from support import PATIENCE
 
-NOTES = Path(__file__).with_name("notes_over_stdio.py")
-NOTES_OVER_HTTP = Path(__file__).with_name("notes_over_http.py")
+NOTES = Path(__file__).parent / "mcp/notes_over_stdio.py"
+NOTES_OVER_HTTP = Path(__file__).parent / "mcp/notes_over_http.py"
 
 
 class Line:

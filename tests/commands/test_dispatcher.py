@@ -13,9 +13,8 @@ import pytest
 from mcp_types import CallToolResult, TextContent
 
 from callboard.actors.commands import Toolbox
-from callboard.actors.runtime import committing
-from callboard.actors.servers import ToolError, tool
 from callboard.messages import AgentKind, Effect, EventName, ResultStatus
+from callboard.surfaces import ToolError, committing, tool
 from callboard.testing import MemoryServer
 from support import HELD, PATIENCE
 

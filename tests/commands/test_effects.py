@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from callboard import EventName, Server, ToolError, tool
-from callboard.actors.journal import JournalReader
+from callboard.journal import JournalReader
 from callboard.messages import Effect, Intent, Observation, Target, TargetKind
 from support import FINISH, PATIENCE, call, lone
 

@@ -11,8 +11,8 @@ from openpyxl.chart import BarChart, Reference
 
 from callboard import Task
 from callboard.actors.commands import _file_differences, differences_in_words
-from callboard.actors.servers import DocumentServer
 from callboard.messages import Judge, TaskRefusedError
+from callboard.surfaces.documents import DocumentServer
 
 
 def book(edit=lambda _book: None):

@@ -6,9 +6,9 @@ import pytest
 
 from callboard.actors.commands import Facts, Policy, matches
 from callboard.actors.commands._unmatched import KnownTool, unmatched
-from callboard.actors.models import ToolInfo
 from callboard.config import PolicyRule, Verdict
 from callboard.messages import Coverage, Effect, Hazard
+from callboard.models import ToolInfo
 
 
 def tool(name="write", effect=Effect.ONCE):

@@ -10,9 +10,9 @@ from pydantic import AfterValidator, Field
 
 from callboard.actors.commands import Asked, Toolbox, find_target
 from callboard.actors.commands._bound_tools import declared_secret
-from callboard.actors.runtime import EffectGuard, Lease
-from callboard.actors.servers import Server, ToolError, tool
+from callboard.actors.runtime import Lease
 from callboard.messages import AgentKind, CommandType, Effect, Hazard, Observation, SettingsError, Target, TargetKind
+from callboard.surfaces import EffectGuard, Server, ToolError, tool
 from callboard.testing import MemoryServer
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import forks
-from callboard.actors.servers.android import find_adb
+from callboard.surfaces.android import find_adb
 from support import PATIENCE
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "phone_contacts" / "run.py"

@@ -11,9 +11,9 @@ import pytest
 from openpyxl.chart import BarChart
 
 from callboard import Outcome, Supervisor, Task
-from callboard.actors.servers import Need
-from callboard.actors.servers.desktop import DesktopServer
 from callboard.config import Settings, load_yaml
+from callboard.surfaces import Need
+from callboard.surfaces.desktop import DesktopServer
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sales_report_desktop"
 RUNS = 20

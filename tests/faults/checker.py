@@ -12,9 +12,9 @@ from typing import Any
 import script
 import world
 
-from callboard.actors.journal import JournalReader, Row
 from callboard.actors.replay import replay_journal
 from callboard.actors.states import OnTheWay
+from callboard.journal import JournalReader, Row
 from callboard.messages import (
     Answered,
     ApprovalRequest,

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from callboard.actors.servers import DocumentServer, Stage, ToolError
-from callboard.actors.servers.shell import ShellServer
 from callboard.config import ShellSettings
+from callboard.surfaces import Stage, ToolError
+from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.shell import ShellServer
 
 ADD = {
     "notes.docx": lambda call, line: call("insert_paragraph", text=line),

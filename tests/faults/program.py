@@ -23,12 +23,12 @@ import script
 import world
 
 from callboard import Event, EventName, ModelRequest, Settings, Supervisor, Task, TaskHandle
-from callboard.actors.journal import FileJournal, Row
 from callboard.actors.processing import CallRecord
-from callboard.actors.runtime import EffectGuard
-from callboard.actors.servers import DocumentServer
 from callboard.actors.states import WAS_DONE, WAS_NOT_DONE
+from callboard.journal import FileJournal, Row
 from callboard.messages import Intent, JournalError, Question
+from callboard.surfaces import EffectGuard
+from callboard.surfaces.documents import DocumentServer
 from callboard.testing import Faults, kill_process
 
 with contextlib.suppress(ImportError):  # only some systems have it, those that have fork

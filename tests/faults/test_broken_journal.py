@@ -9,7 +9,7 @@ import sqlite3
 import pytest
 
 from callboard import EventName, Outcome, Task
-from callboard.actors.journal import JournalFile
+from callboard.journal import JournalFile
 from callboard.messages import JournalError, UnknownTaskError
 from callboard.testing import Faults, MemoryServer, disk_full
 from support import ASSIGN, FINISH, PATIENCE

@@ -17,9 +17,10 @@ import openpyxl
 import pytest
 
 import forks
-from callboard.actors.servers import DocumentServer, Stage, ToolError
-from callboard.actors.servers.shell import ShellServer
 from callboard.config import ShellSettings
+from callboard.surfaces import Stage, ToolError
+from callboard.surfaces.documents import DocumentServer
+from callboard.surfaces.shell import ShellServer
 from support import PATIENCE
 
 PROGRAM = Path(__file__).with_name("concurrent_writer.py")

@@ -9,7 +9,7 @@ import sqlite3
 import pytest
 
 from callboard import Task
-from callboard.actors.journal import JournalFile, JournalReader, Row
+from callboard.journal import JournalFile, JournalReader, Row
 from callboard.messages import Pause
 from support import PATIENCE
 

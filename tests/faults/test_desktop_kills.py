@@ -10,8 +10,8 @@ import sys
 import pytest
 
 import forks
-from callboard.actors.servers import Need
-from callboard.actors.servers.desktop import DesktopServer
+from callboard.surfaces import Need
+from callboard.surfaces.desktop import DesktopServer
 from support import PATIENCE
 
 TEXT = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich; 漢字 €.\n" * 10

@@ -11,9 +11,9 @@ import pytest
 from openpyxl import load_workbook
 
 from callboard import EventName, Model, Outcome, Task
-from callboard.actors.models import ModelAnswer
-from callboard.actors.servers.documents import DocumentServer
 from callboard.messages import JournalError
+from callboard.models import ModelAnswer
+from callboard.surfaces.documents import DocumentServer
 from callboard.testing import Faults, MemoryServer, assert_replays, disk_full
 from support import PATIENCE
 

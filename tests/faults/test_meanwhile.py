@@ -11,9 +11,9 @@ import pytest
 from openpyxl import load_workbook
 
 from callboard import EventName, Outcome, Task
-from callboard.actors.models import AppResponse
-from callboard.actors.runtime import EffectGuard
 from callboard.messages import JournalError
+from callboard.models import AppResponse
+from callboard.surfaces import EffectGuard
 from callboard.testing import Faults, assert_replays, disk_full
 from support import PATIENCE
 

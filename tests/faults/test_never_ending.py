@@ -10,7 +10,7 @@ import pytest
 import forks
 from callboard import EventName, FunctionModel, Outcome, Task, tool
 from callboard.actors.agent import Agent
-from callboard.actors.journal import JournalReader
+from callboard.journal import JournalReader
 from callboard.messages import Answered, Effect
 from callboard.testing import MemoryServer
 from support import HELD, PATIENCE

@@ -25,7 +25,7 @@ STEPS = (
     *COMPLETIONS,
     "actors/agent.py",
     "actors/commands/",
-    "actors/journal/",
+    "journal/",
     "actors/processing/",
     "actors/root/",
     "actors/runtime/_jobs.py",

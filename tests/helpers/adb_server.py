@@ -7,7 +7,7 @@ import os
 import socket
 from typing import TYPE_CHECKING
 
-from callboard.actors.servers.android import Adb
+from callboard.surfaces.android import Adb
 
 if TYPE_CHECKING:
     from pathlib import Path

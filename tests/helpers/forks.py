@@ -36,7 +36,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-IMPORTED = ("callboard.terminal", "callboard.testing", "callboard.actors.journal", "mcp.client.stdio", "rich.live")
+IMPORTED = ("callboard.terminal", "callboard.testing", "callboard.journal", "mcp.client.stdio", "rich.live")
 OF_EXTRAS = ("PIL.ImageFont", "PIL.PngImagePlugin", "Xlib.XK", "Xlib.display", "jeepney.wrappers")
 LONGEST_ORDER = 1 << 18
 CLIENT = Path(__file__).with_name("fork_client.py")
@@ -219,11 +219,11 @@ def become(order: dict[str, Any]) -> None:
 
 def warm_up() -> None:
     """Build what a program with a supervisor builds first: the schemas of tools, and the reader of events."""
-    from callboard.actors.servers import DocumentServer
-    from callboard.actors.servers.android import AndroidServer
-    from callboard.actors.servers.desktop import DesktopServer
-    from callboard.actors.servers.shell import ShellServer
     from callboard.messages import read_events
+    from callboard.surfaces.android import AndroidServer
+    from callboard.surfaces.desktop import DesktopServer
+    from callboard.surfaces.documents import DocumentServer
+    from callboard.surfaces.shell import ShellServer
 
     for server in (DocumentServer(Path.cwd()), AndroidServer(), DesktopServer(), ShellServer({})):
         server.tools()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import forks
-from callboard.actors.journal import JournalFile, Row
+from callboard.journal import JournalFile, Row
 from callboard.messages import EventName, Fact, Message, Outcome, Task, TaskResult
 
 Make = Callable[..., Row]
@@ -115,7 +115,7 @@ def synced(monkeypatch):
 WRITER = """
 import sys
 from pathlib import Path
-from callboard.actors.journal import JournalFile, Row
+from callboard.journal import JournalFile, Row
 from callboard.messages import Answer, Task
 
 def row(text):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from callboard.actors.journal import Artifacts, _artifacts
-from callboard.actors.journal._artifacts import artifacts_of, folder_of, sweep
+from callboard.journal import Artifacts, _artifacts
+from callboard.journal._artifacts import artifacts_of, folder_of, sweep
 from callboard.messages import JournalError
 
 

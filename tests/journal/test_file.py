@@ -17,11 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callboard.actors.journal import Artifacts, JournalFile, JournalReader, Row, Versions, _file
-from callboard.actors.journal._file import _EVENTS, _RESULT, _SESSION, _UNFINISHED
-from callboard.actors.journal._pictures import Pictures
-from callboard.actors.journal._row import _READ, _READ_BUT_EVENTS
 from callboard.config import NotOwnError
+from callboard.journal import Artifacts, JournalFile, JournalReader, Row, Versions, _file
+from callboard.journal._file import _EVENTS, _RESULT, _SESSION, _UNFINISHED
+from callboard.journal._pictures import Pictures
+from callboard.journal._row import _READ, _READ_BUT_EVENTS
 from callboard.messages import (
     Action,
     Answer,

@@ -12,15 +12,15 @@ import time
 import pytest
 
 import forks
-from callboard.actors.journal import JournalHolder, JournalReader
-from callboard.actors.journal._lock import JournalLock, holder_of
+from callboard.journal import JournalHolder, JournalReader
+from callboard.journal._lock import JournalLock, holder_of
 from callboard.messages import JournalError, JournalInUseError
 from support import PATIENCE
 
 FORKS = """
 import os, sys, time
 from pathlib import Path
-from callboard.actors.journal import JournalFile
+from callboard.journal import JournalFile
 
 file = JournalFile.open(Path(sys.argv[1]))
 if not os.fork():
@@ -31,7 +31,7 @@ time.sleep(60)
 FORKED_AND_RELEASED = """
 import os, sys
 from pathlib import Path
-from callboard.actors.journal._lock import JournalLock, holder_of
+from callboard.journal._lock import JournalLock, holder_of
 
 journal = Path(sys.argv[1])
 lock = JournalLock.acquire(journal)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from callboard.actors.journal import MemoryJournal, Row
+from callboard.journal import MemoryJournal, Row
 from callboard.messages import Answer, Cancel, Task
 from support import PATIENCE
 

@@ -9,9 +9,9 @@ from contextlib import closing
 
 import pytest
 
-from callboard.actors.journal import JournalFile, JournalReader
-from callboard.actors.journal._migrations import APPLICATION_ID, MIGRATIONS, migrate, tables_in
-from callboard.actors.journal._sqlite import check
+from callboard.journal import JournalFile, JournalReader
+from callboard.journal._migrations import APPLICATION_ID, MIGRATIONS, migrate, tables_in
+from callboard.journal._sqlite import check
 from callboard.messages import Answer, JournalDamagedError, JournalError, JournalNewerError
 
 NOW, NEXT = len(MIGRATIONS), len(MIGRATIONS) + 1
@@ -132,7 +132,7 @@ def test_a_migration_that_fails_changes_nothing(closed):
 
 def test_an_older_journal_is_recognized_but_not_read_before_its_migration(closed, monkeypatch):
     check(closed, (*MIGRATIONS, LATER))
-    monkeypatch.setattr("callboard.actors.journal._reader.MIGRATIONS", (*MIGRATIONS, LATER))
+    monkeypatch.setattr("callboard.journal._reader.MIGRATIONS", (*MIGRATIONS, LATER))
     with pytest.raises(JournalError, match=f"has tables of the older version {NOW}"):
         JournalReader.open(closed)
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.actors.journal import JournalReader
-from callboard.actors.journal._observations import MARK, _expanded, _runs
-from callboard.actors.journal._pictures import picture_path
+from callboard.journal import JournalReader
+from callboard.journal._observations import MARK, _expanded, _runs
+from callboard.journal._pictures import picture_path
 from callboard.messages import (
     Captured,
     Control,

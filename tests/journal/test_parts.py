@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callboard.actors.journal._parts import exchanged, holders
+from callboard.journal._parts import exchanged, holders
 from callboard.messages import Captured, Event, Observation, StepDone, StepRecord, TaskResult, check_depth
 
 

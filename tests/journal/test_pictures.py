@@ -9,9 +9,9 @@ import stat
 
 import pytest
 
-from callboard.actors.journal import JournalReader
-from callboard.actors.journal._parts import exchanged
-from callboard.actors.journal._pictures import Pictures, picture_path
+from callboard.journal import JournalReader
+from callboard.journal._parts import exchanged
+from callboard.journal._pictures import Pictures, picture_path
 from callboard.messages import (
     ApprovalRequest,
     Captured,

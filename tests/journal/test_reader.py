@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import forks
-from callboard.actors.journal import JournalFile, JournalReader, TaskLine
+from callboard.journal import JournalFile, JournalReader, TaskLine
 from callboard.messages import Answer, JournalError, Outcome
 from support import PATIENCE
 
@@ -147,7 +147,7 @@ def test_closing_twice_is_closing_once(opened, place):
 LOOK = """
 import os, sys
 from pathlib import Path
-from callboard.actors.journal import JournalFile, JournalReader
+from callboard.journal import JournalFile, JournalReader
 from callboard.messages import JournalError
 if os.geteuid() == 0:  # rights do not hold for root
     os.setgroups([])
@@ -271,7 +271,7 @@ def test_a_journal_that_needs_repair_is_read_from_a_temporary_copy(left, everyth
 def test_what_is_too_large_to_be_copied_says_what_to_do(left, monkeypatch, everything):
     path = left(left_half_undone)
     before = everything(path.parent)
-    monkeypatch.setattr("callboard.actors.journal._reader.COPIED_BYTES", 1000)
+    monkeypatch.setattr("callboard.journal._reader.COPIED_BYTES", 1000)
     with pytest.raises(JournalError, match=r"was left by a process that died, and needs recovery"):
         JournalReader.open(path)
     assert everything(path.parent) == before

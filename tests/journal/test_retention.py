@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.actors.journal import JournalReader
-from callboard.actors.journal._observed_time import Mark, _between
+from callboard.journal import JournalReader
+from callboard.journal._observed_time import Mark, _between
 from callboard.messages import Captured, Control, Foreseen, InForce, JournalError, Observation, Recovered
 
 DAY = 86_400.0

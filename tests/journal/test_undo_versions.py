@@ -10,8 +10,8 @@ import os
 
 import pytest
 
-from callboard.actors.journal import MemoryJournal, Versions, _undo_versions
-from callboard.actors.journal._artifacts import sweep, versions_of
+from callboard.journal import MemoryJournal, Versions, _undo_versions
+from callboard.journal._artifacts import sweep, versions_of
 from callboard.messages import JournalError
 
 

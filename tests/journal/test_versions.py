@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from callboard import EventName, Outcome, Task
-from callboard.actors.journal import JournalFile, JournalReader
+from callboard.journal import JournalFile, JournalReader
 from callboard.messages import JournalError, StepDone
 from callboard.testing import MemoryServer, VirtualClock, assert_replays
 from support import FINISH, PATIENCE, command_line

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from callboard.actors.journal import FileJournal, JournalFile, _file_journal
-from callboard.actors.journal._file_journal import LAZY_SECONDS
-from callboard.actors.journal._writer_thread import ReadRequest
+from callboard.journal import FileJournal, JournalFile, _file_journal
+from callboard.journal._file_journal import LAZY_SECONDS
+from callboard.journal._writer_thread import ReadRequest
 from callboard.messages import Answer, JournalError, SupervisorStoppedError, Task
 from callboard.messages.events import StepStarted
 from support import HELD, PATIENCE

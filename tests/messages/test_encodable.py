@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from callboard import EventName, Task, ToolError, tool
-from callboard.actors.runtime import post_note
 from callboard.messages import Control, Effect, Observation, ResultStatus, encodable
+from callboard.surfaces import post_note
 from callboard.testing import MemoryServer
 from support import FINISH, PATIENCE, call
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from callboard.actors.models import ModelRequest
 from callboard.actors.processing import AGENTS
 from callboard.messages import (
     AgentKind,
@@ -21,6 +20,7 @@ from callboard.messages import (
     Target,
     TargetKind,
 )
+from callboard.models import ModelRequest
 from callboard.testing import MemoryServer
 from support import Unread, lone
 

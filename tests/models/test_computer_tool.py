@@ -8,11 +8,11 @@ import pytest
 from pydantic_ai.messages import ModelResponse, ToolCallPart
 
 from callboard import Settings
-from callboard.actors.models import OperatorResponse, ToolInfo, named_models, read_response
-from callboard.actors.models._computer_use import argument_forms
-from callboard.actors.models.live import ComputerTool
 from callboard.actors.processing import MACHINES
 from callboard.messages import AgentKind, Effect, InvalidAnswerError, Observation, SettingsError
+from callboard.models import OperatorResponse, ToolInfo, named_models, read_response
+from callboard.models._computer_use import argument_forms
+from callboard.models.live import ComputerTool
 from support import PNG
 
 KIND, OLD = AgentKind.OPERATOR, "computer_20250124"

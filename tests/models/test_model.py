@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from callboard.actors.models import FunctionModel, ModelAnswer, NamedModels, ScriptedModel, TaskModels, named_models
 from callboard.config import Models, Settings
 from callboard.messages import AgentKind, SettingsError
+from callboard.models import FunctionModel, ModelAnswer, NamedModels, ScriptedModel, TaskModels, named_models
 from support import FINISH
 
 

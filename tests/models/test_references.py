@@ -6,8 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.actors.models import References
-from callboard.actors.models._references import LONG, MOST, fitting
 from callboard.messages import (
     CommandResult,
     Decision,
@@ -18,6 +16,8 @@ from callboard.messages import (
     StepRecord,
     SubtaskResult,
 )
+from callboard.models import References
+from callboard.models._references import LONG, MOST, fitting
 
 ROWS = [["North", 1.5], ["South", 2]]
 JSON = st.recursive(

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from callboard.actors.models import (
+from callboard.actors.processing import AGENTS, MACHINES
+from callboard.messages import Action, AskedQuestion, ControlRef, InvalidAnswerError
+from callboard.models import (
     AgentResponse,
     AppResponse,
     HostResponse,
@@ -19,9 +21,7 @@ from callboard.actors.models import (
     MobileResponse,
     read_response,
 )
-from callboard.actors.models._responses import STATUS_ALIASES
-from callboard.actors.processing import AGENTS, MACHINES
-from callboard.messages import Action, AskedQuestion, ControlRef, InvalidAnswerError
+from callboard.models._responses import STATUS_ALIASES
 
 HOST, APP, MOBILE, LINUX = HostResponse, AppResponse, MobileResponse, LinuxResponse
 every_kind = pytest.mark.parametrize("kind", [spec.response for spec in AGENTS.values()])

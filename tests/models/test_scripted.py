@@ -10,8 +10,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.actors.models import ScriptedModel
 from callboard.messages import AgentKind, CommandResult, ResultStatus, ScriptError
+from callboard.models import ScriptedModel
 
 APP = "app/excel/book.xlsx"
 

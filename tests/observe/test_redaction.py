@@ -12,10 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from callboard import EventName, Task, tool
-from callboard.actors.models.prompt import prompt_of
-from callboard.actors.runtime import committing, post_note
-from callboard.actors.servers import ToolError
 from callboard.messages import Control, Effect, PlanStep
+from callboard.models.prompt import prompt_of
+from callboard.surfaces import ToolError, committing, post_note
 from callboard.testing import MemoryServer
 from support import PATIENCE, command_line
 

@@ -13,12 +13,12 @@ import pytest
 
 from callboard import FunctionModel, Settings, ToolError, tool
 from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
-from callboard.actors.journal import MemoryJournal
-from callboard.actors.models import NamedModels, TaskModels
 from callboard.actors.processing import AGENTS, Checker, Pipeline, Services, pipeline
 from callboard.actors.runtime import Budgets, EventFeed, EventStream, Lanes, Lease, VirtualClock
 from callboard.actors.states import Run
+from callboard.journal import MemoryJournal
 from callboard.messages import AgentKind, Assign, Effect, Event, EventName, Target, agent_kind
+from callboard.models import NamedModels, TaskModels
 from callboard.testing import MemoryServer
 from support import PATIENCE
 

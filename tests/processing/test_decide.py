@@ -6,8 +6,8 @@ import asyncio
 import dataclasses
 
 from callboard import EventName, FunctionModel, ModelAnswer, Outcome, Task
-from callboard.actors.models import Expected
 from callboard.messages import Cause, StepDone, SubtaskResult
+from callboard.models import Expected
 from callboard.testing import MemoryServer
 from support import FINISH, PATIENCE
 

@@ -6,8 +6,8 @@ import pytest
 from docx import Document
 
 from callboard import EventName, Outcome, PlanStep, Settings, Supervisor, Task, tool
-from callboard.actors.models.prompt import prompt_of
 from callboard.messages import Effect, PlannedAction
+from callboard.models.prompt import prompt_of
 from callboard.testing import MemoryServer, assert_replays
 from support import ASSIGN, FINISH, PATIENCE, action, actions, append, lone, told, write
 

@@ -8,7 +8,7 @@ import sqlite3
 import pytest
 
 from callboard import EventName, Outcome, Task, tool
-from callboard.actors.journal import JournalReader
+from callboard.journal import JournalReader
 from callboard.messages import Control, Effect, Hazard, Observation
 from callboard.testing import MemoryServer
 from support import FINISH, PATIENCE, lone

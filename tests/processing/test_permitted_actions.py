@@ -15,8 +15,8 @@ import pytest
 from pydantic import SecretStr
 
 from callboard import EventName, Outcome, Task, tool
-from callboard.actors.servers import DocumentServer
 from callboard.messages import AgentKind, Effect, Hazard, NotWaitingError
+from callboard.surfaces.documents import DocumentServer
 from callboard.testing import MemoryServer, VirtualClock
 from support import FINISH, HELD, PATIENCE, action, actions, call, lone, told, write
 

@@ -10,8 +10,9 @@ import pytest
 from docx import Document
 
 from callboard import EventName, Outcome, Task, tool
-from callboard.actors.servers import DocumentServer, reads_are_harmless
 from callboard.messages import AgentKind, CallboardError, Effect, Hazard
+from callboard.surfaces import reads_are_harmless
+from callboard.surfaces.documents import DocumentServer
 from callboard.testing import Faults, MemoryServer, assert_replays, disk_full
 from support import FINISH, PATIENCE, action, actions, append, call, lone
 

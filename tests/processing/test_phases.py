@@ -8,7 +8,7 @@ import queue
 import pytest
 
 from callboard import EventName, Task
-from callboard.actors.journal import JournalReader
+from callboard.journal import JournalReader
 from support import ASSIGN, FINISH, PATIENCE
 
 WRITE = {"Status": "FINISH", "Function": "write", "Args": {"control_id": "field-1", "text": "hello"}}

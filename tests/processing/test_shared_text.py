@@ -8,8 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from callboard import EventName, Task, tool
-from callboard.actors.runtime import post_note
 from callboard.messages import AgentKind, Effect, JournalError, LeaseVoidError, TaskRefusedError
+from callboard.surfaces import post_note
 from callboard.testing import Faults, MemoryServer, assert_replays, disk_full
 from support import ASSIGN, FINISH, HELD, PATIENCE, command_line, lone
 

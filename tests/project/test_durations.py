@@ -21,7 +21,7 @@ def test_folders_are_listed_with_their_seconds_and_tests(tmp_path):
     (tmp_path / "report.xml").write_text(REPORT, encoding="utf-8")
     ran = forks.run([sys.executable, str(SCRIPT), str(tmp_path / "report.xml")], timeout=PATIENCE)
     assert ran.stdout.splitlines() == [
-        "    4 s      1 tests of tests/servers/desktop",
+        "    4 s      1 tests of tests/surfaces/desktop",
         "    4 s      2 tests of tests/journal",
         "    0 s      1 tests of tests/project",
     ]

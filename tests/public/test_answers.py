@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from callboard import FunctionModel, Outcome, Supervisor, Task, answers
-from callboard.actors.models import AppResponse, HostResponse, read_response
 from callboard.messages import Action, ControlRef
+from callboard.models import AppResponse, HostResponse, read_response
 from callboard.testing import MemoryServer
 
 WINDOW = MemoryServer.window("one", root="memo")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import callboard.surface
-from callboard.actors.servers import tool
 from callboard.messages import Target
 from callboard.surface import Server
+from callboard.surfaces import tool
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "surfaces.md").read_text(encoding="utf-8")
 INTERNAL = {"tools", "lane", "mcp_server", "name"}

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from callboard import Task
-from callboard.actors.models import AppResponse
 from callboard.actors.states import AppAgentStateManager, By, Move, WorkingState
 from callboard.messages import Coverage, InvalidAnswerError
+from callboard.models import AppResponse
 from callboard.testing import MemoryServer
 from support import ASSIGN, FINISH, append
 

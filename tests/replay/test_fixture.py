@@ -9,7 +9,7 @@ import pytest
 
 import forks
 from callboard import Settings, Task
-from callboard.actors.journal import JournalFile
+from callboard.journal import JournalFile
 from callboard.messages import EventName, Fact, UnknownTaskError
 from callboard.testing import assert_replays, replayed  # noqa: F401 - a fixture
 from support import PATIENCE

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from callboard import ModelAnswer, Outcome, Task
-from callboard.actors.journal import JournalReader
 from callboard.actors.replay import replay_journal
+from callboard.journal import JournalReader
 from callboard.messages import Assign, Decided
 from support import FINISH, PATIENCE
 

@@ -9,9 +9,9 @@ import pytest
 from pydantic import SecretStr
 
 from callboard import EventName, Outcome, Settings, Task
-from callboard.actors.journal import JournalReader
 from callboard.actors.replay import RecordedTask, replay, replay_journal
 from callboard.config import in_force, settings_in_force
+from callboard.journal import JournalReader
 from callboard.messages import InForce, Secret, SettingsError
 from callboard.testing import assert_replays
 from support import FINISH, PATIENCE, append, command_line, lone, write

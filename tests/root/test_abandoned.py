@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from callboard import EventName, Outcome, Task, tool
-from callboard.actors.runtime import committing
 from callboard.messages import Effect, LeaseVoidError
+from callboard.surfaces import committing
 from callboard.testing import MemoryServer
 from support import HELD, PATIENCE
 

@@ -7,9 +7,9 @@ import queue
 import pytest
 
 from callboard import EventName, Task
-from callboard.actors.journal import MemoryJournal
 from callboard.actors.root._actor import Root
 from callboard.actors.root._requests import NotKept
+from callboard.journal import MemoryJournal
 from callboard.messages import SubtaskEnding, SupervisorStoppedError
 from support import FINISH, PATIENCE, lone, write
 

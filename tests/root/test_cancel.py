@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from callboard import EventName, FunctionModel, Outcome, Task, tool
-from callboard.actors.runtime import committing
 from callboard.messages import Effect, LeaseVoidError, NotWaitingError
+from callboard.surfaces import committing
 from callboard.testing import MemoryServer, VirtualClock
 from support import ASSIGN, FINISH, HELD, PATIENCE, lone, write
 

@@ -11,13 +11,13 @@ import pytest
 from callboard.actors.agent import AgentContext, Continue
 from callboard.actors.app import AppAgent
 from callboard.actors.host import HostAgent
-from callboard.actors.journal import MemoryJournal, Row
 from callboard.actors.linux import LinuxAgent
 from callboard.actors.mobile import MobileAgent
 from callboard.actors.root._agents import Children
 from callboard.actors.root._requests import Deliver
 from callboard.actors.runtime import EventLoop, EventStream, Jobs, Leases, ThreadScheduler, VirtualClock
 from callboard.config import Limits
+from callboard.journal import MemoryJournal, Row
 from callboard.messages import AgentKind, Assign, Cancel, EventName, TaskForgotten
 from support import PATIENCE
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from callboard.actors.journal import MemoryJournal
 from callboard.actors.processing import AGENTS
 from callboard.actors.root._agents import Idle
 from callboard.actors.root._clocks import Stopwatches
@@ -16,6 +15,7 @@ from callboard.actors.root._target_queues import LeaseBook
 from callboard.actors.root._tasks import TaskBook
 from callboard.actors.runtime import Leases, VirtualClock
 from callboard.config import Limits
+from callboard.journal import MemoryJournal
 from callboard.messages import Cancel, EventName, Outcome, Task
 from callboard.testing import MemoryServer
 

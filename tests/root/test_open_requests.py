@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from callboard.actors.journal import MemoryJournal
 from callboard.actors.root._open_requests import OpenRequests
 from callboard.actors.root._outbox import Outbox
 from callboard.actors.runtime import VirtualClock
+from callboard.journal import MemoryJournal
 from callboard.messages import (
     Action,
     Answer,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from callboard.actors.journal import MemoryJournal, Row
 from callboard.actors.root._outbox import Outbox
 from callboard.actors.runtime import VirtualClock
+from callboard.journal import MemoryJournal, Row
 from callboard.messages import Answer, JournalError
 
 

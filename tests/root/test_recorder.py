@@ -8,12 +8,12 @@ import pykka
 import pytest
 
 from callboard.actors.blackboard import RowsKept
-from callboard.actors.journal import MemoryJournal, Row
 from callboard.actors.processing import SharedNotes
 from callboard.actors.root._recorder import Recorder
 from callboard.actors.root._requests import BlackboardCrashed
 from callboard.actors.runtime import EventStream, ThreadScheduler, VirtualClock
 from callboard.config import BlackboardSettings
+from callboard.journal import MemoryJournal, Row
 from callboard.messages import (
     Answer,
     AskedQuestion,

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from callboard.actors.journal import Row
 from callboard.actors.root._recovery import RecoveredTask, book_usage, recover_task, used_by
 from callboard.actors.runtime import Budgets
 from callboard.config import BudgetSettings
+from callboard.journal import Row
 from callboard.messages import (
     Action,
     Answer,

@@ -11,10 +11,10 @@ import time
 import pytest
 
 from callboard import EventName, Model, Task, ToolError, tool
-from callboard.actors.journal import JournalFile
 from callboard.actors.late_results import JobReturned
 from callboard.actors.root import StopAgents
 from callboard.actors.runtime import EventLoop, Lanes, ScheduledActor, Scheduler
+from callboard.journal import JournalFile
 from callboard.messages import ModelError, SupervisorStoppedError
 from callboard.surface import Effect, Probe, current_call
 from callboard.testing import Faults, MemoryServer

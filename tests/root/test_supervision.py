@@ -15,11 +15,11 @@ import pytest
 from callboard import EventName, FunctionModel, Outcome, Task, tool
 from callboard.actors.agent import Agent, Continue
 from callboard.actors.blackboard import Blackboard, RowsKept
-from callboard.actors.journal import JournalFile
 from callboard.actors.late_results import JobReturned
-from callboard.actors.runtime import committing
 from callboard.actors.states import Run
+from callboard.journal import JournalFile
 from callboard.messages import Effect, JournalError, LeaseVoidError, Pause, StepDone, SubtaskEnding
+from callboard.surfaces import committing
 from callboard.testing import MemoryServer, VirtualClock, assert_replays
 from support import ASSIGN, FINISH, HELD, PATIENCE, append, lone
 

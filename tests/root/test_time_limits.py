@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from callboard import EventName, FunctionModel, Outcome, Task, tool
-from callboard.actors.journal import MemoryJournal
-from callboard.actors.runtime import committing
+from callboard.journal import MemoryJournal
 from callboard.messages import Effect
+from callboard.surfaces import committing
 from callboard.testing import MemoryServer, VirtualClock
 from support import ASK, ASSIGN, FINISH, HELD, PATIENCE, lone
 

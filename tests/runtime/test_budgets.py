@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from callboard import EventName, FunctionModel, Model, ModelAnswer, Outcome, Task
-from callboard.actors.models import Expected, ScriptedModel
 from callboard.actors.runtime import Budgets
 from callboard.config import BudgetSettings
 from callboard.messages import OutOfBudgetError
+from callboard.models import Expected, ScriptedModel
 from callboard.testing import MemoryServer, VirtualClock
 from support import ASSIGN, FINISH, PATIENCE, append, lone
 

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from callboard.actors.runtime import EffectGuard, Lease, Leases, committing, foresee
+from callboard.actors.runtime import Lease, Leases
 from callboard.messages import LeaseVoidError
+from callboard.surfaces import EffectGuard, committing, foresee
 from support import HELD, PATIENCE
 
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from callboard.actors.journal import FileJournal, JournalFile, Row
 from callboard.actors.runtime import EventStream, VirtualClock
+from callboard.journal import FileJournal, JournalFile, Row
 from callboard.messages import EventName, Task
 from support import PATIENCE
 

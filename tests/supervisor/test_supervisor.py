@@ -15,8 +15,7 @@ from pydantic import ValidationError
 
 import forks
 from callboard import EventName, FunctionModel, Outcome, Settings, Supervisor, Task, tool
-from callboard.actors.journal import JournalFile
-from callboard.actors.runtime import committing
+from callboard.journal import JournalFile
 from callboard.messages import (
     AgentKind,
     Effect,
@@ -30,6 +29,7 @@ from callboard.messages import (
     UnknownTaskError,
     WouldDeadlockError,
 )
+from callboard.surfaces import committing
 from callboard.testing import MemoryServer
 from support import ASSIGN, HELD, PATIENCE, lone, write
 

@@ -15,7 +15,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from callboard.actors.journal import JournalFile
+from callboard.journal import JournalFile
 from support import command_line
 
 FINISH = {"Status": "FINISH"}

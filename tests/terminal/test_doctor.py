@@ -16,7 +16,7 @@ import yaml
 from typer.testing import CliRunner, Result
 
 from callboard.__main__ import app
-from callboard.actors.journal import JournalFile
+from callboard.journal import JournalFile
 from callboard.terminal import _doctor
 from callboard.terminal._doctor import Finding, extras, findings, missing_distributions
 

@@ -24,7 +24,7 @@ from typer.testing import CliRunner, Result
 import forks
 from callboard import Event, EventName, FunctionModel, Outcome, Settings, Supervisor, Task, TaskResult
 from callboard.__main__ import EXIT_CODES, INTERRUPTED, USAGE, app
-from callboard.actors.journal import JournalFile, JournalReader
+from callboard.journal import JournalFile, JournalReader
 from callboard.messages import JournalError, SupervisorStoppedError
 from callboard.terminal import TaskDisplay
 from support import PATIENCE
@@ -501,7 +501,7 @@ def test_a_journal_in_use_is_not_taken_over_and_its_holder_named(
 
 PROGRAM = """
 import asyncio, os, signal, sys
-from callboard.actors.models import ScriptedModel
+from callboard.models import ScriptedModel
 
 answer = ScriptedModel.answer
 

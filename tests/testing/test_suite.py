@@ -24,9 +24,9 @@ from PIL import Image
 from pydantic import SecretStr
 
 from callboard import Server, tool
-from callboard.actors.servers import DocumentServer
 from callboard.messages import Box, Control, Effect, Look, Observation, Probe, Target, TargetKind
 from callboard.surface import ToolError, committing, current_call
+from callboard.surfaces.documents import DocumentServer
 from callboard.testing import MemoryServer, SurfaceCall, SurfaceCase, SurfaceSuite, surface_suite
 from callboard.testing._crashes import CrashTrials
 from short_suite import short_suite

@@ -6,7 +6,6 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
-from callboard.actors.models import Evidence, ModelRequest, read_judgement
 from callboard.actors.processing._collect import look_to_show, on_lane
 from callboard.actors.processing._model_call import call_model
 from callboard.actors.states import evolve
@@ -23,14 +22,15 @@ from callboard.messages import (
     encodable,
     reason_of,
 )
+from callboard.models import Evidence, ModelRequest, read_judgement
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from callboard.actors.models import Model
     from callboard.actors.processing._phases import Context
     from callboard.actors.states import Run
     from callboard.messages import Target
+    from callboard.models import Model
 
 _MOST_PICTURES = 4
 """The most pictures of the end."""
@@ -202,7 +202,7 @@ async def _pictures(context: Context, run: Run) -> tuple[tuple[bytes, ...], tupl
 
 
 async def _first_pictures(context: Context, task_id: str, worked: Mapping[str, str]) -> dict[str, bytes]:
-    """Return the first picture of each target that subtasks worked on, by address.
+    """Return the first picture of each target, by address.
 
     Args:
         context: The context of the step.

@@ -7,8 +7,8 @@ import unicodedata
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.commands import validator_of
-from callboard.actors.servers import Number, parse_number
 from callboard.messages import found_in
+from callboard.surfaces import Number, parse_number
 
 if TYPE_CHECKING:
     from pydantic import JsonValue

@@ -11,7 +11,6 @@ from callboard.actors.commands import digests_of, find_target, join_files
 from callboard.actors.processing._collect import COMPARED, digest, in_time, on_lane
 from callboard.actors.processing._permit import ruling
 from callboard.actors.processing.checks._matchers import value_at
-from callboard.actors.servers import Server, ToolError, observed
 from callboard.actors.states import evolve
 from callboard.config import Verdict
 from callboard.messages import (
@@ -27,6 +26,7 @@ from callboard.messages import (
     TargetKind,
     agent_kind,
 )
+from callboard.surfaces import Server, ToolError, observed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Collection, Mapping

@@ -8,10 +8,10 @@ import json
 import pytest
 
 from callboard import EventName, FunctionModel, Outcome, Settings, Task
-from callboard.actors.models import Expected, Model, RecordedModel, named_models, recorder
-from callboard.actors.models.live._connection import Connection
 from callboard.config import Provider
 from callboard.messages import AgentKind, ModelError, Usage
+from callboard.models import Expected, Model, RecordedModel, named_models, recorder
+from callboard.models.live._connection import Connection
 from callboard.testing import MemoryServer, VirtualClock
 from support import PATIENCE, full_answer
 

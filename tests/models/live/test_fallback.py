@@ -7,10 +7,10 @@ import contextlib
 
 import pytest
 
-from callboard.actors.models import Model, ModelAnswer
-from callboard.actors.models.live._fallback import FallbackModel
-from callboard.actors.models.live._rate_limit import RateLimit
 from callboard.messages import ModelError
+from callboard.models import Model, ModelAnswer
+from callboard.models.live._fallback import FallbackModel
+from callboard.models.live._rate_limit import RateLimit
 from support import PATIENCE
 
 

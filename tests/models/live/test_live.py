@@ -8,10 +8,10 @@ import sys
 import pytest
 
 from callboard import EventName, Outcome, Settings, Task
-from callboard.actors.models import named_models
-from callboard.actors.models.live import _rate_limit
-from callboard.actors.models.live._rate_limit import RateLimit
 from callboard.messages import AgentKind, ModelError, Observation, SettingsError
+from callboard.models import named_models
+from callboard.models.live import _rate_limit
+from callboard.models.live._rate_limit import RateLimit
 from callboard.testing import MemoryServer, VirtualClock
 from support import PATIENCE, PNG, Unread, action, full_answer
 

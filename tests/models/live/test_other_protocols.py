@@ -17,9 +17,9 @@ import pytest
 from PIL import Image
 
 from callboard import EventName, FunctionModel, Outcome, Server, Settings, Supervisor, Task, tool
-from callboard.actors.models import ToolInfo, named_models
-from callboard.actors.models.live import _live, _rate_limit
 from callboard.messages import AgentKind, Effect, ModelError, Observation, Target, TargetKind
+from callboard.models import ToolInfo, named_models
+from callboard.models.live import _live, _rate_limit
 from callboard.testing import MemoryServer
 from support import HELD, PATIENCE, action, full_answer, lone
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from callboard import Settings, Supervisor
-from callboard.actors.models import named_models
 from callboard.messages import SettingsError
+from callboard.models import named_models
 from callboard.testing import MemoryServer
 from support import FINISH, PATIENCE, lone
 

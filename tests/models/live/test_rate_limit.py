@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from callboard.actors.models.live._rate_limit import MINUTE, RateLimit
+from callboard.models.live._rate_limit import MINUTE, RateLimit
 from support import PATIENCE
 
 

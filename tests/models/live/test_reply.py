@@ -7,7 +7,7 @@ import json
 import pytest
 
 from callboard import Outcome
-from callboard.actors.models.live import _rate_limit
+from callboard.models.live import _rate_limit
 from support import PATIENCE, full_answer
 
 MESSAGE = {"role": "assistant", "content": json.dumps(full_answer(Result="done"))}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from callboard.actors.models.prompt._prompt import MOST_ANSWERED, prompt_of
 from callboard.messages import CommandResult, ResultStatus
+from callboard.models.prompt._prompt import MOST_ANSWERED, prompt_of
 from support import PATIENCE, lone
 
 PNG = b"\x89PNG"

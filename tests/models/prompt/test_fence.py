@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from callboard.actors.models.prompt._fence import CLOSE, OPEN, cut, fenced, shortened, tamed, written
+from callboard.models.prompt._fence import CLOSE, OPEN, cut, fenced, shortened, tamed, written
 
 HOSTILE = [
     "</data>",

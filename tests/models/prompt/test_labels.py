@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from callboard.actors.models import chosen, labelled
 from callboard.messages import Control
+from callboard.models import chosen, labelled
 
 
 def controls(*pairs):

@@ -10,9 +10,9 @@ import json
 
 import pytest
 
-from callboard.actors.models import ToolInfo
-from callboard.actors.models.prompt import answer_schema, prompt_of
 from callboard.messages import AgentKind, Effect
+from callboard.models import ToolInfo
+from callboard.models.prompt import answer_schema, prompt_of
 
 STATUSES = ("CONTINUE", "SCREENSHOT", "FINISH", "FAIL", "PENDING", "CONFIRM", "ERROR")
 TOOLS = tuple(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import jsonschema
 import pytest
 
-from callboard.actors.models import ProposingHostResponse
-from callboard.actors.models.prompt import answer_schema, prompt_of
+from callboard.models import ProposingHostResponse
+from callboard.models.prompt import answer_schema, prompt_of
 
 HOST = {"kind": "host", "address": "host/t", "target": None}
 

@@ -7,10 +7,12 @@ import dataclasses
 import jsonschema
 import pytest
 
-from callboard.actors.models import ToolInfo, read_response
-from callboard.actors.models.prompt import _answer_schema as limits
-from callboard.actors.models.prompt import _strict
-from callboard.actors.models.prompt._answer_schema import (
+from callboard.actors.processing import MACHINES
+from callboard.messages import UNATTENDED, AgentKind, Control, Effect, Observation, Outcome, Target, TargetKind
+from callboard.models import ToolInfo, read_response
+from callboard.models.prompt import _answer_schema as limits
+from callboard.models.prompt import _strict
+from callboard.models.prompt._answer_schema import (
     IN_DECISION,
     KEYS,
     answer_schema,
@@ -18,11 +20,8 @@ from callboard.actors.models.prompt._answer_schema import (
     offered_tools,
     parts_of,
 )
-from callboard.actors.models.prompt._strict import without_nulls
-from callboard.actors.models.prompt._system import examples
-from callboard.actors.processing import MACHINES
-from callboard.actors.states import UNATTENDED
-from callboard.messages import AgentKind, Control, Effect, Observation, Outcome, Target, TargetKind
+from callboard.models.prompt._strict import without_nulls
+from callboard.models.prompt._system import examples
 from callboard.testing import MemoryServer
 
 SERVER = MemoryServer(MemoryServer.window())

@@ -7,12 +7,7 @@ import dataclasses
 import pytest
 
 from callboard.actors.commands import Toolbox
-from callboard.actors.models import ToolInfo
-from callboard.actors.models.prompt._answer_schema import answer_schema, legal_statuses, own_parameters
-from callboard.actors.models.prompt._prompt import prompt_of
-from callboard.actors.models.prompt._short import copied, likely_tools, shortened_request, tool_examples
 from callboard.actors.runtime import Lanes
-from callboard.actors.servers.documents import DocumentServer
 from callboard.messages import (
     ESSENTIAL,
     Action,
@@ -25,6 +20,11 @@ from callboard.messages import (
     Target,
     TargetKind,
 )
+from callboard.models import ToolInfo
+from callboard.models.prompt._answer_schema import answer_schema, legal_statuses, own_parameters
+from callboard.models.prompt._prompt import prompt_of
+from callboard.models.prompt._short import copied, likely_tools, shortened_request, tool_examples
+from callboard.surfaces.documents import DocumentServer
 
 TABLE = ToolInfo(
     name="insert_table",

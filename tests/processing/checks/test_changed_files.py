@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from callboard import EventName, Outcome, Task
-from callboard.actors.servers import DocumentServer
 from callboard.messages import TaskRefusedError
+from callboard.surfaces.documents import DocumentServer
 from support import FINISH, PATIENCE, call
 
 ONLY = {"only": "report.csv"}

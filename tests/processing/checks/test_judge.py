@@ -10,8 +10,8 @@ import pytest
 from PIL import Image
 
 from callboard import EventName, ModelAnswer, Outcome, PlanStep, Task
-from callboard.actors.servers import DocumentServer
 from callboard.messages import Judge, TaskRefusedError
+from callboard.surfaces.documents import DocumentServer
 from callboard.testing import MemoryServer, assert_replays
 from support import ASSIGN, FINISH, PATIENCE, call
 

@@ -1,6 +1,0 @@
-"""Record model calls to a file and play them back."""
-
-from callboard.actors.models.recording._recorded import RecordedModel, recorded_model
-from callboard.actors.models.recording._recording_model import recorder
-
-__all__ = ["RecordedModel", "recorded_model", "recorder"]

@@ -1,7 +1,0 @@
-"""Android devices as a surface, and a client of the adb server."""
-
-from callboard.actors.servers.android._adb import Adb, AdbError, DeviceState, Listed, Ran
-from callboard.actors.servers.android._adb_process import find_adb
-from callboard.actors.servers.android._android import AndroidServer
-
-__all__ = ["Adb", "AdbError", "AndroidServer", "DeviceState", "Listed", "Ran", "find_adb"]

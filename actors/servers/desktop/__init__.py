@@ -1,5 +1,0 @@
-"""Linux desktop as a surface, by accessibility and by synthetic input."""
-
-from callboard.actors.servers.desktop._desktop import DesktopServer
-
-__all__ = ["DesktopServer"]

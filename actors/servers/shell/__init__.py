@@ -1,5 +1,0 @@
-"""Shells on Linux machines: commands and files in workspaces."""
-
-from callboard.actors.servers.shell._shells import ShellServer
-
-__all__ = ["ShellServer"]

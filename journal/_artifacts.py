@@ -1,0 +1,134 @@
+"""Files that tools return with their results.
+
+They are stored beside the journal, in one folder per task.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import re
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from callboard.config import create_own, own_folder
+from callboard.journal._failures import beside, journal_errors
+from callboard.journal._pictures import sync_folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LARGEST = 100_000_000
+"""The maximum size of an artifact, in bytes."""
+_NAME = 60
+"""The number of characters of a call's id that a file name includes."""
+
+
+class Artifacts:
+    """A journal's artifacts. Thread-safe: each file gets a unique name."""
+
+    def __init__(self, journal: Path | None = None, *, durable: bool = True) -> None:
+        """Store artifacts beside a journal's file.
+
+        Without a file, they are stored in a temporary folder until `close`.
+        """
+        self._journal = journal
+        self._durable = durable
+        self._folder: Path | None = None
+        self._making = threading.Lock()
+
+    def keep(self, task_id: str, call_id: str, content: bytes, suffix: str) -> Path:
+        """Write an artifact, and return its path.
+
+        Only its user can read the file.
+
+        Args:
+            task_id: The task; the file is deleted when the journal drops the task.
+            call_id: The id of the tool call; part of the file name.
+            content: The bytes to write.
+            suffix: The suffix of the file name, such as ``.txt``.
+
+        Raises:
+            ValueError: If the content has more than `LARGEST` bytes.
+            JournalError: If the file can't be written.
+        """
+        if len(content) > LARGEST:
+            msg = f"an artifact has at most {LARGEST:,} bytes, this one has {len(content):,}"
+            raise ValueError(msg)
+        with journal_errors(self._journal or Path(tempfile.gettempdir()), "written"):
+            folder = self._root() / folder_of(task_id)
+            new = [each for each in (folder.parent, folder) if own_folder(each)]
+            path, descriptor = _opened(folder, re.sub(r"[^A-Za-z0-9.]+", "-", call_id)[-_NAME:], suffix)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                if self._durable:
+                    file.flush()
+                    os.fsync(descriptor)
+            if self._durable:
+                for each in (folder, *(made.parent for made in new)):
+                    sync_folder(each)
+        return path
+
+    def forget(self, task_ids: Iterable[str]) -> None:
+        """Delete the artifacts of tasks."""
+        if self._folder is not None:
+            for task_id in task_ids:
+                shutil.rmtree(self._folder / folder_of(task_id), ignore_errors=True)
+
+    def close(self) -> None:
+        """Delete the artifacts of a journal without a file."""
+        if self._folder is not None and self._journal is None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder = None
+
+    def _root(self) -> Path:
+        with self._making:  # the first calls may come on several threads
+            if self._folder is None:
+                journal = self._journal
+                self._folder = Path(tempfile.mkdtemp(prefix="callboard-")) if journal is None else artifacts_of(journal)
+            return self._folder
+
+
+def artifacts_of(journal: Path) -> Path:
+    """Return the folder of a journal's artifacts."""
+    return beside(journal, ".artifacts")
+
+
+def folder_of(task_id: str) -> str:
+    """Return the name of a task's folder.
+
+    It is a hash, because a task id may contain characters that are invalid in a file name.
+    """
+    return hashlib.sha256(task_id.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def versions_of(journal: Path) -> Path:
+    """Return the folder of a journal's versions of files.
+
+    Like that of the artifacts, it has a folder per task.
+    """
+    return beside(journal, ".versions")
+
+
+def sweep(journal: Path, task_ids: Iterable[str]) -> None:
+    """Delete the artifacts and versions of all tasks except these."""
+    kept = {folder_of(task_id) for task_id in task_ids}
+    for folder in (artifacts_of(journal), versions_of(journal)):
+        for each in folder.iterdir() if folder.is_dir() else ():
+            if each.name not in kept:
+                shutil.rmtree(each, ignore_errors=True)
+
+
+def _opened(folder: Path, name: str, suffix: str) -> tuple[Path, int]:
+    """Create and open a file under an unused name."""
+    for number in itertools.count(1):
+        path = folder / f"{name}-{number}{suffix}"
+        try:
+            return path, create_own(path)
+        except FileExistsError:
+            continue
+    raise AssertionError(name)  # pragma: no cover - numbers have no end

@@ -1,0 +1,227 @@
+"""Read-only access to a journal, even while another process writes it."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from callboard.journal._apart import Apart
+from callboard.journal._failures import beside, journal_errors, located
+from callboard.journal._lock import holder_of
+from callboard.journal._migrations import MIGRATIONS, tables_in
+from callboard.journal._row import events_in, row_of, rows_of
+from callboard.journal._sqlite import check_open, connect_reading
+from callboard.messages import Event, InForce, JournalError, Outcome, with_phases
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from callboard.journal._lock import JournalHolder
+    from callboard.journal._row import Row
+    from callboard.messages import Timestamp
+
+_EMPTY = "is empty: nothing was written to it yet"
+
+COPIED_BYTES = 500_000_000
+"""The maximum size of the files of a killed process that are copied for reading, in bytes."""
+
+_LEFT = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+"""SQLite's error codes for a file that needs recovery before reading, which a reader must not do."""
+
+_LIVES = "SELECT id FROM rows WHERE task = ? AND kind IN ('task', 'recovered') ORDER BY id"
+_IN_FORCE = (
+    "SELECT id, at, task, run, job, kind, body FROM rows WHERE task = '' AND kind = 'in_force' AND id < ? "
+    "ORDER BY id DESC LIMIT 1"
+)
+_EVENTS = "SELECT id, at, task, run, job, kind, body FROM rows WHERE task = ? AND seq > ? ORDER BY seq"
+_TASKS = """
+SELECT id, request, session, submitted, ended, outcome, (
+    SELECT CASE WHEN json_valid(body) THEN json_extract(body, '$.verified') END
+    FROM rows WHERE task = tasks.id AND kind = 'task_result' ORDER BY rows.id LIMIT 1
+) FROM tasks ORDER BY number
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskLine:
+    """A summary of a task, for a list."""
+
+    id: str
+    request: str
+    session: str | None
+    """The id of its conversation's first task; None if it is the first."""
+    submitted: Timestamp
+    ended: Timestamp | None
+    """None until it has ended."""
+    outcome: Outcome | None
+    verified: bool | None = None
+    """Whether it finished with all of its checks held; None without checks, and until it has ended."""
+
+
+class JournalReader:
+    """A reader that never creates or changes the journal.
+
+    Any thread may use it, but only one at a time.
+
+    The files of a killed process may need recovery before SQLite can read them. A reader must not recover them, so it
+    reads a copy in a temporary folder, which `close` deletes.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, leave: ExitStack) -> None:
+        """Read through a connection; `leave` closes it."""
+        self.path = path
+        self._connection = connection
+        self._leave = leave
+        self._apart = Apart(path, connection)
+
+    @classmethod
+    def open(cls, path: Path, *, older: bool = False) -> Self:
+        """Open a journal for reading.
+
+        Args:
+            path: The file of the journal.
+            older: Accept also versions whose rows need a migration; of such a journal, only `version` may be used.
+
+        Raises:
+            JournalDamagedError: If the file is not a journal, or is incomplete.
+            JournalNewerError: If a newer version wrote it.
+            JournalError: If the file is missing, empty, or unreadable, or if `older` is not set and it is of an older
+                version whose rows need a migration.
+        """
+        path = located(path)
+        with journal_errors(path, "read"):
+            if not path.exists() or not path.stat().st_size:
+                problem = "is not there" if not path.exists() else _EMPTY
+                raise JournalError(path, problem)
+            with ExitStack() as undo:
+                connection = _connected(path, undo, 0 if older else len(MIGRATIONS))
+                return cls(path, connection, undo.pop_all())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def version(self) -> int:
+        """The version of the journal's tables."""
+        with journal_errors(self.path, "read"):
+            version: int = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        return version
+
+    def tasks(self) -> tuple[TaskLine, ...]:
+        """List all tasks, in the order of their submission."""
+        with journal_errors(self.path, "read"):
+            found = self._connection.execute(_TASKS).fetchall()
+        return tuple(_line(*columns) for columns in found)
+
+    def rows(self, task_id: str, *, events: bool = True) -> Iterator[Row]:
+        """Read the rows of a task, in order.
+
+        Raises:
+            JournalDamagedError: If a row can't be read; the message names it.
+        """
+        return rows_of(self.path, self._connection, self._apart, task_id, events=events)
+
+    def events(self, task_id: str, after: int = 0) -> Iterator[Event]:
+        """Read the events of a task after a number, in order.
+
+        Events of ended phases are not stored; they are derived from the event that ends their step.
+
+        Raises:
+            JournalDamagedError: If a row can't be read; the message names it.
+        """
+        with journal_errors(self.path, "read"):
+            found = self._connection.execute(_EVENTS, (task_id, after)).fetchall()
+        for stored in found:
+            for event in events_in(self.path, stored, after):
+                yield from with_phases(event)
+
+    def in_force(self, task_id: str) -> tuple[InForce | None, ...]:
+        """Return the settings of each process that worked on a task.
+
+        An item is None if its process did not record the settings: an older version ran it.
+
+        Raises:
+            JournalDamagedError: If a row can't be read; the message names it.
+        """
+        with journal_errors(self.path, "read"):
+            lives = self._connection.execute(_LIVES, (task_id,)).fetchall()
+            found = [self._connection.execute(_IN_FORCE, life).fetchone() for life in lives]
+        rows = [row_of(self.path, stored, self._apart) if stored is not None else None for stored in found]
+        return tuple(row.message if row is not None and isinstance(row.message, InForce) else None for row in rows)
+
+    def holder(self) -> JournalHolder | None:
+        """Return the process that has the journal open for writing, or None."""
+        return holder_of(self.path)
+
+    def close(self) -> None:
+        """Close the file. A second call does nothing."""
+        self._leave.close()
+
+
+def _connected(path: Path, leave: ExitStack, oldest: int) -> sqlite3.Connection:
+    """Connect to a journal, or to a copy of it.
+
+    Cleanup callbacks are added to `leave`.
+    """
+    connection = connect_reading(path)
+    leave.callback(connection.close)
+    try:
+        check_open(path, connection, MIGRATIONS, oldest=oldest)
+    except sqlite3.OperationalError as error:
+        logs = [log for log in (beside(path, suffix) for suffix in ("-wal", "-journal")) if log.exists()]
+        if error.sqlite_errorcode & 0xFF not in _LEFT or not logs:
+            raise
+        leave.close()
+        folder = leave.enter_context(tempfile.TemporaryDirectory(prefix="callboard-"))
+        connection = sqlite3.connect(_copied(path, logs, Path(folder)), isolation_level=None, check_same_thread=False)
+        leave.callback(connection.close)
+        if not tables_in(connection):
+            problem = f"{_EMPTY}, and the process that began it was killed: it can be used again"
+            raise JournalError(path, problem) from error
+        check_open(path, connection, MIGRATIONS, oldest=oldest)
+    return connection
+
+
+def _copied(path: Path, logs: list[Path], folder: Path) -> Path:
+    """Copy the files of a killed process.
+
+    Raises:
+        JournalError: If they exceed `COPIED_BYTES`, or changed while they were copied.
+    """
+    files = [path, *logs]
+    before = [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    size = sum(size for size, _ in before)
+    left = f"was left by a process that died, and needs recovery from {' and '.join(log.name for log in logs)}"
+    if size > COPIED_BYTES:
+        problem = (
+            f"{left}, but is too large to recover in a copy ({size} bytes): start a supervisor on it, or copy these "
+            "files to where this user may write, and open the copy with `sqlite3` once"
+        )
+        raise JournalError(path, problem)
+    for file in files:
+        shutil.copyfile(file, folder / file.name)
+    if [(file.stat().st_size, file.stat().st_mtime_ns) for file in files] != before:
+        problem = f"{left}, but changed while it was copied: try again"
+        raise JournalError(path, problem)
+    return folder / path.name
+
+
+def _line(  # noqa: PLR0917 - a line has seven columns
+    task_id: str,
+    request: str,
+    session: str | None,
+    submitted: float,
+    ended: float | None,
+    outcome: str | None,
+    verified: object,
+) -> TaskLine:
+    judged = None if verified is None else verified == 1
+    return TaskLine(task_id, request, session, submitted, ended, Outcome(outcome) if outcome else None, judged)

@@ -1,0 +1,66 @@
+"""Language models: the interface, scripted and function models, and response schemas."""
+
+from callboard.models._build import NamedModels, TaskModels, given_models, named_models
+from callboard.models._judgement import Evidence, read_judgement
+from callboard.models._model import (
+    Expected,
+    FunctionModel,
+    Model,
+    ModelAnswer,
+    ModelRequest,
+    ToolInfo,
+    threads_here,
+)
+from callboard.models._proposals import ProposingHostResponse
+from callboard.models._references import References
+from callboard.models._responses import (
+    ActionResponse,
+    AgentResponse,
+    AppResponse,
+    HostResponse,
+    LinuxResponse,
+    MobileResponse,
+    OperatorResponse,
+    QuestionResponse,
+    Words,
+    by_picture,
+    read_response,
+)
+from callboard.models._scripted import ScriptedModel
+from callboard.models.prompt import chosen, labelled, without_nulls
+from callboard.models.recording import RecordedModel, recorder
+
+__all__ = [
+    "ActionResponse",
+    "AgentResponse",
+    "AppResponse",
+    "Evidence",
+    "Expected",
+    "FunctionModel",
+    "HostResponse",
+    "LinuxResponse",
+    "MobileResponse",
+    "Model",
+    "ModelAnswer",
+    "ModelRequest",
+    "NamedModels",
+    "OperatorResponse",
+    "ProposingHostResponse",
+    "QuestionResponse",
+    "RecordedModel",
+    "References",
+    "ScriptedModel",
+    "TaskModels",
+    "ToolInfo",
+    "Words",
+    "by_picture",
+    "chosen",
+    "given_models",
+    "labelled",
+    "named_models",
+    "read_judgement",
+    "read_response",
+    "recorder",
+    "threads_here",
+    "without_nulls",
+]

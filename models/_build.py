@@ -1,0 +1,196 @@
+"""Build models from their names in the settings."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from callboard.config import check_kind
+from callboard.messages import AgentKind, ModelError, ScriptError, SettingsError
+from callboard.models._model import FunctionModel, Model
+from callboard.models._scripted import ScriptedModel
+from callboard.models.live import Providers
+from callboard.models.recording import recorded_model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from callboard.config import Settings
+    from callboard.messages import Task
+
+
+def named_models(settings: Settings, kinds: Collection[str] = tuple(AgentKind)) -> Mapping[str, Model]:
+    """Build the models that the settings name, one for each different name.
+
+    Raises:
+        SettingsError: If a name has an unknown form, or its file can't be read.
+    """
+    return NamedModels(settings).of_kinds(kinds)
+
+
+class NamedModels:
+    """Models by their names, each built once. Thread-safe."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._providers = Providers(settings)
+        self._lock = threading.Lock()
+        self._made: dict[str, Model] = {}
+
+    def of_kinds(self, kinds: Collection[str]) -> dict[str, Model]:
+        """Build the models that the settings name for kinds of agents.
+
+        Raises:
+            SettingsError: If a name has an unknown form, or its file can't be read.
+        """
+        named = {kind: self._settings.models.of(kind) for kind in kinds}
+        return {kind: self.model(name, f"models.{kind}") for kind, name in named.items() if name is not None}
+
+    def model(self, name: str, where: str) -> Model:
+        """Return the model of a name. May block.
+
+        `where` is the place of the name, for errors.
+
+        Raises:
+            SettingsError: If the name has an unknown form, or its file can't be read.
+        """
+        with self._lock:
+            if name not in self._made:
+                made = _make(self._settings, self._providers, where, name)
+                made.name = name
+                self._made[name] = made
+            return self._made[name]
+
+    @property
+    def made(self) -> tuple[Model, ...]:
+        """All models that were built."""
+        with self._lock:
+            return tuple(self._made.values())
+
+
+class TaskModels:
+    """The models that tasks name for themselves. Thread-safe.
+
+    A model is built before the root takes the task, since that may block.
+    """
+
+    def __init__(
+        self, of_kinds: Mapping[str, Model], named: NamedModels, wrap: Callable[[Model], Model] = lambda model: model
+    ) -> None:
+        """Create it.
+
+        Args:
+            of_kinds: The models of the kinds of agents.
+            named: The models by name.
+            wrap: Makes a named model record its calls, if so configured.
+        """
+        self._of_kinds = of_kinds
+        self._named = named
+        self._wrap = wrap
+        self._built: dict[str, Model | SettingsError] = {}
+        """By name. Errors are only those of recovered tasks; any name can be submitted."""
+        self._names: dict[str, str] = {}
+        """The models that tasks name, by task."""
+
+    def build(self, name: str, *, recovered: bool = False) -> Model | SettingsError:
+        """Return the model of a kind or a name, or the error.
+
+        May block. The error for a recovered task is kept for `lacking`.
+        """
+        known = self._known(name)
+        if isinstance(known, Model):
+            return known
+        try:  # also after an error: a file may be there by now
+            known = self._wrap(self._named.model(name, "the task's model"))
+        except SettingsError as error:
+            kinds = ", ".join(self._of_kinds)
+            hint = "" if ":" in name else f"; the models of the kinds of agents, by kind, are: {kinds or 'none'}"
+            known = SettingsError(f"{error}{hint}", error.commands)
+        if recovered or isinstance(known, Model):
+            self._built[name] = known
+        return known
+
+    def _known(self, name: str) -> Model | SettingsError | None:
+        return self._of_kinds.get(name) or self._built.get(name)
+
+    def take(self, task: Task) -> None:
+        """Use the model that a task names."""
+        if task.model is not None:
+            self._names[task.id] = task.model
+
+    def named(self, task_id: str) -> bool:
+        """Return whether a task names a model."""
+        return task_id in self._names
+
+    def of(self, task_id: str) -> Model | None:
+        """Return the model that a task names; None if it names none.
+
+        Raises:
+            ModelError: If the model could not be built.
+        """
+        return self.called(self._names[task_id]) if task_id in self._names else None
+
+    def called(self, name: str) -> Model:
+        """Return the model of a kind or a name.
+
+        Raises:
+            ModelError: If it could not be built.
+        """
+        known = self._known(name)
+        if not isinstance(known, Model):
+            raise ModelError(self.lacking(name))
+        return known
+
+    def lacking(self, name: str) -> str:
+        """Return why a model can't be used; empty if it can."""
+        known = self._known(name)
+        return "" if isinstance(known, Model) else str(known or f"the model {name!r} was not built")
+
+    def lacking_judge(self, task: Task) -> str:
+        """Return why a judge has no model; empty if it has."""
+        if task.judge is None:
+            return ""
+        if name := task.judge.model or task.model:
+            return self.lacking(name)
+        known = AgentKind.HOST in self._of_kinds
+        return "" if known else "no model is set for the judge: name one in `judge`, or set models.host"
+
+    def drop(self, task_id: str) -> None:
+        """Forget a task."""
+        self._names.pop(task_id, None)
+
+
+def _make(settings: Settings, providers: Providers, where: str, name: str) -> Model:
+    form, _, rest = name.partition(":")
+    if not form or not rest:
+        known = "scripted:FILE, recorded:FILE, PROVIDER:MODEL"
+        msg = f"{where}: {name!r} is not a known model; known forms are: {known}"
+        raise SettingsError(msg)
+    try:
+        if form == "recorded":
+            return recorded_model(settings, rest)
+        return ScriptedModel.load(settings.path(rest)) if form == "scripted" else providers.model(name)
+    except (ScriptError, SettingsError) as error:
+        msg = f"{where}: {error}"
+        raise SettingsError(msg, error.commands if isinstance(error, SettingsError) else ()) from error
+
+
+def given_models(
+    models: Mapping[str, Model | Callable[..., Any]], kinds: Collection[str] = tuple(AgentKind)
+) -> dict[str, Model]:
+    """Return the models that a program passes in.
+
+    Functions are wrapped in a `FunctionModel`.
+
+    Raises:
+        SettingsError: If a kind of agent does not exist.
+        TypeError: If a value is neither a model nor a function.
+    """
+    made: dict[str, Model] = {}
+    for kind, model in models.items():
+        check_kind("models", kind, kinds)
+        if not isinstance(model, Model) and not callable(model):
+            msg = f"models: {kind}: expected a Model or a function, not a {type(model).__name__}"
+            raise TypeError(msg)
+        made[kind] = model if isinstance(model, Model) else FunctionModel(model)
+    return made

@@ -1,0 +1,145 @@
+"""Surfaces from the settings: the built-in ones, and those of plug-ins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from callboard.config import PluginGroup, find_plugin, fitting_options, import_plugin, make_plugin, plugin_text
+from callboard.messages import SettingsError
+from callboard.surfaces._need import check_needs
+from callboard.surfaces._surface import Server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pydantic import BaseModel
+
+    from callboard.config import Settings
+    from callboard.surfaces._need import Need
+
+SHIPPED: Mapping[str, str] = {
+    "documents": "callboard.surfaces.documents:DocumentServer",
+    "desktop": "callboard.surfaces.desktop:DesktopServer",
+    "android": "callboard.surfaces.android:AndroidServer",
+    "shells": "callboard.surfaces.shell:ShellServer",
+}
+"""The built-in surfaces: the settings section with their options, and their class, imported on use."""
+
+
+@dataclass(frozen=True)
+class NamedSurface:
+    """A surface that the settings name. Its code is not imported yet."""
+
+    name: str
+    """The name of its server."""
+    where: str
+    """The place in the settings that names it."""
+    entry: EntryPoint
+    options: Mapping[str, Any]
+
+    def needs(self, settings: Settings) -> tuple[Need, ...]:
+        """List the requirements that its class declares; none for a factory function.
+
+        Raises:
+            SettingsError: If it can't be imported, its `needs` fails, or its options are invalid.
+        """
+        factory = import_plugin(self.entry, self.where)
+        if not (isinstance(factory, type) and issubclass(factory, Server)):
+            return ()
+        options = self.options and fitting_options(factory, settings, self.options, self.where)
+        asked = partial(factory.needs, options)
+        needs: Sequence[Need] = make_plugin(self.entry, asked, settings, {}, self.where)
+        return tuple(needs)
+
+    def make(self, settings: Settings) -> Server:
+        """Create its server, without opening it.
+
+        Raises:
+            SettingsError: If it can't be imported or created, or is not a `Server`.
+        """
+        factory = import_plugin(self.entry, self.where)
+        made: object = make_plugin(self.entry, factory, settings, self.options, self.where)
+        if not isinstance(made, Server):
+            msg = f"{self.where}: {plugin_text(self.entry)} returned a {type(made).__name__}, not a Server"
+            raise SettingsError(msg)
+        if getattr(made, "name", None) != self.name:
+            made.name = self.name
+        if made.name != self.name:
+            msg = f"{self.where}: {plugin_text(self.entry)} can't be called {self.name!r}"
+            raise SettingsError(msg)
+        return made
+
+
+def shipped_surface(name: str, options: Mapping[str, Any] | None = None) -> NamedSurface:
+    """Return a built-in surface, with the options of its section."""
+    return NamedSurface(name, name, EntryPoint(name, SHIPPED[name], PluginGroup.SURFACES), options or {})
+
+
+def surface_of(name: str, settings: Settings) -> NamedSurface | None:
+    """Find a surface by name; None for an unwanted built-in one.
+
+    It imports nothing.
+
+    Raises:
+        SettingsError: If there is no such plug-in, or it has the name of a built-in surface.
+    """
+    where, given = f"surfaces.{name}", settings.surfaces.get(name)
+    if name in SHIPPED and given is not None:
+        msg = f"{where}: {name!r} is built into callboard, and is set by the section {name!r}: choose another name"
+        raise SettingsError(msg)
+    if given is None:
+        section = getattr(settings, name)
+        if isinstance(section, dict):  # a surface with several targets, each with its own section
+            return shipped_surface(name, {name: _placed(section, settings)}) if section else None
+        options = {key: getattr(section, key) for key in type(section).model_fields}
+        return shipped_surface(name, options) if section.wanted else None
+    return NamedSurface(name, where, find_plugin(PluginGroup.SURFACES, given.plugin or name, where), given.options)
+
+
+def _placed(sections: Mapping[str, BaseModel], settings: Settings) -> dict[str, BaseModel]:
+    """Resolve relative paths in sections against the settings file's folder."""
+    placed = {}
+    for name, section in sections.items():
+        elsewhere = {"cwd"} if getattr(section, "ssh", None) else set()  # a path on another machine
+        paths = {key: settings.path(each) for key, each in section if isinstance(each, Path) and key not in elsewhere}
+        placed[name] = section.model_copy(update=paths)
+    return placed
+
+
+def named_surfaces(settings: Settings) -> Iterator[NamedSurface]:
+    """Find the surfaces that the settings name, built-in ones first.
+
+    It imports nothing.
+
+    Raises:
+        SettingsError: As `surface_of`.
+    """
+    for name in dict.fromkeys((*SHIPPED, *settings.surfaces)):
+        surface = surface_of(name, settings)
+        if surface is not None:
+            yield surface
+
+
+def surface_needs(settings: Settings) -> Iterator[tuple[str, Need]]:
+    """List the requirements of all surfaces, each with its settings place.
+
+    Raises:
+        SettingsError: As `NamedSurface.needs`, and as `named_surfaces`, which is called first.
+    """
+    for surface in list(named_surfaces(settings)):
+        for need in surface.needs(settings):
+            yield surface.where, need
+
+
+def named_servers(settings: Settings) -> list[Server]:
+    """Create the servers of all surfaces that the settings name.
+
+    Raises:
+        SettingsError: If a requirement is missing, or a server can't be created.
+    """
+    check_needs(surface_needs(settings))
+    return [surface.make(settings) for surface in named_surfaces(settings)]

@@ -1,0 +1,162 @@
+"""Tools for the keyboard and the keys."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from callboard.messages import Effect
+from callboard.surfaces._surface import ToolError, tool
+from callboard.surfaces.android._device_actions import ACTION_SECONDS, OFF
+from callboard.surfaces.android._hierarchy import FIELD
+from callboard.surfaces.android._touch_tools import MOBILE, Answer, Serial
+from callboard.surfaces.android._typing import KEYBOARD, is_plain, typing
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from callboard.surfaces.android._device_actions import DeviceActions
+    from callboard.surfaces.android._keyboards import Keyboards
+
+_KEYBOARD_SECONDS = 5.0
+_POLL_SECONDS = 0.1
+_KEY_SECONDS = 0.02
+"""The time that a device may take for each key that deletes something."""
+_MOST_DELETED = 5_000
+_ALIASES = {
+    "BACKSPACE": "DEL",
+    "DELETE": "FORWARD_DEL",
+    "DOWN": "DPAD_DOWN",
+    "ESC": "ESCAPE",
+    "LEFT": "DPAD_LEFT",
+    "RECENTS": "APP_SWITCH",
+    "RETURN": "ENTER",
+    "RIGHT": "DPAD_RIGHT",
+    "UP": "DPAD_UP",
+}
+"""Names of keys on other systems. Android ignores an unknown key without an error."""
+
+
+class KeyTools:
+    """Tools that type, press keys and wait.
+
+    Args:
+        actions: Returns the actions of a device, by its serial.
+        keyboards: Remembers the original keyboards of devices.
+    """
+
+    def __init__(self, actions: Callable[[str], DeviceActions], keyboards: Keyboards) -> None:
+        self._actions = actions
+        self._keyboards = keyboards
+
+    @tool(effect=Effect.ONCE, agents=MOBILE, seconds=300.0)
+    async def type_text(
+        self,
+        device: Serial,
+        text: Annotated[str, Field(min_length=1, max_length=10_000)],
+        *,
+        control_id: Annotated[str, Field(description="The text field; empty: the one that has the focus.")] = "",
+        clear: Annotated[bool, Field(description="Whether to delete the existing text first.")] = False,
+    ) -> Answer:
+        """Type a text into a field. A line break presses Enter."""
+        actions = self._actions(device)
+        before = await self._before(actions, control_id, clear=clear)
+        parts, seconds = (before, *typing(text)), ACTION_SECONDS + before.count("KEYCODE_") * _KEY_SECONDS
+        if is_plain(text):
+            await actions.act(*parts, seconds=seconds)
+        else:
+            async with self._keyboard(actions):
+                await actions.act(*parts, seconds=seconds)
+        return {"typed": len(text)}
+
+    def parts(self, text: str) -> int:
+        """Return the number of parts in which `type_text` types a text."""
+        return 1 + len(typing(text))
+
+    @tool(effect=Effect.ONCE, agents=MOBILE)
+    async def press_key(
+        self,
+        device: Serial,
+        key: Annotated[
+            str,
+            Field(
+                pattern=r"^(?:KEYCODE_)?[A-Za-z0-9_]{1,40}$",
+                description="BACK, HOME, ENTER, DEL, TAB, APP_SWITCH, WAKEUP, POWER, VOLUME_UP, …",
+            ),
+        ],
+    ) -> Answer:
+        """Press a key of the device."""
+        await self._actions(device).act(f"input keyevent {keycode(key)}")
+        return {}
+
+    @tool(effect=Effect.READ, agents=MOBILE)
+    async def wait(self, device: Serial, seconds: Annotated[float, Field(gt=0, le=50)] = 1.0) -> Answer:
+        """Wait, for example until a page is loaded."""
+        await asyncio.sleep(seconds)
+        self._actions(device).device.screen.drop()
+        return {}
+
+    async def _before(self, actions: DeviceActions, control_id: str, *, clear: bool) -> str:
+        """Return the command that prepares a field for typing."""
+        if control_id:
+            field = await actions.control(control_id)
+        else:
+            screen = await actions.device.screen.get()
+            if not screen.state.awake:
+                raise ToolError(OFF)
+            if screen.hierarchy is None:
+                return ":"  # the model may see the focus in the picture
+            found = screen.hierarchy.focused
+            if found is None:
+                msg = "no text field has the focus: name the field to type into"
+                raise ToolError(msg)
+            field = found
+        if field.kind != FIELD:
+            msg = f"{field.kind} {field.name!r} is not a text field"
+            raise ToolError(msg)
+        commands = []
+        if control_id and field.box is not None and not field.is_("focused"):
+            x, y = await actions.point(control_id, None, None)
+            commands.append(f"input tap {x} {y}")
+        if control_id or clear:
+            commands.append("input keyevent KEYCODE_MOVE_END")
+        if clear and (size := min(len(field.values.get("text", "")), _MOST_DELETED)):
+            # MOVE_END goes to the end of a line, so other lines may follow
+            keys = ["KEYCODE_DEL"] * size + ["KEYCODE_FORWARD_DEL"] * size
+            commands.append(f"input keyevent {' '.join(keys)}")
+        return " && ".join(commands) or ":"
+
+    @contextlib.asynccontextmanager
+    async def _keyboard(self, actions: DeviceActions) -> AsyncIterator[None]:
+        """Set the keyboard that types any text, and restore the original."""
+        device = actions.device
+        if KEYBOARD not in (await device.text("ime list -s -a")).split():
+            msg = (
+                "the device's own commands type only ASCII. For other characters, install ADBKeyBoard on the device "
+                "(https://github.com/senzhk/ADBKeyBoard)"
+            )
+            raise ToolError(msg)
+        await self._keyboards.note(device)
+        try:
+            await device.text(f"ime enable {KEYBOARD} && ime set {KEYBOARD}")
+            for _ in range(round(_KEYBOARD_SECONDS / _POLL_SECONDS)):
+                if f"mCurMethodId={KEYBOARD}" in await device.text("dumpsys input_method"):
+                    break
+                await asyncio.sleep(_POLL_SECONDS)
+            else:
+                msg = "nothing was typed: the device does not switch its keyboard to ADBKeyBoard"
+                raise ToolError(msg)
+            yield
+        finally:
+            await self._keyboards.restore(device)
+
+
+def keycode(key: str) -> str:
+    """Return a key's Android name, or its number without leading zeros."""
+    if key.isdigit():
+        return str(int(key))
+    name = key.upper().removeprefix("KEYCODE_")
+    return f"KEYCODE_{_ALIASES.get(name, name)}"

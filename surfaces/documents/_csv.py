@@ -1,0 +1,281 @@
+"""CSV tools: read a table, append rows, write a cell."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from callboard.messages import Effect
+from callboard.surfaces._surface import ToolError, tool
+from callboard.surfaces.documents import _formats as formats
+from callboard.surfaces.documents._encodings import Encoding  # noqa: TC001 - schemas are made of it
+from callboard.surfaces.documents._tables import Answer, Cell, Document, clean, width_of
+from callboard.surfaces.documents._text_tools import Decoded, decoded, most_frequent
+from callboard.surfaces.documents._total_words import totals_at_end
+from callboard.surfaces.documents.word import answer_of, decimals_of, plain_grid
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pydantic import JsonValue
+
+    from callboard.surfaces.documents._workspace import Snapshot
+
+CSV = ("csv",)
+_PREVIEW_ROWS = 6
+_MOST_CELLS = 2_000_000
+_LONGEST_CELL = 1_000_000
+_FORMULA = re.compile(r"[=@\t\r]|[+-](?![0-9 .,()/-]*%?$)")
+"""The beginning of a text that a spreadsheet would take for a formula; signed numbers and telephones are none."""
+_NAMED = re.compile(r'("?)sep=([^\w"\r\n])\1[\r\n]*', re.IGNORECASE)
+"""A first line that names the delimiter, as Excel writes and reads it; it is no row."""
+
+Delimiter = Annotated[
+    Literal["auto", ",", ";", "\t", "|"], Field(description="The delimiter; auto infers it from the file.")
+]
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    """The rows of a file, with the lines of each."""
+
+    rows: list[list[str]]
+    lines: list[str]
+    """As in the file, with their line breaks; a row may span several."""
+    spans: list[tuple[int, int]]
+    """The first line and the line after the last one of each row."""
+    delimiter: str
+    coding: Decoded
+
+    @property
+    def width(self) -> int:
+        """The number of cells in the longest row."""
+        return max(map(len, self.rows), default=0)
+
+    @property
+    def unclosed(self) -> bool:
+        """True if the last cell lacks its closing quotation mark.
+
+        Lines after it would belong to it.
+        """
+        last = self.lines[self.spans[-1][0] :] if self.spans else []
+        return len(list(csv.reader([*last, "next"], delimiter=self.delimiter))) == 1 and bool(last)
+
+    @property
+    def line_break(self) -> str:
+        """The line break of most rows, without those within cells."""
+        return most_frequent(filter(None, (self.end(after) for _, after in self.spans)))
+
+    def end(self, line: int) -> str:
+        """Return the line break of a line, counted from 1."""
+        text = self.lines[line - 1]
+        return text[len(text.rstrip("\r\n")) :]
+
+    def line(self, row: list[str], end: str) -> str:
+        """Write a row as lines of the file, ended by `end`."""
+        made = io.StringIO()
+        csv.writer(made, delimiter=self.delimiter, lineterminator="\r\n").writerow(row)
+        # Python before 3.13 quotes a cell for the characters of its own line terminator only.
+        return made.getvalue().removesuffix("\r\n") + end
+
+
+class CsvTools(formats.FormatTools):
+    """The tools of ``.csv`` and ``.tsv`` files."""
+
+    @tool(effect=Effect.READ, roots=CSV)
+    def read_table(
+        self,
+        document: Document,
+        *,
+        numbers: formats.Numbers = True,
+        decimal: formats.Decimal = "auto",
+        header: formats.Header = True,
+        delimiter: Delimiter = "auto",
+        encoding: Encoding = "auto",
+        start: formats.Start = 0,
+        limit: formats.Rows = 1000,
+    ) -> Answer:
+        """Read the table: its header, its rows and the columns' units.
+
+        Numbers are read as in a Word table.
+        """
+        table = _table(self._workspace.read(document), delimiter, encoding)
+        answer = answer_of(
+            plain_grid(table.rows), header=header, numbers=numbers, decimal=decimal, start=start, limit=limit
+        )
+        return {**answer, **table.coding.notes}
+
+    @tool(effect=Effect.ONCE, roots=CSV)
+    def append_rows(
+        self,
+        document: Document,
+        rows: Annotated[list[list[Cell]], Field(description="The rows, each as long as the header.")],
+        *,
+        delimiter: Delimiter = "auto",
+        encoding: Encoding = "auto",
+    ) -> Answer:
+        """Append rows at the end; an empty file gets the header first.
+
+        They go above rows of totals, whose numbers stay: ``totals_not_updated`` names them.
+        """
+        width = width_of(rows)
+        with self._replacing(document) as file:
+            table = _table(file.snapshot, delimiter, encoding)
+            if table.rows and width != table.width:
+                msg = f"the rows must have {table.width} cells, as the table has; they have {width}"
+                raise ToolError(msg)
+            if table.unclosed:
+                first, after = table.spans[-1]
+                how = "write its last cell again with write_cell"
+                if after - first > 1:  # that would delete lines that belong to other rows
+                    how = f"its last cell holds all lines from {first + 1} to {after}; a person has to repair the file"
+                msg = f"row {len(table.rows)} lacks a closing quotation mark: {how}"
+                raise ToolError(msg)
+            totals = totals_at_end(table.rows)
+            at = table.spans[-len(totals)][0] if totals else len(table.lines)
+            end = table.line_break
+            before = end if table.lines and not table.end(len(table.lines)) else ""
+            fractions = {n for row in rows for n, cell in enumerate(row) if isinstance(cell, float)}
+            decimals = decimals_of(table.rows, fractions)
+            added = (table.line([_text_of(cell, decimals.get(n)) for n, cell in enumerate(row)], end) for row in rows)
+            before = "" if totals else before
+            file.data = table.coding.encoded("".join([*table.lines[:at], before, *added, *table.lines[at:]]))
+            answer: Answer = {"rows_added": len(rows), "rows": len(table.rows) + len(rows), **table.coding.notes}
+            return file.answers({**answer, "totals_not_updated": [*filter(None, totals)]} if totals else answer)
+
+    @tool(effect=Effect.IDEMPOTENT, roots=CSV)
+    def write_cell(
+        self,
+        document: Document,
+        row: Annotated[int, Field(ge=1, description="The row, from 1; the header counts.")],
+        column: Annotated[int, Field(ge=1, description="The column, from 1.")],
+        value: Annotated[Cell, Field(description="The new text or number; null empties the cell.")],
+        *,
+        delimiter: Delimiter = "auto",
+        encoding: Encoding = "auto",
+    ) -> Answer:
+        """Write one cell; all other rows stay as they are."""
+        with self._replacing(document) as file:
+            table = _table(file.snapshot, delimiter, encoding)
+            if row > len(table.rows) or column > table.width:
+                msg = f"the table has {len(table.rows)} rows and {table.width} columns"
+                raise ToolError(msg)
+            cells = table.rows[row - 1]
+            cells = [*cells, *[""] * (column - len(cells))]
+            decimals = decimals_of(table.rows, {column - 1} if isinstance(value, float) else set())
+            cells[column - 1] = _text_of(value, decimals.get(column - 1))
+            first, after = table.spans[row - 1]
+            line = table.line(cells, table.end(after))
+            file.data = table.coding.encoded("".join([*table.lines[:first], line, *table.lines[after:]]))
+            return file.answers({"row": row, "column": column, **table.coding.notes})
+
+    def preview(self, snapshot: Snapshot) -> str:
+        """Return the first rows."""
+        table = snapshot.once(_table)
+        return "\n".join(" | ".join(cell[:80] for cell in row[:30]) for row in table.rows[:_PREVIEW_ROWS])
+
+    def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
+        """Return the number of rows and columns, the delimiter and the encoding."""
+        table = snapshot.once(_table)
+        coding = table.coding.label
+        return {"rows": len(table.rows), "columns": table.width, "delimiter": table.delimiter, "encoding": coding}
+
+    def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
+        """Return whether the cell holds another text."""
+        delimiter, encoding = (str(arguments.get(name, "auto")) for name in ("delimiter", "encoding"))
+        rows = _table(self._workspace.read(document), delimiter, encoding).rows
+        row, column = int(str(arguments["row"])) - 1, int(str(arguments["column"])) - 1
+        return row < len(rows) and column < len(rows[row]) and bool(rows[row][column])
+
+    def empty(self) -> bytes:
+        """Return a file without rows, marked as UTF-8.
+
+        Excel and LibreOffice recognize the encoding by the mark.
+        """
+        return codecs.BOM_UTF8
+
+
+def _table(snapshot: Snapshot, delimiter: str = "auto", encoding: str = "auto") -> CsvTable:
+    """Parse a file.
+
+    Raises:
+        ToolError: If it is no text, or has too many or too long cells.
+    """
+    coding = decoded(snapshot, encoding)
+    lines = list(io.StringIO(coding.text, newline=""))
+    named = _NAMED.fullmatch(lines[0]) if lines else None
+    before = above = 1 if named else 0
+    used = delimiter
+    if used == "auto" and named:
+        used = named[2]
+    elif used == "auto":
+        used = "\t" if snapshot.path.suffix.lower() == ".tsv" else _delimiter_of(coding.text)
+    rows: list[list[str]] = []
+    spans: list[tuple[int, int]] = []
+    reader = csv.reader(lines[above:], delimiter=used)
+    cells = 0
+    csv.field_size_limit(_LONGEST_CELL)
+    try:
+        for row in reader:
+            if row:  # an empty line is no row
+                rows.append(row)
+                spans.append((before, above + reader.line_num))
+            before = above + reader.line_num
+            cells += len(row)
+            if cells > _MOST_CELLS:
+                msg = f"{snapshot.document!r} is too large: more than {_MOST_CELLS} cells"
+                raise ToolError(msg)
+    except csv.Error as error:
+        msg = f"{snapshot.document!r} can't be read as a table: line {above + reader.line_num}: {error}"
+        raise ToolError(msg) from error
+    return CsvTable(rows, lines, spans, used, coding)
+
+
+def _delimiter_of(text: str) -> str:
+    """Infer the delimiter: it splits the first rows into equally many cells."""
+    first = text[:20_000].splitlines(keepends=True)[:20]
+    best, most = ",", (0.0, False, 0)
+    for each in (",", ";", "\t", "|"):
+        widths = [len(row) for row in csv.reader(first, delimiter=each) if row]
+        common = max(set(widths), key=widths.count, default=1)
+        # Texts and numbers hold commas in equally many cells more often than they hold one of the other signs.
+        found = (widths.count(common) / len(widths) if common > 1 else 0.0, each != ",", common)
+        if found > most:
+            best, most = each, found
+    return best
+
+
+def _plain_beginning(text: str) -> str:
+    """Return a text as some spreadsheets read its beginning.
+
+    They skip invisible characters, such as the mark of an encoding, and take wide signs for plain ones.
+    """
+    start = next((place for place, sign in enumerate(text) if unicodedata.category(sign) != "Cf"), len(text))
+    return unicodedata.normalize("NFKC", text[start : start + 1]) + text[start + 1 :]
+
+
+def _text_of(value: Cell, decimal: str | None) -> str:
+    """Return a cell's text; a fraction has a decimal separator.
+
+    Raises:
+        ToolError: If a spreadsheet would take a text for a formula, which could run programs.
+    """
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, float):
+        return repr(value).replace(".", decimal or ".")
+    if not isinstance(value, str):
+        return "" if value is None else repr(value)
+    if _FORMULA.match(_plain_beginning(value)):
+        msg = (
+            f"{value[:40]!r} begins as a formula, which a spreadsheet would run; put a space or an apostrophe before it"
+        )
+        raise ToolError(msg)
+    return clean(value)

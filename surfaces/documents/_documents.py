@@ -1,0 +1,492 @@
+"""The documents server: the documents of a folder are windows."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import functools
+import inspect
+import os
+import shlex
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+from mcp.server.mcpserver import MCPServer
+from pydantic import Field
+
+from callboard.config import fits
+from callboard.messages import (
+    AgentKind,
+    CommandType,
+    Control,
+    Coverage,
+    Effect,
+    Foreseen,
+    Hazard,
+    Intent,
+    Look,
+    Observation,
+    Probe,
+    Target,
+    TargetKind,
+)
+from callboard.surfaces._need import Need
+from callboard.surfaces._surface import UNKNOWN, Server, ServerTool, ToolError, collect, harmless_reads, tool
+from callboard.surfaces.documents._csv import CsvTools
+from callboard.surfaces.documents._folder_tools import FolderTools
+from callboard.surfaces.documents._formats import FormatTools
+from callboard.surfaces.documents._libre_office import LIBRE_OFFICE
+from callboard.surfaces.documents._office import understood
+from callboard.surfaces.documents._part_tools import PartTools
+from callboard.surfaces.documents._pdf import PdfTools
+from callboard.surfaces.documents._picture_tools import PictureTools
+from callboard.surfaces.documents._save import CopyTools, SaveTools
+from callboard.surfaces.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
+from callboard.surfaces.documents._text_tools import TextTools
+from callboard.surfaces.documents._workspace import DOCUMENTS, NAMES, ROOTS, Snapshot, Workspace, window_of
+from callboard.surfaces.documents.calendar import CalendarTools
+from callboard.surfaces.documents.excel import ExcelTools, coverage
+from callboard.surfaces.documents.mail import MailTools
+from callboard.surfaces.documents.word import WordTools, outline
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from pydantic import JsonValue
+
+    from callboard.surfaces._stage import Stage
+
+
+HOST = (AgentKind.HOST,)
+_UNTITLED = {"word": ("Document", ".docx"), "excel": ("Workbook", ".xlsx")}
+_MAX_CONTROLS = 400
+_FILE = "file:"
+
+Window = Annotated[str, Field(description="The window's id or name, as listed.")]
+
+
+class OfficeTools(Protocol):
+    """The interface that the server uses of an application's tools."""
+
+    def controls(self, snapshot: Snapshot) -> list[Control]:
+        """List a document's controls."""
+
+    def tree(self, snapshot: Snapshot) -> Answer:
+        """Arrange a document's controls in a tree."""
+
+    def not_writable(self, snapshot: Snapshot) -> str:
+        """Explain why a document must not be written; empty if it may."""
+
+    def empty(self) -> bytes:
+        """Return the bytes of a new document."""
+
+
+OVERWRITING = frozenset(
+    {
+        "edit_paragraph",
+        "rename_sheet",
+        "reorder_columns",
+        "replace_text",
+        "set_formula",
+        "sort_range",
+        "write_cell",
+        "write_event",
+        "write_message",
+        "write_range",
+        "write_text",
+    }
+)
+"""Tools that replace or move a document's content; the others add to it, or change its format."""
+
+
+PRECISE = frozenset({"replace_text", "set_formula", "write_range"})
+"""Of them, those of a workbook that overwrite only if the cells that they write hold something else."""
+
+
+class DocumentServer(Server):
+    """Documents in a workspace folder, on any operating system, without a display.
+
+    No file stays open: each call reads a file, and an edit replaces it, atomically and synced. An edit fails if the
+    file has changed since the last observation. `observe`, ``get_controls``, ``get_tree`` and the first call on a
+    document count as observations; other calls do not.
+
+    Args:
+        workspace: The folder; paths and links that lead out of it are refused.
+        max_bytes: The largest size of a file, in bytes.
+        compute_cells: The most cells of a workbook whose formulas are computed after an edit.
+
+    Raises:
+        NotADirectoryError: If the workspace is not a folder.
+    """
+
+    name = DOCUMENTS
+    resource_kinds = ("file", "sheet", "range")
+    keeps_versions = True
+    hazards_of_host = True
+    settles = False  # only calls change a document, and each change is complete when its call returns
+
+    def __init__(self, workspace: Path, *, max_bytes: int = 50_000_000, compute_cells: int = 200_000) -> None:
+        self._workspace = Workspace(workspace, max_bytes, compute_cells)
+        self._word = WordTools(self._workspace)
+        self._excel = ExcelTools(self._workspace)
+        self._files = FolderTools(self._workspace)
+        self._parts = PartTools(self._workspace)
+        self._applications: dict[str, OfficeTools] = {
+            "word": self._word,
+            "excel": self._excel,
+            "pdf": PdfTools(self._workspace),
+            "mail": MailTools(self._workspace),
+            "calendar": CalendarTools(self._workspace),
+            "csv": CsvTools(self._workspace),
+            "text": TextTools(self._workspace),
+            "picture": PictureTools(self._workspace),
+        }
+
+    @classmethod
+    def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
+        """Require the folder only: no display and no Office."""
+        folder = options.get("workspace")
+        if folder is None:
+            return ()
+        command = "" if os.path.lexists(folder) else f"mkdir -p {shlex.quote(str(folder))}"
+        return (Need(what=f"the folder {folder}", met=folder.is_dir(), command=command),)
+
+    def open(self, stage: Stage) -> None:
+        """Delete files of killed processes, and register with LibreOffice."""
+        LIBRE_OFFICE.open()
+        with contextlib.suppress(OSError):  # the first call reports a folder that can't be read
+            for _ in self._workspace.documents():
+                break
+
+    @property
+    def workspace(self) -> Path:
+        """The resolved path of the workspace folder."""
+        return self._workspace.folder
+
+    def close(self) -> None:
+        """End LibreOffice, unless another server uses it."""
+        LIBRE_OFFICE.close()
+
+    def probe(
+        self,
+        target: Target | None,
+        intent: Intent,
+        foreseen: Sequence[Foreseen],
+        fingerprint: str,
+    ) -> Probe:
+        """Compare the file's bytes with the announced write.
+
+        Every write is announced first (see `foresee`), so without an announcement nothing was done.
+        """
+        if not foreseen:
+            return Probe.NOT_DONE
+        now = self._workspace.mark_of(foreseen[-1].path)
+        if now == foreseen[-1].after:
+            return Probe.DONE
+        return Probe.NOT_DONE if now == foreseen[-1].before else Probe.UNKNOWN
+
+    def targets(self) -> tuple[Target, ...]:
+        """List the documents as windows, and Word and Excel as applications."""
+        windows = tuple(window_of(document) for document in self._workspace.documents())
+        return windows + tuple(_application(root) for root in _UNTITLED)
+
+    def no_target(self, name: str) -> str:
+        """Explain why a file of the workspace is no document."""
+        try:
+            return self._workspace.advice_on(name) if self._workspace.place(name).is_file() else ""
+        except ToolError:
+            return ""
+
+    @understood
+    def observe(self, target: Target, look: Look = Look()) -> Observation:
+        """Observe a document.
+
+        A later write is refused if another program changed the file since the last observation shown to an agent.
+
+        Raises:
+            ToolError: If the target is not a document, or can't be read; the text gives the reason.
+        """
+        return self._observe(_document_of(target), remember=look.shown)
+
+    def files(self) -> Mapping[str, Path]:
+        """List all files of the workspace by their paths in it.
+
+        Hidden files, links and folders with settings of their own, such as those of runs, are left out.
+
+        Raises:
+            ToolError: If there are too many, or the workspace can't be read.
+        """
+        return self._workspace.files()
+
+    def fingerprint(self, target: Target) -> str:
+        """Return the fingerprint of the file, without parsing it."""
+        return self._workspace.read(_document_of(target)).fingerprint
+
+    @harmless_reads  # no path leads out of the workspace
+    @understood
+    def hazards(
+        self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]
+    ) -> set[Hazard]:
+        """Report a call that replaces content the task did not make."""
+        if target is None:
+            return self._files.hazards(tool, arguments, made)
+        document = _document_of(target)
+        if tool == "edit_chart":
+            return {Hazard.DELETES} if arguments.get("delete") else set()
+        if tool not in OVERWRITING or str(self._workspace.path(document)) in made:
+            return set()
+        if tool in PRECISE and _root(document) == "excel" and not self._excel.overwrites(document, tool, arguments):
+            return set()
+        application = self._applications[_root(document)]
+        if isinstance(application, FormatTools) and not application.overwrites(document, tool, arguments):
+            return set()
+        return {Hazard.OVERWRITES}
+
+    def overwritten(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> Collection[str]:
+        """Return the target's document, for a tool that overwrites it alone."""
+        return (_document_of(target),) if tool in OVERWRITING else ()
+
+    @understood
+    def replaced(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:
+        """Describe the cells that a call on a workbook would replace."""
+        document = _document_of(target)
+        if tool not in PRECISE or _root(document) != "excel":
+            return ""
+        return self._excel.overwrites(document, tool, arguments)
+
+    @understood
+    def canonical(
+        self,
+        target: Target | None,
+        tool: str,
+        arguments: Mapping[str, JsonValue],
+    ) -> Mapping[str, JsonValue]:
+        """Make the sheet, cells and window id explicit in the arguments."""
+        if "window" in arguments:
+            return {**arguments, "window": self.select_window(str(arguments["window"])).id}
+        document = _document_of(target) if target is not None else ""
+        if not document or _root(document) != "excel":
+            return arguments
+        if tool == "read_part":
+            return self._parts.canonical(document, arguments)
+        return self._excel.canonical(document, arguments)
+
+    @understood
+    def resources(self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue]) -> list[str]:
+        """Name the ranges and sheets that a call touches.
+
+        A Word document counts as a whole file, and so does each file that the call opens or creates.
+        """
+        files = [arguments[name] for name in ("path", "new_path", "window", "folder") if arguments.get(name)]
+        if tool == "start_application":
+            files.append(self._untitled(str(arguments["name"])))
+        found = [f"{_FILE}{self._workspace.place(str(document))}" for document in files]
+        if tool == "list_files" and not found:
+            return [f"{_FILE}{self.workspace}"]
+        if target is None:
+            return found
+        document = _document_of(target)
+        whole = f"{_FILE}{self._workspace.path(document)}"
+        if _root(document) != "excel":
+            return [*found, whole]
+        if tool == "read_part" and arguments["form"] == "file":
+            return [whole]
+        try:
+            if tool == "read_part":
+                return self._parts.resources(document, arguments["form"], str(arguments["part"]))
+            return [*found, *self._excel.resources(document, tool, arguments)]
+        except ToolError:
+            return [*found, whole, UNKNOWN]
+
+    def coverage(self, target: Target | None, pattern: str, resource: str) -> Coverage:
+        """Compare a pattern with a resource, and with the resource's file.
+
+        The file has two names: its absolute path and its path in the workspace.
+        """
+        of_file = resource.startswith(_FILE)
+        path = self._workspace.path(_document_of(target)) if target is not None and not of_file else None
+        path = Path(resource.removeprefix(_FILE)) if of_file else path
+        if path is not None:
+            names = [f"{_FILE}{path}", f"{_FILE}{path.relative_to(self.workspace).as_posix()}"]
+            if any(fits(pattern, name) for name in names):
+                return Coverage.ALL
+            if any(fits(pattern.casefold(), name.casefold()) for name in names):
+                return Coverage.PART  # the same file on a case-insensitive file system
+        return Coverage.NONE if of_file or resource == UNKNOWN else coverage(pattern, resource)
+
+    def tools(self) -> tuple[ServerTool, ...]:
+        """Return the tools of the host and of the applications.
+
+        Names are unique within an application.
+        """
+        return self._tools
+
+    @functools.cached_property
+    def _tools(self) -> tuple[ServerTool, ...]:
+        owners = (
+            self,
+            self._files,
+            self._parts,
+            SaveTools(self._workspace),
+            CopyTools(self._workspace),
+            *self._applications.values(),
+        )
+        found = [entry for owner in owners for entry in map(_told, collect(owner))]
+        return tuple(sorted(found, key=lambda entry: (entry.name, sorted(entry.roots))))
+
+    def mcp_server(self) -> MCPServer:
+        """Make a stand-alone MCP server.
+
+        A tool name that both applications use gets the application's name as a prefix.
+        """
+        entries = self.tools()
+        names = [entry.name for entry in entries]
+        tools = [
+            entry.tool
+            if names.count(entry.name) == 1
+            else entry.tool.model_copy(update={"name": "_".join([*sorted(entry.roots), entry.name])})
+            for entry in entries
+        ]
+        return MCPServer(self.name, tools=tools)
+
+    @tool(effect=Effect.READ, agents=HOST, type=CommandType.DATA_COLLECTION)
+    def list_windows(self) -> list[Target]:
+        """List the documents of the workspace."""
+        return [target for target in self.targets() if target.kind is TargetKind.WINDOW]
+
+    @tool(effect=Effect.READ, agents=HOST, type=CommandType.DATA_COLLECTION)
+    def list_applications(self) -> list[Target]:
+        """List the applications that can be started."""
+        return [_application(root) for root in _UNTITLED]
+
+    @tool(effect=Effect.READ, agents=HOST, offered=False)
+    def open_document(self, path: Document) -> Target:
+        """Check that a document can be read, and return its window."""
+        snapshot = self._workspace.read(path)
+        application = self._applications[snapshot.root]
+        application.not_writable(snapshot)
+        if isinstance(application, FormatTools):
+            application.facts(snapshot)
+        return window_of(path)
+
+    @tool(effect=Effect.ONCE, agents=HOST)
+    def create_document(self, path: Document) -> Target:
+        """Create an empty document and return its window.
+
+        Its folder must exist. The suffix decides the kind: .docx, .xlsx, .csv, .txt, .md, .eml or .ics.
+        """
+        place = self._workspace.path(path)
+        if place.suffix.lower() == ".xlsm":
+            msg = f"{path!r} is refused: a new workbook has no macros; make an .xlsx file"
+            raise ToolError(msg)
+        return self._workspace.create(path, self._applications[ROOTS[place.suffix.lower()]].empty())
+
+    @tool(effect=Effect.READ, agents=HOST, offered=False)
+    def select_window(self, window: Window) -> Target:
+        """Select a listed window by its id or its unique name."""
+        windows = self.list_windows()
+        found = [target for target in windows if target.id == window]
+        found = found or [target for target in windows if target.name.casefold() == window.casefold()]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            ids = ", ".join(target.id for target in found)
+            msg = f"{len(found)} windows are called {window!r}; use an id: {ids}"
+        else:
+            msg = f"there is no window {window!r}; list the windows to see which there are"
+        raise ToolError(msg)
+
+    @tool(effect=Effect.ONCE, agents=HOST, offered=False)
+    def start_application(self, name: Annotated[str, Field(description="The application: word or excel.")]) -> Target:
+        """Start an application with a new untitled document and return its window."""
+        return self.create_document(self._untitled(name))
+
+    @tool(effect=Effect.READ, type=CommandType.DATA_COLLECTION)
+    def get_controls(self, document: Document) -> Answer:
+        """Observe the document: list its controls, with ids for other tools."""
+        seen = self._observe(document, remember=True)
+        controls: list[JsonValue] = [control.model_dump(mode="json") for control in seen.controls]
+        return {"controls": controls, "left_out": seen.window["controls_left_out"]}
+
+    @tool(effect=Effect.READ, type=CommandType.DATA_COLLECTION)
+    def get_window_info(self, document: Document) -> Answer:
+        """Return the document's path, application, size and time of change.
+
+        If it can't be written, the reason is included.
+        """
+        return dict(self._observe(document, remember=False).window)
+
+    @tool(effect=Effect.READ, type=CommandType.DATA_COLLECTION)
+    def get_tree(self, document: Document) -> Answer:
+        """Observe the document as a tree of headings or sheets."""
+        snapshot = self._workspace.read(document, remember=True)
+        return self._applications[snapshot.root].tree(snapshot)
+
+    def _untitled(self, application: str) -> str:
+        """Find an unused name for a new document."""
+        root = application.casefold()
+        if root not in _UNTITLED:
+            msg = f"there is no application {application!r}; there are: word, excel"
+            raise ToolError(msg)
+        stem, suffix = _UNTITLED[root]
+        taken = {path.name.casefold() for path in self._workspace.folder.iterdir()}
+        number = next(n for n in range(1, len(taken) + 2) if f"{stem}{n}{suffix}".casefold() not in taken)
+        return f"{stem}{number}{suffix}"
+
+    def _observe(self, document: str, *, remember: bool) -> Observation:
+        snapshot = self._workspace.read(document, remember=remember)
+        application = self._applications[snapshot.root]
+        controls = application.controls(snapshot)
+        reason = self._workspace.not_writable(snapshot) or application.not_writable(snapshot)
+        shown = controls[:_MAX_CONTROLS]
+        window: dict[str, JsonValue] = {
+            "path": document,
+            "application": NAMES[snapshot.root],
+            "size": len(snapshot.data),
+            "modified": dt.datetime.fromtimestamp(snapshot.modified, dt.UTC).isoformat(timespec="seconds"),
+            "dirty": False,
+            "writable": not reason,
+            "not_writable_because": reason,
+            "controls": len(controls),
+            "controls_left_out": len(controls) - len(shown),
+        }
+        if headings := outline(controls):
+            window["outline"] = headings
+        text = ""
+        if isinstance(application, FormatTools):
+            window.update(application.facts(snapshot))
+            text = application.preview(snapshot)
+        elif isinstance(application, WordTools):
+            window.update(application.facts(snapshot))
+        return Observation(controls=tuple(shown), window=window, text=text, fingerprint=snapshot.fingerprint)
+
+
+def _told(entry: ServerTool) -> ServerTool:
+    """Have a tool tell which part of a document made it fail."""
+    if inspect.iscoroutinefunction(entry.tool.fn):
+        return entry
+    return replace(entry, tool=entry.tool.model_copy(update={"fn": understood(entry.tool.fn)}))
+
+
+def _root(document: str) -> str:
+    return ROOTS[PurePosixPath(document).suffix.lower()]
+
+
+def _application(root: str) -> Target:
+    return Target(
+        id=root,
+        name=NAMES[root],
+        kind=TargetKind.APPLICATION,
+        address=f"app/{root}/*",
+        server=DOCUMENTS,
+        start="start_application",
+    )
+
+
+def _document_of(target: Target) -> str:
+    document = target.binds.get("document")
+    if not isinstance(document, str):
+        msg = f"{target.name!r} is not a document; start the application first"
+        raise ToolError(msg)
+    return document

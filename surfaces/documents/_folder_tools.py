@@ -1,0 +1,220 @@
+"""Tools for files and folders of the workspace, of any kind."""
+
+from __future__ import annotations
+
+import datetime as dt
+import fnmatch
+import os
+import stat
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, JsonValue
+
+from callboard.messages import AgentKind, Effect, Hazard
+from callboard.surfaces import committing, foresee, read_file, sync_folder, write_lock
+from callboard.surfaces._surface import ToolError, tool
+from callboard.surfaces.documents._tables import Answer  # noqa: TC001 - schemas are made of it
+from callboard.surfaces.documents._workspace import FOLDER, ROOTS, file_mark, has_both_names, open_elsewhere
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+    from pathlib import Path
+
+    from callboard.surfaces.documents._workspace import Workspace
+
+HOST = (AgentKind.HOST,)
+_LISTED = 500
+"""The most files that are listed at once."""
+_SEARCHED = 20_000
+"""The most files that are looked at for a list."""
+
+FilePath = Annotated[str, Field(description="The path of a file or folder within the workspace, such as old/a.pdf.")]
+NewPath = Annotated[str, Field(description="The new path within the workspace; must not exist yet.")]
+Folder = Annotated[str, Field(description="A folder within the workspace; empty for the workspace itself.")]
+
+
+class FolderTools:
+    """The tools of HostAgents for files and folders.
+
+    They see no hidden files, and follow no links. Nothing is overwritten.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    @tool(effect=Effect.READ, agents=HOST)
+    def list_files(
+        self,
+        folder: Folder = "",
+        *,
+        pattern: Annotated[str, Field(description="A glob for names, such as *.pdf.")] = "*",
+        subfolders: Annotated[bool, Field(description="Whether files in subfolders are listed.")] = True,
+    ) -> Answer:
+        """List files and folders of any kind, with size and time."""
+        place = self._workspace.place(folder) if folder else self._workspace.folder
+        if not place.is_dir():
+            msg = f"there is no folder {folder!r} in the workspace"
+            raise ToolError(msg)
+        found: list[JsonValue] = []
+        total = seen = 0
+        for path in _walk(place, subfolders=subfolders):
+            seen += 1
+            if seen > _SEARCHED:
+                break
+            if fnmatch.fnmatchcase(path.name.casefold(), pattern.casefold()):
+                total += 1
+                if len(found) < _LISTED and (about := self._about(path)):
+                    found.append(about)
+        answer: Answer = {"files": found, "left_out": total - len(found)}
+        return answer if seen <= _SEARCHED else {**answer, "searched": f"only the first {_SEARCHED} files"}
+
+    def _about(self, path: Path) -> dict[str, JsonValue]:
+        try:
+            facts = path.lstat()
+        except OSError:  # deleted meanwhile
+            return {}
+        name = path.relative_to(self._workspace.folder).as_posix()
+        changed = dt.datetime.fromtimestamp(facts.st_mtime, dt.UTC).isoformat(timespec="seconds")
+        if stat.S_ISDIR(facts.st_mode):
+            return {"path": name, "kind": "folder", "modified": changed}
+        kind = ROOTS.get(path.suffix.lower(), "other") if stat.S_ISREG(facts.st_mode) else "link or device"
+        return {"path": name, "kind": kind, "bytes": facts.st_size, "modified": changed}
+
+    @tool(effect=Effect.IDEMPOTENT, agents=HOST)
+    def make_folder(self, path: FilePath) -> Answer:
+        """Make a folder, with the folders above it; existing ones stay."""
+        place = self._workspace.place(path)
+        if place.is_dir():
+            return {"folder": path, "made": False}
+        parts = path.split("/")
+        missing = ["/".join(parts[: n + 1]) for n in range(len(parts))]
+        missing = [name for name in missing if not os.path.lexists(self._workspace.place(name))]
+        if not missing:
+            msg = f"{path!r} is a file"
+            raise ToolError(msg)
+        try:
+            first = self._workspace.new_place(missing[0])
+            for name in missing:
+                self._workspace.check_name(name)
+            foresee(place, "", FOLDER, {"folder": path, "made": True})
+            with committing():
+                for name in missing:
+                    self._workspace.place(name).mkdir()
+        except OSError as error:
+            msg = f"the folder {path!r} can't be made: {error.strerror}"
+            raise ToolError(msg) from error
+        sync_folder(first.parent)
+        return {"folder": path, "made": True}
+
+    @tool(effect=Effect.ONCE, agents=HOST)
+    def move_file(
+        self,
+        path: FilePath,
+        new_path: NewPath,
+        *,
+        copy: Annotated[bool, Field(description="Whether the original stays.")] = False,
+    ) -> Answer:
+        """Rename, move or copy a file, or rename or move a folder."""
+        source, mark = self._existing(path)
+        answer: Answer = {"path": new_path}
+        if copy:
+            self._copy(path, source, new_path, answer)
+            return answer
+        goal = self._workspace.place(new_path)
+        if mark == FOLDER or not has_both_names(source, goal):  # otherwise it finishes an interrupted move
+            goal = self._workspace.new_place(new_path)
+        if mark == FOLDER and source in goal.parents:
+            msg = f"{path!r} can't be moved into itself"
+            raise ToolError(msg)
+        try:
+            foresee(source, mark, "", answer)
+            with write_lock(source, goal), committing():
+                self._check(path, source, mark)
+                self._workspace.place(new_path)
+                self._workspace.move(source, goal, folder=mark == FOLDER)
+        except FileExistsError:
+            msg = f"there is already a file {new_path!r}; choose another name"
+            raise ToolError(msg) from None
+        except OSError as error:
+            msg = f"{path!r} can't be moved: {error.strerror}"
+            raise ToolError(msg) from error
+        return answer
+
+    def _copy(self, path: str, source: Path, new_path: str, answer: Answer) -> None:
+        if source.is_dir():
+            msg = f"{path!r} is a folder; only files are copied"
+            raise ToolError(msg)
+        goal = self._workspace.new_place(new_path)
+        if (size := source.stat().st_size) > self._workspace.max_bytes:
+            msg = f"{path!r} is too large to copy: {size} bytes; {self._workspace.max_bytes} are allowed"
+            raise ToolError(msg)
+        self._workspace.write_new(new_path, goal, read_file(source), answer)
+
+    @tool(effect=Effect.ONCE, agents=HOST, hazards=[Hazard.DELETES])
+    def delete_file(self, path: FilePath) -> Answer:
+        """Delete a file or an empty folder."""
+        source, mark = self._existing(path)
+        if mark == FOLDER and (inside := len(list(source.iterdir()))):
+            msg = f"the folder {path!r} is not deleted: it holds {inside} files or folders; delete or move those first"
+            raise ToolError(msg)
+        try:
+            foresee(source, mark, "", {"deleted": path})
+            with write_lock(source), committing():
+                self._check(path, source, mark)
+                source.rmdir() if mark == FOLDER else source.unlink()
+        except OSError as error:
+            msg = f"{path!r} can't be deleted: {error.strerror}"
+            raise ToolError(msg) from error
+        sync_folder(source.parent)
+        return {"deleted": path}
+
+    def hazards(self, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]) -> set[Hazard]:
+        """Report a move to the name of a file made here.
+
+        The task may overwrite what it made without an approval, by its name.
+        """
+        if tool != "move_file" or arguments.get("copy"):
+            return set()
+        goal = str(self._workspace.place(str(arguments["new_path"]))).casefold()
+        taken = any(name.casefold() == goal or name.casefold().startswith(f"{goal}{os.sep}") for name in made)
+        return {Hazard.OVERWRITES} if taken else set()
+
+    def _existing(self, path: str) -> tuple[Path, str]:
+        """Return an existing file or folder and its mark."""
+        place = self._workspace.place(path)
+        try:
+            mode = place.lstat().st_mode
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                msg = f"{path!r} is neither a file nor a folder"
+                raise ToolError(msg)
+            if reason := open_elsewhere(place):
+                msg = f"{path!r} is left as it is: {reason}"
+                raise ToolError(msg)
+            return place, FOLDER if stat.S_ISDIR(mode) else file_mark(place)
+        except FileNotFoundError:
+            msg = f"there is no file {path!r} in the workspace; list_files shows which there are"
+            raise ToolError(msg) from None
+        except OSError as error:
+            msg = f"{path!r} can't be read: {error.strerror}"
+            raise ToolError(msg) from error
+
+    def _check(self, path: str, source: Path, mark: str) -> None:
+        """Check that the file is still the one that was read."""
+        if self._existing(path) != (source, mark):
+            msg = f"{path!r} was changed by another program meanwhile"
+            raise ToolError(msg)
+
+
+def _walk(folder: Path, *, subfolders: bool) -> Iterator[Path]:
+    """List the visible entries of a folder, sorted; links are not followed."""
+    for here, folders, files in os.walk(folder, followlinks=False):
+        place = folder.__class__(here)
+        folders[:] = sorted(name for name in folders if not _is_hidden(name))
+        yield from (place / name for name in folders)
+        yield from (place / name for name in sorted(files) if not _is_hidden(name))
+        if not subfolders:
+            return
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith((".", "~$")) or not name.isprintable()

@@ -1,0 +1,198 @@
+"""Checks before parsing an Office document, and an edit's answer."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import re
+import zipfile
+import zlib
+from abc import ABC, abstractmethod
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from callboard.messages import reason_of
+from callboard.surfaces._surface import ToolError
+from callboard.surfaces.documents._tables import short
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pydantic import JsonValue
+
+    from callboard.surfaces.documents._workspace import Snapshot, Workspace
+
+_E = TypeVar("_E", bound="Edited")
+_R = TypeVar("_R")
+_P = ParamSpec("_P")
+
+READING: ContextVar[tuple[str, str] | None] = ContextVar("callboard_office_part", default=None)
+"""The document and the part of it that were parsed last."""
+_UNEXPECTED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+"""The namespace of a workbook's sheets, styles and tables."""
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""The beginning of a compound file, as Office 97 and Outlook write them."""
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+_MAX_PARTS = 10_000
+_UNPACKED = 5
+"""Limit for the unpacked parts together, as a multiple of the largest allowed file."""
+_ENTITIES = tuple(
+    word.encode(coding) for word in ("<!DOCTYPE", "<!ENTITY") for coding in ("ascii", "utf-16-le", "utf-16-be")
+)
+_XML = (".xml", ".rels", ".vml")
+_DECLARED = re.compile(rb"<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([^\"'>]+)")
+_CODINGS = frozenset({b"utf-8", b"utf8", b"utf-16", b"us-ascii", b"ascii", b"iso-8859-1", b"windows-1252"})
+"""Encodings in which `_ENTITIES` are found. In others, such as UTF-32 and UTF-7, only the parser would see them."""
+_STRICT = b"purl.oclc.org/ooxml/"
+_MAIN = {"word": "word/document.xml", "excel": "xl/workbook.xml"}
+_MAIN_TYPES = {"word": (b"wordprocessingml.",), "excel": (b"spreadsheetml.", b"ms-excel.")}
+
+
+_MALFORMED = (zipfile.BadZipFile, zlib.error, EOFError, SyntaxError)
+"""`SyntaxError` is the parent of the errors of XML parsers."""
+
+
+def q(name: str) -> str:
+    """Return a name in the namespace of workbooks."""
+    return f"{{{MAIN}}}{name}"
+
+
+@dataclass
+class Edited(ABC):
+    """An opened document that an edit changes."""
+
+    answer: dict[str, JsonValue] | None = field(default=None, init=False)
+    """The answer of the edit. It is journaled before the file is replaced, so that a crash does not lose it."""
+
+    def answers(self, answer: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        """Set the answer and return it: the last line of an edit."""
+        self.answer = answer
+        return answer
+
+    @abstractmethod
+    def not_writable(self) -> str:
+        """Explain why the document must not be written; empty if it may."""
+
+    @abstractmethod
+    def to_bytes(self) -> bytes:
+        """Return the bytes of the edited document."""
+
+
+def understood(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Tell which part of an Office document made a function fail unexpectedly.
+
+    A file may hold anything: what a library, or our own code, did not expect in it is an error of this call alone.
+    """
+
+    @functools.wraps(function)
+    def run(*arguments: _P.args, **named: _P.kwargs) -> _R:
+        token = READING.set(None)
+        try:
+            return function(*arguments, **named)
+        except _UNEXPECTED as error:
+            if (read := READING.get()) is None:
+                raise
+            document, part = read
+            why = f"{type(error).__name__}: {short(str(error), 200)}"
+            msg = f"{document!r} can't be read: its part {part} holds something unexpected ({why}); it is unchanged"
+            raise ToolError(msg) from error
+        finally:
+            READING.reset(token)
+
+    return run
+
+
+@contextlib.contextmanager
+def replacing(workspace: Workspace, document: str, load: Callable[[Snapshot], _E]) -> Iterator[_E]:
+    """Open a document for one edit; replace it unless the body raises."""
+    snapshot = workspace.read_to_write(document)
+    file = load(snapshot)
+    if reason := file.not_writable():
+        msg = f"{document!r} is not written: {reason}"
+        raise ToolError(msg)
+    yield file
+    workspace.replace(snapshot, file.to_bytes(), file.answer)
+
+
+def parts(snapshot: Snapshot, max_bytes: int) -> dict[str, bytes]:
+    """Unpack a document into its parts, by name.
+
+    Raises:
+        ToolError: If the document is damaged, password-protected, in another format, or unpacks to more than allowed.
+    """
+    name, data = snapshot.document, snapshot.data
+    if data.startswith(OLE):
+        if _ENCRYPTED in data:
+            msg = f"{name!r} is protected with a password; it was not opened, and is unchanged"
+        else:
+            msg = f"{name!r} is in the format of Office 97, despite its name; save it as .docx or .xlsx"
+        raise ToolError(msg)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            _check_size(archive, name, max_bytes * _UNPACKED)
+            found = {entry.filename: archive.read(entry) for entry in archive.infolist() if not entry.is_dir()}
+    except zipfile.BadZipFile as error:
+        raise damaged(name, "it is empty" if not data else "it is not an Office document, or is truncated") from error
+    except (zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:
+        raise damaged(name, error) from error
+    _check_kind(found, snapshot)
+    return found
+
+
+def damaged(name: str, error: Exception | str) -> ToolError:
+    """Make the error for a document that can't be parsed.
+
+    Only malformed bytes are called damaged: a library's other errors, a time-out and a full memory do not prove it.
+    """
+    why = error if isinstance(error, str) else reason_of(error)
+    if isinstance(error, (str, *_MALFORMED)):
+        return ToolError(f"{name!r} is damaged and can't be opened ({why}); it is unchanged")
+    if isinstance(error, (OSError, MemoryError)):
+        return ToolError(f"{name!r} was not read ({why}); it may be in order, and is unchanged; try again")
+    msg = f"{name!r} can't be opened here ({why}); it may be in order, and is unchanged; save it again in Office"
+    return ToolError(msg)
+
+
+def _check_size(archive: zipfile.ZipFile, name: str, limit: int) -> None:
+    entries = archive.infolist()
+    if any(entry.flag_bits & 1 for entry in entries):
+        msg = f"{name!r} is protected with a password; it was not opened, and is unchanged"
+        raise ToolError(msg)
+    unpacked = sum(entry.file_size for entry in entries)
+    if unpacked > limit or len(entries) > _MAX_PARTS:
+        size = f"{unpacked} bytes in {len(entries)} parts"
+        msg = f"{name!r} is too large: it unpacks to {size}, and at most {limit} bytes are read"
+        raise ToolError(msg)
+
+
+def _odd_coding(data: bytes) -> str:
+    """Name an XML part's encoding if it would hide entities; else empty."""
+    if b"\0\0" in data[:4]:
+        return "UTF-32"
+    declared = _DECLARED.match(data.removeprefix(b"\xef\xbb\xbf").lstrip())
+    odd = declared is not None and declared[1].lower() not in _CODINGS
+    return declared[1].decode("ascii", "replace") if declared is not None and odd else ""
+
+
+def _check_kind(found: dict[str, bytes], snapshot: Snapshot) -> None:
+    name, root = snapshot.document, snapshot.root
+    for part, data in found.items():
+        if part.endswith(_XML) and (coding := _odd_coding(data)):
+            msg = f"{name!r} is refused: its part {part} is in {coding}, which no Office program writes; save it again"
+            raise ToolError(msg)
+    types = found.get("[Content_Types].xml")
+    if types is None:
+        raise damaged(name, "it has no list of content types, so it is not an Office document")
+    if not any(kind in types for kind in _MAIN_TYPES[root]):
+        msg = f"{name!r} is refused: its content does not match its suffix"
+        raise ToolError(msg)
+    for part, data in found.items():
+        if part.endswith(_XML) and any(word in data for word in _ENTITIES):
+            raise damaged(name, f"{part} declares entities, which no Office program writes")
+    if _STRICT in found.get(_MAIN[root], b"")[:4000]:
+        msg = f"{name!r} is saved as Strict Open XML, which can't be read; save it as an ordinary .docx or .xlsx file"
+        raise ToolError(msg)

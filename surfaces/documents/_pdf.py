@@ -1,0 +1,176 @@
+"""PDF tools: read text and tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+from pydantic import Field
+
+from callboard.messages import Effect
+from callboard.surfaces._surface import ToolError, tool
+from callboard.surfaces.documents import _formats as formats
+from callboard.surfaces.documents._tables import Answer, Document, short
+from callboard.surfaces.documents.word import answer_of, plain_grid
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from pydantic import JsonValue
+
+    from callboard.surfaces.documents._workspace import Snapshot
+    from callboard.surfaces.documents.word import Grid
+
+PDF = ("pdf",)
+_PREVIEW = 1500
+"""The characters of the first page that an observation shows."""
+
+_MOST_CHARACTERS = 10_000_000
+"""The most characters that one start of the reader gives."""
+_MOST_PAGES = 200
+"""The most pages that are searched for a table."""
+
+PdfTable: TypeAlias = list[list[str | None]]
+"""The rows of a table, as they were read."""
+Page = Annotated[int, Field(ge=1, description="The page, from 1.")]
+
+
+class PdfTools(formats.FormatTools):
+    """The tools of ``.pdf`` files, which are only read."""
+
+    @tool(effect=Effect.READ, roots=PDF)
+    def read_text(
+        self, document: Document, *, page: Page = 1, offset: formats.Offset = 0, limit: formats.Limit = 20_000
+    ) -> Answer:
+        """Read the text of a PDF, from a page on.
+
+        Values of form fields and notes stand below a page's text. ``next`` is where to continue; null at the end.
+        Scanned pages have no text; ``not_shown`` counts their pictures.
+        """
+        found = _read(self._workspace.read(document), page, limit=offset + limit)
+        texts: list[str] = found["texts"]
+        parts: list[str] = []
+        following: JsonValue = None
+        for number, text in enumerate(texts, page):
+            skipped = offset if number == page else 0
+            room = limit - sum(map(len, parts))
+            parts.append(f"[page {number}]\n{text[skipped : skipped + room]}")
+            if len(text) - skipped > room:
+                following = {"page": number, "offset": skipped + room}
+                break
+        else:
+            last = page + len(texts)
+            following = {"page": last, "offset": 0} if last <= found["pages"] else None
+        answer: Answer = {"text": "\n".join(parts), "pages": found["pages"], "next": following}
+        if unseen := _unseen(found):
+            answer["not_shown"] = unseen
+        if not any(texts):
+            answer["note"] = "these pages have no text; they may be scanned pictures"
+        return answer
+
+    @tool(effect=Effect.READ, roots=PDF)
+    def read_table(
+        self,
+        document: Document,
+        *,
+        page: Page = 1,
+        table: Annotated[int, Field(ge=1, description="Which table of the page, from 1.")] = 1,
+        numbers: formats.Numbers = True,
+        decimal: formats.Decimal = "auto",
+        header: formats.Header = True,
+        start: formats.Start = 0,
+        limit: formats.Rows = 1000,
+    ) -> Answer:
+        """Read a table with lines: its header, rows and units.
+
+        ``tables_on_page`` counts them. Numbers are read as in a Word table.
+        """
+        found = _read(self._workspace.read(document), page, limit=1, tables=True)
+        tables: list[PdfTable] = found["tables"][0] if found["tables"] else []
+        if table > len(tables):
+            msg = f"page {page} of {document!r} has {len(tables)} tables with lines; read_text shows its text"
+            raise ToolError(msg)
+        answer = answer_of(
+            grid_of(tables[table - 1]), header=header, numbers=numbers, decimal=decimal, start=start, limit=limit
+        )
+        if found["fields"]:
+            answer["not_shown"] = f"{found['fields']} form fields of the page; read_text shows them"
+        return {**answer, "tables_on_page": len(tables)}
+
+    def not_writable(self, snapshot: Snapshot) -> str:
+        """Explain that PDFs are only read."""
+        return "PDFs are only read; write a Word document, and save it as a PDF"
+
+    def preview(self, snapshot: Snapshot) -> str:
+        """Return the beginning of the first page."""
+        texts: list[str] = _read(snapshot, 1, limit=1)["texts"]
+        return texts[0][:_PREVIEW] if texts else ""
+
+    def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
+        """Return the number of pages, the title and the author."""
+        found = _read(snapshot, 1, limit=1)
+        about: dict[str, str] = found["metadata"]
+        facts: dict[str, JsonValue] = {name.lower(): short(text) for name, text in about.items()}
+        unseen = _unseen(found)
+        return {"pages": found["pages"], **facts, **({"not_shown": unseen} if unseen else {})}
+
+
+def _unseen(found: dict[str, Any]) -> str:
+    """Name what a person sees and the text lacks."""
+    counts: dict[str, int] = found["unseen"]
+    return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+
+
+def _read(snapshot: Snapshot, page: int, *, limit: int, tables: bool = False) -> dict[str, Any]:
+    request: dict[str, JsonValue] = {"what": "pdf", "page": page, "limit": limit, "tables": tables}
+    return formats.read_apart(request, snapshot, "pdf")[0]
+
+
+def grid_of(table: PdfTable) -> Grid:
+    """Lay a table out on a grid, with one space between words."""
+    return plain_grid([[" ".join((cell or "").split()) for cell in row] for row in table])
+
+
+def whole_text(snapshot: Snapshot, page: int = 1) -> str:
+    """Read the text of all pages from one on.
+
+    Raises:
+        ToolError: If it has no text but something else that a person sees, such as a scanned page.
+    """
+    texts: list[str] = []
+    pages, unseen = page, ""
+    while page + len(texts) <= pages:
+        found = _read(snapshot, page + len(texts), limit=_MOST_CHARACTERS)
+        pages, unseen = found["pages"], unseen or _unseen(found)
+        texts += found["texts"]
+        if not found["texts"]:
+            break
+    if unseen and not any(texts):
+        msg = f"the pages of {snapshot.document!r} have no text, but {unseen}; they may be scanned pictures"
+        raise ToolError(msg)
+    return "\n".join(f"[page {number}]\n{text}" for number, text in enumerate(texts, page))
+
+
+def tables_of(snapshot: Snapshot, page: int | None = None) -> dict[str, PdfTable]:
+    """Read tables, by page and number like ``2/1``.
+
+    Raises:
+        ToolError: If there are too many pages to look for tables.
+    """
+    first, count = page or 1, 0
+    pages: list[list[PdfTable]] = []
+    while not pages or (page is None and len(pages) < count):
+        found = _read(snapshot, first + len(pages), limit=1 if page else _MOST_PAGES, tables=True)
+        count = found["pages"]
+        if page is None and count > _MOST_PAGES:
+            msg = (
+                f"{snapshot.document!r} has {count} pages, and at most {_MOST_PAGES} are searched; pass a page in args"
+            )
+            raise ToolError(msg)
+        if not found["tables"]:
+            break
+        pages += found["tables"]
+    return {
+        f"{number}/{place}": table
+        for number, of_page in enumerate(pages, first)
+        for place, table in enumerate(of_page, 1)
+    }

@@ -1,0 +1,117 @@
+"""Picture tools: size, conversion, and the text in a picture."""
+
+from __future__ import annotations
+
+import math
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from callboard.messages import Effect, Target
+from callboard.surfaces._surface import ToolError, tool
+from callboard.surfaces.documents._formats import FormatTools, Limit, Offset, part_of, read_apart
+from callboard.surfaces.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
+from callboard.surfaces.documents._workspace import ROOTS
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from callboard.surfaces.documents._workspace import Snapshot
+
+PICTURE = ("picture",)
+_MOST_SIDE = 20_000
+_FORMATS = {
+    ".png": "PNG",
+    ".jpg": "JPEG",
+    ".jpeg": "JPEG",
+    ".gif": "GIF",
+    ".bmp": "BMP",
+    ".tif": "TIFF",
+    ".tiff": "TIFF",
+    ".webp": "WEBP",
+}
+
+Side = Annotated[
+    int | None, Field(ge=1, le=_MOST_SIDE, description="In pixels; null to keep the proportions, or the size.")
+]
+Language = Annotated[
+    str, Field(pattern="^[a-z_]{3,12}([+][a-z_]{3,12}){0,4}$", description="Tesseract's code, such as eng+deu.")
+]
+
+
+class PictureTools(FormatTools):
+    """The tools of pictures, which are never changed, only saved as others."""
+
+    @tool(effect=Effect.ONCE, roots=PICTURE)
+    def save_as(
+        self,
+        document: Document,
+        path: Annotated[str, Field(description="The new path, with a picture's suffix; must not exist yet.")],
+        *,
+        width: Side = None,
+        height: Side = None,
+    ) -> Target:
+        """Save a picture under another name, in another format or size.
+
+        Only the first frame is saved in another format or size, and without notes such as the place.
+        """
+        snapshot = self._workspace.read_unchanged(document)
+        suffix = PurePosixPath(path).suffix.lower()
+        if ROOTS.get(suffix) != "picture":
+            msg = f"{path!r} is refused: pictures are saved as {', '.join(_FORMATS)}"
+            raise ToolError(msg)
+        self._workspace.new_place(path)
+        about = self.facts(snapshot)
+        if width is None and height is None and about["format"] == _FORMATS[suffix]:
+            return self._workspace.create(path, snapshot.data)
+        _, made = read_apart(
+            {
+                "what": "convert",
+                "format": _FORMATS[suffix],
+                "size": _size(about, width, height),
+                "options": {"quality": 90} if _FORMATS[suffix] in {"JPEG", "WEBP"} else {},
+            },
+            snapshot,
+            "pictures",
+        )
+        return self._workspace.create(path, made)
+
+    @tool(effect=Effect.READ, roots=PICTURE)
+    def read_text(
+        self,
+        document: Document,
+        *,
+        language: Language = "eng",
+        offset: Offset = 0,
+        limit: Limit = 20_000,
+    ) -> Answer:
+        """Read the text in a picture by character recognition, with errors."""
+        return part_of(text_in(self._workspace.read(document), language), offset, limit)
+
+    def not_writable(self, snapshot: Snapshot) -> str:
+        """Explain that a picture stays as it is."""
+        return "a picture is not changed; save it as another one"
+
+    def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
+        """Return the upright size in pixels, format, mode and number of frames."""
+        return read_apart({"what": "size"}, snapshot, "pictures")[0]
+
+
+def text_in(snapshot: Snapshot, language: str = "eng") -> str:
+    """Recognize the text in a picture."""
+    text: str = read_apart({"what": "text", "language": language}, snapshot, "ocr")[0]["text"]
+    return text.strip()
+
+
+def _size(about: dict[str, JsonValue], width: int | None, height: int | None) -> list[JsonValue] | None:
+    """Return the new width and height; None to keep them."""
+    if width is None and height is None:
+        return None
+    old_width, old_height = int(str(about["width"])), int(str(about["height"]))
+    wide = width or max(1, round(old_width * (height or 1) / old_height))
+    high = height or max(1, round(old_height * wide / old_width))
+    if max(wide, high) > _MOST_SIDE or math.prod((wide, high)) > 100_000_000:
+        msg = f"{wide} x {high} pixels are too many; a side has at most {_MOST_SIDE}, and all 100 million"
+        raise ToolError(msg)
+    return [wide, high]

@@ -1,0 +1,156 @@
+"""Tools that save a copy of a document, also as PDF."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from callboard.messages import Effect, Target
+from callboard.surfaces import run_process
+from callboard.surfaces._surface import ToolError, tool
+from callboard.surfaces.documents._formats import plain_environment
+from callboard.surfaces.documents._office import parts
+from callboard.surfaces.documents._tables import Document, short
+
+if TYPE_CHECKING:
+    from callboard.surfaces.documents._workspace import Snapshot, Workspace
+
+OFFICE = ("word", "excel")
+OTHERS = ("calendar", "csv", "pdf", "text")
+PDF_SECONDS = 120
+"""The longest time that LibreOffice may take."""
+_FILTERS = {"word": "writer_pdf_Export", "excel": "calc_pdf_Export"}
+_PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
+<oor:items xmlns:oor="http://openoffice.org/2001/registry" xmlns:xs="http://www.w3.org/2001/XMLSchema">
+<item oor:path="/org.openoffice.Office.Common/Security/Scripting"><prop oor:name="MacroSecurityLevel" oor:op="fuse">
+<value>3</value></prop></item>
+<item oor:path="/org.openoffice.Office.Common/Security/Scripting"><prop oor:name="DisableMacrosExecution"
+ oor:op="fuse"><value>true</value></prop></item>
+<item oor:path="/org.openoffice.Office.Common/Security/Scripting"><prop oor:name="BlockUntrustedRefererLinks"
+ oor:op="fuse"><value>true</value></prop></item>
+<item oor:path="/org.openoffice.Office.Common/Security/Scripting"><prop oor:name="DisableActiveContent"
+ oor:op="fuse"><value>true</value></prop></item>
+<item oor:path="/org.openoffice.Office.Writer/Content/Update"><prop oor:name="Link" oor:op="fuse">
+<value>0</value></prop></item>
+<item oor:path="/org.openoffice.Office.Calc/Content/Update"><prop oor:name="Link" oor:op="fuse">
+<value>2</value></prop></item>
+</oor:items>
+"""
+"""Settings of LibreOffice: no macros, no active content, and links are neither updated nor fetched.
+
+"Never" is 0 in Writer, and 2 in Calc."""
+
+
+class SaveTools:
+    """The tool ``save_as`` of Word and Excel documents."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    @tool(effect=Effect.ONCE, roots=OFFICE, seconds=PDF_SECONDS + 30)
+    async def save_as(
+        self,
+        document: Document,
+        path: Annotated[
+            str, Field(description="The new path in the workspace, of the same kind or .pdf; must not exist yet.")
+        ],
+    ) -> Target:
+        """Save a copy, also as a PDF, and return its window.
+
+        The document itself is unchanged.
+        """
+        snapshot = await asyncio.to_thread(_checked, self._workspace, document, path)
+        data = snapshot.data
+        if PurePosixPath(path).suffix.lower() == ".pdf":
+            await asyncio.to_thread(parts, snapshot, self._workspace.max_bytes)  # refuses what no Office program writes
+            data = await _pdf_of(snapshot)
+        return await asyncio.to_thread(self._workspace.create, path, data)
+
+
+class CopyTools:
+    """The tool ``save_as`` of formats that are saved as they are."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    @tool(effect=Effect.ONCE, roots=OTHERS)
+    def save_as(
+        self,
+        document: Document,
+        path: Annotated[str, Field(description="The new path in the workspace, of the same kind; must not exist yet.")],
+    ) -> Target:
+        """Save a copy under another name and return its window.
+
+        The document itself is unchanged.
+        """
+        snapshot = _checked(self._workspace, document, path)
+        return self._workspace.create(path, snapshot.data)
+
+
+def _checked(workspace: Workspace, document: str, path: str) -> Snapshot:
+    """Read the document, and check the new path."""
+    snapshot = workspace.read_unchanged(document)
+    old, new = snapshot.path.suffix.lower(), PurePosixPath(path).suffix.lower()
+    wanted = (old, ".pdf") if snapshot.root in OFFICE else (old,)
+    if new not in wanted:
+        msg = f"{path!r} is refused: {document!r} can only be saved as another {' or '.join(wanted)} file"
+        raise ToolError(msg)
+    workspace.new_place(path)
+    return snapshot
+
+
+async def _pdf_of(snapshot: Snapshot) -> bytes:
+    """Convert a Word or Excel document with LibreOffice.
+
+    It gets a copy in a folder of its own, a profile of its own and none of this process's variables.
+
+    Raises:
+        ToolError: If LibreOffice is missing, fails or takes too long.
+    """
+    program = shutil.which("soffice")
+    if program is None:
+        msg = "LibreOffice makes the PDF, and is not installed: there is no program soffice"
+        raise ToolError(msg)
+    with tempfile.TemporaryDirectory(prefix="callboard-pdf-", ignore_cleanup_errors=True) as folder:
+        home = Path(folder)
+        source = await asyncio.to_thread(_laid_out, home, snapshot)
+        command = (
+            program,
+            f"-env:UserInstallation={(home / 'profile').as_uri()}",
+            "--headless",
+            "--norestore",
+            "--nologo",
+            "--nolockcheck",
+            "--convert-to",
+            f"pdf:{_FILTERS[snapshot.root]}",
+            "--outdir",
+            home / "out",
+            source,
+        )
+        try:
+            async with asyncio.timeout(PDF_SECONDS):
+                done = await run_process(command, cwd=home, env=plain_environment(home))
+        except TimeoutError:
+            msg = f"LibreOffice took longer than {PDF_SECONDS} seconds for {snapshot.document!r}; no PDF was made"
+            raise ToolError(msg) from None
+        made = home / "out" / "document.pdf"
+        if not made.is_file():
+            why = short(done.err.decode("utf-8", "replace"), 200) or f"it ended with code {done.code}"
+            msg = f"LibreOffice made no PDF of {snapshot.document!r}: {why}"
+            raise ToolError(msg)
+        return await asyncio.to_thread(made.read_bytes)
+
+
+def _laid_out(home: Path, snapshot: Snapshot) -> Path:
+    """Write the document, under a fixed name, and the profile."""
+    user = home / "profile" / "user"
+    user.mkdir(parents=True)
+    (user / "registrymodifications.xcu").write_text(_PROFILE, encoding="utf-8")
+    source = home / f"document{snapshot.path.suffix.lower()}"
+    source.write_bytes(snapshot.data)
+    return source

@@ -1,0 +1,499 @@
+"""The workspace folder; only this module replaces documents."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+import threading
+import unicodedata
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from callboard.messages import JournalError, Target, TargetKind
+from callboard.surfaces import (
+    committing,
+    delete_stale_spares,
+    foresee,
+    is_link,
+    keep_version,
+    lock_file,
+    open_file,
+    publish_file,
+    read_file,
+    replace_file,
+    spare_file,
+    sync_folder,
+    write_lock,
+)
+from callboard.surfaces._surface import ToolError
+from callboard.surfaces.documents._other_formats import advice_on
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+
+    from pydantic import JsonValue
+
+_T = TypeVar("_T")
+
+ROOTS = {
+    ".docx": "word",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
+    ".pdf": "pdf",
+    ".eml": "mail",
+    ".ics": "calendar",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "text",
+    ".md": "text",
+    **dict.fromkeys((".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp"), "picture"),
+}
+"""The application of a document, by the suffix of its name."""
+
+NAMES = {
+    "word": "Word",
+    "excel": "Excel",
+    "pdf": "PDF",
+    "mail": "Mail",
+    "calendar": "Calendar",
+    "csv": "CSV",
+    "text": "Text",
+    "picture": "Picture",
+}
+"""The names of the applications."""
+
+DOCUMENTS = "documents"
+"""The name of the documents server."""
+
+_MOST_FILES = 20_000
+"""The most files of a workspace that are listed for checks."""
+_NOT_PORTABLE = frozenset('<>:"|?*')
+_RESERVED = frozenset({"con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))})
+_MAX_PATH = 400
+FOLDER = "folder"
+"""The mark of a folder; a file's is its fingerprint."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The bytes of a document at one moment."""
+
+    document: str
+    """The path within the workspace, separated by ``/``; the last part of its agent's address."""
+    path: Path
+    data: bytes
+    fingerprint: str
+    modified: float
+    """Seconds since the epoch."""
+    mode: int
+    """The file's permissions."""
+    _parsed: dict[object, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def root(self) -> str:
+        """The application, such as ``word`` or ``pdf``."""
+        return ROOTS[self.path.suffix.lower()]
+
+    def once(self, parse: Callable[[Snapshot], _T]) -> _T:
+        """Parse the document once; the result must not be changed."""
+        if parse not in self._parsed:
+            self._parsed[parse] = parse(self)
+        found: _T = self._parsed[parse]
+        return found
+
+
+def window_of(document: str) -> Target:
+    """Return the window of a document, by its path within the workspace."""
+    path = PurePosixPath(document)
+    return Target(
+        id=document,
+        name=path.name,
+        kind=TargetKind.WINDOW,
+        address=f"app/{ROOTS[path.suffix.lower()]}/{document}",
+        server=DOCUMENTS,
+        binds={"document": document},
+    )
+
+
+def fingerprint(data: bytes) -> str:
+    """Return the SHA-256 of a file's bytes, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+class Workspace:
+    """A folder of documents, with their fingerprints at the last observation.
+
+    Threads may share it.
+    """
+
+    def __init__(self, folder: Path, max_bytes: int, compute_cells: int = 200_000) -> None:
+        if not folder.is_dir():
+            msg = f"the workspace {folder} is not a folder"
+            raise NotADirectoryError(msg)
+        self.folder = folder.resolve()
+        self.max_bytes = max_bytes
+        self.compute_cells = compute_cells
+        self._seen: dict[str, str] = {}
+        self._swept: set[Path] = set()
+        self._lock = threading.Lock()
+
+    def documents(self) -> Iterator[str]:
+        """List the documents, sorted, without hidden files, lock files and links.
+
+        Folders with settings of their own, such as those of runs, are left out.
+
+        Raises:
+            OSError: If the workspace can't be read. A subfolder that this user may not read is left out.
+        """
+        yield from sorted(self._files(ROOTS))
+
+    def files(self) -> dict[str, Path]:
+        """List the files of any kind, sorted, as `documents` does.
+
+        Raises:
+            ToolError: If there are too many, or the workspace can't be read.
+        """
+        found: list[str] = []
+        try:
+            for name in self._files():
+                found.append(name)
+                if len(found) > _MOST_FILES:
+                    msg = f"the workspace has more than {_MOST_FILES} files; name the ones that must not change"
+                    raise ToolError(msg)
+        except OSError as error:
+            msg = f"the workspace can't be read: {error.strerror}"
+            raise ToolError(msg) from error
+        return {name: self.folder / name for name in sorted(found)}
+
+    def _files(self, suffixes: Collection[str] = ()) -> Iterator[str]:
+        """Find the files with one of some suffixes; empty for any."""
+        for folder, folders, files in os.walk(self.folder, followlinks=False, onerror=self._unreadable):
+            self._sweep(Path(folder))
+            below = [Path(folder, name) for name in folders if not name.startswith(".")]
+            folders[:] = [each.name for each in below if not (is_link(each) or (each / "callboard.yaml").is_file())]
+            for name in files:
+                path = Path(folder, name)
+                document = path.relative_to(self.folder).as_posix()
+                known = not suffixes or path.suffix.lower() in suffixes
+                if known and not _refusal(document) and _is_file(path):
+                    yield document
+
+    def _sweep(self, folder: Path) -> None:
+        """Delete what killed processes left in a folder, once."""
+        if folder not in self._swept:
+            self._swept.add(folder)
+            delete_stale_spares(folder)
+
+    def _unreadable(self, error: OSError) -> None:
+        if not isinstance(error, PermissionError) or Path(error.filename) == self.folder:
+            raise error
+
+    def path(self, document: str) -> Path:
+        """Resolve the path of a document, which need not exist.
+
+        Raises:
+            ToolError: If the path leads out of the workspace, passes through a link, or is not that of a document.
+        """
+        suffix = PurePosixPath(document).suffix.lower()
+        if not _refusal(document) and suffix not in ROOTS:
+            msg = f"{document!r} is refused: {self.advice_on(document)}"
+            raise ToolError(msg)
+        return self.place(document)
+
+    @staticmethod
+    def advice_on(name: str) -> str:
+        """Explain why a file is no document, and what to do."""
+        suffix = PurePosixPath(name).suffix.lower()
+        known = f"only {', '.join(ROOTS)} files are documents; save it as one of them"
+        return "" if suffix in ROOTS else advice_on(name) or known
+
+    def place(self, document: str) -> Path:
+        """Resolve the path of a file of any kind or a folder.
+
+        It need not exist.
+
+        Raises:
+            ToolError: If the path leads out of the workspace, passes through a link, or is hidden.
+        """
+        if reason := _refusal(document):
+            msg = f"{document!r} is refused: {reason}"
+            raise ToolError(msg)
+        path = self.folder
+        for part in PurePosixPath(document).parts:
+            path = path / part
+            if is_link(path):
+                msg = f"{document!r} is refused: {part!r} is a link, and links may lead out of the workspace"
+                raise ToolError(msg)
+        return path
+
+    def read(self, document: str, *, remember: bool = False) -> Snapshot:
+        """Read a document's bytes.
+
+        Args:
+            document: The path within the workspace.
+            remember: Whether a write may follow this observation. The first read of a document is always
+                remembered.
+
+        Raises:
+            ToolError: If the document is missing, not a file, or larger than allowed.
+        """
+        path = self.path(document)
+        try:
+            about = path.stat()
+            if not stat.S_ISREG(about.st_mode):
+                msg = f"{document!r} is not a file"
+                raise ToolError(msg)
+            if about.st_size > self.max_bytes:
+                msg = f"{document!r} is too large: {about.st_size} bytes, and at most {self.max_bytes} are read"
+                raise ToolError(msg)
+            data = read_file(path)
+        except FileNotFoundError:
+            msg = f"there is no document {document!r} in the workspace; list the windows to see which there are"
+            raise ToolError(msg) from None
+        except OSError as error:
+            msg = f"{document!r} can't be read: {error.strerror}"
+            raise ToolError(msg) from error
+        mark = fingerprint(data)
+        with self._lock:
+            if remember or document not in self._seen:
+                self._seen[document] = mark
+        return Snapshot(document, path, data, mark, about.st_mtime, stat.S_IMODE(about.st_mode))
+
+    def read_unchanged(self, document: str) -> Snapshot:
+        """Read a document that must be unchanged since it was last observed.
+
+        Raises:
+            ToolError: If it can't be read, or another program changed it since.
+        """
+        snapshot = self.read(document)
+        with self._lock:
+            if self._seen[document] == snapshot.fingerprint:
+                return snapshot
+        raise _changed(document)
+
+    def read_to_write(self, document: str) -> Snapshot:
+        """Read a document in order to replace it.
+
+        Raises:
+            ToolError: If it can't be read, is locked or read-only, or another program changed it since it was
+                last observed.
+        """
+        snapshot = self.read_unchanged(document)
+        if reason := self.not_writable(snapshot):
+            msg = f"{document!r} is not written: {reason}"
+            raise ToolError(msg)
+        return snapshot
+
+    def mark_of(self, path: str) -> str | None:
+        """Return the fingerprint of the file at an absolute path.
+
+        Returns:
+            Empty if there is no file; `FOLDER` for a folder; None if it can't be read or is not in this workspace.
+        """
+        try:
+            place = self.place(Path(path).relative_to(self.folder).as_posix())
+            return FOLDER if place.is_dir() else file_mark(place)
+        except FileNotFoundError:
+            return ""
+        except (ValueError, OSError, ToolError):
+            return None
+
+    def not_writable(self, snapshot: Snapshot) -> str:
+        """Explain why a document can't be written now; empty if it can.
+
+        Only the file system is checked, not the content.
+        """
+        return open_elsewhere(snapshot.path) or ("" if snapshot.mode & 0o222 else "the file is read-only")
+
+    def replace(self, snapshot: Snapshot, data: bytes, answer: JsonValue = None) -> None:
+        """Replace an unchanged document's bytes, atomically and synced.
+
+        Args:
+            snapshot: The document as it was read; it must not have changed since.
+            data: The new bytes.
+            answer: The answer of the running call if the write succeeds (see `foresee`).
+
+        Raises:
+            ToolError: If the document was changed or locked meanwhile, or the file system refuses. The file is
+                unchanged.
+            LeaseVoidError: If the lease of the running call is void. The file is unchanged.
+        """
+        self._put(snapshot.document, snapshot.path, data, snapshot, answer)
+
+    def create(self, document: str, data: bytes) -> Target:
+        """Write a new document, atomically and synced; it must not exist yet.
+
+        Args:
+            document: The path within the workspace.
+            data: The document's bytes.
+
+        Returns:
+            Its window, which is the answer of the running call (see `foresee`).
+
+        Raises:
+            ToolError: If the name is taken or not portable, or its folder is missing.
+            LeaseVoidError: If the lease of the running call is void. Nothing was written.
+        """
+        self.path(document)
+        path, window = self.new_place(document), window_of(document)
+        self._put(document, path, data, None, window.model_dump(mode="json"))
+        return window
+
+    def new_place(self, document: str) -> Path:
+        """Resolve the path of a new file or folder.
+
+        Raises:
+            ToolError: If the name is taken or not portable, or its folder is missing.
+        """
+        path = self.place(document)
+        self.check_name(document)
+        if not path.parent.is_dir():
+            msg = f"{document!r} is refused: there is no folder {path.parent.name!r} in the workspace; make it first"
+            raise ToolError(msg)
+        if os.path.lexists(path):
+            raise _exists(document)
+        return path
+
+    def check_name(self, document: str) -> None:
+        """Refuse a new path that some operating system can't hold.
+
+        Raises:
+            ToolError: If a part that does not exist yet is a reserved name, has a forbidden character, or begins or
+                ends with a space or dot.
+        """
+        path = self.folder
+        for part in document.split("/"):
+            path = path / part
+            if os.path.lexists(path):
+                continue
+            reserved = part.split(".")[0].rstrip().lower() in _RESERVED
+            if reserved or _NOT_PORTABLE & set(part) or part != part.strip(" ."):
+                msg = f"{document!r} is refused: not every operating system can hold a file of that name"
+                raise ToolError(msg)
+
+    def move(self, source: Path, goal: Path, *, folder: bool) -> None:
+        """Rename a file or folder without overwriting; synced.
+
+        A file has both names for a moment, so that no crash and no other program loses it.
+
+        Raises:
+            OSError: If the file system refuses; `FileExistsError` if the new name is taken.
+        """
+        with self._lock:
+            if folder:
+                if os.path.lexists(goal):
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(goal))
+                source.rename(goal)
+            else:
+                if not has_both_names(source, goal):
+                    publish_file(source, goal)
+                source.unlink(missing_ok=True)
+            for place in {source.parent, goal.parent}:
+                sync_folder(place)
+
+    def write_new(self, document: str, path: Path, data: bytes, answer: JsonValue = None) -> None:
+        """Write a new file of any kind at a `new_place`."""
+        self._put(document, path, data, None, answer)
+
+    def _put(self, document: str, path: Path, data: bytes, old: Snapshot | None, answer: JsonValue) -> None:
+        """Write a document to disk; all writes pass through here."""
+        if len(data) > self.max_bytes:
+            msg = f"{document!r} is not written: it would have {len(data)} bytes; {self.max_bytes} are allowed"
+            raise ToolError(msg)
+        self._sweep(path.parent)
+        try:
+            if old is not None:
+                _keep(old)
+            with spare_file(path, data, old.mode if old else None) as spare:
+                foresee(path, old.fingerprint if old else "", fingerprint(data), answer)
+                with write_lock(path), committing(path), self._lock:
+                    self.place(document)
+                    if old is None:
+                        publish_file(spare, path)
+                    else:
+                        _check_unchanged(old)
+                        replace_file(spare, path)
+                    self._seen[document] = fingerprint(data)
+        except FileExistsError:
+            raise _exists(document) from None
+        except OSError as error:
+            msg = f"{document!r} can't be written: {error.strerror}"
+            raise ToolError(msg) from error
+
+
+def open_elsewhere(path: Path) -> str:
+    """Explain that another program has a file open; empty if none has."""
+    lock = lock_file(path)
+    return f"it is open in another program ({lock} exists); close it there first" if lock else ""
+
+
+def file_mark(path: Path) -> str:
+    """Return the SHA-256 of a file of any size, in hexadecimal.
+
+    Raises:
+        OSError: If it can't be read, or is a link.
+    """
+    with open_file(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def has_both_names(source: Path, goal: Path) -> bool:
+    """Return whether a crash interrupted a move: the file has both names.
+
+    A file system may also ignore case or the normalization of names; then the two are one name.
+    """
+    one, other = (unicodedata.normalize("NFKC", str(path)).casefold() for path in (source, goal))
+    return one != other and goal.is_file() and source.samefile(goal) and source.stat().st_nlink > 1
+
+
+def _changed(document: str) -> ToolError:
+    return ToolError(f"{document!r} was changed by another program since it was last observed; observe it again")
+
+
+def _exists(document: str) -> ToolError:
+    return ToolError(f"there is already a file {document!r}; choose another name")
+
+
+def _refusal(document: str) -> str:
+    """Explain why a path can't name a document; empty if it can."""
+    parts = document.split("/")
+    reasons = (
+        (not 0 < len(document) <= _MAX_PATH, f"a path has 1 to {_MAX_PATH} characters"),
+        (not document.isprintable(), "it has control characters"),
+        ("\\" in document, "folders are separated by /"),
+        (not parts[0] or ":" in parts[0] or ".." in parts, "it leads out of the workspace; paths are relative to it"),
+        (any(part in {"", "."} for part in parts), "it has an empty part"),
+        (any(part.startswith((".", "~$")) for part in parts), "hidden files and lock files are not documents"),
+    )
+    return next((reason for refused, reason in reasons if refused), "")
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+
+
+def _keep(old: Snapshot) -> None:
+    """Keep a document's bytes, if the task names it in `may_change`."""
+    try:
+        keep_version(old.document, old.path, old.data)
+    except JournalError as error:
+        msg = f"{old.document!r} is not written, because its version before can't be kept: {error}"
+        raise ToolError(msg) from error
+
+
+def _check_unchanged(old: Snapshot) -> None:
+    if reason := open_elsewhere(old.path):
+        msg = f"{old.document!r} is not written: {reason}"
+        raise ToolError(msg)
+    try:
+        same = fingerprint(read_file(old.path)) == old.fingerprint
+    except FileNotFoundError:
+        same = False
+    if not same:
+        raise _changed(old.document)

@@ -1,0 +1,219 @@
+"""Compute formulas with programs that are right about them.
+
+IronCalc is believed only for formulas of a proven shape (see `_proven_shapes`). All others are computed by LibreOffice,
+if it is installed. Neither is believed where it does not reproduce the results that the file holds.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from callboard.surfaces.documents.excel._cell_references import functions, operators, words
+from callboard.surfaces.documents.excel._engines import IRON_CALC, OFFICE, Computation
+from callboard.surfaces.documents.excel._functions import may_be_computed
+from callboard.surfaces.documents.excel._outdated_results import VOLATILE, Formulas
+from callboard.surfaces.documents.excel._proven_shapes import Shapes
+from callboard.surfaces.documents.excel._reduced_workbook import left_out_names
+from callboard.surfaces.documents.excel._trusted_functions import VERSIONS, Checked
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from callboard.surfaces.documents.excel._engines import Engine, EngineAnswer, Results
+    from callboard.surfaces.documents.excel._outdated_results import CellPlace
+    from callboard.surfaces.documents.excel._workbook import ExcelFile
+
+    Result = tuple[float | str | bool, bool]
+    Live = Mapping[CellPlace, list[CellPlace]]
+
+_FILTERED = frozenset({"AGGREGATE", "SUBTOTAL"})
+"""Functions that leave out cells with formulas of such functions, so that these must stay formulas."""
+_CLOSE = 1e-9
+
+
+@dataclass
+class Computed:
+    """The results of a computation."""
+
+    values: Results = field(default_factory=dict)
+    sizes: dict[CellPlace, tuple[int, int]] = field(default_factory=dict)
+    """The rows and columns of spills that no longer fit their cells; these have no result."""
+
+
+class Calculation:
+    """A computation of some formulas of a workbook.
+
+    Formulas with a stored result that are not asked for keep it, and are not computed.
+    """
+
+    def __init__(self, file: ExcelFile, formulas: Formulas, cells: Iterable[CellPlace]) -> None:
+        self._file = file
+        self._formulas = formulas
+        self._wanted = set(cells)
+        self._sheets = {sheet.title.casefold(): sheet for sheet in file.worksheets}
+        self._live = self._without(self._candidates(), self._refused())
+
+    def run(self) -> Computed:
+        """Compute the formulas, except those that no program is right about."""
+        if not self._live or self._file.used_cells > self._file.compute_cells:
+            return Computed()
+        asked = self._wanted & self._live.keys()
+        shapes = Shapes(self._file, self._formulas, self._live)
+        sound = self._without(self._live, {place for place in self._live if not shapes.are_proven(place)})
+        light = IRON_CALC.is_available() and IRON_CALC.fits(self._file)
+        heavy = OFFICE.is_available() and OFFICE.fits(self._file)
+        done = Computed()
+        first = light and (not heavy or asked <= sound.keys() or any(map(self._is_spill, sound)))
+        if first:
+            done = self._run(IRON_CALC, sound, {}) or done
+        if heavy and not asked <= done.values.keys() and not done.sizes:
+            rest = {place: others for place, others in self._live.items() if place not in done.values}
+            more = self._run(OFFICE, rest, done.values) or Computed()
+            done = Computed(done.values | more.values, more.sizes)
+        if light and not first and not asked & sound.keys() <= done.values.keys():
+            more = self._run(IRON_CALC, sound, {}) or Computed()
+            done = Computed(more.values | done.values, more.sizes | done.sizes)
+        done.values = {place: result for place, result in done.values.items() if place in self._wanted}
+        return done
+
+    def checkable(self, engine: Engine, features: set[str]) -> Live:
+        """Return the formulas with these functions and a stored result.
+
+        Those that read a formula without one are left out.
+        """
+        texts = self._formulas.texts
+        volatile = [place for place, text in texts.items() if VOLATILE & features_of(text)]
+        unknown = [place for place in texts if not self._has_result(place)]
+        changing = {*volatile, *self._formulas.depending([*volatile, *unknown])} | self._refused()
+        chosen = {place for place, text in texts.items() if place not in changing and features_of(text) & features}
+        live = {
+            place: list(self._formulas.spilled(place)) for place in texts if place in chosen and self._has_result(place)
+        }
+        if engine is OFFICE:
+            return live
+        shapes = Shapes(self._file, self._formulas, live)
+        return {place: others for place, others in live.items() if shapes.are_proven(place)}
+
+    def _candidates(self) -> Live:
+        """Return the formulas to compute, with the cells that they fill."""
+        texts = self._formulas.texts
+        chosen = {place for place in texts if place in self._wanted or not self._has_result(place)}
+        if any(_FILTERED.intersection(functions(texts[place])) for place in chosen):
+            chosen |= {place for place, text in texts.items() if _FILTERED.intersection(functions(text))}
+        return {place: list(self._formulas.spilled(place)) for place in texts if place in chosen}
+
+    def _has_result(self, place: CellPlace) -> bool:
+        title, row, column = place
+        return self._sheets[title].raw(row, column)[1] != "empty"
+
+    def _refused(self) -> set[CellPlace]:
+        """Return the formulas that no program may get or that none knows."""
+        texts = self._formulas.texts
+        names = left_out_names(self._file)
+        refused = {place for place, text in texts.items() if not may_be_computed(text)}
+        refused |= {place for place, text in texts.items() if names and names & {*map(str.casefold, words(text))}}
+        return refused | {place for place in texts if self._sheets[place[0]].is_data_table(*place[1:])}
+
+    def _without(self, live: Live, refused: set[CellPlace]) -> Live:
+        """Leave out formulas, and all that depend on them."""
+        refused = refused & live.keys()
+        if not refused:
+            return live
+        refused |= self._formulas.depending([*refused, *(cell for place in refused for cell in live[place])]).keys()
+        return {place: others for place, others in live.items() if place not in refused}
+
+    def _run(self, engine: Engine, live: Live, given: Results) -> Computed | None:
+        """Compute with one program; None if it fails.
+
+        `given` holds results of another one.
+
+        Where it was not yet checked against the results that the file holds, this is done in the same run.
+        """
+        features = {place: features_of(self._formulas.texts[place]) for place in live}
+        checked = self._file.checked.setdefault(engine.name, Checked())
+        check = Comparison.of(self._file, engine, set().union(*features.values()) - checked.right - checked.wrong)
+        answers = engine.run([Computation(self._file, live, given), *([check.job] if check else [])])
+        if answers is None:
+            return None
+        if check:
+            check.learn(answers[1], checked)
+            VERSIONS.keep(self._file.fingerprint, self._file.checked)
+        answer = answers[0]
+        wrong = {place for place in live if features[place] & (checked.wrong | answer.unknown)}
+        sizes = {
+            place: size for place, size in answer.sizes.items() if place not in wrong and self._outgrown(place, size)
+        }
+        wrong |= {place for place in live if self._is_spill(place) and place not in answer.sizes}
+        wrong |= {place for place in live if not _is_sure(engine, answer, place, live)}
+        right = self._without(live, wrong | sizes.keys())
+        values = {
+            cell: answer.values[cell] for place in right for cell in (place, *live[place]) if cell in answer.values
+        }
+        return Computed(values, sizes)
+
+    def _is_spill(self, place: CellPlace) -> bool:
+        return self._sheets[place[0]].is_spill(*place[1:])
+
+    def _outgrown(self, place: CellPlace, size: tuple[int, int]) -> bool:
+        area = self._sheets[place[0]].array_at(*place[1:])
+        return size != (area.size["rows"], area.size["columns"])
+
+
+def features_of(formula: str) -> set[str]:
+    """Return the functions and operators that a formula uses."""
+    return {*functions(formula), *operators(formula)} or {"="}
+
+
+def _is_sure(engine: Engine, answer: EngineAnswer, place: CellPlace, live: Live) -> bool:
+    """Return whether all cells of a formula have a believed result."""
+    results = [answer.values.get(cell) for cell in (place, *live[place])]
+    return all(result is not None and not (result[1] and engine.may_err) for result in results)
+
+
+@dataclass
+class Comparison:
+    """A comparison of computed results with those that a file holds."""
+
+    job: Computation
+    formulas: Formulas
+
+    @classmethod
+    def of(cls, file: ExcelFile, engine: Engine, features: set[str]) -> Comparison | None:
+        """Choose the formulas with some functions or operators, if any."""
+        original = file.original() if features else None
+        if original is None:
+            return None
+        formulas = Formulas.of(original)
+        calculation = Calculation(original, formulas, [])
+        live = calculation.checkable(engine, features)
+        return cls(Computation(original, live), formulas) if live else None
+
+    def learn(self, answer: EngineAnswer, checked: Checked) -> None:
+        """Note the functions and operators that were right and wrong.
+
+        A formula that reads another wrong one does not count. Neither does an error that was not reproduced as such:
+        programs have other errors than Excel.
+        """
+        sheets = {sheet.title.casefold(): sheet for sheet in self.job.file.worksheets}
+        wrong = set()
+        for place, others in self.job.live.items():
+            for title, row, column in (place, *others):
+                stored, result = sheets[title].stored(row, column), answer.values.get((title, row, column))
+                if stored is not None and not _same(stored, result):
+                    wrong.add(place)
+        blamed = wrong - self.formulas.depending(wrong).keys()
+        features = {place: features_of(self.formulas.texts[place]) for place in self.job.live}
+        checked.wrong |= set().union(*(features[place] for place in blamed or wrong))
+        checked.right |= set().union(*features.values()) - checked.wrong
+
+
+def _same(stored: Result, result: Result | None) -> bool:
+    """Compare a stored result with a computed one."""
+    (value, error), other = stored, result[0] if result else None
+    if error and (result is None or result[1]):
+        return True
+    if isinstance(value, bool) or isinstance(other, bool) or isinstance(value, str) or isinstance(other, str):
+        return type(value) is type(other) and value == other and not (result and result[1])
+    return other is not None and math.isclose(value, other, rel_tol=_CLOSE, abs_tol=_CLOSE)

@@ -1,0 +1,133 @@
+"""Excel tools for formats and merged cells."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from openpyxl.utils import get_column_letter
+from pydantic import Field
+
+from callboard.messages import Effect
+from callboard.surfaces._surface import ToolError, tool
+from callboard.surfaces.documents._tables import (  # noqa: TC001 - schemas are made of them
+    Answer,
+    Color,
+    ControlId,
+    ControlName,
+    Document,
+)
+from callboard.surfaces.documents.excel._cell_formats import (
+    Format,
+    format_cells,
+    merge_cells,
+    unmerge_cells,
+)
+from callboard.surfaces.documents.excel._cell_ranges import (
+    bounded,
+    check_empty,
+    held,
+    writable,
+)
+from callboard.surfaces.documents.excel._number_formats import number_code
+from callboard.surfaces.documents.excel._sheet_controls import (
+    place,
+)
+from callboard.surfaces.documents.excel._workbook_editor import (
+    CELLS,
+    EXCEL,
+    Cells,
+    ExcelEditor,
+    SheetTitle,
+)
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+
+class ExcelFormatTools(ExcelEditor):
+    """The tools of formats in ``.xlsx`` files."""
+
+    @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
+    def format_cells(
+        self,
+        document: Document,
+        *,
+        cells: Cells = "",
+        number_format: Annotated[
+            str | None,
+            Field(
+                min_length=1,
+                max_length=255,
+                description="A code, like #,##0.00 or 0% or yyyy-mm-dd, or currency, percent, date or time.",
+            ),
+        ] = None,
+        bold: Annotated[bool | None, Field(description="Whether the text is bold.")] = None,
+        italic: Annotated[bool | None, Field(description="Whether the text is italic.")] = None,
+        underline: Annotated[bool | None, Field(description="Whether the text is underlined.")] = None,
+        font: Annotated[str | None, Field(min_length=1, max_length=31, description="The font's name.")] = None,
+        size: Annotated[float | None, Field(ge=1, le=409, description="Of the text, in points.")] = None,
+        color: Annotated[Color | None, Field(description="Of the text: #RRGGBB or a name like red.")] = None,
+        fill: Annotated[Color | None, Field(description="Of the cell: #RRGGBB or a name like yellow; none.")] = None,
+        horizontal: Annotated[
+            Literal["left", "center", "right", "justify", "general"] | None, Field(description="The alignment.")
+        ] = None,
+        vertical: Annotated[
+            Literal["top", "center", "bottom"] | None, Field(description="The vertical alignment.")
+        ] = None,
+        wrap: Annotated[bool | None, Field(description="Whether long texts are broken into lines.")] = None,
+        border: Annotated[
+            Literal["none", "thin", "medium", "thick"] | None, Field(description="The lines around each cell.")
+        ] = None,
+        width: Annotated[float | None, Field(ge=0, le=255, description="Of the columns, in characters.")] = None,
+        sheet: SheetTitle = "",
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Change the format of cells; arguments left out change nothing."""
+        code = None if number_format is None else number_code(number_format)
+        wanted = Format(
+            number_format=code, bold=bold, italic=italic, underline=underline, font=font, size=size,
+            color=color, fill=fill, horizontal=horizontal, vertical=vertical, wrap=wrap, border=border, width=width,
+        )  # fmt: skip
+        with self._editing(document) as file:
+            found = writable(place(file, sheet, cells, control_id, control_name))
+            area = bounded(found.need())
+            format_cells(found.sheet, area, wanted)
+            changed: Answer = wanted.model_dump(exclude_none=True)
+            return file.answers({"sheet": found.sheet.title, "cells": area.coord, **changed})
+
+    @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
+    def merge_cells(
+        self,
+        document: Document,
+        cells: Annotated[str, Field(description="The range that becomes one cell, like A1:C1.")],
+        *,
+        merge: Annotated[bool, Field(description="False takes the merged cells in the range apart.")] = True,
+        sheet: SheetTitle = "",
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Merge cells into one, or split merged cells.
+
+        Only the top left cell may hold something.
+        """
+        with self._editing(document) as file:
+            found = writable(place(file, sheet, cells, control_id, control_name))
+            area = found.need()
+            if not merge:
+                apart: list[JsonValue] = [*unmerge_cells(found.sheet, area)]
+                return file.answers({"sheet": found.sheet.title, "taken_apart": apart})
+            if area.coord not in {each.coord for each in found.sheet.merged}:
+                inner = [where for where in held(found.sheet, area) if where != (area.min_row, area.min_col)]
+                if inner:
+                    where = f"{get_column_letter(inner[0][1])}{inner[0][0]}"
+                    msg = f"{where} holds something, and would not be seen in a merged cell; empty it first"
+                    raise ToolError(msg)
+                check_empty(
+                    found.sheet,
+                    area,
+                    "merged cells and tables can't be merged",
+                    but=(area.min_row, area.min_col),
+                )
+                merge_cells(found.sheet, area)
+            return file.answers({"sheet": found.sheet.title, "cells": area.coord})

@@ -1,0 +1,165 @@
+"""The cell styles of a workbook."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import TYPE_CHECKING
+
+from lxml import etree
+from openpyxl.styles.numbers import BUILTIN_FORMATS, BUILTIN_FORMATS_REVERSE, is_date_format, is_timedelta_format
+
+from callboard.surfaces.documents._office import MAIN, q
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from callboard.surfaces.documents._package import Element, Package
+
+_FIRST_OWN_FORMAT = 164
+_LITERAL = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|[aA](?:[mM])?/[pP](?:[mM])?')
+_STYLES_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.styles+xml"
+_EMPTY = f"""<styleSheet xmlns="{MAIN}"><fonts count="1"><font><sz val="11"/><name val="Calibri"/></font></fonts>
+<fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills>
+<borders count="1"><border><left/><right/><top/><bottom/><diagonal/></border></borders>
+<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>
+<cellXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/></cellXfs></styleSheet>"""
+_ORDER = ("numFmts", "fonts", "fills", "borders", "cellStyleXfs", "cellXfs")
+
+
+class Styles:
+    """The part ``xl/styles.xml``.
+
+    A style is the index of an entry of its ``cellXfs``.
+    """
+
+    def __init__(self, package: Package, book: str) -> None:
+        self._package = package
+        self._book = book
+        names = package.related(book, "styles")
+        self._part = names[0] if names else ""
+        self._formats: dict[int, str] = {}
+        self._derived: dict[tuple[int, object], int] = {}
+
+    def number_format(self, style: int) -> str:
+        """Return the number format of a style; ``General`` by default."""
+        if style not in self._formats:
+            self._formats[style] = self._read_format(style)
+        return self._formats[style]
+
+    def is_date(self, style: int) -> bool:
+        """Return whether a style shows numbers as dates or times."""
+        return bool(is_date_format(self.number_format(style)))
+
+    def is_span(self, style: int) -> bool:
+        """Return whether a style shows numbers as spans of time."""
+        return bool(is_timedelta_format(self.number_format(style)))
+
+    def is_time(self, style: int) -> bool:
+        """Return whether a style shows times, and no days."""
+        code = _LITERAL.sub("", self.number_format(style)).lower()
+        return self.is_date(style) and bool({*"hs"} & {*code}) and not {*"yd"} & {*code}
+
+    def is_unlocked(self, style: int) -> bool:
+        """Return whether a style unlocks cells of a protected sheet."""
+        entries = self._package.tree(self._part).find(q("cellXfs")) if self._part else None
+        if entries is None or not 0 <= style < len(entries):
+            return False
+        found = entries[style].find(q("protection"))
+        return found is not None and found.get("locked") in {"0", "false"}
+
+    def with_number_format(self, style: int, code: str) -> int:
+        """Derive a style with another number format."""
+        return self.derive(style, ("number format", code), lambda entry: self._set_format(entry, code))
+
+    def derive(self, style: int, key: object, change: Callable[[Element], None]) -> int:
+        """Derive a style with a change to a copy of its entry.
+
+        Equal keys give the same style.
+
+        Returns the new style, or one that has the same content already.
+        """
+        known = self._derived.get((style, key))
+        if known is not None:
+            return known
+        entry = self.copied("cellXfs", str(style))
+        change(entry)
+        self._derived[style, key] = found = self.intern("cellXfs", entry)
+        return found
+
+    def intern(self, collection: str, entry: Element) -> int:
+        """Add an entry to a collection if missing; return its index."""
+        root = self.collection(collection)
+        entries = _elements(root)
+        text = etree.tostring(entry, method="c14n")
+        for number, other in enumerate(entries):
+            if etree.tostring(other, method="c14n", with_tail=False) == text:
+                return number
+        root.append(entry)
+        root.set("count", str(len(entries) + 1))
+        return len(entries)
+
+    def copied(self, collection: str, number: str | None) -> Element:
+        """Copy an entry of a collection, such as a font."""
+        entries = _elements(self.collection(collection))
+        index = _index(number)
+        return copy.deepcopy(entries[index if 0 <= index < len(entries) else 0])
+
+    def collection(self, name: str) -> Element:
+        """Return a list of the styles for a change, never empty."""
+        if not self._part:
+            self._part = "xl/styles.xml"
+            self._package.add(self._part, etree.fromstring(_EMPTY), _STYLES_TYPE)
+            self._package.relate(self._book, "styles", self._part)
+        root = self._package.edit(self._part)
+        found = root.find(q(name))
+        if found is None:
+            found = etree.Element(q(name))
+            after = _ORDER[: _ORDER.index(name)]
+            place = sum(1 for child in root if isinstance(child.tag, str) and child.tag in {q(each) for each in after})
+            root.insert(place, found)
+        default = etree.fromstring(_EMPTY).find(q(name))
+        if default is not None and not _elements(found):
+            found.extend(list(default))
+            found.set("count", str(len(_elements(found))))
+        return found
+
+    def _set_format(self, entry: Element, code: str) -> None:
+        number = BUILTIN_FORMATS_REVERSE.get(code)
+        if number is None:
+            own = self.collection("numFmts")
+            known = {each.get("formatCode"): each.get("numFmtId") for each in _elements(own)}
+            taken = [_index(each.get("numFmtId")) for each in _elements(own)]
+            number = known.get(code) or max([*taken, _FIRST_OWN_FORMAT - 1]) + 1
+            if code not in known:
+                made = etree.SubElement(own, q("numFmt"))
+                made.set("numFmtId", str(number))
+                made.set("formatCode", code)
+                own.set("count", str(len(_elements(own))))
+        entry.set("numFmtId", str(number))
+        entry.set("applyNumberFormat", "1")
+        self._formats.clear()
+
+    def _read_format(self, style: int) -> str:
+        if not self._part:
+            return "General"
+        root = self._package.tree(self._part)
+        found = root.find(q("cellXfs"))
+        entries = _elements(found) if found is not None else []
+        if not 0 <= style < len(entries):
+            return "General"
+        number = entries[style].get("numFmtId", "0")
+        for own in root.iterfind(f"{q('numFmts')}/{q('numFmt')}"):
+            if own.get("numFmtId") == number:
+                return str(own.get("formatCode", "General"))
+        return str(BUILTIN_FORMATS.get(_index(number), "General"))
+
+
+def _elements(parent: Element) -> list[Element]:
+    """List the children of an element that are no comments."""
+    return [child for child in parent if isinstance(child.tag, str)]
+
+
+def _index(text: str | None) -> int:
+    """Read the number of an entry; 0 where there is none."""
+    return int(text) if text and text.isascii() and text.isdigit() else 0

@@ -1,0 +1,256 @@
+"""Excel tools: controls, cells, texts and formulas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from openpyxl.utils import get_column_letter
+from pydantic import Field, TypeAdapter
+
+from callboard.messages import Control, Effect
+from callboard.surfaces._surface import ToolError, tool
+from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document, clean, short, width_of
+from callboard.surfaces.documents.excel._cell_format_tools import ExcelFormatTools
+from callboard.surfaces.documents.excel._cell_ranges import (
+    bounded,
+    check_arrays,
+    held,
+    read_cells,
+    spread,
+    start_of,
+    write_cells,
+)
+from callboard.surfaces.documents.excel._cell_values import Value
+from callboard.surfaces.documents.excel._chart_tools import ExcelChartTools
+from callboard.surfaces.documents.excel._formulas import checked, fill, fill_array, is_array, resolved, show_dates
+from callboard.surfaces.documents.excel._proven_shapes import single_range
+from callboard.surfaces.documents.excel._range_tools import ExcelTableTools
+from callboard.surfaces.documents.excel._replace_texts import replace
+from callboard.surfaces.documents.excel._sheet_controls import (
+    find_all,
+    place,
+    tree,
+)
+from callboard.surfaces.documents.excel._sheet_tools import ExcelSheetTools
+from callboard.surfaces.documents.excel._touched_cells import canonical, resources
+from callboard.surfaces.documents.excel._workbook import ExcelFile
+from callboard.surfaces.documents.excel._workbook_editor import (
+    CELLS,
+    EXCEL,
+    FILLED,
+    Cells,
+    Corner,
+    Rows,
+    SheetTitle,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from openpyxl.worksheet.cell_range import CellRange
+    from pydantic import JsonValue
+
+    from callboard.surfaces.documents._workspace import Snapshot
+    from callboard.surfaces.documents.excel._sheet import Sheet as Grid
+
+
+_ROWS: TypeAdapter[list[list[Value]]] = TypeAdapter(list[list[Value]])
+_SHOWN = 3
+
+
+class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartTools):
+    """The tools of ``.xlsx`` files.
+
+    Each call reads the file, and an edit replaces it; no file stays open.
+    """
+
+    def controls(self, snapshot: Snapshot) -> list[Control]:
+        """List a workbook's controls: sheets, used ranges, tables and charts.
+
+        Raises:
+            ToolError: If it is damaged.
+        """
+        return find_all(snapshot.once(self._load))
+
+    def tree(self, snapshot: Snapshot) -> Answer:
+        """Arrange a workbook's controls in a tree, by sheets."""
+        return tree(snapshot.once(self._load), snapshot.path.name)
+
+    def not_writable(self, snapshot: Snapshot) -> str:
+        """Explain why a workbook must not be written; empty if it may."""
+        return snapshot.once(self._load).not_writable()
+
+    def empty(self) -> bytes:
+        """Return the bytes of a new workbook."""
+        return ExcelFile.new().to_bytes()
+
+    def canonical(self, document: str, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Make the sheet's title and the cells explicit in the arguments."""
+        return canonical(self._load(self._workspace.read(document)), arguments)
+
+    def resources(self, document: str, tool_name: str, arguments: Mapping[str, Any]) -> Iterator[str]:
+        """Name the sheets and ranges that a call touches."""
+        return resources(self._load(self._workspace.read(document)), tool_name, arguments)
+
+    def overwrites(self, document: str, tool_name: str, arguments: Mapping[str, Any]) -> str:
+        """Describe the content that a call would replace; empty for none.
+
+        A call that would be refused replaces nothing. Neither does a call that writes the present content, such as
+        the repetition of a call that completed right before a crash.
+        """
+        given = {key: arguments.get(key, "") for key in ("cell", "cells", "sheet", "control_id", "control_name")}
+        named = (given["control_id"], given["control_name"])
+        try:
+            file = self._load(self._workspace.read(document))
+            if tool_name == "write_range":
+                values = arguments["values"]
+                found = start_of(file, given["sheet"], given["cell"], *named)
+                cells = spread(found, len(values), width_of(values))
+                before = _contents(found.sheet, cells)
+                write_cells(found.sheet, cells, _ROWS.validate_python(values))
+            elif tool_name == "replace_text":
+                found = place(file, given["sheet"], given["cells"], *named)
+                cells = found.need()
+                before = _contents(found.sheet, cells)
+                replace(found, *(arguments[key] for key in ("find_text", "new_text", "match_case", "whole_cell")))
+            else:
+                found = place(file, given["sheet"], given["cells"], *named)
+                cells = bounded(found.need())
+                check_arrays(found.sheet, cells)
+                before = _contents(found.sheet, cells)
+                write = fill_array if is_array(arguments["formula"]) else fill
+                write(found.sheet, cells, resolved(file, found.sheet, cells, checked(arguments["formula"])))
+        except ToolError:
+            return ""
+        after = _contents(found.sheet, cells)
+        gone = [where for where, old in before.items() if after.get(where) != old]
+        if not gone:
+            return ""
+        shown = ", ".join(f"{where} {short(str(before[where][0]), 30)!r}" for where in gone[:_SHOWN])
+        rest = f" and {len(gone) - _SHOWN} more" if len(gone) > _SHOWN else ""
+        number = "1 cell" if len(gone) == 1 else f"{len(gone)} cells"
+        return f"{number} of {found.sheet.title!r} with content: {shown}{rest}"
+
+    @tool(effect=Effect.READ, roots=EXCEL, controls=FILLED)
+    def read_range(
+        self,
+        document: Document,
+        *,
+        cells: Cells = "",
+        sheet: SheetTitle = "",
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Read cells by row.
+
+        Numbers are numbers, dates are ISO texts (listed in ``dates``), and empty cells are null.
+
+        A formula gives its result and stands in ``formulas``; without a result its value is ``(not computed)``, and it
+        is listed in ``not_computed``. A merged cell's value stands at its top left corner.
+        Long ranges are cut after whole rows; ``left_out`` says how many follow.
+        """
+        file = self._load(self._workspace.read(document))
+        found = place(file, sheet, cells, control_id, control_name)
+        if found.cells is None:
+            return {"sheet": found.sheet.title, "cells": None, "values": [], "left_out": 0}
+        return read_cells(file, found.sheet, found.cells)
+
+    @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
+    def write_range(
+        self,
+        document: Document,
+        values: Rows,
+        *,
+        cell: Corner = "",
+        sheet: SheetTitle = "",
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Write values into cells.
+
+        Null empties a cell. A text that begins with ``=`` stays a text.
+        """
+        width = width_of(values)  # type: ignore[arg-type]
+        with self._editing(document) as file:
+            found = start_of(file, sheet, cell, control_id, control_name)
+            cells = spread(found, len(values), width)
+            write_cells(found.sheet, cells, values)
+            return file.answers({"sheet": found.sheet.title, "cells": cells.coord})
+
+    @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
+    def replace_text(
+        self,
+        document: Document,
+        find_text: Annotated[str, Field(min_length=1, description="The text to look for.")],
+        new_text: Annotated[str, Field(description="The text in its place.")],
+        *,
+        cells: Cells = "",
+        sheet: SheetTitle = "",
+        match_case: Annotated[bool, Field(description="Whether capitals count.")] = False,
+        whole_cell: Annotated[bool, Field(description="Whether only cells that hold exactly this text count.")] = False,
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Replace a text in cells that hold texts.
+
+        Numbers, dates and formulas stay; the answer names those with the text. A whole text that becomes a number is
+        one, but not in a cell that is formatted as text.
+        """
+        with self._editing(document) as file:
+            found = place(file, sheet, cells, control_id, control_name)
+            answer = replace(found, find_text, clean(new_text), match_case=match_case, whole_cell=whole_cell)
+            if not answer["changed"]:
+                msg = f"{find_text!r} is in no text of {found.sheet.title!r}!{found.need().coord}"
+                others = [name for name in ("formulas_not_changed", "numbers_not_changed") if name in answer]
+                msg += f"; it stands in {' and '.join(name.partition('_')[0] for name in others)}" if others else ""
+                raise ToolError(msg)
+            return file.answers(answer)
+
+    @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
+    def set_formula(
+        self,
+        document: Document,
+        formula: Annotated[
+            str,
+            Field(
+                description="In English, like =SUM(B2:B10); arguments are separated by commas. "
+                "In braces, like {=MAX(IF(B2:B10<9,B2:B10))}: one array formula for all the cells."
+            ),
+        ],
+        cells: Annotated[str, Field(description="One cell, or a range to fill; relative references move along.")],
+        *,
+        sheet: SheetTitle = "",
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Write a formula into a cell, or fill a range."""
+        text, array = checked(formula), is_array(formula)
+        with self._editing(document) as file:
+            found = place(file, sheet, cells, control_id, control_name)
+            area = bounded(found.need())
+            text = resolved(file, found.sheet, area, text)
+            check_arrays(found.sheet, area)
+            (fill_array if array else fill)(found.sheet, area, text)
+            show_dates(file, found.sheet, area, text)
+            answer: Answer = {"sheet": found.sheet.title, "cells": area.coord}
+            answer["formula"] = f"{{{text}}}" if array else text
+            if not array and (single := single_range(text)):
+                answer["note"] = (
+                    f"{single} stands where one value is expected, and gives the one of the formula's row or column; "
+                    "write the formula in braces, {=…}, to compute it for all cells"
+                )
+            return file.answers(answer)
+
+
+def _contents(sheet: Grid, cells: CellRange) -> dict[str, tuple[JsonValue, bool]]:
+    """Read the filled cells of a range, for a comparison.
+
+    Each entry is a formula or value, and whether it is a formula.
+    """
+    return {
+        f"{get_column_letter(column)}{row}": (
+            sheet.formula(row, column) or sheet.value(row, column),
+            sheet.is_formula(row, column),
+        )
+        for row, column in held(sheet, cells)
+    }

@@ -1,0 +1,65 @@
+"""The shown results of formulas: stored, else computed, else in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openpyxl.utils import get_column_letter
+
+from callboard.surfaces._surface import ToolError
+from callboard.surfaces.documents.excel._calculate import Calculation
+from callboard.surfaces.documents.excel._cell_values import to_date, to_json
+from callboard.surfaces.documents.excel._outdated_results import Formulas
+
+if TYPE_CHECKING:
+    from openpyxl.worksheet.cell_range import CellRange
+    from pydantic import JsonValue
+
+    from callboard.surfaces.documents.excel._engines import Results
+    from callboard.surfaces.documents.excel._sheet import Sheet
+    from callboard.surfaces.documents.excel._workbook import ExcelFile
+
+
+def results_of(file: ExcelFile, sheet: Sheet, cells: CellRange) -> dict[tuple[int, int], JsonValue]:
+    """Compute the formulas of a range that have no stored result."""
+    found = _computed(file, sheet, cells)
+    return {(row, column): _shown(file, sheet, row, column, value) for (_, row, column), (value, _) in found.items()}
+
+
+def fill_results(file: ExcelFile, sheet: Sheet, cells: CellRange) -> None:
+    """Store computed results for the formulas of a range without one."""
+    for (_, row, column), (value, error) in _computed(file, sheet, cells).items():
+        sheet.set_result(row, column, value, error=error)
+
+
+def need_result(sheet: Sheet, row: int, column: int) -> None:
+    """Refuse an empty cell that is a formula.
+
+    Raises:
+        ToolError: If it was never computed.
+    """
+    if sheet.is_formula(row, column):
+        where = f"{get_column_letter(column)}{row}"
+        msg = f"{where} is a formula that was never computed; open and save the workbook in Excel first"
+        raise ToolError(msg)
+
+
+def _computed(file: ExcelFile, sheet: Sheet, cells: CellRange) -> Results:
+    rows, columns = range(cells.min_row, cells.max_row + 1), range(cells.min_col, cells.max_col + 1)
+    title = sheet.title.casefold()
+    missing = [
+        (title, row, column)
+        for row, column in sheet.filled()
+        if row in rows and column in columns and sheet.is_formula(row, column) and sheet.value(row, column) is None
+    ]
+    return Calculation(file, Formulas.of(file), missing).run().values if missing else {}
+
+
+def _shown(file: ExcelFile, sheet: Sheet, row: int, column: int, value: float | str | bool) -> JsonValue:  # noqa: FBT001 - a value
+    style = sheet.style(row, column)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if file.styles.is_date(style):
+            date = to_date(value, file.epoch, span=file.styles.is_span(style))
+            return to_json(value if date is None else date, file.styles.number_format(style))
+        return int(value) if value.is_integer() else value
+    return value

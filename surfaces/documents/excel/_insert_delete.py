@@ -1,0 +1,359 @@
+"""Inserting and deleting rows and columns: everything that refers to cells follows."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING
+
+from lxml import etree
+from openpyxl.utils import get_column_letter
+
+from callboard.surfaces._surface import ToolError
+from callboard.surfaces.documents._office import q
+from callboard.surfaces.documents._package import local
+from callboard.surfaces.documents.excel._cell_references import all_formulas, areas
+from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN
+from callboard.surfaces.documents.excel._moved_references import move_references
+from callboard.surfaces.documents.excel._named_tables import tables_of
+from callboard.surfaces.documents.excel._notes_and_links import merged_links, move_anchors, move_marks
+from callboard.surfaces.documents.excel._sheet import area_of, place_of
+from callboard.surfaces.documents.excel._structured_references import refers_to_column
+
+if TYPE_CHECKING:
+    from openpyxl.worksheet.cell_range import CellRange
+
+    from callboard.surfaces.documents._package import Element
+    from callboard.surfaces.documents.excel._named_tables import Table
+    from callboard.surfaces.documents.excel._sheet import Sheet
+    from callboard.surfaces.documents.excel._shift import Axis, Shift
+    from callboard.surfaces.documents.excel._workbook import ExcelFile
+
+_AREAS = frozenset({"conditionalFormatting", "dataValidation", "protectedRange", "ignoredError", "selection"})
+_SINGLE = {"autoFilter": "ref", "sortState": "ref", "sortCondition": "ref", "inputCells": "r", "cellWatch": "r"}
+_BREAKS: dict[str, Axis] = {"rowBreaks": "row", "colBreaks": "col"}
+_KEPT_OF_ROW = ("s", "customFormat", "ht", "customHeight", "outlineLevel")
+
+
+def shift(file: ExcelFile, change: Shift) -> None:
+    """Insert or delete rows or columns.
+
+    Raises:
+        ToolError: If cells would be pushed off the sheet, or a table, an array formula or a pivot table is in the way.
+    """
+    _check(file, change)
+    sheet = change.sheet
+    sheet.unshare()
+    move_references(file, change)
+    for table in tables_of(sheet):
+        _shift_table(change, table)
+    move_marks(sheet, change.place)
+    for link, cells in merged_links(sheet):
+        _set_area(link, "ref", change.area(cells))
+    _shift_cells(change)
+    _shift_elements(change)
+
+    def anchored(number: int) -> int:
+        new = change.index(number + 1)
+        return (change.at if new is None else new) - 1
+
+    move_anchors(sheet, change.axis, anchored)
+    for part in file.package.related(sheet.part, "pivotTable"):
+        for location in file.package.edit(part).iter(q("location")):
+            _set_area(location, "ref", change.area(area_of(location.get("ref"))))
+    sheet.forget()
+    sheet.reshaped = True
+    file.formulas_moved = True
+    for table in tables_of(sheet):
+        cells = table.cells
+        for number, name in enumerate(table.columns, start=cells.min_col):
+            if table.has_header and not sheet.holds(cells.min_row, number):
+                sheet.write(cells.min_row, number, name)
+
+
+def _check(file: ExcelFile, change: Shift) -> None:
+    sheet = change.sheet
+    _check_room(change)
+    for cells in sheet.arrays:
+        if (cells.size["rows"] > 1 or cells.size["columns"] > 1) and change.resizes(cells):
+            msg = f"{cells.coord} holds one array formula, which can't be cut; replace it first"
+            raise ToolError(msg)
+    for reference in all_formulas(file):
+        if any(_in_span(file, title, sheet) for title, _ in areas(reference.formula)):
+            msg = f"{reference.where} reads the same cells of several sheets, which can't follow; change it first"
+            raise ToolError(msg)
+    package = file.package
+    for part in package.related(sheet.part, "pivotTable"):
+        for location in package.tree(part).iter(q("location")):
+            if change.resizes(area_of(location.get("ref"))):
+                msg = f"the pivot table in {location.get('ref')} is in the way; change it in Excel"
+                raise ToolError(msg)
+    for table in tables_of(sheet):
+        cells = table.cells
+        if change.count < 0 and change.resizes(cells):
+            _check_table(file, change, table, cells)
+
+
+def _in_span(file: ExcelFile, span: str, sheet: Sheet) -> bool:
+    """Return whether a span of sheets, like ``Jan:Dec``, has a sheet."""
+    if ":" not in span:
+        return False
+    known = [title.casefold() for title in file.titles]
+    ends = [known.index(title.casefold()) for title in span.split(":") if title.casefold() in known]
+    return len(ends) < 2 or min(ends) <= file.sheets.index(sheet) <= max(ends)
+
+
+def _check_room(change: Shift) -> None:
+    sheet, used = change.sheet, change.sheet.used()
+    end = (used.max_row if change.axis == "row" else used.max_col) if used else 0
+    if not (1 <= change.at <= change.last and change.at - change.count - 1 <= change.last) or (
+        change.count > 0 and end >= change.at and end + change.count > change.last
+    ):
+        msg = f"the sheet {sheet.title!r} has no room for that: it ends at {change.last}"
+        raise ToolError(msg)
+
+
+def _check_table(file: ExcelFile, change: Shift, table: Table, cells: CellRange) -> None:
+    gone = range(change.at, change.at - change.count)
+    if change.axis == "row":
+        first = cells.min_row + table.has_header
+        last = cells.max_row - table.totals
+        whole = cells.min_row in gone and cells.max_row in gone
+        left = [row for row in range(first, last + 1) if row not in gone]
+        if (
+            whole
+            or not left
+            or any(row in gone for row in (*range(cells.min_row, first), *range(last + 1, cells.max_row + 1)))
+        ):
+            msg = f"the table {table.name} in {cells.coord} must keep its header, its totals and a row; delete others"
+            raise ToolError(msg)
+        return
+    if all(column in gone for column in range(cells.min_col, cells.max_col + 1)):
+        msg = f"the table {table.name} in {cells.coord} must keep a column; delete its sheet, or other columns"
+        raise ToolError(msg)
+    names = [name for number, name in enumerate(table.columns, start=cells.min_col) if number in gone]
+    for reference in all_formulas(file):
+        cell = reference.cell if reference.sheet == change.sheet.title else None
+        is_deleted = cell is not None and place_of(cell.get("r"))[1] in gone
+        for name in names if not is_deleted else ():
+            if "[" in reference.formula and refers_to_column(reference, table, name):
+                msg = f"{reference.where} refers to the column {name!r} of the table {table.name}; change it first"
+                raise ToolError(msg)
+
+
+def _shift_table(change: Shift, table: Table) -> None:
+    cells: CellRange = table.cells
+    new = change.area(cells)
+    if new is None or new.coord == cells.coord:
+        return
+    root = table.edit()
+    root.set("ref", new.coord)
+    found = root.find(q("autoFilter"))
+    if found is not None:
+        _shift_filter(change, found)
+    if change.axis == "row" or new.size == cells.size:
+        return
+    columns = root.find(q("tableColumns"))
+    elements = list(columns)
+    if change.count < 0:
+        for number, element in enumerate(elements, start=cells.min_col):
+            if change.index(number) is None:
+                columns.remove(element)
+    else:
+        known = {name.casefold() for name in table.columns}
+        ids = max(int(element.get("id", "0")) for element in elements)
+        names = (f"Column{number}" for number in range(1, LAST_COLUMN))
+        for place in range(change.count):
+            name = next(each for each in names if each.casefold() not in known)
+            made = etree.Element(q("tableColumn"))
+            made.set("id", str(ids + place + 1))
+            made.set("name", name)
+            columns.insert(change.at - cells.min_col + place, made)
+    columns.set("count", str(len(columns)))
+
+
+def _shift_filter(change: Shift, element: Element) -> None:
+    cells = area_of(element.get("ref"))
+    new = change.area(cells)
+    _set_area(element, "ref", new)
+    if change.axis == "row" or new is None:
+        return
+    for criteria in element.findall(q("filterColumn")):
+        number = change.index(cells.min_col + int(criteria.get("colId", "0")))
+        if number is None:
+            element.remove(criteria)
+        else:
+            criteria.set("colId", str(number - new.min_col))
+
+
+def _shift_cells(change: Shift) -> None:
+    pattern = _pattern(change)
+    if change.axis == "row":
+        _shift_rows(change, pattern)
+    else:
+        _shift_within_rows(change, pattern)
+    for formula in change.sheet.element("sheetData").iter(q("f")):
+        if formula.get("ref"):
+            _set_area(formula, "ref", change.area(area_of(formula.get("ref"))))
+        for name in ("r1", "r2"):  # the input cells of a data table
+            if formula.get(name):
+                formula.set(name, change.reference(formula.get(name)))
+
+
+def _shift_rows(change: Shift, pattern: int) -> None:
+    sheet, data = change.sheet, change.sheet.element("sheetData")
+    for number, line in list(sheet.rows.items()):
+        new = change.index(number)
+        if new is None or new > change.last:  # an empty row with a format, at the very end
+            data.remove(line)
+        elif new != number:
+            line.set("r", str(new))
+            for cell in line.iterchildren(q("c")):
+                cell.set("r", f"{get_column_letter(place_of(cell.get('r'))[1])}{new}")
+    before = [line for line in data.iterchildren(q("row")) if int(line.get("r")) < change.at]
+    place = data.index(before[-1]) + 1 if before else 0
+    for number in range(max(change.count, 0)):
+        made = _empty_row(sheet, pattern, change.at + number)
+        if made is not None:
+            data.insert(place, made)
+            place += 1
+
+
+def _shift_within_rows(change: Shift, pattern: int) -> None:
+    sheet = change.sheet
+    for (row, column), cell in list(sheet.cells.items()):
+        new = change.index(column)
+        if new is None or new > change.last:
+            cell.getparent().remove(cell)
+        elif new != column:
+            cell.set("r", f"{get_column_letter(new)}{row}")
+    for row, line in sheet.rows.items():
+        line.attrib.pop("spans", None)
+        model = sheet.cells.get((row, pattern)) if change.count > 0 else None
+        if model is None or not model.get("s"):
+            continue
+        at = sum(1 for cell in line.iterchildren(q("c")) if place_of(cell.get("r"))[1] < change.at)
+        for number in range(change.count):
+            made = etree.Element(q("c"))
+            made.set("r", f"{get_column_letter(change.at + number)}{row}")
+            made.set("s", model.get("s"))
+            line.insert(at + number, made)
+
+
+def _pattern(change: Shift) -> int:
+    """Choose the row or column whose formats new ones take.
+
+    It is the one before, except for a header.
+    """
+    used = change.sheet.used()
+    if used is None:
+        return change.at
+    first = used.min_row if change.axis == "row" else used.min_col
+    starts = {table.cells.min_row for table in tables_of(change.sheet)} if change.axis == "row" else set()
+    before = change.at - 1
+    return before if before > first and before not in starts else change.at
+
+
+def _empty_row(sheet: Sheet, pattern: int, number: int) -> Element | None:
+    """Make an empty row formatted like another one, if that has formats."""
+    model = sheet.rows.get(pattern)
+    if model is None:
+        return None
+    made = etree.Element(q("row"))
+    made.set("r", str(number))
+    for name in _KEPT_OF_ROW:
+        if model.get(name):
+            made.set(name, model.get(name))
+    for cell in model.iterchildren(q("c")):
+        if cell.get("s"):
+            empty = etree.SubElement(made, q("c"))
+            empty.set("r", f"{get_column_letter(place_of(cell.get('r'))[1])}{number}")
+            empty.set("s", cell.get("s"))
+    return made if len(made) or len(made.attrib) > 1 else None
+
+
+def _shift_elements(change: Shift) -> None:
+    """Shift the ranges of all other elements of the sheet."""
+    root = change.sheet.edit()
+    data = q("sheetData")
+    for part in [each for each in root if each.tag != data and isinstance(each.tag, str)]:
+        if local(part) == "cols" and change.axis == "col":
+            _shift_columns(change, part)
+        for element in [part, *part.iterdescendants()]:
+            name = local(element)
+            if (name in _AREAS and element.get("sqref")) or (name == "sqref" and element.text):
+                _set_areas(change, element)
+            elif name == "mergeCell":
+                new = change.area(area_of(element.get("ref")))
+                single = new is not None and new.size == {"rows": 1, "columns": 1}
+                _set_area(element, "ref", None if single else new)
+            elif name == "autoFilter":
+                _shift_filter(change, element)
+            elif name in _SINGLE and element.get(_SINGLE[name]):
+                _set_area(element, _SINGLE[name], change.area(area_of(element.get(_SINGLE[name]))))
+            elif name in _BREAKS and _BREAKS[name] == change.axis:
+                for each in element:
+                    number = int(each.get("id", "0"))
+                    each.set("id", str(change.index(number) or number))
+        _tidy(part)
+
+
+def _shift_columns(change: Shift, columns: Element) -> None:
+    for element in list(columns):
+        first, last = int(element.get("min", "1")), int(element.get("max", "1"))
+        new = change.span(first, last)
+        if new is None:
+            columns.remove(element)
+        elif change.count > 0 and first < change.at <= last and element.get("hidden"):  # new ones are seen
+            rest = copy.deepcopy(element)
+            element.set("max", str(change.at - 1))
+            rest.set("min", str(change.at + change.count))
+            rest.set("max", str(new[1]))
+            element.addnext(rest)
+        else:
+            element.set("min", str(new[0]))
+            element.set("max", str(new[1]))
+
+
+def _set_area(element: Element, name: str, cells: CellRange | None) -> None:
+    if cells is None:
+        element.getparent().remove(element)
+    else:
+        element.set(name, cells.coord)
+
+
+def _set_areas(change: Shift, element: Element) -> None:
+    """Shift a list of ranges.
+
+    An element whose ranges are all deleted is removed.
+    """
+    text = element.text if local(element) == "sqref" else element.get("sqref")
+    new = [change.area(area_of(each)) for each in text.split()]
+    left = " ".join(cells.coord for cells in new if cells is not None)
+    if local(element) == "sqref":
+        if left:
+            element.text = left
+        else:
+            rule = element.getparent()
+            rules = rule.getparent()
+            rules.remove(rule)
+            if rules.get("count") is not None:
+                rules.set("count", str(len(rules)))
+    elif left:
+        element.set("sqref", left)
+        if element.get("activeCell"):
+            element.set("activeCell", left.split()[0].partition(":")[0])
+            element.attrib.pop("activeCellId", None)
+    elif local(element) == "selection":
+        element.attrib.pop("activeCell", None)
+        element.attrib.pop("activeCellId", None)
+        element.attrib.pop("sqref")
+    else:
+        element.getparent().remove(element)
+
+
+def _tidy(part: Element) -> None:
+    """Write how many entries a list has, and remove an empty one."""
+    if part.get("count") is not None:
+        part.set("count", str(len(part)))
+    if local(part) in {"mergeCells", "hyperlinks", "cols", "dataValidations", "protectedRanges"} and len(part) == 0:
+        part.getparent().remove(part)

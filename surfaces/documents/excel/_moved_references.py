@@ -1,0 +1,63 @@
+"""References follow moved rows and columns: formulas, names, charts and rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from callboard.surfaces.documents.excel._cell_references import all_formulas, areas, rewritten, words
+from callboard.surfaces.documents.excel._formula_text import leaves_sheet
+from callboard.surfaces.documents.excel._named_tables import tables_of
+from callboard.surfaces.documents.excel._sheet import area_of
+
+if TYPE_CHECKING:
+    from callboard.surfaces.documents.excel._shift import Shift
+    from callboard.surfaces.documents.excel._workbook import ExcelFile
+
+BY_PLACE = frozenset({"ROW", "ROWS", "COLUMN", "COLUMNS", "CELL", "ADDRESS", "OFFSET", "INDIRECT", "AREAS"})
+"""Functions whose result depends on where cells stand, not only on their values."""
+
+
+def move_references(file: ExcelFile, change: Shift) -> None:
+    """Rewrite all references to moved rows or columns.
+
+    They stand in cells, rules, names, tables, charts, text boxes, form controls and pivot tables (`all_formulas`).
+    Cells whose formula may have another result are noted in `file.outdated`, and what read deleted cells in
+    `file.lost_references`.
+    """
+    title = change.sheet.title.casefold()
+    resized = _resized_names(file, change)
+    for reference in list(all_formulas(file)):
+        own = reference.sheet.casefold()
+
+        def moved(sheet: str, cells: str, own: str = own) -> str | None:
+            if (sheet.casefold() or own) != title:
+                return None
+            new = change.reference(cells)
+            return None if new == cells else new
+
+        text = rewritten(reference.formula, moved)
+        if text != reference.formula:
+            reference.write(text)
+            if leaves_sheet(reference.formula, text):
+                file.lost_references.append(reference)
+        if reference.cell is not None and _is_outdated(change, reference.formula, own, resized):
+            file.outdated.append(reference.cell)
+
+
+def _resized_names(file: ExcelFile, change: Shift) -> set[str]:
+    """Find the names and tables that grow or shrink, in capitals."""
+    found = {table.name.upper() for table in tables_of(change.sheet) if change.resizes(table.cells)}
+    names = [(name.upper(), element.text or "") for name, _, element in file.names()]
+    known = -1
+    while known != len(found):  # a name may stand for other names
+        known = len(found)
+        found |= {name for name, text in names if _is_outdated(change, text, "", found)}
+    return found
+
+
+def _is_outdated(change: Shift, formula: str, own: str, resized: set[str]) -> bool:
+    """Return whether a formula may come to something else after a shift."""
+    if any(word.upper() in BY_PLACE or word.upper() in resized for word in words(formula)):
+        return True
+    title = change.sheet.title.casefold()
+    return any((sheet.casefold() or own) == title and change.resizes(area_of(cells)) for sheet, cells in areas(formula))

@@ -1,0 +1,109 @@
+"""Texts replaced in cells, and in the links that they show."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from callboard.surfaces._numbers import parse_number
+from callboard.surfaces.documents._find_text import find_pattern, variants_in
+from callboard.surfaces.documents._office import q
+from callboard.surfaces.documents._package import R_ID
+from callboard.surfaces.documents.excel._cell_ranges import held
+from callboard.surfaces.documents.excel._rich_text import change_text, is_rich
+from callboard.surfaces.documents.excel._sheet import area_of, where_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic import JsonValue
+
+    from callboard.surfaces.documents._tables import Answer
+    from callboard.surfaces.documents.excel._sheet import Sheet
+    from callboard.surfaces.documents.excel._sheet_controls import SheetRange
+
+_MOST_CELLS = 100
+
+
+def replace(found: SheetRange, find: str, replacement: str, match_case: bool, whole_cell: bool) -> Answer:  # noqa: FBT001 - passed on
+    """Replace a text in cells that hold texts; return the answer.
+
+    A whole text that becomes a number is one, as in Excel, but not in a cell that is formatted as text. The target of a
+    link follows if its cell shows it. Numbers, formulas and other targets with the text stay, and are named.
+
+    Raises:
+        ToolError: If a text would become too long, or the text to replace stands in several runs of a rich text.
+    """
+    sheet = found.sheet
+    pattern = find_pattern(find, match_case=match_case)
+    matches: set[str] = set()
+
+    def substitute(text: str) -> str:
+        matches.update(pattern.findall(text))
+        return pattern.sub(lambda _: replacement, text)
+
+    changed: list[JsonValue] = []
+    formulas: list[JsonValue] = []
+    numbers: list[JsonValue] = []
+    for row, column in held(sheet, found.need()):
+        value, kind = sheet.raw(row, column)
+        if sheet.is_formula(row, column) or sheet.is_within_array(row, column):
+            if pattern.search(sheet.formula(row, column) + (value if kind == "text" else "")):
+                formulas.append(where_of(row, column))
+        elif kind != "text":
+            if pattern.search(str(sheet.value(row, column) or "")):
+                numbers.append(where_of(row, column))
+        elif (pattern.fullmatch(value) if whole_cell else True) and (new := substitute(value)) != value:
+            _write(sheet, row, column, new, substitute)
+            changed.append(where_of(row, column))
+    literal = re.compile(re.escape(find), 0 if match_case else re.IGNORECASE)
+    followed, others = _follow_links(found, literal, replacement, {*changed}) if changed else ([], [])
+    kept = {"formulas_not_changed": formulas, "numbers_not_changed": numbers}
+    kept |= {"links_changed": followed, "links_not_changed": others, "also_matched": [*variants_in(matches, find)]}
+    answer: Answer = {"sheet": sheet.title, "changed": len(changed), "cells": changed[:_MOST_CELLS]}
+    return answer | {name: cells[:_MOST_CELLS] for name, cells in kept.items() if cells}
+
+
+def _write(sheet: Sheet, row: int, column: int, new: str, substitute: Callable[[str], str]) -> None:
+    """Write a changed text, as a number if it is one now."""
+    number = parse_number(new)
+    if number is None or number.unit or sheet.is_text(row, column) or is_rich(sheet, row, column):
+        change_text(sheet, row, column, new, substitute)
+    else:
+        sheet.write(row, column, number.value)
+
+
+def _follow_links(
+    found: SheetRange, pattern: re.Pattern[str], replacement: str, changed: set[JsonValue]
+) -> tuple[list[JsonValue], list[JsonValue]]:
+    """Change the targets of links that their cells show.
+
+    Returns:
+        The cells of these links, and those of other links that contain the text.
+    """
+    sheet, package = found.sheet, found.sheet.file.package
+    links = {link.id: link for link in package.relationships(sheet.part)}
+    elements = sheet.root.findall(f"{q('hyperlinks')}/{q('hyperlink')}")
+    followed: list[JsonValue] = []
+    others: list[JsonValue] = []
+    for element in elements:
+        old, area = element.get(R_ID, ""), area_of(element.get("ref"))
+        if old not in links or area.isdisjoint(found.need()) or not pattern.search(links[old].target):
+            continue
+        where = where_of(area.min_row, area.min_col)
+        new = pattern.sub(lambda _: replacement, links[old].target)
+        text = str(sheet.value(area.min_row, area.min_col) or "")
+        if where not in changed or not _shows(text, new):
+            others.append(where)
+            continue
+        sheet.edit()
+        element.set(R_ID, package.relate_outside(sheet.part, "hyperlink", new))
+        if not any(other.get(R_ID) == old for other in elements):
+            package.unrelate(sheet.part, old)
+        followed.append(where)
+    return followed, others
+
+
+def _shows(text: str, target: str) -> bool:
+    """Return whether a text is a target, perhaps without a scheme."""
+    return bool(text) and target.casefold().rstrip("/").endswith(text.casefold().rstrip("/"))

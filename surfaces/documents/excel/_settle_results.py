@@ -1,0 +1,113 @@
+"""The results of formulas after an edit: computed, else removed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from openpyxl.utils import get_column_letter
+from openpyxl.worksheet.cell_range import CellRange
+
+from callboard.surfaces.documents.excel._calculate import Calculation
+from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW
+from callboard.surfaces.documents.excel._named_tables import tables_of
+from callboard.surfaces.documents.excel._outdated_results import CellPlace, Formulas
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from callboard.surfaces.documents.excel._sheet import Sheet
+    from callboard.surfaces.documents.excel._workbook import ExcelFile
+
+_MOST_RESIZES = 3
+"""A spill may read another one, and so on."""
+_MAX_LISTED = 100
+
+
+def settle(file: ExcelFile) -> None:
+    """Update the results of formulas after an edit.
+
+    Results that can't be computed are removed, and listed in the edit's answer. The program that opens the workbook
+    next computes all of them again.
+    """
+    for _ in range(_MOST_RESIZES):
+        formulas = Formulas.of(file)
+        outdated = _outdated(file, formulas)
+        if not outdated:
+            return
+        file.compute_on_load()
+        sheets = {sheet.title.casefold(): sheet for sheet in file.worksheets}
+        for title, row, column in outdated:
+            if (row, column) in sheets[title].cells:
+                sheets[title].set_result(row, column, None)
+        done = Calculation(file, formulas, outdated).run()
+        if not _resize(sheets, done.sizes):
+            break
+    for (title, row, column), (value, error) in done.values.items():
+        sheets[title].set_result(row, column, value, error=error)
+    _tell(file, sheets, [place for place in outdated if place in formulas.texts and place not in done.values])
+
+
+def _outdated(file: ExcelFile, formulas: Formulas) -> list[CellPlace]:
+    """List the cells whose results an edit made outdated."""
+    changed: list[CellPlace] = [
+        (sheet.title.casefold(), row, column) for sheet in file.worksheets for row, column in sheet.changed
+    ]
+    if not formulas.texts or not (changed or file.outdated):
+        return []
+    cells = {id(cell) for cell in file.outdated}
+    own: list[CellPlace] = [
+        (sheet.title.casefold(), row, column)
+        for sheet in file.worksheets
+        for (row, column), cell in sheet.cells.items()
+        if id(cell) in cells
+    ]
+    seeds = [*changed, *own, *formulas.volatile]
+    found = {place: None for place in seeds if place in formulas.texts} | formulas.depending(seeds)
+    spilled = [cell for place in found for cell in formulas.spilled(place)]
+    return [*found, *spilled]
+
+
+def _resize(sheets: Mapping[str, Sheet], sizes: Mapping[CellPlace, tuple[int, int]]) -> bool:
+    """Let spills fill as many cells as their results have.
+
+    Those without free cells stay without results. Returns whether one was resized.
+    """
+    resized = False
+    for (title, row, column), (rows, columns) in sizes.items():
+        sheet = sheets[title]
+        old = sheet.array_at(row, column)
+        if row + rows - 1 > LAST_ROW or column + columns - 1 > LAST_COLUMN:
+            continue
+        new = CellRange(None, column, row, column + columns - 1, row + rows - 1)
+        if _is_free(sheet, old, new):
+            sheet.resize_array(row, column, rows, columns)
+            resized = True
+    return resized
+
+
+def _is_free(sheet: Sheet, old: CellRange, new: CellRange) -> bool:
+    """Return whether a spill may fill cells, as in Excel."""
+    taken = [area for area in sheet.arrays if area.coord != old.coord]
+    taken += [*sheet.merged, *(table.cells for table in tables_of(sheet))]
+    if any(not area.isdisjoint(new) for area in taken):
+        return False
+    rows, columns = range(new.min_row, new.max_row + 1), range(new.min_col, new.max_col + 1)
+    inside = (place for place in sheet.filled() if place[0] in rows and place[1] in columns)
+    return all(old.min_row <= row <= old.max_row and old.min_col <= column <= old.max_col for row, column in inside)
+
+
+def _tell(file: ExcelFile, sheets: Mapping[str, Sheet], missing: list[CellPlace]) -> None:
+    """Name the formulas without a result in the edit's answer."""
+    if file.answer is None or not missing:
+        return
+    order = {title: number for number, title in enumerate(sheets)}
+    missing.sort(key=lambda place: (order[place[0]], *place[1:]))
+    names = [f"{sheets[title].title}!{get_column_letter(column)}{row}" for title, row, column in missing]
+    file.answer["not_computed"] = list(names[:_MAX_LISTED])
+    if len(names) > _MAX_LISTED:
+        file.answer["not_computed_left_out"] = len(names) - _MAX_LISTED
+    if file.used_cells > file.compute_cells:
+        file.answer["not_computed_because"] = (
+            f"the workbook has {file.used_cells} filled cells, more than documents.compute_cells "
+            f"({file.compute_cells}); Excel or LibreOffice computes it when it opens the file"
+        )

@@ -1,0 +1,186 @@
+"""Excel tools for sheets, and for their rows and columns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from openpyxl.worksheet.cell_range import CellRange
+from pydantic import Field
+
+from callboard.messages import Effect, Hazard
+from callboard.surfaces._surface import tool
+from callboard.surfaces.documents._tables import (  # noqa: TC001 - schemas are made of them
+    Answer,
+    ControlId,
+    ControlName,
+    Document,
+)
+from callboard.surfaces.documents.excel._cell_ranges import (
+    writable,
+)
+from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW
+from callboard.surfaces.documents.excel._hidden_rows import column_spans, hidden_columns, hidden_rows, row_spans
+from callboard.surfaces.documents.excel._insert_delete import shift
+from callboard.surfaces.documents.excel._sheet_controls import (
+    column_number,
+    place,
+    row_number,
+    sheet_of,
+)
+from callboard.surfaces.documents.excel._sheets import (
+    add_sheet,
+    check_structure,
+    check_title,
+    delete_sheet,
+    rename_sheet,
+)
+from callboard.surfaces.documents.excel._shift import Shift
+from callboard.surfaces.documents.excel._workbook_editor import (
+    CELLS,
+    EXCEL,
+    SHEET,
+    ExcelEditor,
+    Lines,
+    SheetTitle,
+)
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+
+    from callboard.surfaces.documents.excel._sheet import Sheet
+    from callboard.surfaces.documents.excel._workbook import ExcelFile
+
+_MOST_LOST = 100
+
+
+class ExcelSheetTools(ExcelEditor):
+    """The tools of sheets in ``.xlsx`` files."""
+
+    @tool(effect=Effect.ONCE, roots=EXCEL, controls=CELLS)
+    def insert_rows_or_columns(
+        self,
+        document: Document,
+        what: Lines,
+        at: Annotated[str, Field(description="The row's number or column's letter before which they are inserted.")],
+        *,
+        count: Annotated[int, Field(ge=1, le=10_000, description="The number of rows or columns.")] = 1,
+        sheet: SheetTitle = "",
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Insert empty rows or columns in a whole sheet.
+
+        Formulas, charts, tables and formats follow.
+        """
+        return self._shifted(document, what, at, count, sheet, control_id, control_name)
+
+    @tool(effect=Effect.ONCE, roots=EXCEL, hazards=[Hazard.DELETES], controls=CELLS)
+    def delete_rows_or_columns(
+        self,
+        document: Document,
+        what: Lines,
+        at: Annotated[str, Field(description="The number of the first row, or the letter of the first column.")],
+        *,
+        count: Annotated[int, Field(ge=1, le=10_000, description="The number of rows or columns.")] = 1,
+        sheet: SheetTitle = "",
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Delete rows or columns of a whole sheet, with their content.
+
+        Formulas, charts, tables and formats follow.
+        """
+        return self._shifted(document, what, at, -count, sheet, control_id, control_name)
+
+    @tool(effect=Effect.ONCE, roots=EXCEL)
+    def add_sheet(
+        self,
+        document: Document,
+        title: Annotated[str, Field(description="The new sheet's title.")],
+        *,
+        position: Annotated[int | None, Field(ge=1, description="Its place from the left; null for the last.")] = None,
+    ) -> Answer:
+        """Add an empty sheet."""
+        with self._editing(document) as file:
+            check_title(file, title)
+            check_structure(file)
+            add_sheet(file, title, position)
+            return file.answers({"sheet": title, "sheets": [*file.titles]})
+
+    @tool(effect=Effect.ONCE, roots=EXCEL, controls=SHEET)
+    def rename_sheet(
+        self,
+        document: Document,
+        sheet: Annotated[str, Field(description="The sheet's title now; empty with a control.")],
+        title: Annotated[str, Field(description="The new title.")],
+        *,
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Rename a sheet; formulas, names and charts that refer to it follow."""
+        with self._editing(document) as file:
+            found = sheet_of(file, sheet, control_id, control_name)
+            check_title(file, title, found)
+            check_structure(file)
+            old = found.title
+            answer: Answer = {"sheet": title, "before": old}
+            if stale := rename_sheet(file, found, title):
+                answer["title_in_texts_stays"] = [*stale[:_MOST_LOST]]
+            return file.answers(answer)
+
+    @tool(effect=Effect.ONCE, roots=EXCEL, hazards=[Hazard.DELETES], controls=SHEET)
+    def delete_sheet(
+        self,
+        document: Document,
+        *,
+        sheet: Annotated[str, Field(description="The sheet's title; empty with a control.")] = "",
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+    ) -> Answer:
+        """Delete a sheet with its content.
+
+        The last visible sheet, and one that others refer to (also to its tables), can't be deleted.
+        """
+        with self._editing(document) as file:
+            found = sheet_of(file, sheet, control_id, control_name)
+            check_structure(file)
+            title = found.title
+            delete_sheet(file, found)
+            return file.answers({"deleted": title, "sheets": [*file.titles]})
+
+    def _shifted(self, document: str, what: str, at: str, count: int, *named: str) -> Answer:
+        """Insert lines, or delete as many as `count` is negative."""
+        first = column_number(at) if what == "columns" else row_number(at)
+        with self._editing(document) as file:
+            found = writable(place(file, named[0], "", *named[1:]))
+            hidden = _hidden_lines(found.sheet, what, first, -count)
+            shift(file, Shift(found.sheet, "col" if what == "columns" else "row", first, count))
+            used = found.sheet.used()
+            done = "inserted" if count > 0 else "deleted"
+            answer: Answer = {"sheet": found.sheet.title, done: abs(count), "used": used.coord if used else None}
+            return file.answers(answer | hidden | _lost(file))
+
+
+def _lost(file: ExcelFile) -> Answer:
+    """Name the formulas, names and charts that read deleted cells."""
+    where: list[JsonValue] = []
+    for reference in file.lost_references:
+        cell = reference.cell
+        if cell is None:
+            where.append(reference.where)
+        elif cell.getparent() is not None and cell.getparent().getparent() is not None:  # not deleted itself
+            where.append(f"{reference.sheet}!{cell.get('r')}")
+    where = [*dict.fromkeys(where)]
+    more: Answer = {"references_lost_left_out": len(where) - _MOST_LOST} if len(where) > _MOST_LOST else {}
+    return {"references_lost": where[:_MOST_LOST], **more} if where else {}
+
+
+def _hidden_lines(sheet: Sheet, what: str, first: int, count: int) -> Answer:
+    """Name the hidden rows or columns among those that are deleted."""
+    if count < 1:
+        return {}
+    if what == "columns":
+        columns = hidden_columns(sheet, CellRange(None, first, 1, min(first + count - 1, LAST_COLUMN), 1))
+        return {"hidden_columns_deleted": column_spans(columns)} if columns else {}
+    rows = hidden_rows(sheet, CellRange(None, 1, first, 1, min(first + count - 1, LAST_ROW)))
+    return {"hidden_rows_deleted": row_spans(rows)} if rows else {}

@@ -1,0 +1,99 @@
+"""The arithmetic of inserted and deleted rows and columns."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from openpyxl.utils import column_index_from_string, get_column_letter
+from openpyxl.worksheet.cell_range import CellRange
+
+from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW
+
+if TYPE_CHECKING:
+    from callboard.surfaces.documents.excel._sheet import Sheet
+
+Axis = Literal["row", "col"]
+_END = re.compile(r"(\$?)([A-Za-z]{1,3})?(\$?)([0-9]{1,7})?")
+_GONE = "#REF!"
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Rows or columns to insert before, or delete from, a position."""
+
+    sheet: Sheet
+    axis: Axis
+    at: int
+    """The first row or column, from 1."""
+    count: int
+    """The number of inserted lines; negative for deleted ones."""
+
+    @property
+    def last(self) -> int:
+        """The last row or column that a sheet can have."""
+        return LAST_ROW if self.axis == "row" else LAST_COLUMN
+
+    def index(self, number: int) -> int | None:
+        """Return a row's or column's new number; None if deleted."""
+        if number < self.at:
+            return number
+        if number < self.at - self.count:
+            return None
+        return number + self.count
+
+    def span(self, first: int, last: int) -> tuple[int, int] | None:
+        """Return the new ends of a span; None if deleted."""
+        if self.count > 0:
+            ends = tuple(min(each + self.count, self.last) if each >= self.at else each for each in (first, last))
+            return ends[0], ends[1]
+        start = self.at if first >= self.at and first < self.at - self.count else self.index(first)
+        end = self.at - 1 if last >= self.at and last < self.at - self.count else self.index(last)
+        return None if start is None or end is None or end < start else (start, end)
+
+    def area(self, cells: CellRange) -> CellRange | None:
+        """Return the new place of a range; None if deleted."""
+        if self.axis == "row":
+            rows = self.span(cells.min_row, cells.max_row)
+            return CellRange(None, cells.min_col, rows[0], cells.max_col, rows[1]) if rows else None
+        columns = self.span(cells.min_col, cells.max_col)
+        return CellRange(None, columns[0], cells.min_row, columns[1], cells.max_row) if columns else None
+
+    def resizes(self, cells: CellRange) -> bool:
+        """Return whether a range grows, shrinks or is deleted."""
+        new = self.area(cells)
+        return new is None or new.size != cells.size
+
+    def place(self, row: int, column: int) -> tuple[int, int] | None:
+        """Return the new place of a cell; None if it is deleted."""
+        if self.axis == "row":
+            new = self.index(row)
+            return None if new is None else (new, column)
+        new = self.index(column)
+        return None if new is None else (row, new)
+
+    def reference(self, text: str) -> str:
+        """Shift a reference such as ``$A1:B$2``, ``A:B`` or ``1:3``."""
+        found = [_END.fullmatch(end) for end in text.split(":")]
+        ends = [match.groups(default="") for match in found if match is not None]
+        numbers = [int(end[3] or 0) if self.axis == "row" else column_number(end[1]) for end in ends]
+        if not all(numbers) or len(ends) != len(found):
+            return text
+        span = self.span(min(numbers), max(numbers))
+        if span is None:
+            return _GONE
+        if numbers[0] > numbers[-1]:
+            span = span[1], span[0]
+        written = []
+        for (fixed, column, fixed_row, row), number in zip(ends, span, strict=False):
+            new = (column, str(number)) if self.axis == "row" else (get_column_letter(number), row)
+            written.append(f"{fixed}{new[0]}{fixed_row}{new[1]}")
+        return ":".join(written)
+
+
+@functools.lru_cache(maxsize=1024)
+def column_number(letters: str) -> int:
+    """Convert a column's letters, in any case; 0 without letters."""
+    return column_index_from_string(letters.upper()) if letters else 0

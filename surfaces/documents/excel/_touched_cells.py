@@ -1,0 +1,249 @@
+"""Find the cells a call touches, and compare policy patterns with them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from openpyxl.utils import column_index_from_string, get_column_letter
+from openpyxl.worksheet.cell_range import CellRange
+
+from callboard.config import fits
+from callboard.messages import Coverage
+from callboard.surfaces._surface import UNKNOWN, ToolError
+from callboard.surfaces.documents._tables import width_of
+from callboard.surfaces.documents.excel._cell_ranges import spread, start_of
+from callboard.surfaces.documents.excel._cell_references import all_formulas, mentions, ranges
+from callboard.surfaces.documents.excel._formula_text import LAST_COLUMN, LAST_ROW
+from callboard.surfaces.documents.excel._formulas import checked, filled, is_array
+from callboard.surfaces.documents.excel._named_tables import tables_of
+from callboard.surfaces.documents.excel._sheet_controls import (
+    chart_of,
+    destination,
+    drawn_cells,
+    parse_cells,
+    place,
+    sheet_of,
+    unquoted,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pydantic import JsonValue
+
+    from callboard.surfaces.documents.excel._sheet import Sheet
+    from callboard.surfaces.documents.excel._workbook import ExcelFile
+
+_INDIRECT = re.compile(r"\b(?:INDIRECT|OFFSET)\s*\(", re.IGNORECASE)
+"""Functions that read cells beyond those that they name."""
+_AREA = re.compile(r"([A-Z]{1,3})?([0-9]{1,7})?(?::([A-Z]{1,3})?([0-9]{1,7})?)?", re.IGNORECASE)
+_MAX_COMPARED = 2600
+"""The largest number of cells that are compared one by one with a pattern that names no area."""
+
+
+@dataclass(frozen=True)
+class TouchedCells:
+    """A sheet and its touched cells; None for the whole sheet."""
+
+    sheet: Sheet
+    cells: CellRange | None = None
+
+    @property
+    def resource(self) -> str:
+        """The name of the sheet or range in policy rules."""
+        return f"range:{self.sheet.title}!{self.cells.coord}" if self.cells else f"sheet:{self.sheet.title}"
+
+
+def touched(file: ExcelFile, arguments: Mapping[str, Any]) -> TouchedCells | None:
+    """Find the sheet and the cells that a call touches, if any.
+
+    Raises:
+        ToolError: If the sheet, control or range does not exist.
+    """
+    if "delete" in arguments:
+        return TouchedCells(chart_of(file, arguments["control_id"], arguments["control_name"]).sheet)
+    if "sheet" not in arguments:
+        return None
+    named = (arguments["sheet"], arguments["control_id"], arguments["control_name"])
+    if "cells" in arguments:
+        found = place(file, named[0], arguments["cells"], *named[1:])
+        return TouchedCells(found.sheet, found.cells)
+    if "cell" in arguments:
+        rows = arguments.get("values") or [arguments.get("header", []), *arguments.get("rows", [])]
+        found = start_of(file, named[0], arguments["cell"], *named[1:])
+        return TouchedCells(found.sheet, spread(found, len(rows), width_of(rows)))
+    if "values" in arguments or "what" in arguments:
+        return TouchedCells(place(file, named[0], "", *named[1:]).sheet)
+    return TouchedCells(sheet_of(file, *named))
+
+
+def canonical(file: ExcelFile, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Make the sheet and the cells, like ``A1:C3``, explicit in the arguments.
+
+    Raises:
+        ToolError: If the sheet, control or range does not exist.
+    """
+    written = dict(arguments)
+    found = touched(file, arguments)
+    if found is None:
+        return written
+    if "sheet" in arguments:
+        written["sheet"] = found.sheet.title
+    if found.cells is not None and "cells" in arguments:
+        written["cells"] = found.cells.coord
+    if found.cells is not None and "cell" in arguments:
+        written["cell"] = f"{get_column_letter(found.cells.min_col)}{found.cells.min_row}"
+    if anchor := arguments.get("anchor"):
+        written["anchor"] = parse_cells(str(anchor)).coord
+    return written
+
+
+def resources(file: ExcelFile, tool: str, arguments: Mapping[str, Any]) -> Iterator[str]:
+    """Name the sheets and ranges that a call and its formula touch.
+
+    Raises:
+        ToolError: If the sheet, control or range does not exist.
+    """
+    found = touched(file, arguments)
+    if found is None:
+        yield from (f"sheet:{title}" for title in ([arguments["title"]] if "title" in arguments else file.titles))
+        return
+    yield found.resource
+    if tool == "rename_sheet":
+        yield f"sheet:{arguments['title']}"
+        followers = (
+            reference.sheet for reference in all_formulas(file) if mentions(reference.formula, found.sheet.title)
+        )
+        yield from (f"sheet:{title}" for title in followers if title)
+    if to := arguments.get("to"):
+        title, _ = destination(str(to))
+        yield f"sheet:{_title(file, title) if title else found.sheet.title}"
+    if "delete" in arguments and arguments.get("cells"):
+        read = drawn_cells(found.sheet, arguments["cells"])
+        yield TouchedCells(read.sheet, read.cells).resource
+    if anchor := arguments.get("anchor"):
+        yield TouchedCells(found.sheet, parse_cells(anchor)).resource
+    if formula := arguments.get("formula"):
+        yield from _read_by(file, found, str(formula))
+
+
+def _read_by(file: ExcelFile, found: TouchedCells, formula: str) -> Iterator[str]:
+    """Name the ranges that a filled formula reads.
+
+    A reference whose range is unknown counts as its whole sheet.
+    """
+    if found.cells is None:
+        return
+    text = checked(formula)
+    if _INDIRECT.search(text):
+        yield UNKNOWN
+    furthest = text if is_array(formula) else filled(text, found.cells)
+    for (_, sheet, first), (_, _, last) in zip(ranges(text[1:]), ranges(furthest[1:]), strict=True):
+        if ":" in sheet:  # a span of sheets: those between count too
+            yield from (f"sheet:{title}" for title in file.titles)
+            continue
+        try:
+            area: CellRange = parse_cells(first).union(parse_cells(last))  # type: ignore[no-untyped-call]
+        except ToolError:
+            yield from _named(file, found.sheet, sheet, first, frozenset())
+        else:
+            title = _title(file, sheet) or found.sheet.title
+            yield f"sheet:{title}" if _INDIRECT.search(text) else f"range:{title}!{area.coord}"
+
+
+def _named(file: ExcelFile, own: Sheet, sheet: str, name: str, seen: frozenset[str]) -> Iterator[str]:
+    """Name the sheets of a reference that is not a range.
+
+    The reference is whole rows, a table or a defined name.
+
+    Names that refer to other names are followed.
+    """
+    wanted = name.partition("[")[0].casefold()
+    if sheet or _area(name) is not None:
+        yield f"sheet:{_title(file, sheet) or own.title}"
+    for other in file.worksheets:
+        if wanted in {table.name.casefold() for table in tables_of(other)}:
+            yield f"sheet:{other.title}"
+            return
+    found = [(local or own, element.text or "") for known, local, element in file.names() if known.casefold() == wanted]
+    for owner, text in found if wanted not in seen else ():
+        if _INDIRECT.search(text):
+            yield UNKNOWN
+        for _, inner_sheet, inner in ranges(text):
+            if inner_sheet:
+                yield from (f"sheet:{title}" for title in file.titles if mentions(text, title))
+            else:
+                yield from _named(file, owner, "", inner, seen | {wanted})
+    if not found and not sheet and _area(name) is None:
+        yield UNKNOWN
+
+
+def _title(file: ExcelFile, sheet: str) -> str:
+    """Return a sheet's title in the workbook's spelling."""
+    return next((title for title in file.titles if title.casefold() == sheet.casefold()), sheet)
+
+
+def coverage(pattern: str, resource: str) -> Coverage:
+    """Compare a pattern for sheets and ranges with a resource.
+
+    Titles are case-insensitive.
+
+    A pattern whose cells are unknown counts as covering a part of the resource.
+    """
+    kind, _, name = resource.partition(":")
+    title, _, cells = name.rpartition("!") if kind == "range" else (name, "", "")
+    wanted_kind, _, wanted = pattern.casefold().partition(":")
+    if wanted_kind == "sheet":
+        return Coverage.ALL if fits(unquoted(wanted), title.casefold()) else Coverage.NONE
+    if wanted_kind == "range":
+        wanted_title, mark, wanted_cells = wanted.rpartition("!")
+        wanted_title, wanted_cells = (wanted_title, wanted_cells) if mark else (wanted, "*")
+        if not fits(unquoted(wanted_title), title.casefold()):
+            return Coverage.NONE
+        return _of_cells(wanted_cells, cells)
+    if any(fits(pattern, text) for whole in (resource, f"sheet:{title}") for text in (whole, whole.casefold())):
+        return Coverage.ALL
+    area = parse_cells(cells) if cells else CellRange("A1:Z100")
+    places = itertools.product(range(area.min_row, area.max_row + 1), range(area.min_col, area.max_col + 1))
+    first = itertools.islice(places, _MAX_COMPARED)  # only a part of a large range or a whole sheet
+    single = (f"range:{title}!{get_column_letter(column)}{row}" for row, column in first)
+    touched_in_part = any(fits(pattern, text) for each in single for text in (each, each.casefold()))
+    return Coverage.PART if touched_in_part else Coverage.NONE
+
+
+def _of_cells(wanted: str, cells: str) -> Coverage:
+    """Compare a pattern's cells with a range; empty for a whole sheet."""
+    if wanted == "*":
+        return Coverage.ALL
+    areas = [_area(part) for part in wanted.split(",")]
+    one = bool(cells) and ":" not in cells
+    if any(area is None for area in areas):  # a glob matches the text of one cell; its larger areas are unknown
+        globbed = set(wanted) & set("*?[")
+        found = Coverage.ALL if fits(wanted, cells.casefold()) else Coverage.NONE
+        return found if one and globbed else Coverage.PART
+    if not cells:
+        return Coverage.PART
+    meant = parse_cells(cells)
+    if any(meant.issubset(area) for area in areas if area is not None):
+        return Coverage.ALL
+    return Coverage.NONE if all(meant.isdisjoint(area) for area in areas if area is not None) else Coverage.PART
+
+
+def _area(text: str) -> CellRange | None:
+    """Parse cells like ``b2`` or ``A1:C3``, or whole lines like ``B:D``."""
+    match = _AREA.fullmatch(text.strip().replace("$", ""))
+    if match is None:
+        return None
+    first, top, last, bottom = match.groups()
+    whole = ":" in text
+    if not whole and not (first and top):
+        return None
+    last, bottom = (last, bottom) if whole else (first, top)
+    columns = sorted((column_index_from_string(first or "A"), column_index_from_string(last or "XFD")))
+    rows = sorted((int(top or 1), int(bottom or LAST_ROW)))
+    if columns[1] > LAST_COLUMN or not 1 <= rows[0] <= rows[1] <= LAST_ROW:
+        return None
+    return CellRange(min_col=columns[0], min_row=rows[0], max_col=columns[1], max_row=rows[1])

@@ -1,0 +1,123 @@
+"""Texts in the headers of messages, decoded and checked.
+
+A header may hold its text in encoded words (RFC 2047), such as ``=?utf-8?q?caf=C3=A9?=``. A reader decodes them, and so
+does Python before it folds a header that it writes. So a line break in an encoded word would begin another header.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from email import policy
+from email.errors import MessageError
+from email.header import decode_header
+from email.parser import BytesParser
+from typing import TYPE_CHECKING
+
+from callboard.surfaces._surface import ToolError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+    from email.message import Message
+
+_WORD = re.compile(r"=\?[^?]*\?[qb]\?[^?]*\?=", re.IGNORECASE)
+_BETWEEN = re.compile(r"(\?=)\s+(?==\?)")
+"""Blanks between two encoded words, which are no part of the text."""
+_LEFT = re.compile(r"=\?.*\?=", re.DOTALL)
+_HEADER_LINE = re.compile(rb"(?:From |[!-9;-~]*:|[ \t])[^\r\n]*(?:\r\n|\r|\n|\Z)")
+"""A line of a message's headers, as Python's parser takes it."""
+_MOST_LAYERS = 5
+"""The most encoded words within encoded words that are decoded."""
+_UNFIT = {"Cc", "Cs", "Zl", "Zp"}
+"""Unicode's categories of control characters, halves of pairs, and separators of lines and paragraphs."""
+
+
+def header_text(text: str, what: str) -> str:
+    """Return the text that a reader of a header would see.
+
+    The result has no encoded words, so that nothing in it is decoded again.
+
+    Args:
+        text: The text as it was given, in any form of encoded words.
+        what: The part of the message, for the error.
+
+    Raises:
+        ToolError: If it has a line break or a control character, or an encoded word that can't be decoded.
+    """
+    seen = text
+    for _ in range(_MOST_LAYERS):
+        seen = _WORD.sub(_decoded, _BETWEEN.sub(r"\1", seen))
+    if _LEFT.search(seen):
+        msg = f"{what} {text!r} has an encoded word that can't be decoded; write the text itself"
+        raise ToolError(msg)
+    seen = seen.replace("\t", " ")
+    unfit = next((sign for sign in seen if unicodedata.category(sign) in _UNFIT), None)
+    if unfit is not None:
+        msg = f"{what} {text!r} has the character {unfit!r}, which a header can't hold; remove it"
+        raise ToolError(msg)
+    return seen
+
+
+def check_headers(message: Message, data: bytes, name: str, *, parts: bool) -> None:
+    """Check that a written message has its own headers only.
+
+    Args:
+        message: The message as it should be.
+        data: The message as it was written.
+        name: The file's name, for the error.
+        parts: Whether the parts were written too, and are checked.
+
+    Raises:
+        ToolError: If it has others, so that a text in it would be read as a header.
+    """
+    again: Message = BytesParser(policy=policy.compat32).parsebytes(data)
+    count = None if parts else 1
+    if _names(again)[:count] != _names(message)[:count]:
+        msg = f"{name!r} is not written: a text in its headers would be read as a header of its own"
+        raise ToolError(msg)
+
+
+def with_headers(data: bytes, names: Collection[str], headers: Iterable[bytes], line_end: bytes) -> bytes:
+    """Replace some headers of a message; all its other bytes stay.
+
+    A header that is not there yet goes to the end of the headers.
+    """
+    blocks: list[bytes] = []
+    at = 0
+    for line in _HEADER_LINE.finditer(data):
+        if line.start() != at:
+            break
+        if blocks and line[0][:1] in b" \t":
+            blocks[-1] += line[0]
+        else:
+            blocks.append(line[0])
+        at = line.end()
+    if blocks and not blocks[-1].endswith((b"\r", b"\n")):
+        blocks[-1] += line_end
+    for header in headers:
+        place = next((n for n, block in enumerate(blocks) if _name_of(block) == _name_of(header)), None)
+        blocks = [block for n, block in enumerate(blocks) if n == place or _name_of(block) != _name_of(header)]
+        blocks[len(blocks) if place is None else place : None if place is None else place + 1] = [header]
+    written = {_name_of(header) for header in headers}
+    gone = {name.lower().encode() for name in names} - written
+    body = data[at:]
+    if not at and body and not body.startswith((b"\r", b"\n")):
+        body = line_end + body  # it has had no headers
+    return b"".join(block for block in blocks if _name_of(block) not in gone) + (body or line_end)
+
+
+def _name_of(header: bytes) -> bytes:
+    return header.partition(b":")[0].lower()
+
+
+def _decoded(word: re.Match[str]) -> str:
+    """Decode one encoded word; an undecodable one stays, and is refused."""
+    try:
+        ((content, charset),) = decode_header(word[0])
+        return content if isinstance(content, str) else content.decode(charset or "ascii", "replace")
+    except (MessageError, LookupError, ValueError):
+        return word[0]
+
+
+def _names(message: Message) -> list[list[str]]:
+    return [sorted(name.lower() for name in part.keys()) for part in message.walk()]  # noqa: SIM118 - each of a header

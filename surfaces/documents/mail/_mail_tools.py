@@ -1,0 +1,323 @@
+"""Mail tools: read and write messages in ``.eml`` files; nothing is sent."""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+from email.errors import MessageError
+from email.parser import BytesParser
+from email.utils import formataddr, unquote
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from callboard.messages import Control, Effect, Target
+from callboard.surfaces._surface import ToolError, tool
+from callboard.surfaces.documents._formats import FormatTools, Limit, Offset, part_of
+from callboard.surfaces.documents._office import OLE
+from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document, clean, short
+from callboard.surfaces.documents.mail._headers import check_headers, header_text, with_headers
+from callboard.surfaces.documents.mail._message_parts import (
+    POLICY,
+    MailContents,
+    attachment_name,
+    content_bytes,
+    contents_of,
+    shown_header,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from email.message import EmailMessage
+
+    from pydantic import JsonValue
+
+    from callboard.surfaces.documents._workspace import Snapshot
+
+MAIL = ("mail",)
+_HEADERS = ("From", "To", "Cc", "Date", "Subject")
+_RARE_HEADERS = (
+    "Reply-To", "Sender", "Bcc", "Message-ID", "In-Reply-To", "Resent-From", "Resent-To", "List-Unsubscribe",
+)  # fmt: skip
+"""Shown where a message has them."""
+_PREVIEW = 1500
+_MOST_LINKS = 50
+_MOST_DEPTH = 20
+_MOST_PARTS = 1000
+_BEFORE_HEADERS = re.compile(rb"\A(?:\xef\xbb\xbf)?[\r\n]*(?=[!-9;-~]+:)")
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+_NAME = re.compile(r"[^\r\n,;<>]*")
+_QUOTED = re.compile(r'"(?:[^"\\\r\n]|\\[^\r\n])*"')
+_ADDRESS = re.compile(r"[^@\s<>\",;:()\\]+@[^@\s<>\",;:()\\]+")
+
+Addresses = Annotated[
+    list[str] | None, Field(description="Addresses, such as ada@example.org or Ada <ada@example.org>; null to leave.")
+]
+
+
+class MailTools(FormatTools):
+    """The tools of ``.eml`` files."""
+
+    def controls(self, snapshot: Snapshot) -> list[Control]:
+        """List the attachments."""
+        return [
+            Control(
+                id=f"attachment-{number}",
+                name=attachment_name(part, number),
+                kind="attachment",
+                detail={"type": part.get_content_type(), "bytes": len(content_bytes(part))},
+            )
+            for number, part in enumerate(_attachments(snapshot.once(_parsed)), 1)
+        ]
+
+    @tool(effect=Effect.READ, roots=MAIL)
+    def read_text(self, document: Document, *, offset: Offset = 0, limit: Limit = 20_000) -> Answer:
+        """Read the headers and the text of the message.
+
+        A formatted text that says more than the plain one is included. An answer goes to ``reply-to`` where there is
+        one.
+        """
+        message = _parsed(self._workspace.read(document))
+        contents = _contents(message)
+        answer: Answer = {**_headers(message), **part_of(contents.text, offset, limit)}
+        if contents.attachments:
+            answer["attachments"] = [attachment_name(part, n) for n, part in enumerate(contents.attachments, 1)]
+        if links := [link for link in contents.links if link.rpartition(": ")[2] not in contents.text]:
+            answer["links"] = [*links[:_MOST_LINKS]]
+        if contents.unseen:
+            answer["not_shown"] = ", ".join(dict.fromkeys(contents.unseen))
+        if contents.guessed:
+            answer["encoding"] = f"{', '.join(dict.fromkeys(contents.guessed))} (a guess)"
+        return answer
+
+    @tool(effect=Effect.ONCE, roots=MAIL)
+    def write_message(
+        self,
+        document: Document,
+        *,
+        to: Addresses = None,
+        cc: Addresses = None,
+        sender: Annotated[str | None, Field(description="The address it is from; null to leave it.")] = None,
+        subject: Annotated[str | None, Field(description="Null to leave it.")] = None,
+        text: Annotated[str | None, Field(description="The whole text; null to leave it.")] = None,
+        attachments: Annotated[
+            list[str], Field(max_length=50, description="Files of the workspace that are added, such as report.pdf.")
+        ] = [],  # noqa: B006 - pydantic copies it
+    ) -> Answer:
+        """Write the message's addresses, subject, text and attachments.
+
+        Nothing is sent.
+        """
+        files = [self._workspace.read(name) for name in attachments]
+        given = {"To": to, "Cc": cc, "From": None if sender is None else [sender]}
+        names = [name for name, addresses in given.items() if addresses is not None]
+        names += ["Subject"] if subject is not None else []
+        if not files and text is None and not names:
+            msg = "nothing to write: pass to, cc, sender, subject, text or attachments"
+            raise ToolError(msg)
+        with self._replacing(document) as file:
+            message = _parsed(file.snapshot)
+            for name, addresses in given.items():
+                if addresses is not None:
+                    _set_addresses(message, name, [_address(each) for each in addresses])
+            if subject is not None:
+                del message["Subject"]
+                if subject.strip():
+                    message["Subject"] = short(header_text(short(subject, 900), "the subject"), 900)
+            if text is not None:
+                _set_text(message, clean(text), document)
+            for attached in files:
+                _attach(message, attached)
+            _check_depth(message, document)
+            file.data = _written(message, file.snapshot, names if text is None and not files else None)
+            count: JsonValue = sum(1 for _ in _attachments(message))
+            return file.answers({**_headers(message), "attachments": count})
+
+    @tool(effect=Effect.ONCE, roots=MAIL)
+    def save_as(
+        self,
+        document: Document,
+        path: Annotated[str, Field(description="The new path in the workspace, of the same kind; must not exist yet.")],
+        *,
+        control_id: ControlId = "",
+        control_name: ControlName = "",
+    ) -> Target:
+        """Save a copy of the message, or one attachment, under another name.
+
+        The message itself is unchanged.
+        """
+        snapshot = self._workspace.read_unchanged(document)
+        data, suffix = snapshot.data, snapshot.path.suffix
+        if control_id:
+            found = {f"attachment-{n}": (part, n) for n, part in enumerate(_attachments(_parsed(snapshot)), 1)}
+            part, number = found.get(control_id, (None, 0))
+            if part is None or (control_name and control_name != attachment_name(part, number)):
+                msg = f"there is no attachment {control_id!r} {control_name!r}; there are: {', '.join(found) or 'none'}"
+                raise ToolError(msg)
+            data, suffix = content_bytes(part), PurePosixPath(attachment_name(part, number)).suffix
+        if PurePosixPath(path).suffix.lower() != suffix.lower():
+            msg = f"{path!r} is refused: it can only be saved as a {suffix} file"
+            raise ToolError(msg)
+        return self._workspace.create(path, data)  # refuses programs and other files that are no documents
+
+    def not_writable(self, snapshot: Snapshot) -> str:
+        """Explain why the message must not be written; empty if it may."""
+        kind = snapshot.once(_parsed).get_content_type()
+        if kind in {"multipart/signed", "multipart/encrypted", "application/pkcs7-mime"}:
+            return "it is signed or encrypted, which an edit would break"
+        return ""
+
+    def preview(self, snapshot: Snapshot) -> str:
+        """Return the headers and the beginning of the text."""
+        return message_text(snapshot, _PREVIEW)
+
+    def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
+        """Name what can't be read."""
+        unseen = _contents(snapshot.once(_parsed)).unseen
+        return {"not_shown": ", ".join(dict.fromkeys(unseen))} if unseen else {}
+
+    def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
+        """Return whether a header or text is replaced."""
+        message = _parsed(self._workspace.read(document))
+        names = {"to": "To", "cc": "Cc", "sender": "From", "subject": "Subject"}
+        headers = any(arguments.get(each) is not None and shown_header(message, name) for each, name in names.items())
+        return headers or (arguments.get("text") is not None and bool(_contents(message).text.strip()))
+
+    def empty(self) -> bytes:
+        """Return an empty draft."""
+        return b"X-Unsent: 1\r\nMIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n"
+
+
+def message_text(snapshot: Snapshot, limit: int | None = None) -> str:
+    """Return the headers, an empty line, and the text."""
+    message = snapshot.once(_parsed)
+    lines = [f"{name}: {value}" for name, value in _headers(message).items() if value]
+    return "\n".join([*lines, "", _contents(message).text[:limit]]).strip()
+
+
+def _parsed(snapshot: Snapshot) -> EmailMessage:
+    """Parse a message.
+
+    Raises:
+        ToolError: If it is malformed, or nested too deeply.
+    """
+    if snapshot.data.startswith(OLE):
+        msg = f"{snapshot.document!r} is a message of Outlook (.msg), despite its name; save it as .eml there"
+        raise ToolError(msg)
+    try:
+        message = BytesParser(policy=POLICY).parsebytes(_BEFORE_HEADERS.sub(b"", snapshot.data))
+        _check_depth(message, snapshot.document)
+    except (MessageError, ValueError, LookupError, RecursionError, IndexError, AttributeError, TypeError) as error:
+        msg = f"{snapshot.document!r} is damaged and can't be read as a message ({short(str(error), 200)})"
+        raise ToolError(msg) from error
+    return message
+
+
+def _check_depth(message: EmailMessage, name: str) -> None:
+    level, depth, count = [message], 0, 0
+    while level:
+        depth, count = depth + 1, count + len(level)
+        if depth > _MOST_DEPTH or count > _MOST_PARTS:
+            msg = f"{name!r} is refused: its parts are nested too deeply, or there are more than {_MOST_PARTS}"
+            raise ToolError(msg)
+        level = [part for each in level if each.is_multipart() for part in each.get_payload()]  # type: ignore[misc]
+
+
+def _headers(message: EmailMessage) -> dict[str, JsonValue]:
+    rare = [name for name in _RARE_HEADERS if name in message]
+    return {name.lower(): shown_header(message, name) for name in (*_HEADERS, *rare)}
+
+
+def _contents(message: EmailMessage) -> MailContents:
+    try:
+        return contents_of(message)
+    except (KeyError, ValueError, AttributeError, TypeError):  # a message that is no multipart, or has odd headers
+        return MailContents()
+
+
+def _attachments(message: EmailMessage) -> list[EmailMessage]:
+    return _contents(message).attachments
+
+
+def _address(text: str) -> str:
+    """Format an address with an optional name for a header.
+
+    Raises:
+        ToolError: If it is none, or more than one.
+    """
+    name, bracket, rest = clean(text).strip().rpartition("<")
+    name, plain = name.strip(), (rest.removesuffix(">") if bracket else rest).strip()
+    quoted = _QUOTED.fullmatch(name)
+    if not _ADDRESS.fullmatch(plain) or "=?" in plain or not (quoted or _NAME.fullmatch(name)):
+        msg = (
+            f"{text!r} is no e-mail address; write ada@example.org, Ada <ada@example.org> "
+            'or "Lovelace, Ada" <ada@example.org>'
+        )
+        raise ToolError(msg)
+    if not plain.isascii():
+        msg = f"{plain!r} has letters other than A to Z, which an address can't have; write its domain as xn--…"
+        raise ToolError(msg)
+    return formataddr((header_text(unquote(name) if quoted else name, "the name in the address"), plain))
+
+
+def _set_addresses(message: EmailMessage, name: str, addresses: list[str]) -> None:
+    del message[name]
+    if addresses:  # where Python folds such a header, names with commas and letters beyond ASCII become addresses
+        message.set_raw(name, ",\n ".join(addresses))
+
+
+def _set_text(message: EmailMessage, text: str, document: str) -> None:
+    contents, body = _contents(message), message.get_body(("plain",))
+    if contents.formatted or len(contents.texts) > 1 or (body is None and message.is_multipart()):
+        msg = f"{document!r} has a formatted text, or several, which can't be written; make a new message"
+        raise ToolError(msg)
+    part = message if body is None else body
+    if part.get_content_maintype() == "multipart":
+        msg = f"{document!r} is said to have several parts, but none can be read; make a new message"
+        raise ToolError(msg)
+    if body is None and message.get_payload():
+        msg = f"{document!r} holds only an attachment and no text, which can't be written; make a new message"
+        raise ToolError(msg)
+    part.set_content(text.rstrip("\n") + "\n", cte="quoted-printable")
+
+
+def _attach(message: EmailMessage, file: Snapshot) -> None:
+    """Add a file; MIME does not allow to encode a message.
+
+    Raises:
+        ToolError: If its name can't be a header's.
+    """
+    if header_text(file.path.name, "the name") != file.path.name:
+        msg = f"{file.path.name!r} can't be attached: its name has encoded words; rename it"
+        raise ToolError(msg)
+    if file.root == "mail":
+        message.add_attachment(_parsed(file), filename=file.path.name)
+        return
+    kind = (mimetypes.guess_type(file.path.name)[0] or "application/octet-stream").split("/")
+    message.add_attachment(file.data, maintype=kind[0], subtype=kind[1], filename=file.path.name)
+
+
+def _written(message: EmailMessage, original: Snapshot, names: Collection[str] | None) -> bytes:
+    """Write a message with the line ends of its file.
+
+    Args:
+        message: The changed message.
+        original: The file before.
+        names: The only changed headers; all else keeps its bytes. None if more has changed.
+    """
+    document, before = original.document, _BEFORE_HEADERS.sub(b"", original.data)
+    line_end = _LINE_END.search(before)
+    separator = "\n" if line_end is not None and line_end[0] == b"\n" else "\r\n"
+    rules = message.policy.clone(linesep=separator)
+    try:
+        if names is None:
+            data = message.as_bytes(policy=rules)
+        else:
+            items = [(name, value) for name, value in message.raw_items() if name in names]
+            data = with_headers(before, names, [rules.fold_binary(*item) for item in items], separator.encode())
+    except (MessageError, ValueError, LookupError, AttributeError, TypeError, IndexError) as error:
+        msg = f"{document!r} is not written: {short(str(error), 200)}"
+        raise ToolError(msg) from error
+    check_headers(message, data, document, parts=names is None)
+    return data

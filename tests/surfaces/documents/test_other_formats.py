@@ -1,0 +1,70 @@
+"""Files of other programs: one sentence with the way out, wherever they are named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from callboard import FunctionModel, Settings, Supervisor, Task
+from callboard.answers import finish
+from callboard.errors import TaskRefusedError, UnknownTargetError
+from callboard.surfaces import ToolError
+from callboard.surfaces.documents import DocumentServer, advice_on
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from conftest import Call
+
+NAMES = [
+    ("old.xls", "save it as .xlsx"),
+    ("letter.doc", "save it as .docx"),
+    ("table.ODS", "save it as .xlsx"),
+    ("letter.odt", "save it as .docx"),
+    ("letter.rtf", "save it as .docx"),
+    ("letter.pages", "save it as .docx"),
+    ("mail.msg", "save it as .eml"),
+    ("deck.pptx", "save it as .pdf to have it read"),
+    ("letter.wps", "save it as .docx"),
+    ("book.fods", "save it as .xlsx"),
+    ("show.ppsx", "save it as .pdf to have it read"),
+    ("mails.mbox", "save it as .eml, each message by itself"),
+    ("photo.heic", "save it as .png"),
+    ("notes.log", "save it as .txt"),
+]
+
+
+@pytest.mark.parametrize(("name", "way"), NAMES)
+def test_another_format_gets_advice(workspace: Path, server: DocumentServer, call: Call, name: str, way: str) -> None:
+    (workspace / name).write_bytes(b"x")
+    assert advice_on(name).endswith(way)
+    assert server.no_target(name) == advice_on(name)
+    for tool in ("open_document", "create_document"):
+        with pytest.raises(ToolError, match=rf"is refused: .*{way}"):
+            call(tool, path=name)
+
+
+@pytest.mark.parametrize("name", ["a.docx", "missing.xls", "../a.xls", ""])
+def test_no_reason_is_given_for_other_names(workspace: Path, server: DocumentServer, name: str) -> None:
+    (workspace.parent / "a.xls").write_bytes(b"x")
+    assert server.no_target(name) == ""
+
+
+def test_an_unknown_format_is_named_with_the_known_ones(workspace: Path, server: DocumentServer) -> None:
+    (workspace / "a.zip").write_bytes(b"x")
+    assert server.no_target("a.zip").startswith("only .docx, .xlsx,")
+    assert server.no_target("a.zip").endswith("save it as one of them")
+
+
+def test_a_task_that_names_another_format_is_refused_with_the_reason(workspace: Path) -> None:
+    (workspace / "old.xls").write_bytes(b"x")
+    journal = {"path": str(workspace.parent / "journal.db")}
+    settings = Settings.model_validate({"documents": {"workspace": str(workspace)}, "journal": journal})
+    with Supervisor.start(settings, models={"app": FunctionModel(lambda _: finish("done"))}) as supervisor:
+        with pytest.raises(UnknownTargetError, match=r"'old\.xls' is no target: the format of Excel 97"):
+            supervisor.submit(Task(request="x", target="old.xls"))
+        with pytest.raises(TaskRefusedError, match=r"'old\.xls' can't be changed: .*save it as \.xlsx"):
+            supervisor.submit(Task(request="x", may_change=["old.xls"]))
+        with pytest.raises(UnknownTargetError, match=r"there is no target 'new\.xls'; there are: word, excel"):
+            supervisor.submit(Task(request="x", target="new.xls"))
