@@ -19,7 +19,7 @@ from callboard.terminal._eval_cells import Cell, CellResult
 from callboard.terminal._eval_page import page
 from callboard.terminal._eval_report import EvalReport, cost_text, differences
 from callboard.terminal._eval_runner import EvalRunner, NotRun
-from callboard.terminal._eval_set import OWN_MODELS, LoadedSet, slug
+from callboard.terminal._eval_set import OWN_MODELS, LoadedSet, check_different, slug
 from callboard.terminal._journals import EVALS
 from callboard.terminal._text import BAD, GOOD, numbered, plain, short, terminal
 
@@ -120,6 +120,7 @@ def _cells(loaded: LoadedSet, tasks: Sequence[LoadedTask], choices: EvalChoices,
     """List the runs, and check that each of them can start."""
     named = {name: loaded.models.get(name) or models_of([name]) for name in choices.models}
     models = named or loaded.models or {OWN_MODELS: {}}
+    check_different("models", list(models), "--model")
     seeds = range(1, choices.seeds + 1) if choices.seeds else loaded.content.seeds or (None,)
     cells = []
     for task in tasks:

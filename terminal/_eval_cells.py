@@ -45,6 +45,8 @@ _FORCED: dict[str, Any] = {
 """The settings of each run: a journal of its own, and no person."""
 _TEMPORARY = {"__pycache__", ".git", ".pytest_cache"}
 _LONGEST = 300
+JUDGE = "the judge"
+"""The name of a judge's no, among those of the checks."""
 ANSWER = "the answer"
 """The name of the expectation of an answer, among those of the checks."""
 
@@ -88,6 +90,8 @@ class CellResult(Value):
         """Judge the result of a task."""
         failures = {check.name: check.told().removeprefix(f"{check.name}: ") for check in _failed(result)}
         said = str(result.output) if isinstance(result.output, str | int | float) else result.comment
+        if denials := [judged.told() for judged in result.judged if judged.answer == "no"]:
+            failures[JUDGE] = f"says no to {'; '.join(denials)}"
         if cell.task.answer and not (result.ok and found_in(cell.task.answer, said)):
             failures[ANSWER] = f"answered {one_line(said, _LONGEST)!r}"
         usage = result.usage
@@ -177,11 +181,19 @@ class Cell:
         if self.task.task.model is None and not any(settings.models.model_dump(exclude={"record"}).values()):
             msg = "no model is named: name one in `models`, with --model, or in the settings of the task"
             raise SettingsError(msg)
-        workspace = self._workspace()
-        for folder in () if workspace is None else filter(None, (self.place, self.task.folder)):
-            if not Path(os.path.realpath(folder / workspace)).is_relative_to(os.path.realpath(folder)):
-                msg = f"documents.workspace: {workspace} is outside the copy, so a run would change the original files"
-                raise SettingsError(msg)
+        for where, path in self._work_folders():
+            for folder in filter(None, (self.place, self.task.folder)):
+                if not Path(os.path.realpath(folder / path)).is_relative_to(os.path.realpath(folder)):
+                    msg = f"{where}: {path} is outside the copy, so a run would change the original files"
+                    raise SettingsError(msg)
+
+    def _work_folders(self) -> Iterator[tuple[str, Path]]:
+        """Yield the folders of this machine's surfaces, with their settings."""
+        if (workspace := self._workspace()) is not None:
+            yield "documents.workspace", Path(workspace).expanduser()
+        for name, shell in (self.settings().get("shells") or {}).items():
+            if shell and shell.get("cwd") and not shell.get("ssh"):
+                yield f"shells.{name}.cwd", Path(shell["cwd"]).expanduser()
 
     def _workspace(self) -> Any:
         """Return the folder of documents that the settings name.
@@ -199,7 +211,7 @@ class Cell:
         """Return a digest of all that the run starts from."""
         task = self.task
         hashed = hashlib.sha256()
-        parts = [self.settings(), task.task.model_dump(mode="json"), task.answer]
+        parts = [task.name, self.model, self.settings(), task.task.model_dump(mode="json"), task.answer]
         hashed.update(json.dumps(parts, sort_keys=True, default=str).encode())
         for name, path in self._files():
             content = str(path.readlink()).encode() if path.is_symlink() else path.read_bytes()
@@ -207,6 +219,11 @@ class Cell:
         return hashed.hexdigest()
 
     def _files(self) -> Iterator[tuple[str, Path]]:
+        for name in dict.fromkeys(self.kinds.values()):
+            form, _, file = name.partition(":")
+            path = (self.task.folder or self.root) / file.partition("?")[0]
+            if form in IN_FILES and path.is_file():
+                yield name, path
         yield from ((path.name, path) for path in self.task.documents)
         for folder in filter(None, (self.task.folder, self.task.workspace)):
             skipped = self._skipped(folder)

@@ -186,14 +186,17 @@ class RateChange(Value):
 def differences(now: EvalReport, before: EvalReport) -> list[RateChange]:
     """Compare two reports, model by model.
 
-    A model that only one of them has is left out, and so are the tasks that only one of them has.
+    A model that only one of them has is left out, and so are the tasks that only one of them has. Each task counts the
+    same, since a run may lack some seeds.
     """
     found = []
     for figures in now.models:
         shared = [task for task in now.tasks if now.runs(task, figures.model) and before.runs(task, figures.model)]
         if shared:
             rates = [
-                statistics.fmean(result.passed for task in shared for result in report.runs(task, figures.model))
+                statistics.fmean(
+                    statistics.fmean(result.passed for result in report.runs(task, figures.model)) for task in shared
+                )
                 for report in (before, now)
             ]
             found.append(RateChange(model=figures.model, tasks=len(shared), before=rates[0], now=rates[1]))

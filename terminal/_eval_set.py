@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, JsonValue, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    JsonValue,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from callboard.config import YamlError, load_yaml
 from callboard.messages import AgentKind, Task, TermSection, check_expression, did_you_mean
@@ -39,6 +47,13 @@ def _as_seeds(value: object) -> object:
     return tuple(range(1, value + 1))
 
 
+def _all_different(seeds: tuple[int, ...]) -> tuple[int, ...]:
+    if len(set(seeds)) < len(seeds):
+        msg = "has a seed twice, which would count one run as two: give each seed once"
+        raise ValueError(msg)
+    return seeds
+
+
 def _as_models(value: object) -> object:
     if isinstance(value, str):
         return {value: value}
@@ -57,7 +72,11 @@ def _as_kinds(value: object) -> object:
 
 Paths = Annotated[tuple[Path, ...], BeforeValidator(_as_list, json_schema_input_type=str | tuple[Path, ...])]
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
-Seeds = Annotated[tuple[Seed, ...], BeforeValidator(_as_seeds, json_schema_input_type=int | tuple[Seed, ...])]
+Seeds = Annotated[
+    tuple[Seed, ...],
+    BeforeValidator(_as_seeds, json_schema_input_type=int | tuple[Seed, ...]),
+    AfterValidator(_all_different),
+]
 ModelNames = Annotated[dict[str, str], BeforeValidator(_as_kinds, json_schema_input_type=str | dict[str, str])]
 Contestants = Annotated[
     dict[str, ModelNames],
@@ -201,8 +220,8 @@ class LoadedSet:
             LoadedTask.load(entry, content, base, f"{source}: tasks.{number}")
             for number, entry in enumerate(content.tasks)
         ]
-        _check_different("tasks", [task.name for task in self.tasks], source)
-        _check_different("models", list(self.models), source)
+        check_different("tasks", [task.name for task in self.tasks], source)
+        check_different("models", list(self.models), source)
 
     @classmethod
     def load(cls, path: Path) -> LoadedSet:
@@ -240,7 +259,8 @@ def _anchored(kinds: dict[str, str], base: Path) -> dict[str, str]:
     return anchored
 
 
-def _check_different(what: str, names: list[str], source: str) -> None:
+def check_different(what: str, names: list[str], source: str) -> None:
+    """Refuse names whose runs would share a folder."""
     taken: dict[str, str] = {}
     for name in names:
         other = taken.setdefault(slug(name).casefold(), name)

@@ -17,11 +17,12 @@ import yaml
 from typer.testing import Result
 
 import forks
-from callboard import Outcome
+from callboard import Outcome, TaskResult
+from callboard.messages import JudgeResult
 from callboard.terminal import WORSE, Attendance
 from callboard.terminal._eval_cells import ANSWER, Cell, CellResult
 from callboard.terminal._eval_page import page
-from callboard.terminal._eval_report import EvalReport, pass_k, wilson
+from callboard.terminal._eval_report import EvalReport, differences, pass_k, wilson
 from callboard.terminal._eval_runner import EvalRunner, NotRun
 from callboard.terminal._eval_set import LoadedSet
 from local_provider import LocalProvider
@@ -276,6 +277,15 @@ TASK = {"name": "a", "task": {"request": "x", "checks": [MADE]}}
         ({"task": []}, "is no eval set: it has no `tasks`"),
         ({"tasks": [TASK], "seeds": 0}, "seeds: is 0: give a number from 1 to 1000"),
         ({"tasks": [TASK], "seeds": True}, "seeds: "),
+        ({"tasks": [TASK], "seeds": [7, 7]}, "seeds: has a seed twice"),
+        (
+            {
+                "tasks": [TASK],
+                "models": "scripted:honest.yaml",
+                "settings": {"shells": {"box": {"cwd": "/srv", "isolated": False}}},
+            },
+            "shells.box.cwd: /srv is outside the copy",
+        ),
         ({"tasks": [TASK], "sedes": 3}, "sedes: unknown key; did you mean 'seeds'?"),
         ({"tasks": [TASK]}, "no model is named"),
         ({"tasks": [TASK], "models": "gpt-5"}, "models.host: 'gpt-5' is not a known model"),
@@ -294,6 +304,39 @@ def test_a_mistake_in_a_set_is_told_before_anything_runs(
     assert result.exit_code == 2, result.output
     assert told in result.stderr
     assert not (here / "evals").exists()
+
+
+def test_models_that_would_share_a_folder_are_refused(call: Call, here: Path, write: Callable[..., Path]) -> None:
+    path = write()
+    result = call("eval", path, "--model", "scripted:m/a.yaml", "--model", "scripted:m-a.yaml")
+    assert (result.exit_code, "would share a folder" in result.stderr) == (2, True)
+    assert not (here / "evals").exists()
+
+
+def test_a_result_of_another_script_is_refused(call: Call, here: Path, write: Callable[..., Path]) -> None:
+    path = write()
+    assert call("eval", path).exit_code == 0
+    (here / "honest.yaml").write_text((here / "lying.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    result = call("eval", path)
+    assert (result.exit_code, "another version" in " ".join(result.stderr.split())) == (2, True)
+
+
+def test_a_judges_no_is_the_reason_of_a_failure(here: Path, write: Callable[..., Path]) -> None:
+    loaded = LoadedSet.load(write())
+    cell = Cell(loaded.tasks[0], "honest", loaded.models["honest"], None, here / "runs")
+    judged = JudgeResult(question="Is it there?", answer="no", reason="It is empty.")
+    result = TaskResult(task_id="t", outcome=Outcome.FAILED, judged=(judged,))
+    assert CellResult.of(cell, result).failures == {"the judge": "says no to 'Is it there?': no, It is empty."}
+
+
+def test_each_task_counts_the_same_in_a_comparison() -> None:
+    def report(*passed: int) -> EvalReport:
+        results = [result_of(passed=False, task="b", seed=seed) for seed in range(1, 11)]
+        results += [result_of(passed=bool(one), seed=seed) for seed, one in enumerate(passed, 1)]
+        return EvalReport.of("x", results, {})
+
+    (change,) = differences(report(1, 1, 1, 1, 0, 0, 0, 0, 0, 0), report(1, 1))
+    assert (change.before, change.now) == (0.5, 0.2)
 
 
 def test_a_run_works_on_copies_only(
