@@ -126,6 +126,7 @@ class _Search:
         operands = [place for place, word in enumerate(rest) if not word.startswith("-")]
         if name in _FIRST_IS_DATA and operands:
             rest = rest[operands[0] + 1 :]
+            operands = [place for place, word in enumerate(rest) if not word.startswith("-")]
         if name in _SHELLS and any(UNKNOWN_PART in rest[place] for place in operands[:1]):
             self._anywhere()
         if name in _JOINED:

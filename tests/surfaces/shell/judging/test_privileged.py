@@ -316,6 +316,11 @@ def test_a_way_to_run_sudo_is_refused_or_unknown(tmp_path, command):
     assert Hazard.UNKNOWN in judged.hazards, "the judge takes it for a command that it understands"
 
 
+@pytest.mark.parametrize("command", ["ssh host", "ssh -p 22 host", "chroot /", "flock f"])
+def test_a_program_without_its_command_is_no_error(command):
+    assert not privileged(command)
+
+
 @pytest.mark.parametrize("command", DATA)
 def test_a_name_that_is_data_is_not_refused(command):
     assert not privileged(command.replace("¶", "\n"))
