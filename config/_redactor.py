@@ -58,8 +58,10 @@ STRUCTURE = frozenset(
 JSON_MEMBERS = frozenset(
     {
         "answer",
+        "approx",
         "args",
         "arguments",
+        "between",
         "canonical",
         "contains",
         "content",
@@ -67,6 +69,8 @@ JSON_MEMBERS = frozenset(
         "equals",
         "expected",
         "found",
+        "json_schema",
+        "one_of",
         "output",
         "parameters",
         "result",

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_MOST_PARTS = 1_000_000
+
+
 class YamlError(Exception):
     """A file is invalid.
 
@@ -64,7 +67,8 @@ def parse_yaml(text: str) -> Any:
         YamlError: If it is not valid YAML, or has a duplicate key.
     """
     try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a safe loader
+        content = yaml.load(text, Loader=_Loader)  # noqa: S506 - it is a safe loader
+        _size(content, {})
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
@@ -78,3 +82,21 @@ def parse_yaml(text: str) -> Any:
         )
         msg = f"is not valid YAML: {why}"
         raise YamlError(msg) from None
+    return content
+
+
+def _size(value: object, known: dict[int, int]) -> int:
+    """Count the parts of a value, with those that aliases repeat.
+
+    Raises:
+        YamlError: If there are too many: later code would not end.
+    """
+    if not isinstance(value, dict | list):
+        return 1
+    if id(value) not in known:
+        parts = value if isinstance(value, list) else (*value, *value.values())
+        known[id(value)] = 1 + sum(_size(part, known) for part in parts)
+    if known[id(value)] > _MOST_PARTS:
+        msg = f"has more than {_MOST_PARTS:,} parts, with those that its aliases repeat"
+        raise YamlError(msg)
+    return known[id(value)]

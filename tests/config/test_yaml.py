@@ -72,3 +72,13 @@ def test_settings_scripts_and_tasks_are_read_so(file, tmp_path):
     told = command_line("run", tmp_path)
     assert told.exit_code == 2
     assert "the key 'request' appears twice, in lines 1 and 2" in " ".join(told.output.split())
+
+
+def test_aliases_that_multiply_are_refused(file):
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    file.write_text("\n".join(lines))
+    with pytest.raises(YamlError, match="more than 1,000,000 parts"):
+        load_yaml(file)
+    file.write_text("a: &a [x]\nb: [*a, *a]\n")
+    assert load_yaml(file) == {"a": ["x"], "b": [["x"], ["x"]]}
