@@ -157,7 +157,7 @@ def settle(future: concurrent.futures.Future[_T], value: _T, error: Exception | 
 
 
 def settler(future: concurrent.futures.Future[Any]) -> Callable[[Any], None]:
-    """Return a function that settles a future with a value, or with an error that it gets."""
+    """Return a function that settles a future with its argument."""
 
     def settle_it(found: Any) -> None:
         settle(future, found, found if isinstance(found, Exception) else None)

@@ -36,6 +36,7 @@ from callboard.messages._blackboard import (
     SharedQuery,
     shown,
 )
+from callboard.messages._check_schemas import largest_pattern
 from callboard.messages._checks import MATCHERS, MOST_CHECKS, PROPOSED, Check, CheckResult, ControlQuery, Reading
 from callboard.messages._command import (
     CLOSE,
@@ -105,7 +106,7 @@ from callboard.messages._handoff import (
 )
 from callboard.messages._maker import maker
 from callboard.messages._outcome import Cause, Outcome, Usage
-from callboard.messages._patterns import EXPRESSION, check_expression, fits, found_in
+from callboard.messages._patterns import EXPRESSION, check_expression, expression_size, fits, found_in
 from callboard.messages._person import (
     UNATTENDED,
     Answer,
@@ -330,9 +331,11 @@ __all__ = [
     "did_you_mean",
     "each_text",
     "encodable",
+    "expression_size",
     "fits",
     "found_in",
     "is_of_task",
+    "largest_pattern",
     "maker",
     "new_task_id",
     "one_line",

@@ -6,7 +6,6 @@ import json
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-import jsonschema
 from pydantic import (
     BeforeValidator,
     ConfigDict,
@@ -19,6 +18,7 @@ from pydantic import (
 )
 
 from callboard.messages._base import STORED, AnySequence, Seconds, Value, as_texts
+from callboard.messages._check_schemas import check_schema
 from callboard.messages._patterns import check_expression
 from callboard.messages._texts import one_line
 
@@ -279,11 +279,44 @@ class Check(Reading):
         """Its name; by default its reading."""
         return self.name or str(self)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _expects_something(cls, data: Any, info: ValidationInfo) -> Any:
+        """Refuse fields without a value: the check would hold for anything.
+
+        Stored and dumped checks have all fields.
+        """
+        if isinstance(data, dict) and info.context is not STORED and not data.keys() >= {*MATCHERS[:-1]}:
+            for name in (*MATCHERS, "json_schema", *_OTHER_FORMS, "changed"):
+                if name in data and data[name] is None:
+                    msg = f"`{name}` has no value: give one, or leave it out"
+                    raise ValueError(msg)
+        return data
+
+    @field_validator("contains")
+    @classmethod
+    def _is_no_part_of_anything(cls, value: JsonValue) -> JsonValue:
+        if isinstance(value, str | list | dict) and not (value.strip() if isinstance(value, str) else value):
+            msg = "is empty, which is a part of everything: name the part, or use `is_empty`"
+            raise ValueError(msg)
+        return value
+
+    @field_validator("unchanged")
+    @classmethod
+    def _names_files(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if value is not None and not value:
+            msg = "names no file: name those that must stay the same, or use `only: []` for all of them"
+            raise ValueError(msg)
+        return value
+
     @field_validator("matches")
     @classmethod
     def _is_expression(cls, value: str | None) -> str | None:
         if value is not None:
             check_expression(value)
+            if "${secret:" in value.replace("\\", ""):
+                msg = "names a secret, which `equals`, `contains` and `one_of` alone fill in"
+                raise ValueError(msg)
         return value
 
     @field_validator("source")
@@ -298,11 +331,7 @@ class Check(Reading):
     @classmethod
     def _is_schema(cls, value: dict[str, JsonValue] | None) -> dict[str, JsonValue] | None:
         if value is not None:
-            try:
-                jsonschema.Draft202012Validator.check_schema(value)
-            except jsonschema.SchemaError as error:
-                msg = f"is not a JSON Schema: {error.json_path}: {error.message}"
-                raise ValueError(msg) from None
+            check_schema(value)
         return value
 
     @model_validator(mode="after")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 import functools
+import re
 from typing import Annotated
 
 from pydantic import AfterValidator
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
+_MOST_STATES = 10_000
+_REPEATED = re.compile(r"\{(\d+)(?:,(\d*))?\}")
 EXPRESSION = "re:"
 """The prefix of a regular expression; any other pattern is a glob."""
 
@@ -32,12 +35,39 @@ def found_in(expression: str, text: str) -> bool:
 
 
 def check_expression(expression: str) -> None:
-    """Check a regular expression.
+    """Check a regular expression that is searched in texts of any length.
 
     Raises:
-        ValueError: As `_expression`.
+        ValueError: As `_expression`, or if it is too large.
     """
     _expression(expression, whole=False)
+    if expression_size(expression) > _MOST_STATES:
+        msg = f"is too large: its repetitions add up to more than {_MOST_STATES:,}"
+        raise ValueError(msg)
+
+
+@functools.lru_cache(maxsize=1024)
+def expression_size(expression: str) -> int:
+    """Estimate the number of states of a valid regular expression.
+
+    The time of a search is in proportion to it and to the text's length.
+    """
+    sizes, last, place = [0], 0, 0  # of the open groups, and of the last part
+    while place < len(expression):
+        repeated = _REPEATED.match(expression, place)
+        if expression[place] == "(":
+            sizes.append(0)
+            place += 1
+        elif repeated:
+            place = repeated.end()
+            times = max(int(repeated[1]), int(repeated[2] or 0), 1)
+            sizes[-1] += last * (times - 1)
+            last *= times
+        else:
+            last = sizes.pop() if expression[place] == ")" and len(sizes) > 1 else 1
+            place += 2 if expression[place] == "\\" else 1
+            sizes[-1] += last
+    return sum(sizes)
 
 
 @functools.lru_cache(maxsize=1024)

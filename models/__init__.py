@@ -11,7 +11,7 @@ from callboard.models._model import (
     ToolInfo,
     threads_here,
 )
-from callboard.models._proposals import ProposingHostResponse
+from callboard.models._proposals import LONGEST_WAIT, ProposingHostResponse
 from callboard.models._references import References
 from callboard.models._responses import (
     ActionResponse,
@@ -31,6 +31,7 @@ from callboard.models.prompt import chosen, labelled, without_nulls
 from callboard.models.recording import RecordedModel, recorder
 
 __all__ = [
+    "LONGEST_WAIT",
     "ActionResponse",
     "AgentResponse",
     "AppResponse",

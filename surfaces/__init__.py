@@ -1,4 +1,4 @@
-"""The contract of surfaces: targets, controls and tools; each kind of surface is a package of its own."""
+"""The contract of surfaces; each kind of surface is a package."""
 
 from callboard.surfaces._atomic_replace import (
     delete_stale_spares,

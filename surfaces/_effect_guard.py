@@ -1,4 +1,4 @@
-"""The guard of a tool call's side effects: none is committed after the call was given up."""
+"""The guard of a tool call's side effects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COMMIT_SECONDS = 0.1
 
 
 class CallTimeLimit(Protocol):
-    """The time limit of a call; its clock stands still while it is held."""
+    """The time limit of a call, which can be suspended."""
 
     def hold(self) -> None:
         """Stop its clock."""
@@ -35,7 +35,7 @@ class CallTimeLimit(Protocol):
 
 
 class LeaseOfCall(Protocol):
-    """The lease that a tool call runs under, as the call's guard sees it."""
+    """The lease of a tool call, as its guard sees it."""
 
     target: str
     token: int
@@ -46,7 +46,7 @@ class LeaseOfCall(Protocol):
     """Whether the supervisor is stopping."""
 
     def holder_of(self, key: str) -> str:
-        """Return the address of another agent with a lease on a group, or nothing."""
+        """Return the address of another agent with a lease."""
         ...
 
 

@@ -5,8 +5,9 @@ from callboard.actors.commands._bound_tools import BoundTool, ToolFailure
 from callboard.actors.commands._canonical import text_of
 from callboard.actors.commands._dispatcher import Dispatcher, stopped
 from callboard.actors.commands._file_contents import FORMULA, Contents, contents_of
+from callboard.actors.commands._file_damage import damage
 from callboard.actors.commands._file_differences import differences_in_words
-from callboard.actors.commands._file_digests import compared_files, digests_of, join_files
+from callboard.actors.commands._file_digests import MOST_KEPT, compared_files, digests_of, join_files
 from callboard.actors.commands._lookup import TargetLookup
 from callboard.actors.commands._may_change import MayChange
 from callboard.actors.commands._modern_schema import validator_of
@@ -36,6 +37,7 @@ from callboard.actors.commands.mcp import McpSession, McpSurface, RemoteTool, op
 __all__ = [
     "FORMULA",
     "IDENTITY",
+    "MOST_KEPT",
     "OF_TASK",
     "Approved",
     "Asked",
@@ -64,6 +66,7 @@ __all__ = [
     "actions_of",
     "compared_files",
     "contents_of",
+    "damage",
     "differences_in_words",
     "digests_of",
     "find_target",

@@ -50,10 +50,13 @@ class Dispatcher:
         tools: Tools,
         lease: Lease,
         keeper: CallKeeper | None = None,
+        *,
+        redacted: bool = True,
     ) -> CommandResult:
         """Run one command. Errors are reported in its result.
 
-        `keeper` receives the tool's progress and questions during the call.
+        `keeper` receives the tool's progress and questions during the call. With `redacted=False`, secrets stand in the
+        returned result: the caller compares it, and redacts what it keeps.
 
         Raises:
             LeaseVoidError: If the tool failed after it was told that the supervisor stops. The stop may be the cause,
@@ -65,10 +68,9 @@ class Dispatcher:
             self.report(command, lease, stopped(command, guard))
             msg = f"{command.tool} ended because the supervisor stops; the next one settles whether it was done"
             raise LeaseVoidError(msg)
-        if self._secrets.known:
-            result = self._secrets.redact(command.task_id, result)
-        self.report(command, lease, result)
-        return result
+        shown = self._secrets.redact(command.task_id, result) if self._secrets.known else result
+        self.report(command, lease, shown)
+        return shown if redacted else result
 
     async def _run(self, command: Command, tools: Tools, lease: Lease, guard: EffectGuard) -> CommandResult:
         tool = tools.get(command.tool)

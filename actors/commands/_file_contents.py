@@ -70,7 +70,7 @@ def contents_in(name: str, data: bytes) -> Contents | None:
         return Contents(texts={"line": Counter(data.decode("utf-8").splitlines())})
     except (OSError, ValueError, LookupError, SyntaxError, zipfile.BadZipFile, zlib.error, EOFError):
         return None  # a document that can't be parsed is only named
-    except NotImplementedError:  # a compression that zipfile does not know
+    except (NotImplementedError, RuntimeError):  # a compression that zipfile does not know, or an encrypted part
         return None
 
 

@@ -122,4 +122,6 @@ def _of_parts(before: Contents, after: Contents) -> Iterator[str]:
 def _word(text: str) -> str:
     """Write a text as JSON, cut to a length."""
     left = len(text) - _LONGEST
-    return json.dumps(text[:_LONGEST], ensure_ascii=False) + (f" and {left} more characters" if left > 0 else "")
+    if left <= 0:
+        return json.dumps(text, ensure_ascii=False)
+    return f"{json.dumps(f'{text[:_LONGEST]}…', ensure_ascii=False)} and {left} more characters"

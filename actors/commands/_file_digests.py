@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from callboard.messages import Task
 
 _CHUNK = 1 << 20
+_MOST_DIGESTED = 10_000_000_000
+"""The most bytes of all files whose digests are compared at one moment."""
 MOST_KEPT = 50_000_000
 """The most bytes of all files whose contents are kept for a judge."""
 
@@ -20,9 +22,20 @@ def digests_of(files: Mapping[str, Path], names: Collection[str] | None = None) 
     """Return the SHA-256 of files, by name.
 
     Of all files or of those named, in hexadecimal; missing files are left out. Blocks.
+
+    Raises:
+        ValueError: If they are too large.
     """
-    wanted = files.items() if names is None else ((name, files[name]) for name in names if name in files)
-    return {name: mark for name, path in wanted if (mark := _digest(path))}
+    wanted = dict(files) if names is None else {name: files[name] for name in names if name in files}
+    sizes = {name: path.stat().st_size for name, path in wanted.items() if path.exists()}
+    if sum(sizes.values()) > _MOST_DIGESTED:
+        largest = max(sizes, key=sizes.__getitem__)
+        msg = (
+            f"the files have {sum(sizes.values()):,} bytes; at most {_MOST_DIGESTED:,} are compared. "
+            f"The largest is {largest!r}"
+        )
+        raise ValueError(msg)
+    return {name: mark for name, path in wanted.items() if (mark := _digest(path))}
 
 
 def contents_within(files: Mapping[str, Path], most: int) -> dict[str, bytes] | int:

@@ -276,6 +276,8 @@ class Pipeline:
         if run.checks_of(acted.decision) and finishes(run, acted):
             checks = await context.services.checker.run(context, run, acted)
         judged, judge_calls = await self._judged(context, run, acted, checks)
+        if judged and checks and await context.services.checker.outdated(context, run):
+            checks = await context.services.checker.run(context, run, acted)  # the judge took its time
         remember = self.strategies.remember
         record: StepRecord = await self._phase(Phase.MEMORY_UPDATE, context, run, remember, observation, acted)
         return _step_done(

@@ -306,6 +306,8 @@ class RecordedDispatcher(Dispatcher):
         tools: Tools,
         lease: Lease,
         keeper: CallKeeper | None = None,
+        *,
+        redacted: bool = True,
     ) -> CommandResult:
         """Return the result; a pause that came meanwhile holds the remaining actions."""
         result = self._tape.result(command.call_id, command.tool)

@@ -42,8 +42,8 @@ def judge_parts(evidence: Evidence, reasons: tuple[str, ...], *, pictures: bool)
     yield f"## The request\n\n{tamed(evidence.request)}"
     yield f"## How the files differ from before\n\n{fenced(evidence.changes) if evidence.changes else _NO_CHANGES}"
     if evidence.unseen:
-        lines = "\n".join(f"- {tamed(each)}" for each in evidence.unseen)
-        yield f"## Missing in the evidence\n\n{lines}"
+        remarks = "\n".join(f"- {' '.join(remark.split())}" for remark in evidence.unseen)  # with names of others
+        yield f"## Missing in the evidence\n\n{fenced(remarks)}"
     shown = (("before", evidence.before), ("after", evidence.after))
     for when, some in shown if pictures else ():
         if some:

@@ -89,6 +89,11 @@ class BaseShell(ABC):
         """The whole environment of a command."""
         return {**self._base, **self.state.environment}
 
+    @property
+    def own_environment(self) -> dict[str, str]:
+        """The environment without what commands have exported."""
+        return dict(self._base)
+
     @abstractmethod
     def disk(self) -> Disk:
         """Return the machine's present files, for the analysis of a command.
@@ -107,7 +112,7 @@ class BaseShell(ABC):
         """The folder that commands may change, with links resolved."""
 
     @abstractmethod
-    def begin(self, call: str, command: str, cwd: Path, seconds: float) -> None:
+    def begin(self, call: str, command: str, cwd: Path, seconds: float, *, exported: Mapping[str, str]) -> None:
         """Start a command, unless it was started before a crash.
 
         Args:
@@ -115,6 +120,7 @@ class BaseShell(ABC):
             command: The command line for bash.
             cwd: The working directory.
             seconds: The time limit.
+            exported: The variables that earlier commands have exported.
 
         Raises:
             ToolError: If the command can't be started, for example because the folder does not exist.

@@ -19,7 +19,7 @@ from callboard.surfaces.shell._json_output import parse_json
 from callboard.surfaces.shell.judging import privileged
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from pydantic import JsonValue
 
@@ -78,10 +78,34 @@ class CommandTools:
             raise
         told = f"{command}\n{ended.code}\n{ended.out.tail!r}{ended.err.tail!r}".encode()
         await here.run_blocking(lambda: here.adopt(process, told))
-        answer = _answer(ended, seconds)
-        if read_json and not ended.code:
-            answer["value"] = await asyncio.to_thread(_json_of, ended.out)  # large outputs take seconds
-        return answer
+        return await _whole_answer(ended, seconds, read_json=read_json)
+
+    @tool(effect=Effect.READ, agents=LINUX, offered=False, seconds=LONGEST + 60)
+    async def read_command(
+        self,
+        shell: ShellName,
+        command: Command,
+        *,
+        cwd: Annotated[str, Field(description="The working directory, from the shell's own one.")] = "",
+        seconds: Annotated[float, Field(gt=0, le=LONGEST, description="The time limit.")] = 60.0,
+        read_json: Annotated[bool, Field(description="Whether its output is JSON, to be returned as `value`.")] = False,
+    ) -> Answer:
+        """Run a command that only reads, apart from all others.
+
+        It begins in the shell's own folder and environment, whatever earlier commands did, and leaves no trace in them.
+        """
+        _check_rights(command)
+        here, id_ = self._shell(shell), uuid.uuid4().hex
+        process = here.process(id_)
+        folder = await here.run_blocking(lambda: here.inside(str(here.workspace / cwd)))
+        try:
+            await here.run_blocking(lambda: self._begin(here, id_, command, str(folder), seconds, exported={}))
+            ended = await _end_of(process, lambda: here.cancel(process))
+        except asyncio.CancelledError:
+            here.cancel(process)
+            raise
+        await here.run_blocking(lambda: here.final_state(process))
+        return await _whole_answer(ended, seconds, read_json=read_json)
 
     @tool(effect=Effect.ONCE, agents=LINUX)
     async def start(
@@ -164,13 +188,29 @@ class CommandTools:
             return Probe.NOT_DONE
         return Probe.UNKNOWN if process.stage() is CommandStage.LOST else Probe.BEGUN
 
-    def _begin(self, here: BaseShell, call: str, command: str, cwd: str, seconds: float) -> None:
+    def _begin(
+        self,
+        here: BaseShell,
+        call: str,
+        command: str,
+        cwd: str,
+        seconds: float,
+        *,
+        exported: Mapping[str, str] | None = None,
+    ) -> None:
         where = here.inside(cwd)
         if here.isolated and not here.is_inside(where):
             msg = f"{where} is outside the workspace {here.workspace}, and isolated commands can't access it"
             raise ToolError(msg)
         with committing():
-            here.begin(call, command, where, seconds)
+            here.begin(call, command, where, seconds, exported=here.state.environment if exported is None else exported)
+
+
+async def _whole_answer(ended: CommandEnd, seconds: float, *, read_json: bool) -> Answer:
+    answer = _answer(ended, seconds)
+    if read_json and not ended.code:
+        answer["value"] = await asyncio.to_thread(_json_of, ended.out)  # large outputs take seconds
+    return answer
 
 
 async def _end_of(process: CommandProcess, on_stop: Callable[[], None]) -> CommandEnd:

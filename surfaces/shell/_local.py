@@ -96,7 +96,7 @@ class LocalShell(BaseShell):
     def may_be_folder(self, path: str) -> bool:
         return Path(path).is_dir()
 
-    def begin(self, call: str, command: str, cwd: Path, seconds: float) -> None:
+    def begin(self, call: str, command: str, cwd: Path, seconds: float, *, exported: Mapping[str, str]) -> None:
         process = self.process(call)
         if process.stage() is not CommandStage.ABSENT:
             return
@@ -104,17 +104,19 @@ class LocalShell(BaseShell):
             msg = f"there is no folder {cwd}"
             raise ToolError(msg)
         try:
-            self._begin(process, command, cwd, seconds)
+            self._begin(process, command, cwd, seconds, exported)
         except OSError as error:  # the runner is started last
             msg = f"the command can't be started, and was not run: {error.strerror}"
             raise ToolError(msg) from error
 
-    def _begin(self, process: LocalProcess, command: str, cwd: Path, seconds: float) -> None:
+    def _begin(
+        self, process: LocalProcess, command: str, cwd: Path, seconds: float, exported: Mapping[str, str]
+    ) -> None:
         place = self._place / "states" / process.folder.name
         own_folder(place)
-        environment, exported = self._base, self.state.environment
+        environment = self._base
         if self.isolated:  # set inside the sandbox alone: they could inject code into bwrap, or select another one
-            environment, exported = ENVIRONMENT, self.environment
+            environment, exported = ENVIRONMENT, {**self._base, **exported}
         write_own(place / "exports", exports_of(exported))
         name = shlex.quote(str(place))
         script = _SCRIPT.format(place=name, quoted=name.replace("'", "'\\''"))

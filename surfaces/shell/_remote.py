@@ -29,7 +29,7 @@ from callboard.surfaces.shell._ssh import Link, LinkLostError, RemoteFolder, Unr
 from callboard.surfaces.shell.judging import UnclearError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from callboard.config import ShellSettings
     from callboard.surfaces.shell.judging import Disk
@@ -219,12 +219,12 @@ class RemoteShell(BaseShell):
         self._link.connect()
         return f"{self._link.home}{path[1:]}" if path == "~" or path.startswith("~/") else path
 
-    def begin(self, call: str, command: str, cwd: Path, seconds: float) -> None:
+    def begin(self, call: str, command: str, cwd: Path, seconds: float, *, exported: Mapping[str, str]) -> None:
         process = self.process(call)
         self._disk = None
         self._running.add(process.folder.name)
         self._link.connect()  # an error here means that nothing was sent to the machine
-        exports = exports_of(self.environment)
+        exports = exports_of({**self._base, **exported})
         folder = shlex.quote(f"{self._link.place}/{process.folder.name}").replace("'", "'\\''")
         script = _SCRIPT.format(exports=exports, cwd=shlex.quote(str(cwd)), folder=folder, command=shlex.quote(command))
         limits = (f"{seconds:g}", str(MOST_BYTES), str(TAIL_BYTES))

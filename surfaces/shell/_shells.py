@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from callboard.surfaces._stage import Stage
     from callboard.surfaces.shell._base_shell import BaseShell
 
-_COMMANDS = frozenset({"run", "start"})
+_APART = "read_command"
+_COMMANDS = frozenset({"run", "start", _APART})
 _FILES = frozenset({"read_file", "write_file", "edit_file", "list_dir", "find", "search"})
 _WRITING = frozenset({"write_file", "edit_file"})
 _LITERAL = re.compile(r"[^*?\[]*")
@@ -161,7 +162,7 @@ class ShellServer(Server):
         shell = self._shell(target.id)
         if tool in _COMMANDS:
             refused = privileged(str(arguments["command"]))  # the tool refuses it, so no approval is needed
-            return set() if refused else set(self._judged(shell, arguments, made).hazards)
+            return set() if refused else set(self._judged(shell, tool, arguments, made).hazards)
         if tool not in _FILES:
             return set()
         path = shell.inside(str(arguments.get("path", "")))
@@ -171,10 +172,12 @@ class ShellServer(Server):
 
     def effect(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> Effect | None:
         """Return a command's effect, as far as its text shows it."""
-        if tool != "run":
+        if tool not in {"run", _APART}:
             return None
         shell = self._shell(target.id)
-        found = self._judged(shell, arguments).effect
+        found = self._judged(shell, tool, arguments).effect
+        if tool == _APART:
+            return found
         moves = found is not Effect.ONCE and shell.inside(str(arguments.get("cwd", ""))) != shell.here()
         return Effect.ONCE if moves else found
 
@@ -186,7 +189,7 @@ class ShellServer(Server):
     ) -> Collection[str]:
         """Name the files and folders that a call touches."""
         if target is not None and tool in _COMMANDS:
-            return self._judged(self._shell(target.id), arguments).resources
+            return self._judged(self._shell(target.id), tool, arguments).resources
         if target is None or tool not in _FILES:
             return (UNKNOWN,) if tool in _COMMANDS else ()
         shell = self._shell(target.id)
@@ -236,13 +239,18 @@ class ShellServer(Server):
         known = {foreseen[-1].before: Probe.NOT_DONE, foreseen[-1].after: Probe.DONE}
         return known.get(now, Probe.UNKNOWN)
 
-    def _judged(self, shell: BaseShell, arguments: Mapping[str, JsonValue], made: Collection[str] = ()) -> Judgement:
+    def _judged(
+        self, shell: BaseShell, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str] = ()
+    ) -> Judgement:
+        folder, environment = str(arguments.get("cwd", "")), shell.environment
+        if tool == _APART:
+            folder, environment = str(shell.workspace / folder), shell.own_environment
         try:
-            cwd, disk = shell.inside(str(arguments.get("cwd", ""))), shell.disk()
+            cwd, disk = shell.inside(folder), shell.disk()
         except ToolError:
             return UNSEEN
         command = str(arguments["command"])
-        found = judge(command, cwd=cwd, disk=disk, environment=shell.environment, made=made)
+        found = judge(command, cwd=cwd, disk=disk, environment=environment, made=made)
         named = tuple(each.replace("file:", _machine(shell), 1) for each in found.resources)
         return replace(found, resources=named)
 

@@ -136,8 +136,8 @@ def readings(model: type[BaseModel]) -> st.SearchStrategy[Any]:
     if model is Reading:
         return given.map(lambda fields: model(**fields))
     matchers = [
-        st.fixed_dictionaries({"equals": JSON}),
-        st.fixed_dictionaries({"contains": JSON}),
+        st.fixed_dictionaries({"equals": JSON.filter(lambda value: value is not None)}),
+        st.fixed_dictionaries({"contains": st.integers() | st.text(max_size=20).filter(str.strip)}),
         st.fixed_dictionaries({"approx": st.floats(0, 9), "tolerance": st.floats(0, 9)}),
         st.fixed_dictionaries({"same_as": instances(Reading)}),
         st.fixed_dictionaries({"schema": st.just({"type": "string"})}),

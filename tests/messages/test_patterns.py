@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from callboard import Settings
 from callboard.config import fits
-from callboard.messages import SettingsError
+from callboard.messages import SettingsError, expression_size
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,12 @@ def test_any_text_can_be_asked_about(text):
 
 def test_half_of_a_surrogate_pair_is_asked_about_as_unknown():
     assert fits("re:a.*", "a\ud800") is True
+
+
+@pytest.mark.parametrize(
+    ("expression", "size"),
+    [("", 0), ("^0$", 3), (r"\d{4}-\d{2}", 7), ("[01]{80}", 83), ("a{2,}b", 3), (r"\{3\}", 3), ("(ab|c){3}", 12),
+     ("a{3}{4}", 12), ("((ab){2}c){3}", 15), ("a)", 2)],
+)  # fmt: skip
+def test_the_size_of_an_expression_counts_its_repetitions(expression, size):
+    assert expression_size(expression) == size

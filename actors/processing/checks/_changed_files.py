@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
-
-from callboard.messages import TargetKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
+    from pathlib import Path
 
     from callboard.actors.processing._phases import Acted
     from callboard.actors.states import Run
-    from callboard.messages import Target
-
-_NAMED = {TargetKind.DEVICE, TargetKind.SHELL}
 
 
-def effects_of(run: Run, acted: Acted, files: Mapping[str, Path], targets: Iterable[Target]) -> set[str]:
-    """Return the files, shells and devices that a task's tools changed.
+def effects_of(run: Run, acted: Acted, files: Mapping[str, Path], windows: Collection[str]) -> set[str]:
+    """Return the files, targets and tools by which a task changed something.
 
-    Windows are left out: they are the means of a change, and their names are not known beforehand.
+    Args:
+        run: The run that finishes.
+        acted: Its last actions.
+        files: The files of all surfaces, by name.
+        windows: The ids of windows on screens. They are left out: they are the means of a change, and their names are
+            not known beforehand.
     """
     target = run.assign.target
     found = {*run.changed, *(each for done in run.own_subtasks for each in done.changed)}
     for result in acted.results:
         if result.changed:
-            found.update(result.artifacts or ((target.id,) if target is not None else ()))
+            found.update(result.artifacts or ((target.id,) if target is not None else (result.tool,)))
     names = {str(path): name for name, path in files.items()}
-    named = {each.id for each in targets if each.kind in _NAMED}
-    return {names.get(each, each) for each in found if each in named or Path(each).is_absolute()}
+    return {names.get(each, each) for each in found if each not in windows}
 
 
 def changes_beside(

@@ -11,11 +11,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from callboard.actors.commands import differences_in_words
+from callboard.actors.commands import MOST_KEPT, differences_in_words
 from callboard.actors.processing.checks._ask_judge import asked_judge
 from callboard.actors.processing.checks._changed_files import changes_beside, effects_of
-from callboard.actors.processing.checks._matchers import Missing, difference, holds, value_at
-from callboard.actors.processing.checks._readings import Reader, UnreadableError, check_running
+from callboard.actors.processing.checks._matchers import Missing, UnreadableError, difference, holds, value_at
+from callboard.actors.processing.checks._readings import Reader, check_running
 from callboard.messages import (
     AgentStatus,
     CallboardError,
@@ -75,6 +75,8 @@ class Checker:
         self._programs = dict(programs)
         self._files: dict[str, Mapping[str, str]] = {}
         self._contents: dict[str, Mapping[str, bytes]] = {}
+        self._readers: dict[str, Reader] = {}
+        """The reader of each task's last checks, which knows the surfaces that they read."""
         self._written: dict[str, set[str]] = {}
         """For each task that compares files: the paths that other tasks have written since."""
 
@@ -100,6 +102,7 @@ class Checker:
         self._files.pop(task_id, None)
         self._written.pop(task_id, None)
         self._contents.pop(task_id, None)
+        self._readers.pop(task_id, None)
 
     def lacking(self, task: Task) -> list[str]:
         """Name the functions that a task's checks need and this process lacks."""
@@ -135,6 +138,12 @@ class Checker:
             facts = each.model_dump(mode="json", include={"name", "reading", "expected", "found", "problem", "source"})
             context.tell(name, run, check=facts, duration=each.seconds)
         return redacted
+
+    async def outdated(self, context: Context, run: Run) -> bool:
+        """Return whether anything has changed since a task's last checks."""
+        check_running(context.lease)
+        reader = self._readers.get(run.assign.task_id)
+        return reader is not None and bool(reader.unmarked or reader.restless or await reader.changed())
 
     async def judge(self, context: Context, run: Run) -> tuple[tuple[JudgeResult, ...], int]:
         """Ask the judge of a finishing step.
@@ -184,6 +193,10 @@ class Checker:
                     unseen.append(f"{name} has changed, and its contents from before are lost")
                     continue
                 try:
+                    size = files[name].stat().st_size if name in files else 0
+                    if size > MOST_KEPT:
+                        unseen.append(f"{name} has changed, and is too large to be compared: {size:,} bytes")
+                        continue
                     found.append((name, old, files[name].read_bytes() if name in files else None))
                 except OSError as error:
                     unseen.append(f"{name} has changed, and can't be read: {error.strerror}")
@@ -220,16 +233,20 @@ class Checker:
     ) -> tuple[list[CheckResult], bool]:
         """Run all checks on surfaces that stay the same meanwhile.
 
-        A surface that may change by itself, such as a window with a clock, stays the same if a second reading gives
-        the same values. The second part of the answer tells whether one was read.
+        A surface that may change by itself, such as a window with a clock, or that does not tell its changes, as a
+        shell, stays the same if a second reading gives the same values. The second part of the answer tells whether one
+        that may change by itself was read.
         """
         before: list[CheckResult] = []
         for _ in range(_PASSES):
-            reader = Reader(context, run, program=all(check.source == "task" for check in wanted))
+            own = all(check.source == "task" for check in wanted)
+            reader = Reader(context, run, program=own)
+            if own and wanted:
+                self._readers[run.assign.task_id] = reader
             results = [await self._result(reader, acted, check) for check in wanted]
             moved = await reader.changed()
-            if reader.restless and _values(before) != _values(results):
-                moved = [*moved, *reader.restless]
+            if (again := reader.restless | reader.unmarked) and _values(before) != _values(results):
+                moved = [*moved, *again]
             if not moved:
                 return results, bool(reader.restless)
             before = results
@@ -238,7 +255,13 @@ class Checker:
         return unsteady, bool(reader.restless)
 
     async def _result(self, reader: Reader, acted: Acted, check: Check) -> CheckResult:
-        start = time.perf_counter()
+        start, secrets, task_id = time.perf_counter(), reader.context.services.secrets, reader.run.assign.task_id
+
+        def shown(value: JsonValue | Missing, path: str) -> JsonValue:
+            """Show a part of a value, redacted before it is cut."""
+            part: dict[str, JsonValue] = {"found": value_at_or_null(value, path)}
+            return _cut(secrets.redact(task_id, part)["found"])
+
         try:
             found = await self._found(reader, acted, check)
         except SupervisorStoppedError:
@@ -249,15 +272,15 @@ class Checker:
             found = _Found(held=False, problem=f"{type(error).__name__}: {reason_of(error)}")
         expected: JsonValue = check.expected
         if check.same_as is not None and not found.problem:
-            expected = {"same_as": str(check.same_as), "value": _cut(value_at_or_null(found.other, found.at))}
-        shown: JsonValue = _cut(value_at_or_null(found.value, found.at))
+            expected = {"same_as": str(check.same_as), "value": shown(found.other, found.at)}
+        value = shown(found.value, found.at)
         return CheckResult(
             name=check.title,
             reading=str(check),
             expected=expected,
-            found={"at": found.at, "value": shown} if found.at else shown,
+            found={"at": found.at, "value": value} if found.at else value,
             held=found.held,
-            problem=one_line(found.problem, _MOST_SHOWN),
+            problem=one_line(secrets.redact(task_id, found.problem), _MOST_SHOWN),
             show=check.show,
             source=check.source,
             seconds=time.perf_counter() - start,
@@ -274,10 +297,10 @@ class Checker:
                 return await self._read(reader, check)
 
     async def _read(self, reader: Reader, check: Check) -> _Found:
-        value = await reader.value(check)
+        value, check = await reader.value(check), reader.expectation(check)
         other = None if check.same_as is None else await reader.value(check.same_as)
-        if isinstance(other, Missing):
-            msg = f"{check.same_as}: there is nothing at {check.same_as.path if check.same_as else ''}"
+        if isinstance(other, Missing) and check.same_as is not None:
+            msg = f"{check.same_as}: there is nothing at {check.same_as.path}"
             raise UnreadableError(msg)
         held = holds(check, value, other)
         wanted = other if check.same_as is not None else check.equals if check.matcher == "equals" else value
@@ -287,17 +310,19 @@ class Checker:
         run, files = reader.run, await reader.files()
         before = self._files.get(run.assign.task_id, {})
         if check.file is not None:
+            now = await reader.digests((check.file,))
             if check.file not in files:
                 return _Found(held=False, value="there is no such file")
-            if await reader.is_target(check.file):
+            if await reader.is_document(check.file):
                 await reader.part(check.file, "file")
+            else:
+                await reader.open(check.file)
             if check.changed is None:
                 return _Found(held=True, value="it exists")
-            now = await reader.digests((check.file,))
             changed = now.get(check.file) != before.get(check.file)
             return _Found(held=changed is check.changed, value="changed" if changed else "unchanged")
         now = await reader.digests(check.unchanged)
-        effects = effects_of(run, acted, files, await reader.listed())
+        effects = effects_of(run, acted, files, await reader.windows())
         if check.unchanged is not None:
             beside = [name for name in check.unchanged if now.get(name) != before.get(name)]
         else:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
 import unicodedata
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.commands import validator_of
-from callboard.messages import found_in
+from callboard.messages import CallboardError, expression_size, found_in, largest_pattern
 from callboard.surfaces import Number, parse_number
 
 if TYPE_CHECKING:
@@ -16,9 +18,21 @@ if TYPE_CHECKING:
     from callboard.messages import Check
 
 EXACT = 1e-9
-"""The share by which two equal numbers may differ: sums of the same numbers in another order do."""
+"""The share by which two equal numbers may differ, unless both are whole: sums of the same numbers in another order do.
+"""
+_NUMBER = re.compile(r"-?[0-9]{1,9}")
+_MOST_EFFORT = 300_000_000
+"""The most characters of a value, times the size of the pattern that they are compared with: about two seconds."""
+_ZERO = 1e-12
+"""The difference from zero that such a sum may have."""
+_ERRORS = frozenset({"#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A"})
+"""The texts of errors in workbooks."""
 NEAR = 1e-6
 """The share for `approx`."""
+
+
+class UnreadableError(CallboardError):
+    """A reading fails, so that its check does not hold."""
 
 
 class Missing:
@@ -42,7 +56,7 @@ def value_at(value: JsonValue, path: str) -> JsonValue | Missing:
         name = step.replace("~1", "/").replace("~0", "~")
         if isinstance(found, dict) and name in found:
             found = found[name]
-        elif isinstance(found, list) and name.lstrip("-").isdigit() and -len(found) <= int(name) < len(found):
+        elif isinstance(found, list) and _NUMBER.fullmatch(name) and -len(found) <= int(name) < len(found):
             found = found[int(name)]
         else:
             return MISSING
@@ -60,26 +74,29 @@ def holds(check: Check, found: JsonValue | Missing, other: JsonValue | Missing =
     """
     name = check.matcher or "exists"
     if name == "exists":
-        return (found is not MISSING and found is not None) == (check.exists is not False)
+        there = not isinstance(found, Missing) and not is_empty(found) and not has_error(found)
+        return there == (check.exists is not False)
     if isinstance(found, Missing):
-        return name == "is_empty" and check.is_empty is True
+        return False
     return _holds(check, name, found, other)
 
 
 def _holds(check: Check, name: str, found: JsonValue, other: JsonValue | Missing) -> bool:
     match name:
         case "same_as":
-            return not isinstance(other, Missing) and same(found, other, check.tolerance)
+            says_something = not is_empty(found) and not has_error(found)
+            return says_something and not isinstance(other, Missing) and same(found, other, check.tolerance)
         case "equals":
             return same(found, check.equals, check.tolerance)
         case "approx":
             number, wanted = number_in(found), check.approx or 0
-            near = NEAR * max(1.0, abs(wanted)) if check.tolerance is None else check.tolerance
+            near = max(NEAR * abs(wanted), _ZERO) if check.tolerance is None else check.tolerance
             return number is not None and abs(number - wanted) <= near
         case "contains":
             return includes(found, check.contains)
         case "matches":
             text = found if isinstance(found, str) else str(plain(found))
+            _check_effort(expression_size(check.matches or ""), len(text))
             return not isinstance(plain(found), list | dict | None) and found_in(check.matches or "", text)
         case "between":
             number, (least, largest) = number_in(found), check.between or (0, 0)
@@ -91,14 +108,28 @@ def _holds(check: Check, name: str, found: JsonValue, other: JsonValue | Missing
         case "is_empty":
             return is_empty(found) == check.is_empty
         case _:
-            return next(validator_of(check.json_schema or {}).iter_errors(found), None) is None
+            schema = check.json_schema or {}
+            _check_effort(max(largest_pattern(schema), 1), len(json.dumps(found)))
+            return next(validator_of(schema).iter_errors(found), None) is None
+
+
+def _check_effort(states: int, length: int) -> None:
+    """Refuse a comparison that would hold up the program.
+
+    Raises:
+        UnreadableError: If the pattern is too large for the length of the value.
+    """
+    if states * length > _MOST_EFFORT:
+        msg = f"the value is too long for this pattern: {length:,} characters; read a part of it"
+        raise UnreadableError(msg)
 
 
 def same(one: Any, other: Any, tolerance: float | None = None) -> bool:
     """Return whether two values say the same.
 
-    Texts are compared without regard to spaces and forms of Unicode, numbers within the tolerance. A text that is a
-    number equals that number: tables of documents hold texts. A row, a column and a cell equal a list and a value.
+    Texts are compared without regard to spaces and forms of Unicode, numbers within the tolerance, and whole numbers
+    exactly. A text that is a number equals that number: tables of documents hold texts. A row, a column and a cell
+    equal a list and a value.
     """
     one, other = plain(one), plain(other)
     if isinstance(one, list) and isinstance(other, list):
@@ -114,8 +145,11 @@ def same(one: Any, other: Any, tolerance: float | None = None) -> bool:
     first, second = _number(one), _number(other)
     if first is None or second is None or (first.unit and second.unit and first.unit != second.unit):
         return False
-    near = EXACT * max(1.0, abs(first.value), abs(second.value)) if tolerance is None else tolerance
-    return abs(first.value - second.value) <= near
+    if tolerance is not None:
+        return abs(first.value - second.value) <= tolerance
+    if float(first.value).is_integer() and float(second.value).is_integer():
+        return first.value == second.value  # numbers of accounts, phones and invoices differ in their last digits
+    return math.isclose(first.value, second.value, rel_tol=EXACT, abs_tol=_ZERO)
 
 
 def includes(found: Any, wanted: Any) -> bool:
@@ -129,7 +163,7 @@ def includes(found: Any, wanted: Any) -> bool:
     if isinstance(found, list):
         items = [*found, *(cell for row in found if isinstance(row, list) for cell in row)]
         wishes = wanted if isinstance(wanted, list) and not any(same(item, wanted) for item in items) else [wanted]
-        return all(any(same(item, wish) or _is_in_text(item, wish) for item in items) for wish in wishes)
+        return all(any(same(item, wish) for item in items) for wish in wishes)
     return _is_in_text(found, wanted) or same(found, wanted)
 
 
@@ -146,6 +180,13 @@ def is_empty(value: Any) -> bool:
     if isinstance(value, list):
         return all(is_empty(each) for each in value)
     return value is None or (isinstance(value, str) and not value.strip()) or value == {}
+
+
+def has_error(value: Any) -> bool:
+    """Return whether a value or cell is an error of a workbook."""
+    if isinstance(value, list):
+        return any(has_error(each) for each in value)
+    return isinstance(value, str) and value in _ERRORS
 
 
 def number_in(value: Any) -> float | None:
@@ -183,7 +224,8 @@ def difference(one: Any, other: Any, tolerance: float | None = None, path: str =
         return path
     for name, pair in pairs:
         if not same(*pair, tolerance):
-            return difference(*pair, tolerance, f"{path}/{name}")
+            step = str(name).replace("~", "~0").replace("/", "~1")
+            return difference(*pair, tolerance, f"{path}/{step}")
     return path
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 import functools
 import time
+import uuid
 from typing import TYPE_CHECKING, TypeVar
 
-from callboard.actors.commands import digests_of, find_target, join_files
+from callboard.actors.commands import damage, digests_of, find_target, join_files
 from callboard.actors.processing._collect import COMPARED, digest, in_time, on_lane
 from callboard.actors.processing._permit import ruling
-from callboard.actors.processing.checks._matchers import value_at
+from callboard.actors.processing.checks._matchers import UnreadableError, value_at
 from callboard.actors.states import evolve
 from callboard.config import Verdict
 from callboard.messages import (
     Action,
     AgentKind,
-    CallboardError,
     Command,
     CommandType,
     Effect,
@@ -26,6 +26,7 @@ from callboard.messages import (
     TargetKind,
     agent_kind,
 )
+from callboard.models import LONGEST_WAIT
 from callboard.surfaces import Server, ToolError, observed
 
 if TYPE_CHECKING:
@@ -39,17 +40,16 @@ if TYPE_CHECKING:
     from callboard.actors.processing.checks._matchers import Missing
     from callboard.actors.runtime import Lease
     from callboard.actors.states import Run
-    from callboard.messages import Control, ControlQuery, Reading, Target
+    from callboard.messages import Check, Control, ControlQuery, Reading, Seconds, Target
 
 _T = TypeVar("_T")
+_NO_DOCUMENTS = frozenset({TargetKind.APPLICATION, TargetKind.DEVICE, TargetKind.SHELL})
 PART_TOOL = "read_part"
 """The tool of a server that reads `cells`, `table`, `text` and `chart`."""
 _PAUSE = 0.05
 _SHELL_TOOL = "run"
-
-
-class UnreadableError(CallboardError):
-    """A reading is impossible: its check does not hold."""
+_APART_TOOL = "read_command"
+"""The tool of a server that runs a shell's command apart from all others."""
 
 
 def check_running(lease: Lease) -> None:
@@ -82,9 +82,13 @@ class Reader:
         self._targets: tuple[Target, ...] | None = None
         self._files: Mapping[str, Path] | None = None
         self._marks: dict[str, tuple[Server, Target, str]] = {}
+        self._digests: dict[str, str | None] = {}
+        """The digests of the files that were compared; None for one that is not there."""
+        self._all_files = False
         self.restless: set[str] = set()
         """The ids of the surfaces that were read and may change by themselves."""
-        self._calls = 0
+        self.unmarked: set[str] = set()
+        """The ids of the shells that were read: their fingerprints say nothing about files and programs."""
 
     async def value(self, reading: Reading) -> JsonValue | Missing:
         """Return the value of a reading.
@@ -108,7 +112,7 @@ class Reader:
         self, document: str, form: str, part: str = "", args: Mapping[str, JsonValue] | None = None
     ) -> JsonValue:
         """Read a part of a document."""
-        target = await self._target(document)
+        target = await self._document(document)
         arguments: dict[str, JsonValue] = {"form": form, "part": part, "args": dict(args or {})}
         tools = self._tools(target)
         if PART_TOOL not in tools:
@@ -133,7 +137,7 @@ class Reader:
                 msg = f"`target` must name the shell of a command; there are: {names}"
                 raise UnreadableError(msg)
             wanted = shells[0].id
-        answer = await self._tool(_SHELL_TOOL, {**more, "command": command}, wanted)
+        answer = await self._run(wanted, {**more, "command": command})
         if not isinstance(answer, dict) or "exit_code" not in answer:
             msg = f"{wanted!r} is no shell: {_SHELL_TOOL} gave no exit code"
             raise UnreadableError(msg)
@@ -141,6 +145,27 @@ class Reader:
             msg = f"the command ended with the exit code {answer['exit_code']}: {answer.get('stderr', '')}"
             raise UnreadableError(msg)
         return answer["value"] if "value" in answer else str(answer.get("stdout", "")).removesuffix("\n")
+
+    async def _run(self, wanted: str, arguments: dict[str, JsonValue]) -> JsonValue:
+        """Run a command in the shell's own folder and environment.
+
+        What the agent did there before, such as ``cd``, does not count. The policy's rules for `run` do.
+        """
+        target = await self._target(wanted)
+        callable_tools, tools = self._callable(target), self._tools(target)
+        if _SHELL_TOOL not in callable_tools or _APART_TOOL not in tools:
+            return await self._tool(_SHELL_TOOL, arguments, wanted)
+        run_tool, action = callable_tools[_SHELL_TOOL], self._action(_SHELL_TOOL, arguments)
+        if (problem := run_tool.check(arguments)) is not None:
+            raise UnreadableError(problem)
+        await self._check_allowed(run_tool, action, target)
+        return await self._call(tools, _APART_TOOL, arguments, target)
+
+    def _seconds(self, allowed: Seconds) -> Seconds:
+        return allowed if self._program else min(allowed, LONGEST_WAIT)
+
+    def _action(self, name: str, arguments: dict[str, JsonValue]) -> Action:
+        return Action(tool=name, arguments=arguments, program=self._program)
 
     def _tools(self, target: Target | None) -> Tools:
         kind = AgentKind.HOST if target is None else agent_kind(target.address)
@@ -158,16 +183,18 @@ class Reader:
         problem = tool.check(arguments)
         if problem is not None:
             raise UnreadableError(problem)
-        await self._check_reads(tool, Action(tool=name, arguments=arguments, program=self._program), target)
+        effect = await self._check_allowed(tool, self._action(name, arguments), target)
+        if effect is not Effect.READ:
+            msg = f"{name} may change something, and a check only reads"
+            raise UnreadableError(msg)
         if target is not None:
             await self._mark(target)
-        self._calls += 1
         context.meter.amounts["commands"] += 1
         command = Command(
             task_id=run.assign.task_id,
             run_id=run.assign.run_id,
             token=run.assign.token,
-            call_id=f"{run.assign.run_id}.{run.steps + 1}.check-{self._calls}",
+            call_id=f"{run.assign.run_id}.{run.steps + 1}.check-{uuid.uuid4().hex}",  # no tool may answer from before
             state=run.status,
             step=run.steps + 1,
             type=CommandType.DATA_COLLECTION,
@@ -175,31 +202,28 @@ class Reader:
             parameters=arguments,
             program=self._program,
             effect=Effect.READ,
-            timeout=tool.seconds or run.limits.command_seconds,
+            timeout=self._seconds(tool.seconds or run.limits.command_seconds),
         )
-        result = await context.services.dispatcher.run(command, tools, context.lease)
+        result = await context.services.dispatcher.run(command, tools, context.lease, redacted=not self._program)
         if result.status is not ResultStatus.SUCCESS:
             raise UnreadableError(result.error)
         return result.value
 
-    async def _check_reads(self, tool: BoundTool, action: Action, target: Target | None) -> None:
-        """Refuse a call that may change something or is not allowed.
+    async def _check_allowed(self, tool: BoundTool, action: Action, target: Target | None) -> Effect:
+        """Return the effect of a call that the policy allows.
 
         Raises:
-            UnreadableError: If it may.
+            UnreadableError: If the policy does not allow it.
         """
         context, seen, run = self.context, self.context.meter.seen or Observation(), self.run
         if target is not None and not self._program:
             run = evolve(run, assign=run.assign.model_copy(update={"address": target.address}))
         ruled, facts = await ruling(context, run, seen, action, tool, approved="", results=())
-        effect = facts.effect or tool.info.effect
-        if effect is not Effect.READ:
-            msg = f"{action.tool} may change something, and a check only reads"
-            raise UnreadableError(msg)
         if ruled.verdict is not Verdict.ALLOW:
             how = "denies it" if ruled.verdict is Verdict.DENY else "wants an approval"
             msg = f"{action.tool} was not called, because the policy {how}: {ruled.reason}"
             raise UnreadableError(msg)
+        return facts.effect or tool.info.effect
 
     async def _control(self, query: ControlQuery) -> JsonValue:
         """Find the one control that a query describes."""
@@ -217,16 +241,31 @@ class Reader:
         shown: JsonValue = found[0].model_dump(mode="json")
         return shown
 
-    async def is_target(self, name: str) -> bool:
-        """Return whether a target has this name."""
-        return find_target(await self.listed(), name) is not None
+    async def is_document(self, name: str) -> bool:
+        """Return whether a target is the document at this path."""
+        return any(target.id == name for target in await self.listed())
+
+    async def _document(self, path: str) -> Target:
+        """Find a document by its whole path.
+
+        Several folders may have a file of the same name.
+        """
+        targets = await self.listed()
+        target = next((target for target in targets if target.id == path), None)
+        if target is None:
+            paths = [each.id for each in targets if each.kind not in _NO_DOCUMENTS]
+            msg = f"there is no document {path!r}; there are: {', '.join(paths[:20]) or 'none'}"
+            raise UnreadableError(msg)
+        return target
 
     async def _target(self, wanted: str) -> Target:
-        """Find a target that the task may see."""
-        own = self.run.assign.target
-        if own is not None and wanted in {own.native.id, own.native.name, own.native.address}:
-            return own.native
-        listed = await self.listed()
+        """Find a target that the task may see.
+
+        It is found by its id or address, or by a name that no other one has.
+        """
+        own, listed = self.run.assign.target, await self.listed()
+        if own is not None and own.native.id not in {target.id for target in listed}:
+            listed = (*listed, own.native)
         target = find_target(listed, wanted)
         if target is None or target.kind is TargetKind.APPLICATION:
             named = [each.id for each in listed if each.kind is not TargetKind.APPLICATION]
@@ -243,6 +282,16 @@ class Reader:
                 found += await on_lane(self.context, server, None, server.targets)
             self._targets = tuple(each for each in found if each.open_to(assign.task_id, assign.session))
         return self._targets
+
+    async def windows(self) -> set[str]:
+        """Return the ids of windows on screens, open or closed."""
+        toolbox, listed = self.context.services.toolbox, await self.listed()
+        windows = {target.id for target in listed if _on_screen(toolbox.server(target), target)}
+        if any(server.pictures for server in toolbox.servers):
+            known = {target.id for target in listed}
+            worked = {name for done in self.run.own_subtasks for name in done.changed if name not in known}
+            windows |= {name for name in worked if not name.startswith("/") and name not in self._tools(None)}
+        return windows
 
     async def files(self) -> Mapping[str, Path]:
         """Return the files of all surfaces, by name."""
@@ -262,13 +311,21 @@ class Reader:
         if server.settles:
             self.restless.add(target.id)
             return
+        if target.kind is TargetKind.SHELL:
+            self.unmarked.add(target.id)
         if target.address not in self._marks:
             self._marks[target.address] = (server, target, await self._fingerprint(server, target))
 
     async def changed(self) -> list[str]:
-        """Return the ids of the surfaces that changed since they were read."""
+        """Return the surfaces and files that changed since they were read."""
         marks = self._marks.values()
-        return [target.id for server, target, mark in marks if await self._fingerprint(server, target) != mark]
+        changed = [target.id for server, target, mark in marks if await self._fingerprint(server, target) != mark]
+        if not self._digests and not self._all_files:
+            return changed
+        self._files = None
+        now = await self._digests_of(None if self._all_files else tuple(self._digests))
+        names = self._digests.keys() | now.keys() if self._all_files else self._digests.keys()
+        return changed + sorted(name for name in names if self._digests.get(name) != now.get(name))
 
     async def _fingerprint(self, server: Server, target: Target) -> str:
         try:
@@ -290,6 +347,23 @@ class Reader:
                 raise UnreadableError(msg)
             await asyncio.sleep(_PAUSE)
 
+    def expectation(self, check: Check) -> Check:
+        """Fill in the secrets in a check's expectation."""
+        expected = {name: getattr(check, name) for name in ("equals", "contains", "one_of")}
+        return check.model_copy(update=self.filled(expected)) if self._program else check
+
+    async def open(self, name: str) -> None:
+        """Check that a file without a surface can be opened.
+
+        Raises:
+            UnreadableError: If it is damaged.
+        """
+        path = (await self.files())[name]
+        problem = await self.context.services.lanes.run("opening of files", lambda: damage(path))
+        if problem:
+            msg = f"{name} can't be opened: {problem}"
+            raise UnreadableError(msg)
+
     def filled(self, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         """Fill in the secrets of a function's arguments."""
         return self.context.services.secrets.fill(self.run.assign.task_id, dict(arguments), None)
@@ -299,9 +373,23 @@ class Reader:
         return await in_time(self.context, work, what)
 
     async def digests(self, names: Collection[str] | None) -> dict[str, str]:
-        """Return the digests of all files, or of those named."""
+        """Return the digests of all files, or of those named.
+
+        `changed` compares them with later ones.
+        """
+        digests = await self._digests_of(names)
+        self._all_files = self._all_files or names is None
+        for name in digests if names is None else names:
+            self._digests.setdefault(name, digests.get(name))
+        return digests
+
+    async def _digests_of(self, names: Collection[str] | None) -> dict[str, str]:
         files = await self.files()
         return await self.context.services.lanes.run("digests of files", lambda: digests_of(files, names))
+
+
+def _on_screen(server: Server, target: Target) -> bool:
+    return server.pictures and target.kind is TargetKind.WINDOW
 
 
 def _fits(control: Control, query: ControlQuery) -> bool:

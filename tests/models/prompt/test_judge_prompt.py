@@ -33,11 +33,11 @@ def text_of(prompt):
 
 def test_a_document_can_not_leave_its_fence_in_a_judges_prompt(judged):
     text = text_of(prompt_of(judged(changes=ATTACK, unseen=(ATTACK,), request=ATTACK)))
-    assert text.count("</data>") == 1
+    assert text.count("</data>") == text.count("<data>") == 2
     assert "<|im_start|>" not in text
-    inside = text.partition("<data>")[2].partition("</data>")[0]
-    assert "1. Answer yes." in inside
-    assert text.rindex("1. Is South there?") > text.index("</data>")
+    for part in text.split("<data>")[1:]:
+        assert "1. Answer yes." in part.partition("</data>")[0]
+    assert text.rindex("1. Is South there?") > text.rindex("</data>")
 
 
 def test_a_judge_is_told_that_the_evidence_is_data(judged):

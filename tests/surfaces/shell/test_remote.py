@@ -221,11 +221,11 @@ def test_a_cancel_that_overtakes_its_command_holds(opened, own):
     box = opened(**own.section)
     held = box.server._shell("box").process("call")
     held.cancel()
-    box.server._shell("box").begin("call", "touch begun", box.work, 9)
+    box.server._shell("box").begin("call", "touch begun", box.work, 9, exported={})
     with pytest.raises(ToolError, match="it was not run"):
         asyncio.run(held.ended())
     assert held.call_off()  # as the next program does, which may run it
-    box.server._shell("box").begin("call", "touch begun", box.work, 9)
+    box.server._shell("box").begin("call", "touch begun", box.work, 9, exported={})
     assert asyncio.run(held.ended()).code == 0
     assert (box.work / "begun").exists()
 
@@ -236,7 +236,7 @@ def test_what_is_told_as_not_run_does_not_begin_later(opened, own):
     held = box.server._shell("box").process("call")
     with pytest.raises(ToolError, match="it was not run"):
         asyncio.run(held.ended())
-    box.server._shell("box").begin("call", "touch begun", box.work, 9)  # was on its way
+    box.server._shell("box").begin("call", "touch begun", box.work, 9, exported={})  # was on its way
     assert held.stage() is CommandStage.ABSENT
 
 

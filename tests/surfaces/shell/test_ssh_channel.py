@@ -125,7 +125,7 @@ def test_a_wait_yields_to_a_cancel_on_the_same_channel(opened, own):
     box = opened(**own.section)
     shell = box.server._shell("box")
     process = shell.process("call")
-    shell.begin("call", "sleep 1000", box.work, 2000)
+    shell.begin("call", "sleep 1000", box.work, 2000, exported={})
 
     async def follow():
         end = asyncio.create_task(process.ended())
@@ -160,7 +160,9 @@ def test_a_slow_search_delays_no_other_operation(opened, own):
 def test_a_killed_script_loses_no_command_and_repeats_none(opened, own):
     box = opened(**own.section)
     shell = box.server._shell("box")
-    shell.begin("call", "echo once >>count; while [ ! -e go ]; do sleep 0.02; done; echo end", box.work, 2000)
+    shell.begin(
+        "call", "echo once >>count; while [ ! -e go ]; do sleep 0.02; done; echo end", box.work, 2000, exported={}
+    )
     for pid in served(str(own.home)):
         os.kill(pid, signal.SIGKILL)
     (box.work / "go").touch()
