@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 import document_tools
+import package_picture
 from annotated_types import Ge, Gt, Le
 from file_schemas import FILES, schema_of_file
 from markdown_parts import description, first_line, table
@@ -566,6 +567,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "event_parts": event_parts,
     "settings": settings,
     "metrics": metrics,
+    "packages": package_picture.picture,
     "prompt": prompt,
     "answer_schema": schema_of_an_answer,
     **{f"recipe.{path.stem}": functools.partial(example, path) for path in (PACKAGE / "examples/recipes").glob("*.py")},
