@@ -47,6 +47,10 @@ def act(
     Raises:
         TypeError: If an argument is given twice.
         ValueError: If the tool has no name.
+
+    Example:
+        >>> act("write_cell", cell="B2", value=412.5)["Args"]
+        {'cell': 'B2', 'value': 412.5}
     """
     if not tool.strip():
         msg = "act() needs the name of a tool"
@@ -72,6 +76,10 @@ def several(*calls: Answer, comment: str = "", thought: str = "", status: str = 
 
     Raises:
         ValueError: If there are no calls, or one of them calls no tool.
+
+    Example:
+        >>> several(act("add_sheet", name="Sales"), act("write_cell", cell="A1", value="Region"))["Status"]
+        'CONTINUE'
     """
     if not calls or any("Function" not in call for call in calls):
         msg = "several() needs calls that act() made"
@@ -93,6 +101,10 @@ def assign(subtask: str, target: str, *, plan: Sequence[str] = (), comment: str 
 
     Raises:
         ValueError: If the subtask or the target is empty.
+
+    Example:
+        >>> assign("Read the table", "sales.docx")["Current Sub-Task"]
+        'Read the table'
     """
     if not subtask.strip() or not target.strip():
         msg = "assign() needs a subtask and a target"
@@ -108,13 +120,22 @@ def finish(comment: str = "", *, result: JsonValue = None, thought: str = "") ->
         comment: A remark for people.
         result: The value that the subtask or task returns; None for the value of the last action.
         thought: The reason.
+
+    Example:
+        >>> finish("There are 4.", result=4)["Result"]
+        4
     """
     answer = _answer(AgentStatus.FINISH, comment, thought)
     return answer if result is None else answer | {"Result": result}
 
 
 def fail(comment: str, *, thought: str = "") -> Answer:
-    """End the work as impossible, with the reason for people."""
+    """End the work as impossible, with the reason for people.
+
+    Example:
+        >>> fail("The file is locked")["Status"]
+        'FAIL'
+    """
     return _answer(AgentStatus.FAIL, comment, thought)
 
 
@@ -123,6 +144,10 @@ def ask(question: str, *choices: str, comment: str = "", thought: str = "") -> A
 
     Raises:
         ValueError: If the question is empty.
+
+    Example:
+        >>> ask("Which sheet?", "Sales", "Costs")["Status"]
+        'PENDING'
     """
     if not question.strip():
         msg = "ask() needs a question"

@@ -94,6 +94,14 @@ class Supervisor:
             SettingsError: If a setting can't be used; nothing is left running.
             JournalError: If the journal is in use, damaged, newer, or can't be written; nothing is left running.
             TypeError: If an argument is of the wrong type.
+
+        Example:
+            >>> def model(request):
+            ...     return {"Status": "FINISH", "Result": 2 + 2}
+            >>> memo = MemoryServer(MemoryServer.window())
+            >>> with Supervisor.start(servers=[memo], models={"app": model}) as supervisor:
+            ...     supervisor.submit(Task(request="Add", target="memo:one")).result().output
+            4
         """
         if settings is None or isinstance(settings, str | Path):
             settings = Settings.load(settings, kinds=[spec.name for spec in agents if isinstance(spec, AgentSpec)])
@@ -142,6 +150,10 @@ class Supervisor:
         Returns:
             The names of the parts that did not end in time: tasks, jobs, lanes with a call that does not return,
             threads.
+
+        Example:
+            >>> supervisor.stop()
+            ()
         """
         refuse_own_thread("stop")
         if self._assembly.client.forked:
@@ -181,6 +193,11 @@ class Supervisor:
                 target can't be worked on, its model can't be built, or a file in `may_change` does not exist or could
                 not be brought back.
             SupervisorStoppedError: If the supervisor is stopping or stopped.
+
+        Example:
+            >>> handle = supervisor.submit(Task(request="Add 2 and 2", target="memo:one"))
+            >>> handle.result().output
+            4
         """
         return self._assembly.submission.submit(task, output_type)
 
@@ -209,6 +226,11 @@ class Supervisor:
                 conversation is no longer kept, the journal can't be written, or the supervisor stopped. It has their
                 errors, and the handles of all other tasks.
             Exception: The first error of the checks, as `submit` raises it; no task was started then.
+
+        Example:
+            >>> handles = supervisor.submit_all(Task(request="Add 2 and 2", target="memo:one") for _ in range(3))
+            >>> [handle.result().output for handle in handles]
+            [4, 4, 4]
         """
         return self._assembly.submission.submit_all(tasks, output_type)
 
@@ -226,6 +248,11 @@ class Supervisor:
             UnknownTaskError: If there is no such task.
             JournalError: If the journal can no longer be written, and has no end of the task.
             TypeError: If the output type has no JSON Schema.
+
+        Example:
+            >>> submitted = supervisor.submit(Task(id="sum-1", request="Add 2 and 2", target="memo:one"))
+            >>> supervisor.handle("sum-1").result().output
+            4
         """
         return self._assembly.submission.handle(task_id, output_type)
 
@@ -253,11 +280,21 @@ class Supervisor:
         return self._assembly.submission.undo(task_id, files)
 
     def pending(self) -> tuple[TaskHandle, ...]:
-        """Return the handles of all unfinished tasks, recovered ones included."""
+        """Return the handles of all unfinished tasks, recovered ones included.
+
+        Example:
+            >>> supervisor.pending()
+            ()
+        """
         return self._assembly.submission.pending()
 
     def status(self) -> SupervisorStatus:
-        """Return the running tasks and agents, open requests and abandoned targets."""
+        """Return the running tasks and agents, open requests and abandoned targets.
+
+        Example:
+            >>> supervisor.status().tasks
+            ()
+        """
         status: SupervisorStatus = self._assembly.client.ask(GetStatus())
         return status
 
@@ -271,6 +308,10 @@ class Supervisor:
 
         Raises:
             WouldDeadlockError: If the caller runs on one of the supervisor's own threads.
+
+        Example:
+            >>> supervisor.health().ok
+            True
         """
         refuse_own_thread("health")
         blocked, status = self._assembly.watchdog.blocked, SupervisorStatus(accepting=False)
@@ -341,6 +382,10 @@ class Supervisor:
 
         Raises:
             SupervisorStoppedError: If the supervisor is stopping or stopped.
+
+        Example:
+            >>> [target.id for target in supervisor.targets()]
+            ['memo:one']
         """
         with self._assembly.client.while_open():
             return self._assembly.lookup.listed()
@@ -361,6 +406,14 @@ class Supervisor:
 
         Returns:
             A function that ends the subscription.
+
+        Example:
+            >>> finished = threading.Event()
+            >>> end = supervisor.subscribe(lambda event: finished.set())
+            >>> handle = supervisor.submit(Task(request="Add 2 and 2", target="memo:one"))
+            >>> finished.wait(30)
+            True
+            >>> end()
         """
         if self._left is not None:
             msg = "the supervisor is stopped"

@@ -195,6 +195,10 @@ class Settings(BaseSettings):
         Raises:
             SettingsError: If the file can't be read, or it or the environment is invalid. The message names each wrong
                 key, and suggests the nearest known one.
+
+        Example:
+            >>> Settings.load(limits={"steps": 20}).limits.steps
+            20
         """
         read: Path | None = None
         where = "settings" if changes else "the environment"

@@ -63,6 +63,10 @@ class ControlQuery(Value):
     """A control, found by its name and kind.
 
     One that fits must be the only one.
+
+    Example:
+        >>> Check(control={"target": "gedit", "name": "Save"}, path="/enabled", equals=False).matcher
+        'equals'
     """
 
     model_config = ConfigDict(use_attribute_docstrings=True)
@@ -190,6 +194,10 @@ class Check(Reading):
     """An expectation that is read back before a FINISH counts.
 
     It is a reading and one matcher, or one of the forms `file`, `only`, `unchanged` and `program`.
+
+    Example:
+        >>> str(Check(cells="report.xlsx!Sales!B8", same_as={"table": "sales.docx", "path": "/3/1"}))
+        'cells report.xlsx!Sales!B8'
     """
 
     name: Annotated[str, StringConstraints(max_length=_LONGEST)] = ""

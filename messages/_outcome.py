@@ -15,6 +15,10 @@ class Outcome(Term):
     """The outcome of a task or subtask.
 
     It is written once; a later cleanup never improves it.
+
+    Example:
+        >>> Outcome("finished") is Outcome.FINISHED
+        True
     """
 
     FINISHED = "finished"

@@ -110,6 +110,11 @@ class PlanStep(Value):
     """One step of a plan.
 
     It is a round of its own in follower mode.
+
+    Example:
+        >>> plan = ["Read the table", PlanStep(request="Write it", target="report.xlsx")]
+        >>> Task(request="Report", plan=plan).plan[1].target
+        'report.xlsx'
     """
 
     model_config = ConfigDict(use_attribute_docstrings=True)
@@ -153,6 +158,11 @@ class Task(Message):
 
     A HostAgent plans and assigns it. With ``target`` that agent works alone, without a HostAgent. With ``plan``
     the steps are followed one by one (follower mode), each a round.
+
+    Example:
+        >>> checks = [{"cells": "sales.xlsx!B9", "exists": True}]
+        >>> Task(request="Sum the sales", target="sales.xlsx", checks=checks).target
+        'sales.xlsx'
     """
 
     model_config = ConfigDict(hide_input_in_errors=True, use_attribute_docstrings=True)

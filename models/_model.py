@@ -131,7 +131,12 @@ NOTHING = Usage()
 
 
 class ModelAnswer(Value):
-    """A model's answer, not yet validated, and its usage."""
+    """A model's answer, not yet validated, and its usage.
+
+    Example:
+        >>> ModelAnswer(content={"Status": "FINISH"}, input_tokens=1200, output_tokens=80, cost=0.002).cost
+        0.002
+    """
 
     content: Any
     """JSON text or an object, in the response schema of the agent's kind; validated later."""
@@ -233,6 +238,12 @@ class FunctionModel(Model):
 
     The answer counts as a program's and gets the secrets that it names. If a language model wrote the answer, return
     ``ModelAnswer(..., program=False)``: a model may have copied the name of a secret from a document.
+
+    Example:
+        >>> model = FunctionModel(lambda request: {"Status": "FINISH", "Comment": f"step {request.step}"})
+        >>> with Supervisor.start(servers=[MemoryServer(MemoryServer.window())], models={"app": model}) as supervisor:
+        ...     supervisor.submit(Task(request="Add", target="memo:one")).result().comment
+        'step 1'
     """
 
     function: Callable[[ModelRequest], Any]

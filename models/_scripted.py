@@ -38,6 +38,12 @@ class ScriptedModel(Model):
     The key ``host`` serves every HostAgent, since their addresses contain the task's id, and ``judge`` every judge. An
     application's address, such as ``app/mousepad/*``, serves the agents of all its processes. All other keys are
     complete addresses.
+
+    Example:
+        >>> model = ScriptedModel({"app/memo/one": [{"Status": "FINISH", "Result": 4}]})
+        >>> with Supervisor.start(servers=[MemoryServer(MemoryServer.window())], models={"app": model}) as supervisor:
+        ...     supervisor.submit(Task(request="Add", target="memo:one")).result().ok
+        True
     """
 
     def __init__(self, answers: Mapping[str, Sequence[Any]], source: str = "the script") -> None:

@@ -115,6 +115,15 @@ def tool(
         offered: Whether models are offered it. A tool that only returns information which an agent has anyway misleads
             small models. Scripts, programs and other MCP clients can call it in any case.
         seconds: The longest that a call may take; None: `limits.command_seconds`. After that the call is in doubt.
+
+    Example:
+        >>> class Clock(MemoryServer):
+        ...     @tool(effect=Effect.READ)
+        ...     def now(self) -> str:
+        ...         'Return the time.'
+        ...         return "12:00"
+        >>> "now" in [entry.name for entry in Clock().tools()]
+        True
     """
     kinds, hazardous = frozenset(controls), frozenset(hazards)
     mark = _Mark(type, effect, frozenset(agents), frozenset(roots), hazardous, kinds, offered, seconds)
@@ -130,6 +139,11 @@ class ToolError(CallboardError, McpToolError):
     """A tool's failure, with the reason as a text for the model.
 
     It is also an error of the MCP library, so that a stand-alone server sends the text to its client.
+
+    Example:
+        >>> raise ToolError("the sheet is protected: unprotect it first")
+        Traceback (most recent call last):
+        callboard.surfaces._surface.ToolError: the sheet is protected: unprotect it first
     """
 
 

@@ -22,6 +22,10 @@ class MemoryServer(Server):
     """A surface in memory: windows, devices and shells, whose controls hold text.
 
     Every change is recorded in `effects`, in order, so that a test can check the real changes.
+
+    Example:
+        >>> [target.id for target in MemoryServer(MemoryServer.window()).targets()]
+        ['memo:one']
     """
 
     def __init__(self, *targets: Target, controls: dict[str, str] | None = None, name: str = "memory") -> None:

@@ -78,7 +78,13 @@ class TaskHandle(Generic[OutputT]):
         return f"<{type(self).__name__} {self.task_id} {state}, {steps} step{'' if steps == 1 else 's'}>"
 
     def done(self) -> bool:
-        """Return whether the task is over."""
+        """Return whether the task is over.
+
+        Example:
+            >>> handle = supervisor.submit(Task(request="Add 2 and 2", target="memo:one"))
+            >>> handle.result().ok and handle.done()
+            True
+        """
         return self._done.done()
 
     def result(self, timeout: float | None = None) -> TaskResult[OutputT]:
@@ -91,6 +97,11 @@ class TaskHandle(Generic[OutputT]):
                 another one, or with none.
             TimeoutError: If the task is not over in time; it keeps running.
             SupervisorStoppedError: If the supervisor stopped before.
+
+        Example:
+            >>> result = supervisor.submit(Task(request="Add 2 and 2", target="memo:one")).result(timeout=30)
+            >>> result.outcome.value, result.output
+            ('finished', 4)
         """
         if not self._done.done():
             refuse_own_thread("result")
@@ -113,6 +124,11 @@ class TaskHandle(Generic[OutputT]):
 
         Raises:
             WouldDeadlockError: If the caller runs on one of the supervisor's own threads, and would have to wait.
+
+        Example:
+            >>> handle = supervisor.submit(Task(request="Add 2 and 2", target="memo:one"))
+            >>> [event.name.value for event in handle.events()][-1]
+            'task.ended'
         """
         if not self._done.done():
             refuse_own_thread("events")
@@ -166,6 +182,11 @@ class TaskHandle(Generic[OutputT]):
 
         Raises:
             SupervisorStoppedError: If the supervisor stopped before the task was over.
+
+        Example:
+            >>> handle = supervisor.submit(Task(request="Add 2 and 2", target="memo:one"))
+            >>> handle.result().ok, handle.progress().steps
+            (True, 1)
         """
         if not self._done.done():
             progress: TaskProgress | None = self._client.ask(GetProgress(self.task_id))
@@ -178,6 +199,13 @@ class TaskHandle(Generic[OutputT]):
 
         Returns:
             Whether this call stopped it; False if the task was over or already being stopped.
+
+        Example:
+            >>> handle = supervisor.submit(Task(request="Ask", target="memo:one"))
+            >>> handle.cancel()
+            True
+            >>> handle.result().outcome.value
+            'cancelled'
         """
         if self._done.done():
             return False
@@ -191,6 +219,11 @@ class TaskHandle(Generic[OutputT]):
 
         Returns:
             Whether this call paused it; False if the task was already paused, being stopped, or over.
+
+        Example:
+            >>> handle = supervisor.submit(Task(request="Ask", target="memo:one"))
+            >>> handle.pause(), handle.cancel()
+            (True, True)
         """
         return not self._done.done() and bool(self._client.settle(Pause(task_id=self.task_id)))
 
@@ -201,6 +234,13 @@ class TaskHandle(Generic[OutputT]):
 
         Returns:
             Whether this call resumed it.
+
+        Example:
+            >>> handle = supervisor.submit(Task(request="Ask", target="memo:one"))
+            >>> handle.pause(), handle.resume()
+            (True, True)
+            >>> handle.cancel()
+            True
         """
         if self._done.done():
             return False
@@ -214,15 +254,42 @@ class TaskHandle(Generic[OutputT]):
 
         Raises:
             TaskRefusedError: If the conversation is no longer kept (``limits.sessions``), or has no HostAgent.
+
+        Example:
+            >>> first = supervisor.submit(Task(request="Add 2 and 2"))
+            >>> first.result().ok
+            True
+            >>> first.follow_up("And once more").result().output
+            4
         """
         return self._submission.submit(Task(request=request, session=self.session, **fields), output_type)
 
     def approvals(self) -> tuple[ApprovalRequest, ...]:
-        """List the task's open approvals."""
+        """List the task's open approvals.
+
+        Example:
+            >>> handle = supervisor.submit(Task(request="Write", target="memo:one"))
+            >>> next(event for event in handle.events() if event.name == "approval.requested").name.value
+            'approval.requested'
+            >>> [action.tool for request in handle.approvals() for action in request.actions]
+            ['write']
+            >>> handle.cancel()
+            True
+        """
         return tuple(ask for ask in self._client.ask(GetStatus()).approvals if ask.task_id == self.task_id)
 
     def questions(self) -> tuple[Question, ...]:
-        """List the task's open questions."""
+        """List the task's open questions.
+
+        Example:
+            >>> handle = supervisor.submit(Task(request="Ask", target="memo:one"))
+            >>> next(event for event in handle.events() if event.name == "question.asked").name.value
+            'question.asked'
+            >>> [part.text for question in handle.questions() for part in question.questions]
+            ['Which number?']
+            >>> handle.cancel()
+            True
+        """
         return tuple(ask for ask in self._client.ask(GetStatus()).questions if ask.task_id == self.task_id)
 
     def approve(self, request_id: str, *, by: str = "", remember: bool = False) -> None:
@@ -238,6 +305,15 @@ class TaskHandle(Generic[OutputT]):
         Raises:
             NotWaitingError: If the request is not open.
             AnswerRefusedError: If the request is a question.
+
+        Example:
+            >>> handle = supervisor.submit(Task(request="Write", target="memo:one"))
+            >>> next(event for event in handle.events() if event.name == "approval.requested").name.value
+            'approval.requested'
+            >>> (request,) = handle.approvals()
+            >>> handle.approve(request.id, by="Ms Kim")
+            >>> handle.result().ok
+            True
         """
         self._client.settle(
             ApprovalAnswer(id=request_id, task_id=self.task_id, approved=True, by=by, remember=remember)
@@ -249,6 +325,14 @@ class TaskHandle(Generic[OutputT]):
         Raises:
             NotWaitingError: If the request is not open.
             AnswerRefusedError: If the request is a question.
+
+        Example:
+            >>> handle = supervisor.submit(Task(request="Write", target="memo:one"))
+            >>> next(event for event in handle.events() if event.name == "approval.requested").name.value
+            'approval.requested'
+            >>> handle.reject(handle.approvals()[0].id, "not today")
+            >>> handle.result().outcome.value
+            'rejected'
         """
         answer = ApprovalAnswer(id=request_id, task_id=self.task_id, approved=False, reason=reason, by=by)
         self._client.settle(answer)
@@ -260,5 +344,16 @@ class TaskHandle(Generic[OutputT]):
             NotWaitingError: If the question is not open.
             AnswerRefusedError: If the number of texts is wrong, or a text is not among the choices; the question stays
                 open.
+
+        Example:
+            >>> handle = supervisor.submit(Task(request="Ask", target="memo:one"))
+            >>> next(event for event in handle.events() if event.name == "question.asked").name.value
+            'question.asked'
+            >>> (question,) = handle.questions()
+            >>> question.questions[0].text
+            'Which number?'
+            >>> handle.answer(question.id, "4")
+            >>> handle.result().ok
+            True
         """
         self._client.settle(Answer(id=request_id, task_id=self.task_id, texts=texts, by=by))

@@ -178,7 +178,15 @@ class SystemClock(Clock):
 
 
 class VirtualClock(Clock):
-    """A clock that stands still until a test moves it."""
+    """A clock that stands still until a test moves it.
+
+    Example:
+        >>> clock = VirtualClock()
+        >>> begun = clock.now()
+        >>> clock.advance(60)
+        >>> clock.now() - begun
+        60.0
+    """
 
     def __init__(self, now: Timestamp = 0.0) -> None:
         super().__init__()
