@@ -11,7 +11,7 @@ from support import PATIENCE
 SCRIPT = Path(__file__).resolve().parents[2] / ".ci" / "durations"
 REPORT = """<testsuites><testsuite>
 <testcase classname="tests.journal.test_lock" name="test_x" time="1.5"/>
-<testcase classname="tests.servers.desktop.test_suite.TestEditor" name="test_x" time="4.2"/>
+<testcase classname="tests.surfaces.desktop.test_suite.TestEditor" name="test_x" time="4.2"/>
 <testcase classname="tests.journal.test_file" name="test_x[tests.states]" time="2.0"/>
 <testcase classname="" name="tests.project.test_user_types" time="0.0"/>
 </testsuite></testsuites>"""

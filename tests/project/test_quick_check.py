@@ -58,7 +58,7 @@ def test_every_place_that_it_names_is_there(quick):
         ("docs/models.md", "docs/test_docs.py"),
         ("actors/processing/_recover.py", "processing/test_recover.py"),
         ("config/_policy.py", "processing/test_permitted_actions.py"),
-        ("surfaces/desktop/_desktop.py", "servers/desktop/test_desktop.py"),
+        ("surfaces/desktop/_desktop.py", "surfaces/desktop/test_desktop.py"),
         ("tests/helpers/ssh_server.py", "faults/test_shell_kills.py"),
         ("tests/conftest.py", "actors/test_rounds.py"),
     ],

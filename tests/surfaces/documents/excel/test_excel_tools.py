@@ -123,7 +123,7 @@ def test_a_long_range_is_cut_after_whole_rows(book: Path, call: Call) -> None:
 def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, rows: list[list[object]]) -> None:
     server = DocumentServer(tmp_path_factory.mktemp("book"))
     server.create_document("book.xlsx")
-    excel = server._excel_tools
+    excel = server._excel
     excel.write_range("book.xlsx", rows)
     width = len(rows[0])
     cells = f"A1:{'ABCD'[width - 1]}{len(rows)}"
@@ -256,7 +256,7 @@ def test_sorting_by_two_columns_keeps_the_order_of_equal_rows(
 ) -> None:
     server = DocumentServer(tmp_path_factory.mktemp("sorted"))
     server.create_document("book.xlsx")
-    excel = server._excel_tools
+    excel = server._excel
     rows = [[*pair, number] for number, pair in enumerate(pairs)]
     excel.write_range("book.xlsx", rows)
     excel.sort_range("book.xlsx", [SortKey(column="B"), SortKey(column="A", descending=True)], header=False)
