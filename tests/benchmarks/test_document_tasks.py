@@ -13,6 +13,7 @@ from openpyxl.chart import BarChart, LineChart, PieChart, Reference
 from benchmarks.document_tasks import ROOT, SETS
 from benchmarks.office_checks import PROGRAMS, charted_table
 from callboard import Settings, Supervisor
+from callboard.messages import found_in
 from callboard.terminal import Attendance, EvalChoices, LoadedSet, run_set
 
 WORK, HELD_OUT, EXAMPLE = (LoadedSet.load(path).tasks for path in SETS.values())
@@ -215,6 +216,23 @@ def report(folder, rows, charted):
 def test_a_report_is_right_with_all_rows_and_a_chart_of_them(tmp_path, rows, charted, found):
     report(tmp_path, rows, charted)
     assert charted_table({path.name: path for path in tmp_path.iterdir()}, "sales.docx") == found
+
+
+ANSWERS = {task.name: task.answer for task in (*WORK, *HELD_OUT) if task.answer}
+NUMBERS = {"question about a table": "45", "question on a workbook": "11", "question on a document": "2019"}
+
+
+def test_each_question_has_a_right_answer():
+    assert ANSWERS.keys() == NUMBERS.keys()
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_an_answer_counts_if_it_names_the_right_number_and_no_other(name):
+    number = NUMBERS[name]
+    for right in (number, f"{number}.", f"It is {number}.", f"{number} of them"):
+        assert found_in(ANSWERS[name], right), right
+    for wrong in ("", "none", f"{number}0", f"1{number}", f"{number}.5", f"{number} or 7", str(int(number) + 1)):
+        assert not found_in(ANSWERS[name], wrong), wrong
 
 
 def test_a_set_runs_with_the_check_programs(tmp_path):
