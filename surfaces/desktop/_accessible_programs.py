@@ -62,7 +62,7 @@ class AccessibleProgram:
             raise
 
     def _meet(self) -> None:
-        own, first, second, private = self._bus.calls(
+        name, toolkit, version, address = self._bus.calls(
             self._name,
             [
                 attribute(self.root, "Accessible", "Name"),
@@ -72,9 +72,9 @@ class AccessibleProgram:
             ],
             timeout=ANSWER_SECONDS,
         )
-        self.name = str(value(own) or "")
+        self.name = str(value(name) or "")
         """The name that it reports: ``soffice``."""
-        self.toolkit = f"{value(first) or 'unknown'} {value(second) or ''}".strip()
+        self.toolkit = f"{value(toolkit) or 'unknown'} {value(version) or ''}".strip()
         """The toolkit of its windows: ``gtk 3.24.38``."""
         self.draws_itself = self.name.startswith("soffice")
         """True for LibreOffice, which draws the content of its toolkit windows itself."""
@@ -82,7 +82,7 @@ class AccessibleProgram:
         """True if it reports only places relative to its windows."""
         self.nests = self.toolkit.lower().startswith(("gtk 2", "gtk 3")) and not self.draws_itself
         """True if a dialog that an accessible action opens runs within the call. A key would block the program then."""
-        self._address = "" if isinstance(private, BusError) or not private else str(private[0])
+        self._address = "" if isinstance(address, BusError) or not address else str(address[0])
         if self._address:
             with contextlib.suppress(BusClosedError):
                 self._direct = BusConnection(self._address, hello=False)
@@ -186,7 +186,7 @@ class AccessiblePrograms:
         """The address of the accessibility bus."""
         self._bus = BusConnection(self.address)
         self._pids: dict[tuple[str, str], int] = {}
-        self._known: dict[tuple[str, str], AccessibleProgram] = {}
+        self._programs: dict[tuple[str, str], AccessibleProgram] = {}
         self._lock = threading.Lock()
 
     def of_process(self, pid: int) -> AccessibleProgram | None:
@@ -195,12 +195,12 @@ class AccessiblePrograms:
         Raises:
             ToolError: If the accessibility bus is gone, or the program does not answer.
         """
-        key = next((key for key, its in reversed(self._current().items()) if its == pid), None)
+        key = next((key for key, process in reversed(self._current().items()) if process == pid), None)
         if key is None:
             return None
         with self._lock:
-            known = self._known.get(key)
-        return known or self._meet(pid, key)
+            program = self._programs.get(key)
+        return program or self._meet(pid, key)
 
     def _meet(self, pid: int, key: tuple[str, str]) -> AccessibleProgram | None:
         try:
@@ -210,9 +210,9 @@ class AccessiblePrograms:
         except (BusError, BusClosedError):  # it has ended meanwhile, or is starting
             return None
         with self._lock:
-            if self._known.setdefault(key, program) is not program:  # another thread has added it first
+            if self._programs.setdefault(key, program) is not program:  # another thread has added it first
                 program.close()
-            return self._known[key]
+            return self._programs[key]
 
     def _current(self) -> dict[tuple[str, str], int]:
         """Return the processes of the current programs.
@@ -227,23 +227,27 @@ class AccessiblePrograms:
                 asks = [
                     Ask("/org/freedesktop/DBus", BUS, "GetConnectionUnixProcessID", "s", (name,)) for name, _ in new
                 ]
-                pids = self._bus.calls(BUS, asks, timeout=ANSWER_SECONDS)
+                pid_answers = self._bus.calls(BUS, asks, timeout=ANSWER_SECONDS)
             except (BusClosedError, BusError, TimeoutError) as error:
                 msg = f"the desktop's accessibility bus does not answer: {error}"
                 raise ToolError(msg) from error
-            added = {key: found[0] for key, found in zip(new, pids, strict=True) if not isinstance(found, BusError)}
-            known = {**self._pids, **added}
-            self._pids = {key: known[key] for key in listed if key in known}
-            for key in self._known.keys() - self._pids.keys():
-                self._known.pop(key).close()
+            added = {
+                key: pid_answer[0]
+                for key, pid_answer in zip(new, pid_answers, strict=True)
+                if not isinstance(pid_answer, BusError)
+            }
+            all_pids = {**self._pids, **added}
+            self._pids = {key: all_pids[key] for key in listed if key in all_pids}
+            for key in self._programs.keys() - self._pids.keys():
+                self._programs.pop(key).close()
             return self._pids
 
     def close(self) -> None:
         """Close all connections."""
         with self._lock:
-            for program in self._known.values():
+            for program in self._programs.values():
                 program.close()
-            self._known.clear()
+            self._programs.clear()
             self._bus.close()
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from callboard.surfaces.desktop._window_actions import WindowActions
 
 Value = str | int | float | None
-Wanted = tuple[int, int, str | int | float]
+CellValue = tuple[int, int, str | int | float]
 """A cell's row, its column, and the value to write."""
 MOST_CELLS = 5_000
 """The most cells of one call."""
@@ -44,13 +44,13 @@ def read_table(
     if not isinstance(height, int) or not isinstance(width, int):
         msg = "this control has no rows and columns"
         raise ToolError(msg)
-    shown = range(first_row, min(height, first_row + rows, first_row + MOST_CELLS // max(1, min(width, columns))))
+    row_numbers = range(first_row, min(height, first_row + rows, first_row + MOST_CELLS // max(1, min(width, columns))))
     across = range(min(width, columns))
-    cells = _cells(program, path, [(row, column) for row in shown for column in across])
+    cells = _cells(program, path, [(row, column) for row in row_numbers for column in across])
     texts = iter(_texts(program, cells))
-    found = [[next(texts) for _ in across] for _ in shown]
+    table = [[next(texts) for _ in across] for _ in row_numbers]
     return {
-        "rows": _with_numbers(found) if numbers else found,
+        "rows": _with_numbers(table) if numbers else table,
         "first_row": first_row,
         "total_rows": height,
         "total_columns": width,
@@ -77,32 +77,39 @@ def write_cells(
     Raises:
         ToolError: If a cell shows another value afterwards, or there are too many cells.
     """
-    top, left = _place(cell)
-    wanted = [
-        (top + down, left + right, each)
+    first_row, first_column = _row_and_column(cell)
+    cell_values = [
+        (first_row + down, first_column + right, content)
         for down, row in enumerate(rows)
-        for right, each in enumerate(row)
-        if each is not None
+        for right, content in enumerate(row)
+        if content is not None
     ]
-    if len(wanted) > MOST_CELLS:
-        msg = f"{len(wanted)} cells are too many for one call; at most {MOST_CELLS:,} can be written"
+    if len(cell_values) > MOST_CELLS:
+        msg = f"{len(cell_values)} cells are too many for one call; at most {MOST_CELLS:,} can be written"
         raise ToolError(msg)
     program = actions.program(pid)
-    cells = _cells(program, path, [(row, column) for row, column, _ in wanted])
+    cells = _cells(program, path, [(row, column) for row, column, _ in cell_values])
     if NOTHING in cells:
         msg = f"the sheet ends before the last cell of {cell}"
         raise ToolError(msg)
-    numbers = [(cell, float(each)) for cell, (*_, each) in zip(cells, wanted, strict=True) if not isinstance(each, str)]
+    numbers = [
+        (cell, float(content))
+        for cell, (*_, content) in zip(cells, cell_values, strict=True)
+        if not isinstance(content, str)
+    ]
     with committing():
         program.ask([_set(cell, number) for cell, number in numbers])
-    for place, (row, column, each) in zip(cells, wanted, strict=True):
-        if isinstance(each, str):
-            _enter(actions, pid, place, (row, column, each))
-    _verify(actions, pid, cells, wanted)
+    for cell_path, (row, column, content) in zip(cells, cell_values, strict=True):
+        if isinstance(content, str):
+            _enter(actions, pid, cell_path, (row, column, content))
+    _verify(actions, pid, cells, cell_values)
     across = max((len(row) for row in rows), default=0)
-    if not wanted:
+    if not cell_values:
         return {"written": 0}
-    return {"cells": f"{_name(top, left)}:{_name(top + len(rows) - 1, left + across - 1)}", "written": len(wanted)}
+    return {
+        "cells": f"{_name(first_row, first_column)}:{_name(first_row + len(rows) - 1, first_column + across - 1)}",
+        "written": len(cell_values),
+    }
 
 
 def select_cells(actions: WindowActions, pid: int, path: str, cells: str) -> dict[str, Any]:
@@ -112,7 +119,7 @@ def select_cells(actions: WindowActions, pid: int, path: str, cells: str) -> dic
         ToolError: If the sheet does not select it, or the range is too large.
     """
     first, _, last = cells.partition(":")
-    start, end = _place(first), _place(last or first)
+    start, end = _row_and_column(first), _row_and_column(last or first)
     steps = [("Down", end[0] - start[0]), ("Right", end[1] - start[1])]
     if not all(0 <= count <= _MOST_STEPS for _, count in steps):
         msg = f"{cells} must run to the right and down, over at most {_MOST_STEPS} rows and columns"
@@ -124,7 +131,7 @@ def select_cells(actions: WindowActions, pid: int, path: str, cells: str) -> dic
         for _ in range(count):
             actions.keys(window, f"shift+{key}")
     if not actions.desktop.wait(
-        lambda: all(actions.has(pid, each, ObjectState.FOCUSED, ObjectState.SELECTED) for each in corners),
+        lambda: all(actions.has(pid, corner, ObjectState.FOCUSED, ObjectState.SELECTED) for corner in corners),
         _TAKEN_SECONDS,
     ):
         msg = f"the sheet does not select {cells}"
@@ -132,22 +139,24 @@ def select_cells(actions: WindowActions, pid: int, path: str, cells: str) -> dic
     return {"selected": cells}
 
 
-def _enter(actions: WindowActions, pid: int, cell: str, wanted: tuple[int, int, str]) -> None:
+def _enter(actions: WindowActions, pid: int, cell: str, cell_value: tuple[int, int, str]) -> None:
     """Type a text into a cell, and wait until it shows it.
 
     A text that Calc would read as another type gets an apostrophe before it. The wait is necessary because keys and
     calls reach a program on different ways: the next call could overtake the keys.
     """
-    *place, text = wanted
+    *position, text = cell_value
     forms = [text] if text.startswith("=") else [text, f"'{text}"]
     if _READ_AS_SOMETHING_ELSE.match(text):
         forms.reverse()
     for form in forms[:-1]:
-        _type(actions, pid, cell, form, _name(*place))
-        if actions.desktop.wait(lambda: not _wrong(actions.program(pid), [cell], [wanted]), _TAKEN_SECONDS / 3):
+        _type(actions, pid, cell, form, _name(*position))
+        if actions.desktop.wait(
+            lambda: not _differences(actions.program(pid), [cell], [cell_value]), _TAKEN_SECONDS / 3
+        ):
             return
-    _type(actions, pid, cell, forms[-1], _name(*place))
-    _verify(actions, pid, [cell], [wanted])
+    _type(actions, pid, cell, forms[-1], _name(*position))
+    _verify(actions, pid, [cell], [cell_value])
 
 
 def _type(actions: WindowActions, pid: int, cell: str, text: str, name: str) -> None:
@@ -171,30 +180,30 @@ def _put_cursor(actions: WindowActions, pid: int, cell: str, name: str) -> int:
     return window
 
 
-def _verify(actions: WindowActions, pid: int, cells: Sequence[str], wanted: Sequence[Wanted]) -> None:
+def _verify(actions: WindowActions, pid: int, cells: Sequence[str], cell_values: Sequence[CellValue]) -> None:
     """Wait until cells show the written values.
 
     Raises:
         ToolError: If they do not show them in time.
     """
     program = actions.program(pid)
-    if not actions.desktop.wait(lambda: not _wrong(program, cells, wanted), _TAKEN_SECONDS):
-        msg = f"the sheet did not take all values: {'; '.join(_wrong(program, cells, wanted)[:5])}"
+    if not actions.desktop.wait(lambda: not _differences(program, cells, cell_values), _TAKEN_SECONDS):
+        msg = f"the sheet did not take all values: {'; '.join(_differences(program, cells, cell_values)[:5])}"
         raise ToolError(msg)
 
 
-def _wrong(program: AccessibleProgram, cells: Sequence[str], wanted: Sequence[Wanted]) -> list[str]:
+def _differences(program: AccessibleProgram, cells: Sequence[str], cell_values: Sequence[CellValue]) -> list[str]:
     texts = _texts(program, cells)
     numbers = program.ask([attribute(cell, "Value", "CurrentValue") for cell in cells])
-    found = []
-    for (row, column, each), text, number in zip(wanted, texts, numbers, strict=True):
-        if isinstance(each, str):
-            right = bool(text) if each.startswith("=") else text == each
+    differences = []
+    for (row, column, content), text, number in zip(cell_values, texts, numbers, strict=True):
+        if isinstance(content, str):
+            right = bool(text) if content.startswith("=") else text == content
         else:
-            right = value(number) == float(each)
+            right = value(number) == float(content)
         if not right:
-            found.append(f"{_name(row, column)} shows {text!r}, not {each!r}")
-    return found
+            differences.append(f"{_name(row, column)} shows {text!r}, not {content!r}")
+    return differences
 
 
 def _cells(program: AccessibleProgram, path: str, places: Sequence[tuple[int, int]]) -> list[str]:
@@ -204,9 +213,9 @@ def _cells(program: AccessibleProgram, path: str, places: Sequence[tuple[int, in
 
 def _texts(program: AccessibleProgram, cells: Sequence[str]) -> list[str]:
     """Read cells' texts: their own, else their paragraphs', else their names."""
-    own = program.ask([method(cell, "Text", "GetText", "ii", 0, -1) for cell in cells])
+    text_answers = program.ask([method(cell, "Text", "GetText", "ii", 0, -1) for cell in cells])
     names = program.ask([attribute(cell, "Accessible", "Name") for cell in cells])
-    texts = [_text(answer) for answer in own]
+    texts = [_text(answer) for answer in text_answers]
     if not any(texts) and program.draws_itself:
         listed = program.ask([method(cell, "Accessible", "GetChildren") for cell in cells])
         below = [[] if isinstance(answer, BusError) else [path for _, path in answer[0]] for answer in listed]
@@ -226,7 +235,7 @@ def _set(cell: str, number: float) -> Ask:
     return Ask(cell, f"{BUS}.Properties", "Set", "ssv", (f"{ATSPI}Value", "CurrentValue", ("d", number)))
 
 
-def _place(cell: str) -> tuple[int, int]:
+def _row_and_column(cell: str) -> tuple[int, int]:
     """Parse a cell's name into its row and column, counted from 0."""
     letters, digits = re.fullmatch(r"([A-Za-z]+)(\d+)", cell).groups()  # type: ignore[union-attr]  # by the tool's schema
     column = 0
@@ -239,8 +248,8 @@ def _name(row: int, column: int) -> str:
     """Return the name of a cell, such as B2 for (1, 1)."""
     letters, column = "", column + 1
     while column:
-        column, rest = divmod(column - 1, 26)
-        letters = chr(ord("A") + rest) + letters
+        column, digit = divmod(column - 1, 26)
+        letters = chr(ord("A") + digit) + letters
     return f"{letters}{row + 1}"
 
 

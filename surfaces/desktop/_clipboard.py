@@ -74,11 +74,11 @@ class Clipboard:
             ToolError: If the content is too large to restore, or its owner does not answer; nothing is changed then.
         """
         with self._borrowed:
-            before = self._on_thread(self._everything)
+            content = self._on_thread(self._everything)
             try:
                 yield
             finally:
-                self._on_thread(lambda: self._own(before))
+                self._on_thread(lambda: self._own(content))
 
     def offer(self, text: str) -> None:
         """Put a text into the clipboard.
@@ -141,8 +141,8 @@ class Clipboard:
         """Read the content in all formats."""
         listed = self._read("TARGETS") if self._owned() else None
         names = [str(self._display.get_atom_name(atom)) for atom in memoryview(listed).cast("I")] if listed else []
-        found = {name: self._read(name) for name in dict.fromkeys(names) if name not in _NO_CONTENT}
-        return {name: data for name, data in found.items() if data is not None}
+        contents = {name: self._read(name) for name in dict.fromkeys(names) if name not in _NO_CONTENT}
+        return {name: data for name, data in contents.items() if data is not None}
 
     def _read(self, form: str) -> bytes | None:
         """Read one format of the content from its owner; None if missing.
@@ -189,28 +189,34 @@ class Clipboard:
 
     def _handle_events(self) -> None:
         while self._display.pending_events():
-            found = self._display.next_event()
-            if found.type == X.SelectionRequest:
-                self._hand_over(found)
-            elif found.type == X.SelectionNotify:
-                self._notified = found
+            x_event = self._display.next_event()
+            if x_event.type == X.SelectionRequest:
+                self._hand_over(x_event)
+            elif x_event.type == X.SelectionNotify:
+                self._notified = x_event
 
-    def _hand_over(self, asked: Any) -> None:
-        place = asked.property or asked.target
-        if asked.target == self._atom("TARGETS"):
-            asked.requestor.change_property(place, Xatom.ATOM, 32, [self._atom("TARGETS"), *self._content])
-        elif asked.target in self._content:
-            asked.requestor.change_property(place, asked.target, 8, self._content[asked.target])
+    def _hand_over(self, request: Any) -> None:
+        property_atom = request.property or request.target
+        if request.target == self._atom("TARGETS"):
+            request.requestor.change_property(property_atom, Xatom.ATOM, 32, [self._atom("TARGETS"), *self._content])
+        elif request.target in self._content:
+            request.requestor.change_property(property_atom, request.target, 8, self._content[request.target])
         else:
-            place = X.NONE
+            property_atom = X.NONE
         notification = event.SelectionNotify(
-            time=asked.time, requestor=asked.requestor, selection=asked.selection, target=asked.target, property=place
+            time=request.time,
+            requestor=request.requestor,
+            selection=request.selection,
+            target=request.target,
+            property=property_atom,
         )
-        asked.requestor.send_event(notification)
+        request.requestor.send_event(notification)
         self._display.flush()
-        if place and asked.target in self._content:
-            asker = self._display.res_query_client_ids([{"client": asked.requestor.id, "mask": res.LocalClientPIDMask}])
-            self._served |= {int(each.value[0]) for each in asker.ids if each.value}
+        if property_atom and request.target in self._content:
+            asker = self._display.res_query_client_ids(
+                [{"client": request.requestor.id, "mask": res.LocalClientPIDMask}]
+            )
+            self._served |= {int(client_id.value[0]) for client_id in asker.ids if client_id.value}
 
     def _atom(self, name: str) -> int:
         return int(self._display.intern_atom(name))

@@ -112,7 +112,7 @@ class DesktopServer(Server):
             size=self._size,
             folder=self._folder,
             applications=self._applications,
-            shown=self._installed,
+            include_installed=self._installed,
         )
         self._actions = WindowActions(self._desktop)
 
@@ -157,7 +157,7 @@ class DesktopServer(Server):
     @tool(effect=Effect.IDEMPOTENT, agents=(AgentKind.HOST,))
     def focus_window(self, window: Annotated[str, Field(description="The window's id, as listed.")]) -> str:
         """Bring a window to the front, and focus it."""
-        target = next((each for each in self.targets() if each.id == window), None)
+        target = next((candidate for candidate in self.targets() if candidate.id == window), None)
         if target is None or target.kind is not TargetKind.WINDOW:
             msg = f"there is no window {window!r}"
             raise ToolError(msg)
@@ -169,17 +169,17 @@ class DesktopServer(Server):
         desktop = self._opened()
         windows = [window for window in desktop.screen.windows() if window.pid]
         width, height = desktop.screen.size
-        known = {running.pid: self._window(running).id for running in desktop.running()}
-        shown = {known[window.pid]: window for window in windows if window.pid in known}
+        window_ids = {running.pid: self._window(running).id for running in desktop.running()}
+        shown_windows = {window_ids[window.pid]: window for window in windows if window.pid in window_ids}
         area = Box(x=0, y=0, width=width, height=height)
         controls = [
             Control(id=id_, name=window.title, kind="window", box=within(window.box, area))
-            for id_, window in shown.items()
+            for id_, window in shown_windows.items()
         ]
         picture = desktop.screen.picture(windows, area) if look.picture else None
         facts: dict[str, JsonValue] = {"screen": f"{width}x{height}", "folder": str(desktop.folder)}
         return Observation(
-            controls=tuple(controls), window=facts, picture=picture, fingerprint=repr(sorted(known.items()))
+            controls=tuple(controls), window=facts, picture=picture, fingerprint=repr(sorted(window_ids.items()))
         )
 
     def observe(self, target: Target, look: Look) -> Observation:
@@ -192,21 +192,21 @@ class DesktopServer(Server):
         """
         desktop, pid = self._opened(), _process(target)
         windows, area = desktop.area(pid)
-        seen = desktop.view(
-            pid, area, look.budget, popups=[each.box for each in windows if each.popup], masked=look.masked
+        program_view = desktop.view(
+            pid, area, look.budget, popups=[window.box for window in windows if window.popup], masked=look.masked
         )
         titles: list[JsonValue] = [window.title for window in windows if not window.popup]
         facts: dict[str, JsonValue] = {"titles": titles, "folder": str(desktop.folder)}
-        if seen.dialog:
-            facts["dialog"] = seen.dialog
+        if program_view.dialog:
+            facts["dialog"] = program_view.dialog
         if not titles:
             facts["hidden"] = "its windows are minimized; keys and focus_window show one"
         return Observation(
-            controls=seen.controls,
+            controls=program_view.controls,
             window=facts,
             picture=desktop.screen.picture(windows, area) if look.picture and area is not None else None,
-            fingerprint=seen.fingerprint,
-            notes=seen.notes,
+            fingerprint=program_view.fingerprint,
+            notes=program_view.notes,
         )
 
     def fingerprint(self, target: Target) -> str:
@@ -237,9 +237,11 @@ class DesktopServer(Server):
         """Name the application of a call, as ``application:<name>``."""
         if target is not None:
             return (f"application:{target.address.split('/')[1]}",)
-        wanted = arguments.get("application") or arguments.get("window")
-        found = next((each for each in self.targets() if each.id == wanted), None)
-        return (f"application:{found.address.split('/')[1]}",) if found is not None else (UNKNOWN,)
+        target_id = arguments.get("application") or arguments.get("window")
+        addressed_target = next((candidate for candidate in self.targets() if candidate.id == target_id), None)
+        return (
+            (f"application:{addressed_target.address.split('/')[1]}",) if addressed_target is not None else (UNKNOWN,)
+        )
 
     def probe(
         self,
@@ -249,12 +251,12 @@ class DesktopServer(Server):
         fingerprint: str,
     ) -> Probe:
         """Check an action's effect: a field's text, or the started program."""
-        found = None
+        outcome = None
         if target is not None and target.binds:
-            found = self._keyboard.probe(_process(target), intent)
+            outcome = self._keyboard.probe(_process(target), intent)
         elif intent.tool == f"open_in_{self.name}":
-            found = _OPENED[self._opened().has_started(intent.call_id)]
-        return found or super().probe(target, intent, foreseen, fingerprint)
+            outcome = _OPENED[self._opened().has_started(intent.call_id)]
+        return outcome or super().probe(target, intent, foreseen, fingerprint)
 
     def _opened(self) -> OpenDesktop:
         if self._desktop is None:

@@ -64,17 +64,17 @@ def installed(environment: Mapping[str, str]) -> Iterator[DesktopApplication]:
 
     Source: the Desktop Entry Specification of freedesktop.org, version 1.5.
     """
-    seen = set()
+    known_names = set()
     home = environment.get("XDG_DATA_HOME") or os.path.join(environment.get("HOME", "/"), ".local/share")  # noqa: PTH118 - a text
     shared = environment.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share"
-    for folder in [Path(each) / "applications" for each in (home, *shared.split(":")) if each]:
+    for folder in [Path(data_folder) / "applications" for data_folder in (home, *shared.split(":")) if data_folder]:
         for path in sorted(folder.glob("**/*.desktop")):
             name = "-".join(path.relative_to(folder).parts).removesuffix(".desktop")
-            if name not in seen:
-                seen.add(name)
-                found = _read(name, path)
-                if found is not None:
-                    yield found
+            if name not in known_names:
+                known_names.add(name)
+                application = _read(name, path)
+                if application is not None:
+                    yield application
 
 
 def named(settings: Mapping[str, Sequence[str]]) -> Iterator[DesktopApplication]:

@@ -121,7 +121,7 @@ class DesktopHolder:
                     del clients[ready]
                     end = time.monotonic() + self._grace
             _reap()
-            if any(each.poll() is not None for each in self._essential):
+            if any(process.poll() is not None for process in self._essential):
                 raise DesktopEnded  # without the display or the bus there is no desktop
 
     def _answers(self, client: socket.socket) -> bool:
@@ -137,19 +137,19 @@ class DesktopHolder:
             return False
         return True
 
-    def _answer(self, asked: dict[str, Any]) -> dict[str, Any]:
-        if asked["do"] == "end":
+    def _answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        if request["do"] == "end":
             raise DesktopEnded
-        if asked["do"] == "start":
+        if request["do"] == "start":
             try:
-                program = self._start(asked["command"], asked["environment"])
+                program = self._start(request["command"], request["environment"])
             except OSError as error:
-                return {"error": f"{asked['command'][0]}: {error.strerror}"}
-            self._calls.add(asked["call"])
+                return {"error": f"{request['command'][0]}: {error.strerror}"}
+            self._calls.add(request["call"])
             return {"pid": program.pid}
-        if asked["do"] == "recall":
-            return {"started": asked["call"] in self._calls}
-        self._grace = float(asked["grace"])
+        if request["do"] == "recall":
+            return {"started": request["call"] in self._calls}
+        self._grace = float(request["grace"])
         return self._facts()
 
     def _start(self, command: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
@@ -188,7 +188,7 @@ class DesktopHolder:
         authority.touch(mode=0o600)
         entry = (b"", b"", _COOKIE, cookie)  # for any display
         authority.write_bytes(
-            struct.pack(">H", 0xFFFF) + b"".join(struct.pack(">H", len(each)) + each for each in entry)
+            struct.pack(">H", 0xFFFF) + b"".join(struct.pack(">H", len(field)) + field for field in entry)
         )
         read, write = os.pipe()
         command = [
@@ -218,7 +218,7 @@ class DesktopHolder:
             if json.loads(self._record.read_text(encoding="utf-8"))["pid"] == os.getpid():
                 self._record.unlink()
         self._signal(signal.SIGTERM)
-        _until(lambda: not self._others(), _POLITE_SECONDS)
+        _until(lambda: not self._descendants(), _POLITE_SECONDS)
         _until(lambda: not self._signal(signal.SIGKILL), _KILLED_SECONDS)
         for display in self._essential[:1]:
             display.terminate()  # so it removes its socket and its lock
@@ -231,13 +231,13 @@ class DesktopHolder:
 
     def _signal(self, number: signal.Signals) -> list[int]:
         """Send a signal to all descendants except the display, and return them."""
-        others = self._others()
-        for pid in others:
+        pids = self._descendants()
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
-        return others
+        return pids
 
-    def _others(self) -> list[int]:
+    def _descendants(self) -> list[int]:
         """List all descendants except the display.
 
         Those whose parent has ended are children of this process.
@@ -247,7 +247,7 @@ class DesktopHolder:
         below = {os.getpid()}
         while more := {pid for pid, parent in parents if parent in below} - below:
             below |= more
-        return sorted(below - {os.getpid(), *(each.pid for each in self._essential[:1])})
+        return sorted(below - {os.getpid(), *(process.pid for process in self._essential[:1])})
 
 
 def _reap() -> None:
@@ -259,10 +259,10 @@ def _reap() -> None:
 
 def _environment(runtime: Path) -> dict[str, str]:
     """Build the programs' environment; only path, language and time zone are inherited."""
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "TZ") if name in os.environ}
+    inherited_variables = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "TZ") if name in os.environ}
     return {
         "LANG": "C.UTF-8",
-        **kept,
+        **inherited_variables,
         "HOME": str(runtime / "home"),
         "XDG_RUNTIME_DIR": str(runtime / "run"),
         "TMPDIR": str(runtime / "tmp"),
@@ -332,13 +332,13 @@ def _padded(text: bytes) -> bytes:
 
 def _parents() -> list[tuple[int, int]]:
     """List all processes of the machine with their parents."""
-    found = []
+    parents = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError, IndexError, ValueError):
                 fields = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-                found.append((int(entry.name), int(fields[1])))
-    return found
+                parents.append((int(entry.name), int(fields[1])))
+    return parents
 
 
 def _until(done: Callable[[], object], seconds: float) -> bool:

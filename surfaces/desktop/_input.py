@@ -124,10 +124,10 @@ class XKeyboard:
             ToolError: If there is no such key.
         """
         plus = keys == "+" or keys.endswith("++")
-        *modifiers, last = [each.strip() for each in (keys[:-2] if plus else keys).split("+")]
+        *modifiers, last = [key.strip() for key in (keys[:-2] if plus else keys).split("+")]
         if plus:
             modifiers, last = [*modifiers, last] if last else [], "+"
-        return [self._modifier(each) for each in modifiers] + [self._symbol(last)]
+        return [self._modifier(modifier) for modifier in modifiers] + [self._symbol(last)]
 
     def presses(self, keys: str, text: str = "") -> list[KeyPress]:
         """Return the single presses of a combination and a typed text.
@@ -136,8 +136,8 @@ class XKeyboard:
             ToolError: If there is no such key, or a character can't be typed.
         """
         *modifiers, last = self.symbols(keys) if keys else [0]
-        first = [KeyPress(last, modified=any(each != _SHIFT for each in modifiers))] if keys else []
-        return [*first, *(KeyPress(self._of_character(each)) for each in text)]
+        first = [KeyPress(last, modified=any(modifier != _SHIFT for modifier in modifiers))] if keys else []
+        return [*first, *(KeyPress(self._of_character(character)) for character in text)]
 
     def press(self, symbols: Sequence[int]) -> None:
         """Press keys in order, and release them in reverse order."""
@@ -155,7 +155,7 @@ class XKeyboard:
 
     def hold(self, modifiers: Iterable[str], action: Callable[[], None]) -> None:
         """Perform an action while modifier keys are down."""
-        codes = [self._key(self._modifier(each))[0] for each in modifiers]
+        codes = [self._key(self._modifier(modifier))[0] for modifier in modifiers]
         try:
             for code in codes:
                 xtest.fake_input(self._display, X.KeyPress, code)
@@ -175,7 +175,7 @@ class XKeyboard:
         Raises:
             ToolError: If a character can't be typed; nothing is typed then.
         """
-        symbols = [self._of_character(each) for each in text]
+        symbols = [self._of_character(character) for character in text]
         done = 0
         while done < len(symbols):
             part = self._fitting(symbols[done:])
@@ -232,28 +232,28 @@ class XKeyboard:
     def _fitting(self, symbols: list[int]) -> list[int]:
         """Return the longest prefix of the symbols for which there are keys."""
         needed: set[int] = set()
-        for place, symbol in enumerate(symbols):
+        for index, symbol in enumerate(symbols):
             if symbol not in self._keys:
                 needed.add(symbol)
             if not self._spare and needed:
                 msg = "this display has no keys for the text, and no unused keys"
                 raise ToolError(msg)
             if len(needed) > len(self._spare):
-                return symbols[:place]
+                return symbols[:index]
         return symbols
 
     def _map(self, symbols: Sequence[int]) -> None:
         """Map symbols to unused keys."""
-        foreign = [each for each in dict.fromkeys(symbols) if each not in self._keys]
-        wanted = [each for each in foreign if each not in self._mapped]
-        if not wanted:
+        foreign = [symbol for symbol in dict.fromkeys(symbols) if symbol not in self._keys]
+        unmapped = [symbol for symbol in foreign if symbol not in self._mapped]
+        if not unmapped:
             return
         unused = [keycode for keycode in self._spare if keycode not in self._mapped.values()]
         used = {keycode: symbol for symbol, keycode in self._mapped.items() if symbol not in foreign}
-        if len(wanted) > len(unused):
+        if len(unmapped) > len(unused):
             time.sleep(_REMAPPED_SECONDS)  # the last keys may not be handled yet
         with self._screen.lock:
-            for symbol, keycode in zip(wanted, [*unused, *used], strict=False):
+            for symbol, keycode in zip(unmapped, [*unused, *used], strict=False):
                 self._display.change_keyboard_mapping(keycode, [(symbol, symbol)])  # a window manager takes 40 ms
                 if keycode in used:
                     del self._mapped[used[keycode]]
@@ -269,17 +269,17 @@ class XKeyboard:
         return self._mapped[symbol], False
 
     def _modifier(self, name: str) -> int:
-        known = _MODIFIERS.get(name.lower())
-        if known is None:
+        key_name = _MODIFIERS.get(name.lower())
+        if key_name is None:
             msg = f"{name!r} is not a modifier key; there are: {', '.join(_MODIFIERS)}"
             raise ToolError(msg)
-        return int(XK.string_to_keysym(known))
+        return int(XK.string_to_keysym(key_name))
 
     def _symbol(self, name: str) -> int:
         if len(name) == 1:
             return self._of_character(name)
-        for each in (_NAMES.get(name.lower(), name), name.capitalize(), name.upper()):
-            symbol = int(XK.string_to_keysym(each))
+        for spelling in (_NAMES.get(name.lower(), name), name.capitalize(), name.upper()):
+            symbol = int(XK.string_to_keysym(spelling))
             if symbol:
                 return symbol
         if name.lower() in _MODIFIERS:

@@ -47,14 +47,14 @@ class KeyboardTools:
         actions, call = self._actions(), current_call()
         window, node = self._focused(process, control_id)
         done = self._typed.pop(call.id, 0)
-        place = self._place(process, node) if node is not None else None
-        caret, length = place or (0, 0)
-        note = {"field": node.path, "at": caret - done, "length": length - done} if node is not None and place else {}
+        cursor = self._cursor(process, node) if node is not None else None
+        caret, length = cursor or (0, 0)
+        note = {"field": node.path, "at": caret - done, "length": length - done} if node is not None and cursor else {}
         call.note(json.dumps(note))
         typed = done + actions.type(window, text[done:])
         actions.desktop.has_taken_keys(process, SHOWN_SECONDS)  # otherwise the next call could overtake them
-        if place is not None and node is not None:
-            actions.desktop.wait(lambda: self._length(process, node.path) >= place[1] - done + typed, SHOWN_SECONDS)
+        if cursor is not None and node is not None:
+            actions.desktop.wait(lambda: self._length(process, node.path) >= cursor[1] - done + typed, SHOWN_SECONDS)
         return {"typed": typed}
 
     @tool(effect=Effect.ONCE, agents=BOTH)
@@ -69,9 +69,9 @@ class KeyboardTools:
         actions = self._actions()
         actions.desktop.keyboard.symbols(keys)
         window, _ = self._focused(process, control_id)
-        before = actions.mark(process)
+        old_mark = actions.mark(process)
         actions.keys(window, keys)
-        return actions.changed(process, before)
+        return actions.changed(process, old_mark)
 
     @tool(effect=Effect.ONCE)
     def copy(self, process: Process, *, control_id: Focused = "") -> Answer:
@@ -92,14 +92,14 @@ class KeyboardTools:
         """Paste a text at the cursor. The clipboard's content is restored afterwards."""
         actions = self._actions()
         window, _ = self._focused(process, control_id)
-        before, clipboard = actions.mark(process), actions.desktop.clipboard
+        old_mark, clipboard = actions.mark(process), actions.desktop.clipboard
         with clipboard.borrowed():
             clipboard.offer(text)
             actions.keys(window, "ctrl+v")
             if not actions.desktop.wait(lambda: clipboard.was_taken_by(process), SHOWN_SECONDS):
                 msg = "the program did not take the text from the clipboard"
                 raise ToolError(msg)
-        return actions.changed(process, before)
+        return actions.changed(process, old_mark)
 
     def probe(self, process: int, intent: Intent) -> Probe | None:
         """Check whether a call of `type_text` was done; None for other tools.
@@ -156,9 +156,12 @@ class KeyboardTools:
             return window, node
         tree = actions.desktop.tree(process)
         nodes = tree.nodes if tree is not None else []
-        return window, next((each for each in nodes if each.has(ObjectState.FOCUSED) and each.text is not None), None)
+        return window, next(
+            (candidate for candidate in nodes if candidate.has(ObjectState.FOCUSED) and candidate.text is not None),
+            None,
+        )
 
-    def _place(self, process: int, node: AccessibleNode) -> tuple[int, int] | None:
+    def _cursor(self, process: int, node: AccessibleNode) -> tuple[int, int] | None:
         """Return the cursor's position and the text's length; None if inconclusive.
 
         They are inconclusive if text is selected, since it will be replaced; in a password field, which does not expose
@@ -174,5 +177,5 @@ class KeyboardTools:
         return None if node.role == "password text" else (caret, self._length(process, node.path))
 
     def _length(self, process: int, path: str) -> int:
-        found = value(self._actions().program(process).ask([attribute(path, "Text", "CharacterCount")])[0])
-        return found if isinstance(found, int) else 0
+        count = value(self._actions().program(process).ask([attribute(path, "Text", "CharacterCount")])[0])
+        return count if isinstance(count, int) else 0

@@ -88,7 +88,7 @@ class OpenDesktop:
         size: str,
         folder: Path,
         applications: Mapping[str, Sequence[str]],
-        shown: bool,
+        include_installed: bool,
     ) -> None:
         self.folder = folder
         self._closers: list[Callable[[], None]] = []
@@ -115,8 +115,8 @@ class OpenDesktop:
         self._closers.append(self.clipboard.close)
         self._pings = Pings(self._environment["DISPLAY"])
         self._closers.append(self._pings.close)
-        found = [*named(applications), *(installed(self._environment) if shown else ())]
-        self.applications = {each.id: each for each in reversed(found)}
+        startable = [*named(applications), *(installed(self._environment) if include_installed else ())]
+        self.applications = {application.id: application for application in reversed(startable)}
         """The applications that can be started, by id; those of the settings override installed ones."""
         self._ids: dict[int, Ids] = {}
         self._lock = threading.Lock()
@@ -134,12 +134,12 @@ class OpenDesktop:
         """Ask all windows to close: a killed program would leave lock files."""
         end = time.monotonic() + LEAVE_SECONDS
         with contextlib.suppress(ToolError):  # the display is gone
-            before = self.screen.processes()
-            for pid in before:
+            old_titles = self.screen.processes()
+            for pid in old_titles:
                 self._ask_to_close(pid)
             while time.monotonic() < end and any(
                 is_alive(pid) and len(self.screen.processes().get(pid, ())) <= len(titles)
-                for pid, titles in before.items()
+                for pid, titles in old_titles.items()
             ):  # a process with a further window shows a question, and does not end
                 time.sleep(POLL_SECONDS)
 
@@ -153,16 +153,16 @@ class OpenDesktop:
 
     def running(self) -> list[Running]:
         """List the processes that have windows, sorted by process id."""
-        found = []
+        running_processes = []
         for pid, titles in sorted(self.screen.processes().items()):
             marks = marks_of(pid, _MARKS)
             name = marks.get(_NAME) or command_name(pid)
             if name and pid != os.getpid() and is_alive(pid):
                 owner = marks.get(_OWNER, "")
-                found.append(Running(pid, _NOT_IN_NAMES.sub("-", name), tuple(titles), owner))
+                running_processes.append(Running(pid, _NOT_IN_NAMES.sub("-", name), tuple(titles), owner))
         with self._lock:
             self._ids = {pid: ids for pid, ids in self._ids.items() if is_alive(pid)}
-        return found
+        return running_processes
 
     def start(self, application: DesktopApplication, document: str, *, call: str, owner: str) -> Running:
         """Start an application, and wait for its first window.
@@ -179,7 +179,7 @@ class OpenDesktop:
         """
         call = call or uuid.uuid4().hex  # in a stand-alone server, calls have no ids
         marks = {_CALL: call, _OWNER: owner, _NAME: application.id}
-        before = {running.pid: len(running.titles) for running in self.running()}
+        window_counts = {running.pid: len(running.titles) for running in self.running()}
         command = application.started_with(document)
         if not self.has_started(call):
             with committing():
@@ -190,7 +190,7 @@ class OpenDesktop:
             with committing():  # raises once the task is stopped
                 pass
             for running in self.running():
-                taken_over = len(running.titles) > before.get(running.pid, len(running.titles))
+                taken_over = len(running.titles) > window_counts.get(running.pid, len(running.titles))
                 if self._carries(running.pid, call) or (taken_over and self.session is None):
                     self._await_quiet(running.pid, end)
                     return running
@@ -209,7 +209,7 @@ class OpenDesktop:
 
     def started_by(self, call: str) -> bool:
         """Return whether a process of a call runs."""
-        return any(self._carries(int(each.name), call) for each in Path("/proc").glob("[0-9]*"))
+        return any(self._carries(int(folder.name), call) for folder in Path("/proc").glob("[0-9]*"))
 
     def _carries(self, pid: int, call: str) -> bool:
         return bool(call) and marks_of(pid, _MARKS).get(_CALL) == call
@@ -238,7 +238,7 @@ class OpenDesktop:
         except OSError as error:
             msg = f"{command[0]} can't be started: {error.strerror}"
             raise ToolError(msg) from error
-        self._children = [each for each in (*self._children, child) if each.poll() is None]
+        self._children = [process for process in (*self._children, child) if process.poll() is None]
 
     def stop(self, pid: int) -> None:
         """Close a process's windows; on a private desktop, kill it if necessary.
@@ -315,8 +315,8 @@ class OpenDesktop:
         if program is None:
             return False
         windows = program.one(method(program.root, "Accessible", "GetChildren"))[0]
-        found = program.ask([method(path, "Accessible", "GetState") for _, path in windows])
-        return any(states(each) >> ObjectState.BUSY & 1 for each in found)
+        answers = program.ask([method(path, "Accessible", "GetState") for _, path in windows])
+        return any(states(answer) >> ObjectState.BUSY & 1 for answer in answers)
 
     def ids(self, pid: int) -> Ids:
         """Return the short names of a process's objects."""
@@ -336,7 +336,11 @@ class OpenDesktop:
         """
         tree = self.tree(pid)
         path = self.ids(pid).path(control_id)
-        node = next((each for each in tree.nodes if each.path == path), None) if tree is not None and path else None
+        node = (
+            next((candidate for candidate in tree.nodes if candidate.path == path), None)
+            if tree is not None and path
+            else None
+        )
         if node is None:
             msg = f"the control {control_id!r} no longer exists: look again"
             raise ToolError(msg)

@@ -74,12 +74,12 @@ class Pings:
 
     def _answers(self, window: int) -> bool:
         try:
-            found = self._display.create_resource_object("window", window).get_full_property(
+            window_protocols = self._display.create_resource_object("window", window).get_full_property(
                 self._protocols, X.AnyPropertyType
             )
         except (error.BadWindow, error.BadDrawable):
             return False
-        return found is not None and self._ping in found.value
+        return window_protocols is not None and self._ping in window_protocols.value
 
     def _send(self, window: int) -> int:
         number = next(self._numbers)
@@ -90,14 +90,14 @@ class Pings:
         return number
 
     def _came(self, number: int, end: float) -> bool:
-        while (left := end - time.monotonic()) > 0:
+        while (remaining_seconds := end - time.monotonic()) > 0:
             while self._display.pending_events():
-                found = self._display.next_event()
+                x_event = self._display.next_event()
                 if (
-                    found.type == X.ClientMessage
-                    and found.client_type == self._protocols
-                    and found.data[1][1] == number
+                    x_event.type == X.ClientMessage
+                    and x_event.client_type == self._protocols
+                    and x_event.data[1][1] == number
                 ):
                     return True
-            select.select([self._display.fileno()], [], [], left)
+            select.select([self._display.fileno()], [], [], remaining_seconds)
         return False

@@ -48,7 +48,7 @@ def scale_of(windows: Iterable[XWindow], extents: Box | None) -> float | None:
 
 def scaled(box: Box, scale: float) -> Box:
     """Convert extents to pixels of the screen."""
-    left, top, right, bottom = (round(scale * each) for each in (box.x, box.y, box.x + box.width, box.y + box.height))
+    left, top, right, bottom = (round(scale * edge) for edge in (box.x, box.y, box.x + box.width, box.y + box.height))
     return Box(x=left, y=top, width=right - left, height=bottom - top)
 
 
@@ -80,7 +80,7 @@ def _distance(window: XWindow, box: Box) -> int:
 
 def in_popup(node: AccessibleNode) -> bool:
     """Return whether an object is in a popup."""
-    return any(each.role in POPUPS for each in node.above())
+    return any(ancestor.role in POPUPS for ancestor in node.above())
 
 
 def visible_part(node: AccessibleNode, screen: tuple[int, int]) -> Box | None:
@@ -120,8 +120,8 @@ def covering(node: AccessibleNode, point: tuple[int, int], roles: Collection[str
     """
     order = list(below(node.window))
     later = order[order.index(node) + 1 :] if node in order else []
-    for other in reversed(later):
-        at_point = other.box is not None and other.box.holds(*point)
-        if at_point and other.role in roles and node not in set(other.above()) and not in_popup(other):
-            return other
+    for control in reversed(later):
+        at_point = control.box is not None and control.box.holds(*point)
+        if at_point and control.role in roles and node not in set(control.above()) and not in_popup(control):
+            return control
     return None

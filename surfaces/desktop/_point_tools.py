@@ -53,9 +53,9 @@ class PointTools:
     ) -> Answer:
         """Click at a point."""
         actions = self._actions()
-        before = actions.mark(process)
+        old_mark = actions.mark(process)
         actions.click(process, self._at(process, x, y), button, count, modifiers or ())
-        return actions.changed(process, before)
+        return actions.changed(process, old_mark)
 
     @tool(effect=Effect.IDEMPOTENT, agents=OPERATOR)
     def move_to(self, process: Process, x: X, y: Y) -> Answer:
@@ -68,19 +68,19 @@ class PointTools:
     def drag_at(self, process: Process, x: X, y: Y, to_x: X, to_y: Y, *, button: Button = "left") -> Answer:
         """Press a button at a point, and release it at another."""
         actions = self._actions()
-        before, points = actions.mark(process), (self._at(process, x, y), self._at(process, to_x, to_y))
+        old_mark, points = actions.mark(process), (self._at(process, x, y), self._at(process, to_x, to_y))
         actions.drag(process, *points, button)
-        return actions.changed(process, before)
+        return actions.changed(process, old_mark)
 
     @tool(effect=Effect.IDEMPOTENT, agents=OPERATOR)
     def scroll_at(self, process: Process, x: X, y: Y, *, dx: Steps = 0, dy: Steps = 0) -> Answer:
         """Turn the wheel at a point: positive `dy` down, positive `dx` right."""
         actions, point = self._actions(), self._at(process, x, y)
-        before = actions.mark(process)
+        old_mark = actions.mark(process)
         for button, count in (("down" if dy > 0 else "up", abs(dy)), ("forth" if dx > 0 else "back", abs(dx))):
             if count:
                 actions.click(process, point, button, count)
-        return actions.changed(process, before)
+        return actions.changed(process, old_mark)
 
     @tool(effect=Effect.READ, agents=OPERATOR)
     def wait(self, process: Process, seconds: Annotated[float, Field(gt=0, le=55)]) -> Answer:

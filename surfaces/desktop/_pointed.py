@@ -58,7 +58,7 @@ class PointedControls:
             node = self._scrolled(pid, node)
             part = visible_part(node, screen)
         if part is None:
-            pane = next((each for each in node.above() if each.role in CLIPS), None)
+            pane = next((ancestor for ancestor in node.above() if ancestor.role in CLIPS), None)
             hidden = pane is not None and visible_part(pane, screen) is not None
             state = (
                 "is scrolled out of sight" if hidden else f"is outside the screen of {screen[0]} by {screen[1]} pixels"
@@ -101,17 +101,17 @@ class PointedControls:
             button, point = self._turn(node)
             if not button:
                 break
-            before = node.box
+            old_box = node.box
             with committing():
                 self._desktop.pointer.click(*point, button)
-            self._desktop.wait(lambda: is_visible() or node.box != before, _TURN_SECONDS)  # noqa: B023 - called now
-            if visible_part(node, screen) is not None or node.box == before:
+            self._desktop.wait(lambda: is_visible() or node.box != old_box, _TURN_SECONDS)  # noqa: B023 - called now
+            if visible_part(node, screen) is not None or node.box == old_box:
                 break
         return node
 
     def _turn(self, node: AccessibleNode) -> tuple[str, Point]:
         """Return the turn of the wheel that brings a control closer."""
-        pane = next((each for each in node.above() if each.role in CLIPS), None)
+        pane = next((ancestor for ancestor in node.above() if ancestor.role in CLIPS), None)
         part = visible_part(pane, self._desktop.screen.size) if pane is not None else None
         if part is None or node.box is None or in_popup(node):
             return "", (0, 0)
@@ -144,9 +144,9 @@ class PointedControls:
         """
         end = time.monotonic() + _TOOLTIP_SECONDS
         while True:
-            place, window = self._desktop.screen.pointed()
-            if place != point:
-                msg = f"the pointer is at {place} instead of {point}: something else moves it; nothing was done"
+            position, window = self._desktop.screen.pointed()
+            if position != point:
+                msg = f"the pointer is at {position} instead of {point}: something else moves it; nothing was done"
                 raise OutOfReachError(msg)
             try:
                 return self._must_be(pid, window, point, node, settled=True)
@@ -160,8 +160,8 @@ class PointedControls:
     ) -> None:
         """Refuse a window that is not the control's, or the process's."""
         if window is None or window.pid != pid:
-            other = f"a window of another program (process {window.pid})" if window is not None else "no window"
-            msg = f"at {point} there is {other}; nothing was done"
+            obstacle = f"a window of another program (process {window.pid})" if window is not None else "no window"
+            msg = f"at {point} there is {obstacle}; nothing was done"
             raise OutOfReachError(msg)
         if node is None or (window.popup and not settled):
             return  # a tooltip may close when the pointer comes
@@ -170,27 +170,33 @@ class PointedControls:
                 msg = f"at {point} an open menu, list or tooltip covers {node.role} {node.name!r}; nothing was done"
                 raise OutOfReachError(msg)
             return
-        meant = window_of(self._desktop.screen.of_process(pid), node.window)
-        if meant is not None and window.id != meant:
+        target_window = window_of(self._desktop.screen.of_process(pid), node.window)
+        if target_window is not None and window.id != target_window:
             msg = f"at {point} there is another window of the program, {window.title!r}; nothing was done"
             raise OutOfReachError(msg)
 
     def _must_not_be_covered(self, pid: int, point: Point, node: AccessibleNode) -> None:
         """Refuse a point where another control is on top."""
         program, tree = self._desktop.programs.of_process(pid), self._desktop.tree(pid)
-        current = next((each for each in tree.nodes if each.path == node.path), None) if tree is not None else None
+        current = (
+            next((candidate for candidate in tree.nodes if candidate.path == node.path), None)
+            if tree is not None
+            else None
+        )
         if program is None or current is None or program.draws_itself or program.relative or in_popup(node):
             return
-        other = (
+        obstacle = (
             covering(current, point, CONTROLS) if "gtk" in program.toolkit.lower() else self._hit(pid, current, point)
         )
-        if other is not None:
-            msg = f"at {point} {other.role} {label_of(other)!r} covers {node.role} {node.name!r}; nothing was done"
+        if obstacle is not None:
+            msg = (
+                f"at {point} {obstacle.role} {label_of(obstacle)!r} covers {node.role} {node.name!r}; nothing was done"
+            )
             raise OutOfReachError(msg)
 
     def _hit(self, pid: int, node: AccessibleNode, point: Point) -> AccessibleNode | None:
         """Ask a program which other control is at a point."""
-        x, y = (round(each / node.scale) for each in point)
+        x, y = (round(coordinate / node.scale) for coordinate in point)
         program, path = self._desktop.programs.of_process(pid), node.window.path
         for _ in range(_DEEPEST if program is not None else 0):
             assert program is not None  # noqa: S101 - for the type checker
@@ -198,6 +204,6 @@ class PointedControls:
             if isinstance(answer, BusError) or answer[0][1] in {NOTHING, path}:
                 break
             path = str(answer[0][1])
-        other = next((each for each in below(node.window) if each.path == path), None)
-        unrelated = other is not None and node not in {other, *other.above()} and other not in set(node.above())
-        return other if other is not None and unrelated and other.role in CONTROLS else None
+        control = next((candidate for candidate in below(node.window) if candidate.path == path), None)
+        unrelated = control is not None and node not in {control, *control.above()} and control not in set(node.above())
+        return control if control is not None and unrelated and control.role in CONTROLS else None

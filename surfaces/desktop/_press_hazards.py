@@ -120,7 +120,7 @@ class PressHazards:
 
 def in_dialog(node: AccessibleNode) -> bool:
     """Return whether an object is in a dialog, or is one."""
-    return any(each.role in DIALOGS or each.has(ObjectState.MODAL) for each in (node, *node.above()))
+    return any(element.role in DIALOGS or element.has(ObjectState.MODAL) for element in (node, *node.above()))
 
 
 def of_press(node: AccessibleNode) -> set[Hazard]:
@@ -140,7 +140,10 @@ def _question(node: AccessibleNode) -> list[str]:
 
     Empty for a dialog with fields, whose texts name the fields, and for a message with a single button.
     """
-    dialog = next((each for each in node.above() if each.role in DIALOGS or each.has(ObjectState.MODAL)), node.window)
+    dialog = next(
+        (ancestor for ancestor in node.above() if ancestor.role in DIALOGS or ancestor.has(ObjectState.MODAL)),
+        node.window,
+    )
     parts = list(below(dialog))
     buttons = sum(part.role in _BUTTONS for part in parts)
     fields = any(part.role in _FIELDS for part in parts) and dialog.role != "alert"

@@ -35,10 +35,10 @@ def marks_of(pid: int, names: Collection[str]) -> dict[str, str]:
     leader = pid
     with contextlib.suppress(OSError):
         leader = os.getsid(pid)
-    for each in (pid, leader):
-        found = environment_of(each)
-        if any(name in found for name in names):
-            return found
+    for process in (pid, leader):
+        environment = environment_of(process)
+        if any(name in environment for name in names):
+            return environment
     return {}
 
 

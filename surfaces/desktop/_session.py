@@ -51,15 +51,15 @@ class Session:
         self._record = record
         self._holder: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
-        left = _recorded(record)
-        self.adopted = left is not None and self._connect(left["runtime"], grace)
+        old_facts = _recorded(record)
+        self.adopted = old_facts is not None and self._connect(old_facts["runtime"], grace)
         """True if an earlier program has left it."""
         if not self.adopted:
-            if left is not None:
-                _sweep(left)
+            if old_facts is not None:
+                _sweep(old_facts)
             self._holder = _started(record, grace, size, folder)
-            made = _recorded(record)
-            if made is None or not self._connect(made["runtime"], grace):
+            new_facts = _recorded(record)
+            if new_facts is None or not self._connect(new_facts["runtime"], grace):
                 msg = "the private desktop ended right after its start"
                 raise RuntimeError(msg)
 
@@ -151,9 +151,9 @@ def _recorded(record: Path) -> dict[str, Any] | None:
     try:
         facts: dict[str, Any] = json.loads(record.read_text(encoding="utf-8"))
         runtime = Path(facts["runtime"])
-        known = _DISPLAY.fullmatch(facts["environment"]["DISPLAY"]) and runtime.name.startswith(RUNTIME)
-        known = known and isinstance(facts["display"], int)
-        return facts if known and runtime.lstat().st_uid == os.getuid() and not runtime.is_symlink() else None
+        is_valid = _DISPLAY.fullmatch(facts["environment"]["DISPLAY"]) and runtime.name.startswith(RUNTIME)
+        is_valid = is_valid and isinstance(facts["display"], int)
+        return facts if is_valid and runtime.lstat().st_uid == os.getuid() and not runtime.is_symlink() else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -181,12 +181,14 @@ def _sweep(facts: dict[str, Any]) -> None:
 
 def _signalled(runtime: Path, number: signal.Signals) -> bool:
     """Signal all processes that were started on a desktop; True if none."""
-    pids = (int(each.name) for each in Path("/proc").glob("[0-9]*"))
-    left = [pid for pid in pids if environment_of(pid).get("XDG_RUNTIME_DIR") == f"{runtime}/run" and is_alive(pid)]
-    for pid in left:
+    pids = (int(folder.name) for folder in Path("/proc").glob("[0-9]*"))
+    alive_pids = [
+        pid for pid in pids if environment_of(pid).get("XDG_RUNTIME_DIR") == f"{runtime}/run" and is_alive(pid)
+    ]
+    for pid in alive_pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
-    return not left
+    return not alive_pids
 
 
 def _until(is_so: Callable[[], bool], seconds: float) -> None:
@@ -208,8 +210,8 @@ def _started(record: Path, grace: float, size: str, folder: Path) -> subprocess.
     with holder.stdout as output:
         line = output.readline()
         if line != b"ready\n":
-            rest = (line + output.read()).decode(errors="replace").strip()
+            output_text = (line + output.read()).decode(errors="replace").strip()
             holder.wait()
-            msg = f"the private desktop does not start: {rest.rpartition(chr(10))[2] or 'its holder ended'}"
+            msg = f"the private desktop does not start: {output_text.rpartition(chr(10))[2] or 'its holder ended'}"
             raise RuntimeError(msg)
     return holder

@@ -115,7 +115,7 @@ class AccessibleNode:
     @property
     def window(self) -> AccessibleNode:
         """The window that contains it."""
-        return next((each for each in self.above() if each.parent is None), self)
+        return next((ancestor for ancestor in self.above() if ancestor.parent is None), self)
 
     def above(self) -> Iterator[AccessibleNode]:
         """Yield its ancestors, its parent first."""
@@ -150,28 +150,29 @@ class Tree:
         listed = program.one(method(program.root, "Accessible", "GetChildren"))[0]
         level = self._new(AccessibleNode(str(path), None, 0) for _, path in listed)
         while level and level[0].depth < _DEEPEST:
-            level = self._below(self._described(self._seen(level)))
+            level = self._below(self._described(self._visible(level)))
         self._read()
 
     def windows(self) -> list[AccessibleNode]:
         """Return its windows, including dialogs."""
         return [node for node in self.nodes if node.depth == 0]
 
-    def _seen(self, level: list[AccessibleNode]) -> list[AccessibleNode]:
+    def _visible(self, level: list[AccessibleNode]) -> list[AccessibleNode]:
         """Read a level's roles and states, and return its visible objects."""
-        kept = []
-        for node, (role, found) in self._answers(level, _role_and_states):
+        visible_nodes = []
+        for node, (role, state_words) in self._answers(level, _role_and_states):
             if isinstance(role, BusError):
                 continue  # it has been removed meanwhile
-            node.role, node.states = str(role[0]), states(found)
-            seen = node.has(ObjectState.SHOWING) or (self._program.relative and node.has(ObjectState.VISIBLE))
+            node.role, node.states = str(role[0]), states(state_words)
+            is_visible = node.has(ObjectState.SHOWING) or (self._program.relative and node.has(ObjectState.VISIBLE))
             menu = self._program.draws_itself and node.role == "menu bar"
-            second = menu and any(each.role == "root pane" for each in node.above())  # LibreOffice's own beside GTK's
-            if seen and not node.has(ObjectState.DEFUNCT) and not second:
-                kept.append(node)
+            # LibreOffice has its own menu bar beside GTK's
+            second = menu and any(ancestor.role == "root pane" for ancestor in node.above())
+            if is_visible and not node.has(ObjectState.DEFUNCT) and not second:
+                visible_nodes.append(node)
         room = MOST_NODES - len(self.nodes)
-        self.complete = self.complete and len(kept) <= room
-        return kept[:room]
+        self.complete = self.complete and len(visible_nodes) <= room
+        return visible_nodes[:room]
 
     def _described(self, level: list[AccessibleNode]) -> list[AccessibleNode]:
         """Read a level's names and places."""
@@ -188,10 +189,10 @@ class Tree:
                 node.extents = Box(x=x, y=y, width=max(width, 0), height=max(height, 0))
         self._measure([node for node in level if node.parent is None])
         for node in level:
-            self._place(node)
+            self._locate(node)
             if node.parent is not None:
                 node.parent.children.append(node)
-        for node, sizes in self._answers([each for each in level if each.role in TABLES], _rows_and_columns):
+        for node, sizes in self._answers([table for table in level if table.role in TABLES], _rows_and_columns):
             rows, columns = map(value, sizes)
             node.size = (rows, columns) if isinstance(rows, int) and isinstance(columns, int) else None
         self.nodes += level
@@ -209,7 +210,7 @@ class Tree:
         for node in windows:
             node.scale = scales.get(node) or min(scales.values(), default=1.0)
 
-    def _place(self, node: AccessibleNode) -> None:
+    def _locate(self, node: AccessibleNode) -> None:
         """Correct an object's extents, and convert them to pixels."""
         parent, extents = node.parent, node.extents
         if parent is not None:
@@ -237,14 +238,14 @@ class Tree:
 
     def _below(self, level: list[AccessibleNode]) -> list[AccessibleNode]:
         """List the children of a level that may be visible."""
-        found = []
-        for node, (children,) in self._answers([each for each in level if _opens(each)], _children):
+        new_nodes = []
+        for node, (children,) in self._answers([parent for parent in level if _opens(parent)], _children):
             if not isinstance(children, BusError):
-                found += [AccessibleNode(path, node, node.depth + 1) for _, path in children[0]]
+                new_nodes += [AccessibleNode(path, node, node.depth + 1) for _, path in children[0]]
         for node in level:
             if node.role in TABLES and node.size is not None and node.box is not None and not _opens(node):
-                found += self._cells_in_sight(node)
-        return self._new(found)
+                new_nodes += self._cells_in_sight(node)
+        return self._new(new_nodes)
 
     def _new(self, nodes: Iterable[AccessibleNode]) -> list[AccessibleNode]:
         """Filter out known objects: Chromium lists some dialogs in two places."""
@@ -261,37 +262,41 @@ class Tree:
             return []  # hundreds of empty cells; they are read and written by their addresses
         extents = table.extents
         assert extents is not None  # noqa: S101 - it has a box
-        place = (extents.x + extents.width // 2, extents.y + extents.height // 2)
-        middle = self._program.ask([method(table.path, "Component", "GetAccessibleAtPoint", "iiu", *place, _SCREEN)])[0]
+        point = (extents.x + extents.width // 2, extents.y + extents.height // 2)
+        middle = self._program.ask([method(table.path, "Component", "GetAccessibleAtPoint", "iiu", *point, _SCREEN)])[0]
         rows, columns = table.size or (0, 0)
         first = 0
         if not isinstance(middle, BusError):
             index = self._program.ask([method(middle[0][1], "Accessible", "GetIndexInParent")])[0]
             if not isinstance(index, BusError) and columns:
                 first = max(0, int(index[0]) // columns - _ROWS // 2)
-        wanted = [
+        asks = [
             method(table.path, "Table", "GetAccessibleAt", "ii", row, column)
             for row in range(first, min(rows, first + _ROWS))
             for column in range(min(columns, _COLUMNS))
         ]
-        cells = [answer[0][1] for answer in self._program.ask(wanted) if not isinstance(answer, BusError)]
+        cells = [answer[0][1] for answer in self._program.ask(asks) if not isinstance(answer, BusError)]
         return [AccessibleNode(path, table, table.depth + 1) for path in cells if path != NOTHING]
 
     def _read(self) -> None:
         """Read texts and numbers, except the texts of password fields."""
-        texts = [each for each in self.nodes if each.role in TEXTS and each.role != "password text"]
+        texts = [control for control in self.nodes if control.role in TEXTS and control.role != "password text"]
         counts = {node: value(count) for node, (count,) in self._answers(texts, _length)}
         lengths = {node.path: min(int(str(count)), LONGEST_TEXT) for node, count in counts.items() if count is not None}
 
         def text(path: str) -> tuple[Ask, ...]:
             return (method(path, "Text", "GetText", "ii", 0, lengths[path]),)
 
-        for node, (answer,) in self._answers([each for each in texts if each.path in lengths], text):
+        for node, (answer,) in self._answers([control for control in texts if control.path in lengths], text):
             node.text = None if isinstance(answer, BusError) else str(answer[0])
-        for node, (number,) in self._answers([each for each in self.nodes if each.role in VALUES], _number):
-            found = value(number)
-            node.value = float(found) if isinstance(found, (int, float)) else None
-        nameless = [each for each in self.nodes if each.role in _LABELLED and (not each.name or each.role in _CHOICES)]
+        for node, (number,) in self._answers([control for control in self.nodes if control.role in VALUES], _number):
+            current_value = value(number)
+            node.value = float(current_value) if isinstance(current_value, (int, float)) else None
+        nameless = [
+            control
+            for control in self.nodes
+            if control.role in _LABELLED and (not control.name or control.role in _CHOICES)
+        ]
         labels = {node.path: node for node in self.nodes if node.role == "label"}
         for node, (relations,) in self._answers(nameless, _relations):
             if not isinstance(relations, BusError):
@@ -308,10 +313,10 @@ class Tree:
         """Make the same calls to several nodes, all at once."""
         if not nodes:
             return
-        asked = [asks(node.path) for node in nodes]
-        answers = iter(self._program.ask([ask for each in asked for ask in each]))
-        for node, each in zip(nodes, asked, strict=True):
-            yield node, list(itertools.islice(answers, len(each)))
+        batches = [asks(node.path) for node in nodes]
+        answers = iter(self._program.ask([ask for batch in batches for ask in batch]))
+        for node, batch in zip(nodes, batches, strict=True):
+            yield node, list(itertools.islice(answers, len(batch)))
 
 
 def _beside(node: AccessibleNode, labels: Iterable[AccessibleNode]) -> list[AccessibleNode]:
@@ -319,7 +324,7 @@ def _beside(node: AccessibleNode, labels: Iterable[AccessibleNode]) -> list[Acce
     box = node.box
     if box is None:
         return []
-    found = [
+    candidates = [
         (box.x - label.box.x, label)
         for label in labels
         if label.box is not None
@@ -328,7 +333,7 @@ def _beside(node: AccessibleNode, labels: Iterable[AccessibleNode]) -> list[Acce
         and box.y < label.box.y + label.box.height
         and label.box.x < box.x
     ]
-    return [min(found, key=operator.itemgetter(0))[1]] if found else []
+    return [min(candidates, key=operator.itemgetter(0))[1]] if candidates else []
 
 
 def _opens(node: AccessibleNode) -> bool:

@@ -144,7 +144,7 @@ def program_view(
             if _is_covered(node, popups) and PASSWORD not in control.states and control.id not in masked:
                 control = control.model_copy(update={"box": None})
             marks.update(repr(_mark(control)).encode())
-            room -= len(control.name) + sum(len(each) for each in control.detail.values() if isinstance(each, str))
+            room -= len(control.name) + sum(len(entry) for entry in control.detail.values() if isinstance(entry, str))
             if len(controls) < budget.controls and room >= 0:
                 controls.append(control)
             elif not notes:
@@ -166,7 +166,7 @@ def _in_reach(nodes: Sequence[AccessibleNode]) -> Iterator[AccessibleNode]:
 
 
 def _is_shown(node: AccessibleNode) -> bool:
-    if any(each.role in _WHOLES for each in node.above()) and node.role in (_READ | CELLS):
+    if any(ancestor.role in _WHOLES for ancestor in node.above()) and node.role in (_READ | CELLS):
         return False  # a part of a control that is shown already
     if node.role in _READ or node.box is None:
         return bool(node.name or node.text)

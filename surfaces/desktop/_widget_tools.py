@@ -56,9 +56,9 @@ class WidgetTools:
         The answer reports whether there was a visible change: a program may accept a press and do nothing.
         """
         actions = self._actions()
-        node, before = actions.ready(process, control_id), actions.mark(process)
+        node, old_mark = actions.ready(process, control_id), actions.mark(process)
         actions.press(process, node)
-        return actions.changed(process, before)
+        return actions.changed(process, old_mark)
 
     @tool(effect=Effect.ONCE)
     def click(
@@ -72,9 +72,9 @@ class WidgetTools:
     ) -> Answer:
         """Click on the middle of a control with the pointer."""
         actions = self._actions()
-        node, before = actions.ready(process, control_id), actions.mark(process)
+        node, old_mark = actions.ready(process, control_id), actions.mark(process)
         actions.click(process, node, button, count, modifiers or ())
-        return actions.changed(process, before)
+        return actions.changed(process, old_mark)
 
     @tool(effect=Effect.ONCE)
     def drag(
@@ -86,9 +86,9 @@ class WidgetTools:
         """Drag a control onto another one."""
         actions = self._actions()
         start, end = actions.ready(process, control_id), actions.desktop.node(process, to)
-        before = actions.mark(process)
+        old_mark = actions.mark(process)
         actions.drag(process, start, end)
-        return actions.changed(process, before)
+        return actions.changed(process, old_mark)
 
     @tool(effect=Effect.IDEMPOTENT)
     def scroll(
@@ -101,9 +101,9 @@ class WidgetTools:
     ) -> Answer:
         """Turn the wheel over a control."""
         actions = self._actions()
-        node, before = actions.desktop.node(process, control_id), actions.mark(process)
+        node, old_mark = actions.desktop.node(process, control_id), actions.mark(process)
         actions.click(process, node, _WHEEL[direction], steps)
-        return actions.changed(process, before)
+        return actions.changed(process, old_mark)
 
     @tool(effect=Effect.IDEMPOTENT)
     def set_text(self, process: Process, control_id: ControlId, text: str) -> Answer:
@@ -172,8 +172,10 @@ class WidgetTools:
             if actions.has(process, node.path, ObjectState.SELECTED, ObjectState.CHECKED):
                 return True
             tree = actions.desktop.tree(process)  # LibreOffice recreates tabs that are in two rows
-            like = [each for each in (tree.nodes if tree else ()) if (each.role, each.name) == (node.role, node.name)]
-            return all(each.path != node.path for each in like) and any(each.has(ObjectState.SELECTED) for each in like)
+            twins = [twin for twin in (tree.nodes if tree else ()) if (twin.role, twin.name) == (node.role, node.name)]
+            return all(twin.path != node.path for twin in twins) and any(
+                twin.has(ObjectState.SELECTED) for twin in twins
+            )
 
         if not is_selected() and node.parent is not None:
             _select(actions, process, node.parent.path, node.path)
@@ -195,10 +197,10 @@ class WidgetTools:
             msg = f"there is no entry {item!r}; there are: {', '.join(names[:40]) or 'none'}"
             raise ToolError(msg)
         parent, path, name = next(entry for entry in reversed(entries) if _same(entry[2], item))
-        before = actions.mark(process)
+        old_mark = actions.mark(process)
         if not actions.act(process, path, PRESSES):
             _select(actions, process, parent, path)
-        return {"chosen": name, **actions.changed(process, before)}
+        return {"chosen": name, **actions.changed(process, old_mark)}
 
     @tool(effect=Effect.ONCE)
     def choose_menu(
@@ -212,13 +214,13 @@ class WidgetTools:
         if not bars:
             msg = "the window has no menu bar"
             raise ToolError(msg)
-        before = actions.mark(process)
+        old_mark = actions.mark(process)
         try:
             _choose_entry(actions, process, bars, path)
         except ToolError:
             actions.close_menus(process)
             raise
-        return actions.changed(process, before)
+        return actions.changed(process, old_mark)
 
     @tool(effect=Effect.READ)
     def wait_for(
@@ -236,8 +238,8 @@ class WidgetTools:
             tree = actions.desktop.tree(process)
             nodes = tree.nodes if tree is not None else []
             titles = actions.desktop.screen.processes().get(process, [])
-            shown = [*titles, *(each for node in nodes for each in (node.name, node.text) if each)]
-            return any(text.casefold() in each.casefold() for each in shown)
+            labels = [*titles, *(label for node in nodes for label in (node.name, node.text) if label)]
+            return any(text.casefold() in label.casefold() for label in labels)
 
         begin = time.monotonic()
         if not actions.desktop.wait(lambda: is_there() != gone, seconds):
@@ -271,14 +273,14 @@ def _select(actions: WindowActions, process: int, parent: str, path: str) -> Non
             program.ask([method(parent, "Table", "AddRowSelection", "i", row[0])])
 
 
-def _entry(actions: WindowActions, process: int, parents: Sequence[str], wanted: str) -> str | None:
+def _entry(actions: WindowActions, process: int, parents: Sequence[str], item_name: str) -> str | None:
     """Find a menu item by its name.
 
     Qt has the items in an object without a name.
     """
-    found = [entry for parent in parents for entry in actions.children(process, parent)]
-    found += [entry for path, name in found if not name for entry in actions.children(process, path)]
-    return next((path for path, name in found if _same(name, wanted)), None)
+    entries = [entry for parent in parents for entry in actions.children(process, parent)]
+    entries += [entry for path, name in entries if not name for entry in actions.children(process, path)]
+    return next((path for path, name in entries if _same(name, item_name)), None)
 
 
 def _entries(actions: WindowActions, process: int, bars: Sequence[str], names: Sequence[str]) -> list[str]:
@@ -295,8 +297,8 @@ def _entries(actions: WindowActions, process: int, bars: Sequence[str], names: S
             actions.desktop.wait(lambda: _entry(actions, process, here, name) is not None, SHOWN_SECONDS)  # noqa: B023 - called now
             entry = _entry(actions, process, here, name)
         if entry is None:
-            known = [name for each in here for _, name in actions.children(process, each) if name]
-            msg = f"there is no menu item {name!r}; there are: {', '.join(known)}"
+            item_names = [name for menu in here for _, name in actions.children(process, menu) if name]
+            msg = f"there is no menu item {name!r}; there are: {', '.join(item_names)}"
             raise ToolError(msg)
         entries.append(entry)
         here = [entry]
@@ -352,9 +354,9 @@ def _below(actions: WindowActions, process: int, parent: str, depth: int = 4) ->
             yield from _below(actions, process, path, depth - 1)
 
 
-def _same(name: str, wanted: str) -> bool:
+def _same(name: str, other_name: str) -> bool:
     """Return whether two names are equal except for case, ellipsis and mnemonic."""
-    return _plain(name) == _plain(wanted)
+    return _plain(name) == _plain(other_name)
 
 
 def _plain(name: str) -> str:

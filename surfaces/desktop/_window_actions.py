@@ -57,7 +57,7 @@ class WindowActions:
         self._pointed = PointedControls(desktop)
         self._turn = threading.Lock()
         """Held while keys are pressed, so that a HostAgent does not bring another window to the front meanwhile."""
-        self._before: dict[int, set[int]] = {}
+        self._old_windows: dict[int, set[int]] = {}
         """The windows of processes right before an accessible action that may have opened others."""
         self.judged: dict[int, int] = {}
         """The window of each process for which the hazards of the next keys were determined."""
@@ -92,10 +92,10 @@ class WindowActions:
         """Return the current states of an object, as a bit set."""
         return states(self.program(pid).ask([method(path, "Accessible", "GetState")])[0])
 
-    def has(self, pid: int, path: str, *wanted: ObjectState) -> bool:
+    def has(self, pid: int, path: str, *expected_states: ObjectState) -> bool:
         """Return whether an object is currently in one of some states."""
-        found = self.states(pid, path)
-        return any(found >> state & 1 for state in wanted)
+        current_states = self.states(pid, path)
+        return any(current_states >> state & 1 for state in expected_states)
 
     def is_sensitive(self, pid: int, path: str) -> bool:
         """Return whether an object currently reacts to input."""
@@ -114,8 +114,8 @@ class WindowActions:
             raise ToolError(msg)
         answer = program.ask([method(path, "Accessible", "GetChildren")])[0]
         paths = [] if isinstance(answer, BusError) else [str(child) for _, child in answer[0]]
-        names = program.ask([attribute(each, "Accessible", "Name") for each in paths])
-        return [(each, str(value(name) or "")) for each, name in zip(paths, names, strict=True)]
+        names = program.ask([attribute(child_path, "Accessible", "Name") for child_path in paths])
+        return [(child_path, str(value(name) or "")) for child_path, name in zip(paths, names, strict=True)]
 
     def menu_bars(self, pid: int) -> list[str]:
         """Return the menu bars of the focused window, else the topmost one."""
@@ -138,10 +138,10 @@ class WindowActions:
         """Return a fingerprint of a process's windows, to detect changes."""
         return self.desktop.view(pid, None, LookBudget()).fingerprint
 
-    def changed(self, pid: int, before: str) -> Answer:
+    def changed(self, pid: int, old_mark: str) -> Answer:
         """Wait for a visible change or the program's end, and report it."""
         try:
-            return {"changed": self.desktop.wait(lambda: self.mark(pid) != before, CHANGED_SECONDS)}
+            return {"changed": self.desktop.wait(lambda: self.mark(pid) != old_mark, CHANGED_SECONDS)}
         except ToolError:
             if not self.desktop.wait(lambda: not is_alive(pid), CHANGED_SECONDS):  # it may be ending
                 raise
@@ -181,7 +181,7 @@ class WindowActions:
                 raise ToolError(gone(pid))
             return hidden[-1]
         active, _ = self.desktop.screen.active()
-        chosen = next((each for each in windows if each.id == active), windows[-1]).id
+        chosen = next((window for window in windows if window.id == active), windows[-1]).id
         return (node is not None and window_of(windows, node.window)) or chosen
 
     def grab(self, pid: int, node: AccessibleNode) -> int:
@@ -201,12 +201,12 @@ class WindowActions:
         """Invoke one of an object's own actions; return False without any."""
         program = self.program(pid)
         if not self._new_windows(pid):
-            self._before[pid] = set(self.desktop.screen.clients_of(pid))
+            self._old_windows[pid] = set(self.desktop.screen.clients_of(pid))
         answer = program.ask([method(path, "Action", "GetActions")])[0]
         if isinstance(answer, BusError) or not answer[0]:
             return False
-        known = [str(action[0]).lower() for action in answer[0]]
-        index = next((known.index(name) for name in names if name in known), 0)
+        action_names = [str(action[0]).lower() for action in answer[0]]
+        index = next((action_names.index(name) for name in names if name in action_names), 0)
         program.act(method(path, "Action", "DoAction", "i", index))
         return True
 
@@ -234,7 +234,7 @@ class WindowActions:
                 return
             self.keys(active, "Escape")
             self.desktop.wait(
-                lambda: len([each for each in self.desktop.screen.of_process(pid) if each.popup]) < len(popups),  # noqa: B023 - called now
+                lambda: len([window for window in self.desktop.screen.of_process(pid) if window.popup]) < len(popups),  # noqa: B023 - called now
                 _CLOSED_SECONDS,
             )
 
@@ -264,7 +264,7 @@ class WindowActions:
     def click(
         self,
         pid: int,
-        place: AccessibleNode | tuple[int, int],
+        position: AccessibleNode | tuple[int, int],
         button: str = "left",
         count: int = 1,
         modifiers: Collection[str] = (),
@@ -276,7 +276,9 @@ class WindowActions:
         """
         keyboard, pointer = self.desktop.keyboard, self.desktop.pointer
         self.at(
-            pid, lambda point: keyboard.hold(modifiers, lambda: pointer.click(point[0], point[1], button, count)), place
+            pid,
+            lambda point: keyboard.hold(modifiers, lambda: pointer.click(point[0], point[1], button, count)),
+            position,
         )
 
     def drag(
@@ -309,9 +311,9 @@ class WindowActions:
     def _new_windows(self, pid: int) -> set[int]:
         """Return the windows opened since an accessible action; forget it otherwise."""
         now = set(self.desktop.screen.clients_of(pid))
-        new = now - self._before.get(pid, now)
+        new = now - self._old_windows.get(pid, now)
         if not new:
-            self._before.pop(pid, None)
+            self._old_windows.pop(pid, None)
         return new
 
     def keys(self, window: int, keys: str) -> None:
@@ -353,22 +355,25 @@ class WindowActions:
             raise ToolError(msg) from error
         return typed
 
-    def at(self, pid: int, action: Callable[..., None], *places: AccessibleNode | tuple[int, int]) -> None:
+    def at(self, pid: int, action: Callable[..., None], *positions: AccessibleNode | tuple[int, int]) -> None:
         """Perform an action at controls, or points, of the process's windows.
 
         Args:
             pid: The process.
             action: Performs the action; it gets the points.
-            places: Controls, or points of the screen.
+            positions: Controls, or points of the screen.
 
         Raises:
             ToolError: If a control can't be reached by the pointer, or something else is at one of the points.
         """
-        first = places[0]
+        first = positions[0]
         self._new_windows(pid)
         self.focus(pid, None if isinstance(first, tuple) else first)
         with self._turn:
-            reached = [(None, each) if isinstance(each, tuple) else self._pointed.reach(pid, each) for each in places]
+            reached = [
+                (None, position) if isinstance(position, tuple) else self._pointed.reach(pid, position)
+                for position in positions
+            ]
             if len(reached) > 1:  # reaching one of them may have scrolled the others
                 reached = [(node, point) if node is None else self._pointed.again(pid, node) for node, point in reached]
             for node, point in reversed(reached):

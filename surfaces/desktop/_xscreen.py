@@ -68,7 +68,9 @@ class XScreen:
         self.lock = threading.RLock()
         """Held during requests that belong together."""
         self.display.set_error_handler(lambda *_: None)  # windows may be gone; the default writes to stderr
-        missing = [each for each in ("XTEST", "Composite", "X-Resource") if not self.display.has_extension(each)]
+        missing = [
+            extension for extension in ("XTEST", "Composite", "X-Resource") if not self.display.has_extension(extension)
+        ]
         self.root = self.display.screen().root
         if missing or self.display.screen().root_depth < 24:  # pictures need a byte for each colour
             self.display.close()
@@ -100,13 +102,13 @@ class XScreen:
         """
         with self._asking():
             clients = {self._frame_of(client): client for client in self._clients()}
-            found = []
+            visible_windows = []
             for frame in self.root.query_tree().children:
                 with contextlib.suppress(*_GONE):
                     window = self._window(frame, clients)
                     if window is not None:
-                        found.append(window)
-            return found
+                        visible_windows.append(window)
+            return visible_windows
 
     def of_process(self, pid: int) -> list[XWindow]:
         """List the visible windows of one process, the lowest first."""
@@ -115,22 +117,22 @@ class XScreen:
     def processes(self) -> dict[int, list[str]]:
         """Return the titles of windows by process, including iconified windows."""
         with self._asking():
-            found: dict[int, list[str]] = {}
+            titles: dict[int, list[str]] = {}
             for client in self._clients():
                 with contextlib.suppress(*_GONE):
                     pid = self._pid(client)
                     if pid:
-                        found.setdefault(pid, []).append(self._title(client))
-            return found
+                        titles.setdefault(pid, []).append(self._title(client))
+            return titles
 
     def clients_of(self, pid: int) -> list[int]:
         """List a process's managed windows, including iconified ones, the lowest first."""
         with self._asking():
-            found = []
+            clients = []
             for client in self._clients():
                 with contextlib.suppress(*_GONE):
-                    found += [client] if self._pid(client) == pid else []
-            return found
+                    clients += [client] if self._pid(client) == pid else []
+            return clients
 
     def active(self) -> tuple[int, int]:
         """Return the focused window and its process; zeros if there is none."""
@@ -195,7 +197,9 @@ class XScreen:
         with self._asking():
             answer = self.root.query_pointer()
             frame = answer.child.id if answer.child else 0
-        return (answer.root_x, answer.root_y), next((each for each in self.windows() if each.frame == frame), None)
+        return (answer.root_x, answer.root_y), next(
+            (window for window in self.windows() if window.frame == frame), None
+        )
 
     def picture(self, windows: Iterable[XWindow], area: Box) -> bytes:
         """Draw some windows as a PNG, without other windows that cover them.
@@ -255,14 +259,14 @@ class XScreen:
         return next(iter(self._property(self.root, "_NET_ACTIVE_WINDOW")), 0)
 
     def _property(self, window: Any, name: str) -> list[int]:
-        found = window.get_full_property(self._atom(name), X.AnyPropertyType)
-        return [int(each) for each in found.value] if found is not None else []
+        answer = window.get_full_property(self._atom(name), X.AnyPropertyType)
+        return [int(number) for number in answer.value] if answer is not None else []
 
     def _title(self, window: int) -> str:
         for name in ("_NET_WM_NAME", "WM_NAME"):
-            found = self._object(window).get_full_property(self._atom(name), X.AnyPropertyType)
-            if found is not None and found.value:
-                text = found.value
+            answer = self._object(window).get_full_property(self._atom(name), X.AnyPropertyType)
+            if answer is not None and answer.value:
+                text = answer.value
                 return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)
         return ""
 
@@ -272,7 +276,7 @@ class XScreen:
         The window's own property may contain a process id of another machine.
         """
         answer = self.display.res_query_client_ids([{"client": window, "mask": res.LocalClientPIDMask}])
-        return next((int(each.value[0]) for each in answer.ids if each.value), 0)
+        return next((int(client_id.value[0]) for client_id in answer.ids if client_id.value), 0)
 
     def _object(self, window: int) -> Any:
         return self.display.create_resource_object("window", window)

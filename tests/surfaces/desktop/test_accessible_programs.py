@@ -16,7 +16,7 @@ def test_a_program_that_does_not_answer_keeps_no_other_one_waiting(start, monkey
     os.kill(stopped.pid, signal.SIGSTOP)
     try:
         assert programs.of_process(running.pid).name == "mousepad"
-        assert [program.pid for program in programs._known.values()] == [running.pid]
+        assert [program.pid for program in programs._programs.values()] == [running.pid]
         with pytest.raises(ToolError, match=r"does not answer \(process \d+\): it is stopped, or busy"):
             programs.of_process(stopped.pid)
         os.kill(stopped.pid, signal.SIGCONT)
@@ -31,4 +31,4 @@ def test_a_program_that_has_ended_is_not_there(start):
     assert programs.of_process(window.pid) is programs.of_process(window.pid)
     window.kill()
     assert window.desktop.wait(lambda: programs.of_process(window.pid) is None, 10)
-    assert window.pid not in {program.pid for program in programs._known.values()}
+    assert window.pid not in {program.pid for program in programs._programs.values()}
