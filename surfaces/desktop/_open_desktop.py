@@ -72,7 +72,7 @@ class OpenDesktop:
         size: The width and height of a private desktop.
         folder: The working directory of programs.
         applications: Commands of further applications, by name.
-        shown: Whether installed applications are offered, too.
+        include_installed: Whether installed applications are offered, too.
 
     Raises:
         ConnectionError: If the desktop can't be used; the text gives the reason.

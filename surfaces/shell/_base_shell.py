@@ -64,7 +64,7 @@ class BaseShell(ABC):
 
     Args:
         name: The shell's name.
-        place: The folder of its state and its commands on this machine.
+        data_folder: The folder of its state and its commands on this machine.
         environment: Environment variables of commands, in addition to `ENVIRONMENT`.
     """
 
@@ -76,13 +76,13 @@ class BaseShell(ABC):
     """Whether commands can access only the workspace and the system's programs."""
     why_not_isolated = ""
 
-    def __init__(self, name: str, place: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, name: str, data_folder: Path, environment: Mapping[str, str]) -> None:
         self.name = name
-        self._place = place
+        self._data_folder = data_folder
         self._base = {**ENVIRONMENT, **environment}
-        for folder in (place, place / "commands", place / "states"):
+        for folder in (data_folder, data_folder / "commands", data_folder / "states"):
             own_folder(folder)
-        self._known: ShellState | None = None
+        self._state: ShellState | None = None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -157,9 +157,9 @@ class BaseShell(ABC):
     @property
     def state(self) -> ShellState:
         """The working directory, the exported variables and the background commands."""
-        if self._known is None:
-            self._known = self._loaded()
-        return self._known
+        if self._state is None:
+            self._state = self._loaded()
+        return self._state
 
     def adopt(self, process: CommandProcess, output: bytes) -> None:
         """Adopt the working directory and the exported variables of a finished command.
@@ -168,20 +168,21 @@ class BaseShell(ABC):
             process: The command.
             output: The command and its outcome; a digest of it is kept.
         """
-        left = self.final_state(process)
-        if left is not None:
-            exported = left.environment.decode(errors="replace").split("\0")
-            found = dict(each.split("=", 1) for each in exported if "=" in each)
+        end_state = self.final_state(process)
+        if end_state is not None:
+            exported = end_state.environment.decode(errors="replace").split("\0")
+            variables = dict(assignment.split("=", 1) for assignment in exported if "=" in assignment)
             changed = {
                 name: value
-                for name, value in found.items()
+                for name, value in variables.items()
                 if name not in _OURS and not name.startswith("BASH_FUNC_") and self._base.get(name) != value
             }
             # the environment is empty if it was too large
-            self.state.environment = changed if found else self.state.environment
-            cwd = Path(left.cwd.decode(errors="replace").removesuffix("\n"))  # a name that is not UTF-8 is not found
-            seen = cwd.is_absolute() and (not self.isolated or self.is_inside(cwd))
-            if seen and cwd != self.state.cwd and self.files.is_folder(cwd):
+            self.state.environment = changed if variables else self.state.environment
+            # a name that is not UTF-8 is not found
+            cwd = Path(end_state.cwd.decode(errors="replace").removesuffix("\n"))
+            is_visible = cwd.is_absolute() and (not self.isolated or self.is_inside(cwd))
+            if is_visible and cwd != self.state.cwd and self.files.is_folder(cwd):
                 self.state.cwd = cwd
         self.state.last = hashlib.sha256(output).hexdigest()
         self.save()
@@ -212,8 +213,8 @@ class BaseShell(ABC):
             ToolError: If the handle is unknown.
         """
         if handle not in self.state.jobs:
-            known = ", ".join(self.state.jobs) or "none"
-            msg = f"there is no background command {handle!r}; there are: {known}"
+            handles = ", ".join(self.state.jobs) or "none"
+            msg = f"there is no background command {handle!r}; there are: {handles}"
             raise ToolError(msg)
         return self.process(self.state.jobs[handle])
 
@@ -221,7 +222,7 @@ class BaseShell(ABC):
         """Write the state for the next process; log a failure."""
         content = {**self.state.__dict__, "cwd": str(self.state.cwd)}
         try:
-            write_own(self._place / "state.json", json.dumps(content))
+            write_own(self._data_folder / "state.json", json.dumps(content))
         except OSError as error:
             _log.warning("the state of the shell %s can't be saved: %s", self.name, error.strerror)
 
@@ -230,12 +231,12 @@ class BaseShell(ABC):
 
     def _loaded(self) -> ShellState:
         try:
-            content = json.loads((self._place / "state.json").read_text(encoding="utf-8"))
+            content = json.loads((self._data_folder / "state.json").read_text(encoding="utf-8"))
             state = ShellState(Path(content["cwd"]), content["environment"], content["last"], content["jobs"])
         except (OSError, ValueError, KeyError):
             return ShellState(self.workspace)
-        known = self.files.is_folder(state.cwd)
-        return state if known else ShellState(self.workspace, state.environment, state.last, state.jobs)
+        cwd_exists = self.files.is_folder(state.cwd)
+        return state if cwd_exists else ShellState(self.workspace, state.environment, state.last, state.jobs)
 
 
 def exports_of(environment: Mapping[str, str]) -> str:

@@ -65,8 +65,8 @@ class Output:
         """Return the first and last bytes as text, and count the rest."""
         data = self.path.read_bytes() if self.path.exists() else b""
         if self.total <= 2 * most:
-            whole = data if len(data) == self.total else self.tail  # the file is incomplete if the disk was full
-            return whole.decode(errors="replace")
+            content = data if len(data) == self.total else self.tail  # the file is incomplete if the disk was full
+            return content.decode(errors="replace")
         head, tail = data[:most].decode(errors="ignore"), self.tail[-most:].decode(errors="ignore")
         return f"{head}\n… {self.total - 2 * most:,} bytes are left out …\n{tail}"
 
@@ -171,7 +171,7 @@ class LocalProcess(CommandProcess):
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        _RUNNERS[:] = [each for each in (*_RUNNERS, runner) if each.poll() is None]
+        _RUNNERS[:] = [process for process in (*_RUNNERS, runner) if process.poll() is None]
 
     def stage(self) -> CommandStage:
         if (self.folder / "ended.json").exists():
@@ -190,8 +190,8 @@ class LocalProcess(CommandProcess):
     async def ended(self) -> CommandEnd:
         begin = time.monotonic()
         while (stage := self.stage()) in {CommandStage.RUNNING, CommandStage.ABSENT}:
-            late = time.monotonic() - begin > _START_SECONDS
-            if stage is CommandStage.ABSENT and (self._is_called_off() or (late and self.call_off())):
+            is_late = time.monotonic() - begin > _START_SECONDS
+            if stage is CommandStage.ABSENT and (self._is_called_off() or (is_late and self.call_off())):
                 msg = "the command was stopped before it began; it was not run"
                 raise ToolError(msg)
             await asyncio.sleep(min(_POLL_SECONDS, 0.005 + (time.monotonic() - begin) / 4))
@@ -244,6 +244,6 @@ _RUNNERS: list[subprocess.Popen[bytes]] = []
 """The runners that this process has started; finished ones are reaped."""
 
 
-def folder_of(place: Path, name: str) -> Path:
+def folder_of(parent: Path, name: str) -> Path:
     """Return a command's folder; the call's id may have any characters."""
-    return place / hashlib.sha256(name.encode()).hexdigest()[:32]
+    return parent / hashlib.sha256(name.encode()).hexdigest()[:32]

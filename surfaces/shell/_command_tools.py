@@ -76,8 +76,8 @@ class CommandTools:
         except asyncio.CancelledError:
             here.cancel(process)
             raise
-        told = f"{command}\n{ended.code}\n{ended.out.tail!r}{ended.err.tail!r}".encode()
-        await here.run_blocking(lambda: here.adopt(process, told))
+        transcript = f"{command}\n{ended.code}\n{ended.out.tail!r}{ended.err.tail!r}".encode()
+        await here.run_blocking(lambda: here.adopt(process, transcript))
         return await _whole_answer(ended, seconds, read_json=read_json)
 
     @tool(effect=Effect.READ, agents=LINUX, offered=False, seconds=LONGEST + 60)
@@ -126,7 +126,7 @@ class CommandTools:
             if handle:
                 self._begin(here, jobs[handle], command, cwd, seconds)
                 return handle
-            handle = f"job-{max((int(each[4:]) for each in jobs), default=0) + 1}"
+            handle = f"job-{max((int(old_handle[4:]) for old_handle in jobs), default=0) + 1}"
             jobs[handle] = call.id or uuid.uuid4().hex
             here.save()
             try:
@@ -269,11 +269,11 @@ def _answer(ended: CommandEnd, seconds: float | None) -> Answer:
     answer: Answer = {"exit_code": ended.code, **_shown("stdout", ended.out), **_shown("stderr", ended.err)}
     if ended.left:
         answer["ended"] = f"{ended.left} child processes were still running and were killed; to keep one, use `start`"
-    asked = _PROMPT.search(ended.out.tail[-200:].decode(errors="replace").rstrip() or "") or _PROMPT.search(
+    prompt = _PROMPT.search(ended.out.tail[-200:].decode(errors="replace").rstrip() or "") or _PROMPT.search(
         ended.err.tail[-200:].decode(errors="replace").rstrip()
     )
-    if asked and (ended.why or ended.code):
-        answer["note"] = f"it seems to have asked {asked[0]!r}; it gets no input, so pass the answer as an option"
+    if prompt and (ended.why or ended.code):
+        answer["note"] = f"it seems to have asked {prompt[0]!r}; it gets no input, so pass the answer as an option"
     if ended.why and seconds is None:  # the call that reads the output has not failed
         answer["stopped"] = f"the command was killed with its child processes ({ended.why})"
     elif ended.why:
@@ -300,14 +300,14 @@ def _json_of(output: Output) -> JsonValue:
     why = "the command was run, but its output can't be read as JSON:"
     try:
         data = output.path.read_bytes()
-        found = parse_json(data) if len(data) == output.total else None
+        content = parse_json(data) if len(data) == output.total else None
     except (ValueError, OSError) as error:
         msg = f"{why} {error}"
         raise ToolError(msg) from error
     if len(data) != output.total:
         msg = f"{why} only {len(data):,} of its {output.total:,} bytes were kept"
         raise ToolError(msg)
-    return found
+    return content
 
 
 def _kept(output: Output) -> object:

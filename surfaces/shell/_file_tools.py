@@ -1,6 +1,6 @@
 """File tools of a shell.
 
-ShellFiles outside the workspace are accessible too, if a person or a rule allows it.
+Files outside the workspace are accessible too, if a person or a rule allows it.
 """
 
 from __future__ import annotations
@@ -60,20 +60,25 @@ class FileTools:
         """Read lines of a text file."""
         here = self._shell(shell)
         text = _text_of(here.files.read(here.inside(path)), path)
-        every = text.removesuffix("\n").split("\n") if text else []  # lines as `search` counts them
-        shown = every[first_line - 1 : first_line - 1 + lines]
-        left = len(every) - (first_line - 1) - len(shown)
-        return {"text": "\n".join(shown), "lines": len(every), **({"more_lines": left} if left > 0 else {})}
+        all_lines = text.removesuffix("\n").split("\n") if text else []  # lines as `search` counts them
+        shown_lines = all_lines[first_line - 1 : first_line - 1 + lines]
+        remaining_count = len(all_lines) - (first_line - 1) - len(shown_lines)
+        return {
+            "text": "\n".join(shown_lines),
+            "lines": len(all_lines),
+            **({"more_lines": remaining_count} if remaining_count > 0 else {}),
+        }
 
     @tool(effect=Effect.IDEMPOTENT, agents=LINUX)
     def write_file(self, shell: ShellName, path: PathName, text: str) -> Answer:
         """Write a text file, replacing an existing one."""
         here = self._shell(shell)
-        place = here.inside(path)
-        if here.files.is_folder(place):
+        full_path = here.inside(path)
+        if here.files.is_folder(full_path):
             msg = f"{path!r} is a folder"
             raise ToolError(msg)
-        return _write(here.files, place, text.encode(), here.files.read(place) if here.files.exists(place) else None)
+        old_data = here.files.read(full_path) if here.files.exists(full_path) else None
+        return _write(here.files, full_path, text.encode(), old_data)
 
     @tool(effect=Effect.ONCE, agents=LINUX)
     def edit_file(
@@ -85,15 +90,15 @@ class FileTools:
     ) -> Answer:
         """Replace a text that occurs exactly once in a text file."""
         here = self._shell(shell)
-        place = here.inside(path)
-        before = here.files.read(place)
-        text = _text_of(before, path)
+        full_path = here.inside(path)
+        old_data = here.files.read(full_path)
+        text = _text_of(old_data, path)
         count = len(re.findall(f"(?={re.escape(old)})", text))  # overlapping ones count
         if count != 1:
             why = f"occurs {count} times: include more of the text around it" if count else "does not occur"
             msg = f"nothing was replaced in {path!r}: the text {why}"
             raise ToolError(msg)
-        return _write(here.files, place, text.replace(old, new).encode(), before)
+        return _write(here.files, full_path, text.replace(old, new).encode(), old_data)
 
     @tool(effect=Effect.READ, agents=LINUX)
     def list_dir(self, shell: ShellName, path: Folder = "") -> Answer:
@@ -102,9 +107,9 @@ class FileTools:
         Folders end with a slash, files have their sizes in bytes.
         """
         here = self._shell(shell)
-        place = here.inside(path)
-        shown, left = here.files.entries(place, _ENTRIES)
-        return {"path": str(place), "entries": shown, **({"more_entries": left} if left else {})}
+        full_path = here.inside(path)
+        entries, more = here.files.entries(full_path, _ENTRIES)
+        return {"path": str(full_path), "entries": entries, **({"more_entries": more} if more else {})}
 
     @tool(effect=Effect.READ, agents=LINUX)
     def find(
@@ -116,8 +121,8 @@ class FileTools:
     ) -> Answer:
         """Find files and folders by name, below a folder."""
         here = self._shell(shell)
-        shown = list(itertools.islice(here.files.find(here.inside(path), pattern), _ENTRIES + 1))
-        return {"paths": sorted(shown[:_ENTRIES]), **({"more": True} if len(shown) > _ENTRIES else {})}
+        paths = list(itertools.islice(here.files.find(here.inside(path), pattern), _ENTRIES + 1))
+        return {"paths": sorted(paths[:_ENTRIES]), **({"more": True} if len(paths) > _ENTRIES else {})}
 
     @tool(effect=Effect.READ, agents=LINUX)
     def search(
@@ -139,13 +144,13 @@ class FileTools:
         """
         here = self._shell(shell)
         counts: Counter[str] = Counter()
-        shown: list[dict[str, Any]] = []
+        matches: list[dict[str, Any]] = []
         for match in here.files.search(here.inside(path), text, names, ignore_case=ignore_case):
             counts[match.file] += 1
-            if len(shown) < _MATCHES:
-                shown.append(match._asdict())
-        answer: Answer = {"lines": counts.total(), "files": dict(counts.most_common(_ENTRIES)), "matches": shown}
-        return {**answer, **({"more": True} if counts.total() > len(shown) else {})}
+            if len(matches) < _MATCHES:
+                matches.append(match._asdict())
+        answer: Answer = {"lines": counts.total(), "files": dict(counts.most_common(_ENTRIES)), "matches": matches}
+        return {**answer, **({"more": True} if counts.total() > len(matches) else {})}
 
 
 def _text_of(data: bytes, path: str) -> str:
@@ -156,10 +161,10 @@ def _text_of(data: bytes, path: str) -> str:
         raise ToolError(msg) from error
 
 
-def _write(files: ShellFiles, path: Path, data: bytes, before: bytes | None) -> Answer:
+def _write(files: ShellFiles, path: Path, data: bytes, old_data: bytes | None) -> Answer:
     if len(data) > MOST_BYTES:
         msg = f"{len(data):,} bytes are too many for one file; {MOST_BYTES:,} can be written"
         raise ToolError(msg)
     answer: dict[str, JsonValue] = {"path": str(path), "bytes": len(data)}
-    files.replace(path, data, before, answer)
+    files.replace(path, data, old_data, answer)
     return answer

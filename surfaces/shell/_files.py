@@ -64,7 +64,7 @@ class ShellFiles(ABC):
         return mark(self.read(path) if self.exists(path) and not self.is_folder(path) else None)
 
     @abstractmethod
-    def replace(self, path: Path, data: bytes, before: bytes | None, answer: dict[str, JsonValue]) -> None:
+    def replace(self, path: Path, data: bytes, old_data: bytes | None, answer: dict[str, JsonValue]) -> None:
         """Replace an unchanged file atomically.
 
         A crash leaves the old or the new file.
@@ -72,7 +72,7 @@ class ShellFiles(ABC):
         Args:
             path: The file.
             data: The new bytes.
-            before: The present bytes; None if the file must not exist.
+            old_data: The present bytes; None if the file must not exist.
             answer: The tool's answer after the replacement.
         """
 
@@ -102,11 +102,11 @@ class LocalFiles(ShellFiles):
     """The files of this machine."""
 
     def real(self, path: Path) -> Path:
-        found = os.path.realpath(path)
-        if _text(found) != found:
-            msg = f"{path} leads to {_text(found)!r}, a name that is not UTF-8"
+        real_path = os.path.realpath(path)
+        if _text(real_path) != real_path:
+            msg = f"{path} leads to {_text(real_path)!r}, a name that is not UTF-8"
             raise ToolError(msg)
-        return Path(found)
+        return Path(real_path)
 
     def is_folder(self, path: Path) -> bool:
         return os.path.isdir(path)  # noqa: PTH112 - also for a name that is too long
@@ -129,14 +129,14 @@ class LocalFiles(ShellFiles):
         except OSError as error:
             raise ToolError(_why(error, str(path))) from error
 
-    def replace(self, path: Path, data: bytes, before: bytes | None, answer: dict[str, JsonValue]) -> None:
+    def replace(self, path: Path, data: bytes, old_data: bytes | None, answer: dict[str, JsonValue]) -> None:
         try:
-            mode = stat.S_IMODE(path.stat().st_mode) if before is not None else 0o644
+            mode = stat.S_IMODE(path.stat().st_mode) if old_data is not None else 0o644
             delete_stale_spares(path.parent)
             with spare_file(path, data, mode) as spare:
-                foresee(path, mark(before), mark(data), answer)
+                foresee(path, mark(old_data), mark(data), answer)
                 with write_lock(path), committing(path):
-                    if (path.read_bytes() if path.is_file() else None) != before:
+                    if (path.read_bytes() if path.is_file() else None) != old_data:
                         msg = f"{path} was changed by another program meanwhile; nothing was written"
                         raise ToolError(msg)
                     replace_file(spare, path)
@@ -145,24 +145,26 @@ class LocalFiles(ShellFiles):
 
     def entries(self, path: Path, most: int) -> tuple[list[str], int]:
         try:
-            found = sorted(os.scandir(path), key=lambda entry: entry.name)
+            disk_entries = sorted(os.scandir(path), key=lambda entry: entry.name)
         except OSError as error:
             raise ToolError(_why(error, str(path))) from error
-        return [_entry(each) for each in found[:most]], max(0, len(found) - most)
+        return [_entry(entry) for entry in disk_entries[:most]], max(0, len(disk_entries) - most)
 
     def find(self, path: Path, pattern: str) -> Iterator[str]:
-        return (_text(each.relative_to(path)) for each in _below(path) if fnmatch.fnmatch(each.name, pattern))
+        return (
+            _text(candidate.relative_to(path)) for candidate in _below(path) if fnmatch.fnmatch(candidate.name, pattern)
+        )
 
     def search(self, path: Path, text: str, names: str, *, ignore_case: bool) -> Iterator[Match]:
-        wanted = re.compile(re.escape(text), re.IGNORECASE if ignore_case else 0)
-        below: Iterable[Path] = (each for each in _below(path) if fnmatch.fnmatch(each.name, names))
-        alone = os.path.isfile(path)  # noqa: PTH113 - as in `is_folder`
-        for file in itertools.filterfalse(_is_no_text, [path] if alone else below):
-            name = _text(file.name if alone else file.relative_to(path))
-            found = 0
+        pattern = re.compile(re.escape(text), re.IGNORECASE if ignore_case else 0)
+        below: Iterable[Path] = (candidate for candidate in _below(path) if fnmatch.fnmatch(candidate.name, names))
+        is_file = os.path.isfile(path)  # noqa: PTH113 - as in `is_folder`
+        for file in itertools.filterfalse(_is_no_text, [path] if is_file else below):
+            name = _text(file.name if is_file else file.relative_to(path))
+            last_number = 0
             for number, line in _lines(file):
-                if number != found and wanted.search(line):
-                    found = number
+                if number != last_number and pattern.search(line):
+                    last_number = number
                     yield Match(name, number, line.rstrip("\n")[:LONGEST_LINE])
 
 
@@ -171,16 +173,16 @@ def mark(data: bytes | None) -> str:
     return "" if data is None else hashlib.sha256(data).hexdigest()
 
 
-def _below(place: Path) -> Iterator[Path]:
+def _below(root: Path) -> Iterator[Path]:
     """Yield all files and folders below a folder, without following links.
 
     Raises:
         ToolError: If the folder does not exist.
     """
-    if not os.path.isdir(place):  # noqa: PTH112 - as in `is_folder`
-        msg = f"there is no folder {place}"
+    if not os.path.isdir(root):  # noqa: PTH112 - as in `is_folder`
+        msg = f"there is no folder {root}"
         raise ToolError(msg)
-    for folder, folders, files in os.walk(place):
+    for folder, folders, files in os.walk(root):
         folders.sort()
         for name in sorted((*folders, *files)):
             yield Path(folder, name)

@@ -83,30 +83,30 @@ def _trial(namespaces: Sequence[str], folder: Path) -> str:
     return excess_rights(ended.stdout.decode(errors="replace"))
 
 
-def excess_rights(told: str) -> str:
+def excess_rights(proc_text: str) -> str:
     """Name the rights that an isolated process has kept.
 
     Args:
-        told: The content of its ``/proc/self/status`` and ``/proc/self/mountinfo``.
+        proc_text: The content of its ``/proc/self/status`` and ``/proc/self/mountinfo``.
 
     Returns:
         The reason not to trust the sandbox; empty if it holds.
     """
-    lines = told.splitlines()
+    lines = proc_text.splitlines()
     fields = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    kept = [
+    rights = [
         f"{name} is {fields.get(name, 'missing')}"
         for name, value in _NO_POWER.items()
         if (fields.get(name, "").lstrip("0") or "0" * (name in fields)) != value
     ]
     mounts = [words for words in map(str.split, lines) if len(words) > _MOUNT_FIELDS]
-    kept += [
+    rights += [
         f"{words[4]} can be changed" for words in mounts if words[4] in _owned() and "ro" not in words[5].split(",")
     ]
-    if not kept:
+    if not rights:
         return ""
     return (
-        f"bwrap leaves an isolated command rights with which it could leave the sandbox ({', '.join(kept)}): "
+        f"bwrap leaves an isolated command rights with which it could leave the sandbox ({', '.join(rights)}): "
         "use a newer bubblewrap, or run Callboard as another user than root"
     )
 

@@ -26,8 +26,8 @@ class NoJsonError(ValueError):
 
     def __init__(self, problem: str, text: str, at: int) -> None:
         begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
-        before, after = text[begin:at], text[at : end if end >= 0 else len(text)].rstrip("\r")
-        quoted = "…" * (len(before) > _SHOWN) + before[-_SHOWN:] + after[:_SHOWN] + "…" * (len(after) > _SHOWN)
+        head, tail = text[begin:at], text[at : end if end >= 0 else len(text)].rstrip("\r")
+        quoted = "…" * (len(head) > _SHOWN) + head[-_SHOWN:] + tail[:_SHOWN] + "…" * (len(tail) > _SHOWN)
         super().__init__(f"{problem}, line {text.count(chr(10), 0, at) + 1}, column {at - begin + 1}: {quoted!r}")
 
 
@@ -42,11 +42,11 @@ def parse_json(data: bytes) -> JsonValue:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError as error:
-        before = data[: error.start].decode(encoding)
-        rest = data[error.start :].decode(encoding, "backslashreplace")
+        head = data[: error.start].decode(encoding)
+        tail = data[error.start :].decode(encoding, "backslashreplace")
         name = encoding.upper().removesuffix("-SIG")
         problem = f"byte 0x{data[error.start]:02x} is not {name}"
-        raise NoJsonError(problem, before + rest, len(before)) from error
+        raise NoJsonError(problem, head + tail, len(head)) from error
     value: JsonValue = None
     problem = ""
     try:

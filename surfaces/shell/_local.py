@@ -45,7 +45,7 @@ class LocalShell(BaseShell):
 
     Args:
         name: The shell's name.
-        place: The folder of its state and its commands.
+        data_folder: The folder of its state and its commands.
         workspace: The folder that commands may change.
         environment: Environment variables of commands, in addition to `ENVIRONMENT`.
         network: Whether isolated commands can use the network.
@@ -59,7 +59,7 @@ class LocalShell(BaseShell):
     def __init__(
         self,
         name: str,
-        place: Path,
+        data_folder: Path,
         workspace: Path,
         *,
         environment: Mapping[str, str],
@@ -72,18 +72,18 @@ class LocalShell(BaseShell):
         delete_stale_spares(self._workspace)
         self.isolated = not why_not() if isolated is None else isolated
         self.why_not_isolated = "" if self.isolated else why_not() or "switched off"
-        if self.isolated and place.resolve().is_relative_to(self._workspace):
+        if self.isolated and data_folder.resolve().is_relative_to(self._workspace):
             msg = (
-                f"the shell {name!r} has the workspace {self._workspace}, and {place} with the journal is in it: its "
-                "commands are isolated, and could change that; set another `cwd`, or another `journal.path`"
+                f"the shell {name!r} has the workspace {self._workspace}, and {data_folder} with the journal is in it: "
+                "its commands are isolated, and could change that; set another `cwd`, or another `journal.path`"
             )
             raise SettingsError(msg)
-        home = "/tmp" if self.isolated else str(place / "home")  # noqa: S108 - private in the sandbox
-        super().__init__(name, place, {"HOME": home, **environment})
-        own_folder(place / "home")
+        home = "/tmp" if self.isolated else str(data_folder / "home")  # noqa: S108 - private in the sandbox
+        super().__init__(name, data_folder, {"HOME": home, **environment})
+        own_folder(data_folder / "home")
         self._network = network
         self._grace = grace
-        write_own(place / "commands" / "host", f"{os.getpid()} {start_of(os.getpid())}")
+        write_own(data_folder / "commands" / "host", f"{os.getpid()} {start_of(os.getpid())}")
         self._forget()
 
     @property
@@ -112,36 +112,39 @@ class LocalShell(BaseShell):
     def _begin(
         self, process: LocalProcess, command: str, cwd: Path, seconds: float, exported: Mapping[str, str]
     ) -> None:
-        place = self._place / "states" / process.folder.name
-        own_folder(place)
+        state_folder = self._data_folder / "states" / process.folder.name
+        own_folder(state_folder)
         environment = self._base
         if self.isolated:  # set inside the sandbox alone: they could inject code into bwrap, or select another one
             environment, exported = ENVIRONMENT, {**self._base, **exported}
-        write_own(place / "exports", exports_of(exported))
-        name = shlex.quote(str(place))
+        write_own(state_folder / "exports", exports_of(exported))
+        name = shlex.quote(str(state_folder))
         script = _SCRIPT.format(place=name, quoted=name.replace("'", "'\\''"))
         words = ["/bin/bash", "--noprofile", "--norc", "-c", script, "bash", command]
         if self.isolated:
-            words = [*sandbox(self.workspace, cwd, (place,), network=self._network, folder=self._place), *words]
+            words = [
+                *sandbox(self.workspace, cwd, (state_folder,), network=self._network, folder=self._data_folder),
+                *words,
+            ]
         process.begin(words, cwd=cwd, environment=environment, seconds=seconds, grace=self._grace)
 
     def process(self, call: str) -> LocalProcess:
-        return LocalProcess(folder_of(self._place / "commands", call))
+        return LocalProcess(folder_of(self._data_folder / "commands", call))
 
     def final_state(self, process: CommandProcess) -> FinalState | None:
         assert isinstance(process, LocalProcess)  # noqa: S101 - for the type checker
-        place = self._place / "states" / process.folder.name
+        state_folder = self._data_folder / "states" / process.folder.name
         try:
-            return FinalState(_plain(place / "cwd"), _plain(place / "env"))
+            return FinalState(_plain(state_folder / "cwd"), _plain(state_folder / "env"))
         except OSError:
             return None
         finally:
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(state_folder, ignore_errors=True)
 
     def here(self) -> Path:
         cwd = self.files.real(self.state.cwd)
-        seen = not self.isolated or self.is_inside(cwd)
-        return cwd if seen and self.files.is_folder(cwd) else self.workspace
+        is_visible = not self.isolated or self.is_inside(cwd)
+        return cwd if is_visible and self.files.is_folder(cwd) else self.workspace
 
     def end(self, seconds: float) -> None:
         running = [
@@ -156,12 +159,12 @@ class LocalShell(BaseShell):
             time.sleep(_POLL_SECONDS)
 
     def _folders(self) -> list[Path]:
-        return [path for path in (self._place / "commands").iterdir() if path.is_dir()]
+        return [path for path in (self._data_folder / "commands").iterdir() if path.is_dir()]
 
     def _forget(self) -> None:
         """Delete the output and the state of commands that ended long ago."""
         running = {folder.name for folder in self._folders() if LocalProcess(folder).stage() is CommandStage.RUNNING}
-        for folder in (*self._folders(), *(self._place / "states").iterdir()):
+        for folder in (*self._folders(), *(self._data_folder / "states").iterdir()):
             old = time.time() - folder.stat().st_mtime > KEPT_DAYS * 86_400
             if old and folder.name not in running:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -180,7 +183,7 @@ def _plain(path: Path) -> bytes:
         OSError: If the path is not a regular file, or the file is too long.
     """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST_LEFT:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_LEFT:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), str(path))
         return file.read(_MOST_LEFT)

@@ -62,16 +62,16 @@ class RemoteProcess(CommandProcess):
     Args:
         link: The connection to the machine.
         folder: The command's folder on the machine.
-        place: The folder of its output on this machine.
+        output_folder: The folder of its output on this machine.
         patience: Seconds of a lost connection after which the outcome is in doubt.
     """
 
-    def __init__(self, link: Link, folder: RemoteFolder, place: Path, patience: float) -> None:
+    def __init__(self, link: Link, folder: RemoteFolder, output_folder: Path, patience: float) -> None:
         self.folder = folder
         self._link = link
-        self._place = place
+        self._output_folder = output_folder
         self._patience = patience
-        self.left: FinalState | None = None
+        self.final_state: FinalState | None = None
         """The command's final state, once it has ended."""
 
     def stage(self) -> CommandStage:
@@ -88,80 +88,82 @@ class RemoteProcess(CommandProcess):
             raise InDoubtError(msg) from error
 
     def output(self) -> tuple[Output, Output]:
-        return _RemoteReport(self._link.run("look", self.folder, str(_SO_FAR), str(TAIL_BYTES))).outputs(self._place)
+        return _RemoteReport(self._link.run("look", self.folder, str(_SO_FAR), str(TAIL_BYTES))).outputs(
+            self._output_folder
+        )
 
     async def ended(self) -> CommandEnd:
         words = ("wait", self.folder, str(_WAIT_SECONDS), str(MOST_BYTES), str(TAIL_BYTES))
-        lost = 0.0
+        lost_at = 0.0
         while True:
             try:
-                seen = _RemoteReport(await self._link.ask(*words, seconds=300))
+                report = _RemoteReport(await self._link.ask(*words, seconds=300))
             except (UnreachableError, LinkLostError) as error:
-                lost = lost or time.monotonic()
-                if time.monotonic() - lost > self._patience or self._link.closed:
+                lost_at = lost_at or time.monotonic()
+                if time.monotonic() - lost_at > self._patience or self._link.closed:
                     msg = f"it is unknown whether the command is still running: {error}"
                     raise InDoubtError(msg) from error
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
-            lost = 0.0
-            if seen.stage is CommandStage.ABSENT:
-                told = await self._link.ask("call_off", self.folder, "cancelled")
-                if told.strip() != b"yes":  # it has started meanwhile
+            lost_at = 0.0
+            if report.stage is CommandStage.ABSENT:
+                answer = await self._link.ask("call_off", self.folder, "cancelled")
+                if answer.strip() != b"yes":  # it has started meanwhile
                     continue
                 msg = "the connection was lost before the command began; it was not run"
                 raise ToolError(msg)
-            if seen.stage is CommandStage.LOST:
+            if report.stage is CommandStage.LOST:
                 await self._link.ask("cancel", self.folder)  # kill its remaining processes
                 msg = f"the command's runner process on {self._link.host} was killed; its outcome is unknown"
                 raise InDoubtError(msg)
-            if seen.stage is CommandStage.ENDED:
-                self.left = seen.left
-                return seen.ended(self._place)
+            if report.stage is CommandStage.ENDED:
+                self.final_state = report.final_state
+                return report.ended(self._output_folder)
 
 
 class _RemoteReport:
     """A machine's report about a command, as `look` prints it."""
 
-    def __init__(self, told: bytes) -> None:
+    def __init__(self, data: bytes) -> None:
         try:
-            stage, ended, sizes, self._rest = told.split(b"\n", 3)
+            stage, ended, sizes, self._payload = data.split(b"\n", 3)
             self.stage = CommandStage(stage.decode())
             self._sizes = _sizes_of(sizes)
             if self.stage is CommandStage.ENDED:
-                code, self._why, left, seconds = ended.decode().split("|")
+                code, self._why, killed_count, seconds = ended.decode().split("|")
                 self._code = int(code) if code else None
-                self._left, self._seconds = int(left), float(seconds)
+                self._killed_count, self._seconds = int(killed_count), float(seconds)
         except ValueError as error:
-            msg = f"the machine's report about a command can't be parsed: {told[:100]!r}"
+            msg = f"the machine's report about a command can't be parsed: {data[:100]!r}"
             raise InDoubtError(msg) from error
 
-    def outputs(self, place: Path) -> tuple[Output, Output]:
+    def outputs(self, folder: Path) -> tuple[Output, Output]:
         """Return both outputs, with their first bytes in files."""
-        own_folder(place)
-        found, at = [], 0
+        own_folder(folder)
+        streams, at = [], 0
         for name, (head, tail, total) in zip(("out", "err"), (self._sizes[:3], self._sizes[3:6]), strict=True):
-            write_own(place / name, self._rest[at : at + head])
-            found.append(Output(place / name, total, self._rest[at + head : at + head + tail]))
+            write_own(folder / name, self._payload[at : at + head])
+            streams.append(Output(folder / name, total, self._payload[at + head : at + head + tail]))
             at += head + tail
-        return found[0], found[1]
+        return streams[0], streams[1]
 
-    def ended(self, place: Path) -> CommandEnd:
+    def ended(self, folder: Path) -> CommandEnd:
         """Return the command's outcome."""
-        return CommandEnd(self._code, self._why, "", self._left, self._seconds, *self.outputs(place))
+        return CommandEnd(self._code, self._why, "", self._killed_count, self._seconds, *self.outputs(folder))
 
     @property
-    def left(self) -> FinalState | None:
+    def final_state(self) -> FinalState | None:
         """The command's final state."""
         cwd, environment = self._sizes[6:]
-        at = len(self._rest) - cwd - environment
-        return FinalState(self._rest[at : at + cwd], self._rest[at + cwd :]) if cwd else None
+        at = len(self._payload) - cwd - environment
+        return FinalState(self._payload[at : at + cwd], self._payload[at + cwd :]) if cwd else None
 
 
 def _sizes_of(line: bytes) -> list[int]:
-    found = [int(each) for each in line.split()]
-    if len(found) != _SIZES or min(found) < 0:
+    sizes = [int(number) for number in line.split()]
+    if len(sizes) != _SIZES or min(sizes) < 0:
         raise ValueError(line)
-    return found
+    return sizes
 
 
 class RemoteShell(BaseShell):
@@ -169,13 +171,13 @@ class RemoteShell(BaseShell):
 
     Args:
         name: The shell's name.
-        place: The folder of its state on this machine.
+        data_folder: The folder of its state on this machine.
         settings: The shell's settings, with `ssh`.
         lasting: Whether the folder is kept for the next program.
     """
 
-    def __init__(self, name: str, place: Path, settings: ShellSettings, *, lasting: bool) -> None:
-        super().__init__(name, place, {key: value.get_secret_value() for key, value in settings.env.items()})
+    def __init__(self, name: str, data_folder: Path, settings: ShellSettings, *, lasting: bool) -> None:
+        super().__init__(name, data_folder, {key: value.get_secret_value() for key, value in settings.env.items()})
         self._link = Link(settings)
         self.host = self._link.host
         self.files: RemoteFiles = RemoteFiles(self._link)
@@ -188,10 +190,10 @@ class RemoteShell(BaseShell):
         self._workspace: Path | None = None
         self._disk: Disk | None = None
         self._looked = 0.0
-        kept = place / "remote"
-        if not kept.exists():
-            write_own(kept, uuid.uuid4().hex)
-        self._folder = RemoteFolder(kept.read_text(encoding="ascii"))
+        id_file = data_folder / "remote"
+        if not id_file.exists():
+            write_own(id_file, uuid.uuid4().hex)
+        self._folder = RemoteFolder(id_file.read_text(encoding="ascii"))
         """The folder of the shell's commands on the machine."""
 
     @property
@@ -225,7 +227,7 @@ class RemoteShell(BaseShell):
         self._running.add(process.folder.name)
         self._link.connect()  # an error here means that nothing was sent to the machine
         exports = exports_of({**self._base, **exported})
-        folder = shlex.quote(f"{self._link.place}/{process.folder.name}").replace("'", "'\\''")
+        folder = shlex.quote(f"{self._link.remote_folder}/{process.folder.name}").replace("'", "'\\''")
         script = _SCRIPT.format(exports=exports, cwd=shlex.quote(str(cwd)), folder=folder, command=shlex.quote(command))
         limits = (f"{seconds:g}", str(MOST_BYTES), str(TAIL_BYTES))
         try:
@@ -235,7 +237,7 @@ class RemoteShell(BaseShell):
             _log.warning("the connection to %s was lost while a command was started there", self.host)
 
     def process(self, call: str) -> RemoteProcess:
-        folder = folder_of(self._place / "commands", call)
+        folder = folder_of(self._data_folder / "commands", call)
         return RemoteProcess(
             self._link, RemoteFolder(f"{self._folder.name}/{folder.name}"), folder, self._settings.grace
         )
@@ -243,7 +245,7 @@ class RemoteShell(BaseShell):
     def final_state(self, process: CommandProcess) -> FinalState | None:
         assert isinstance(process, RemoteProcess)  # noqa: S101 - for the type checker
         self._running.discard(process.folder.name)
-        return process.left
+        return process.final_state
 
     async def run_blocking(self, function: Callable[[], _T]) -> _T:
         work = self._threads.submit(contextvars.copy_context().run, function)
@@ -254,14 +256,14 @@ class RemoteShell(BaseShell):
 
         def cancel() -> None:
             end = time.monotonic() + self._settings.grace
-            told = False
+            is_logged = False
             while True:
                 try:
                     process.cancel()
                 except InDoubtError as error:
-                    if not told:
+                    if not is_logged:
                         _log.warning("%s", error)
-                    told = True
+                    is_logged = True
                     if time.monotonic() > end or self._link.closed:
                         return
                     time.sleep(_RETRY_SECONDS)
@@ -272,7 +274,7 @@ class RemoteShell(BaseShell):
             self._threads.submit(cancel)
 
     def end(self, seconds: float) -> None:
-        if not (self._link.connected or self._running or (self._known is not None and self.state.jobs)):
+        if not (self._link.connected or self._running or (self._state is not None and self.state.jobs)):
             return
         try:
             ended = self._link.run("end_all", self._folder, f"{seconds:.0f}", seconds=seconds + 2).strip() == b"yes"

@@ -49,33 +49,33 @@ class RemoteFiles(ShellFiles):
             raise ToolError(msg)
         return self._link.run("read", _name(path), str(MOST_BYTES))
 
-    def replace(self, path: Path, data: bytes, before: bytes | None, answer: dict[str, JsonValue]) -> None:
+    def replace(self, path: Path, data: bytes, old_data: bytes | None, answer: dict[str, JsonValue]) -> None:
         new = _text(self._link.run("put", _name(path), data=data))
-        foresee(path, mark(before), mark(data), answer)
+        foresee(path, mark(old_data), mark(data), answer)
         with committing():
-            self._link.run("place", new, _name(path), mark(before))
+            self._link.run("place", new, _name(path), mark(old_data))
 
     def entries(self, path: Path, most: int) -> tuple[list[str], int]:
-        *shown, more = _text(self._link.run("list", _name(path), str(most))).split("\0")
+        *names, more = _text(self._link.run("list", _name(path), str(most))).split("\0")
         if more and not more.isdecimal():
             msg = f"the machine's list of {path} can't be parsed: {more[:100]!r}"
             raise ToolError(msg)
-        return sorted(shown), int(more[:18] or 0)
+        return sorted(names), int(more[:18] or 0)
 
     def find(self, path: Path, pattern: str) -> Iterator[str]:
-        found = self._found("find", _name(path), pattern)
-        yield from sorted(_text(each).removeprefix("./") for each in found.split(b"\0")[:-1])
+        output = self._search_output("find", _name(path), pattern)
+        yield from sorted(_text(file_name).removeprefix("./") for file_name in output.split(b"\0")[:-1])
 
     def search(self, path: Path, text: str, names: str, *, ignore_case: bool) -> Iterator[Match]:
         option = "-i" if ignore_case else ""
-        rest = self._found("search", _name(path), text, names, option)
-        while rest:  # a file's name may have a line break, but a line has none
-            file, _, rest = rest.partition(b"\0")
-            line, _, rest = rest.partition(b"\n")
-            number, _, found = line.partition(b":")
+        output = self._search_output("search", _name(path), text, names, option)
+        while output:  # a file's name may have a line break, but a line has none
+            file, _, output = output.partition(b"\0")
+            line, _, output = output.partition(b"\n")
+            number, _, content = line.partition(b":")
             if number.isdigit() and len(number) < 19:  # the limit for a line number
                 name = _text(file).removeprefix("./") if file.startswith(b"./") else path.name
-                yield Match(name, int(number), _text(found)[:LONGEST_LINE])
+                yield Match(name, int(number), _text(content)[:LONGEST_LINE])
 
     def disk(self, workspace: Path) -> Disk:
         """List a folder with all folders below it.
@@ -83,25 +83,25 @@ class RemoteFiles(ShellFiles):
         Raises:
             ToolError: If there are too many files, or they can't be listed.
         """
-        *parts, end, rest = ("", *_text(self._found("tree", _name(workspace), PATH)).split("\0"))
-        if end != "." or rest or not len(parts) % 2:
+        *parts, end, tail = ("", *_text(self._search_output("tree", _name(workspace), PATH)).split("\0"))
+        if end != "." or tail or not len(parts) % 2:
             msg = f"the files in {workspace} on the other machine can't be listed"
             raise ToolError(msg)
         pairs = list(zip(parts[1::2], parts[2::2], strict=True))
-        kinds = {each[1:]: each[0] for each, _ in pairs}
-        return RemoteDisk(workspace, kinds, {each[1:]: link for each, link in pairs if each[0] == "l"})
+        kinds = {entry[1:]: entry[0] for entry, _ in pairs}
+        return RemoteDisk(workspace, kinds, {entry[1:]: link for entry, link in pairs if entry[0] == "l"})
 
-    def _found(self, *words: str) -> bytes:
+    def _search_output(self, *words: str) -> bytes:
         """Return the result of a search.
 
         Raises:
             ToolError: If the result is too large.
         """
-        found = self._link.run(*words, str(_FOUND_BYTES))
-        if len(found) == _FOUND_BYTES:
+        output = self._link.run(*words, str(_FOUND_BYTES))
+        if len(output) == _FOUND_BYTES:
             msg = f"the search found more than {_FOUND_BYTES:,} bytes; search a smaller folder, or for less"
             raise ToolError(msg)
-        return found
+        return output
 
     def _kind(self, path: Path) -> str:
         return _text(self._link.run("kind", _name(path))).strip()

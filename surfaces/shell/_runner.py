@@ -164,18 +164,18 @@ class HostProcess:
     def __init__(self, path: Path, grace: float) -> None:
         self._path = path
         self._grace = grace
-        self._seen = self._looked = time.monotonic()
+        self._present_at = self._checked_at = time.monotonic()
 
     def is_gone(self) -> bool:
         """Return whether the host has been missing for too long."""
         now = time.monotonic()
-        if now - self._looked >= _HOST_TICK:
-            self._looked = now
+        if now - self._checked_at >= _HOST_TICK:
+            self._checked_at = now
             with contextlib.suppress(OSError, ValueError):
                 pid, start = self._path.read_text(encoding="utf-8").split()
                 if start_of(int(pid)) == start:
-                    self._seen = now
-        return now - self._seen > self._grace + _HOST_TICK
+                    self._present_at = now
+        return now - self._present_at > self._grace + _HOST_TICK
 
 
 def _end_all(patience: float) -> int:
@@ -186,19 +186,19 @@ def _end_all(patience: float) -> int:
     Args:
         patience: Seconds that descendants get to end by themselves.
     """
-    seen: set[int] = set()
+    killed_pids: set[int] = set()
     end = time.monotonic() + patience
     while set(_descendants()) and time.monotonic() < end:
         time.sleep(0.002)
     end = time.monotonic() + _KILL_SECONDS
-    while (others := set(_descendants())) and time.monotonic() < end:
-        seen |= others
+    while (descendants := set(_descendants())) and time.monotonic() < end:
+        killed_pids |= descendants
         for number in (signal.SIGSTOP, signal.SIGKILL):
-            for pid in others:
+            for pid in descendants:
                 with contextlib.suppress(ProcessLookupError, PermissionError):  # it may be another user's
                     os.kill(pid, number)
         time.sleep(0.002)
-    return len(seen)
+    return len(killed_pids)
 
 
 def _descendants() -> Iterator[int]:
@@ -211,9 +211,9 @@ def _descendants() -> Iterator[int]:
         pid = below.pop()
         with contextlib.suppress(OSError):
             for task in Path(f"/proc/{pid}/task").iterdir():
-                found = [int(each) for each in (task / "children").read_text(encoding="ascii").split()]
-                below += found
-                yield from found
+                child_pids = [int(word) for word in (task / "children").read_text(encoding="ascii").split()]
+                below += child_pids
+                yield from child_pids
 
 
 def claim(folder: Path, what: str) -> bool:

@@ -100,10 +100,10 @@ def seccomp_program(machine: str = "") -> bytes | None:
 
 
 def _lines_of(number: int, rule: _Rule) -> list[tuple[int, int, int, int]]:
-    rest = 2 * len(rule.checks) + 1
-    lines = [(_LOAD, 0, 0, _NUMBER_AT), (_EQUAL, 0, rest, number)]
+    jump = 2 * len(rule.checks) + 1
+    lines = [(_LOAD, 0, 0, _NUMBER_AT), (_EQUAL, 0, jump, number)]
     for check in rule.checks:
-        rest -= 2
-        skips = (0, rest) if check.holds else (rest, 0)
+        jump -= 2
+        skips = (0, jump) if check.holds else (jump, 0)
         lines += [(_LOAD, 0, 0, _ARGUMENTS_AT + 8 * check.argument), (check.test, *skips, check.value)]
     return [*lines, (_RETURN, 0, 0, _ERROR | rule.error)]

@@ -64,7 +64,7 @@ class ShellServer(Server):
         """
         shells = options.get("shells", {})
         local = {name: shell for name, shell in shells.items() if shell.ssh is None}
-        found = [
+        requirements = [
             *(
                 Need(what=f"the folder {shell.cwd} of the shell {name!r}", met=shell.cwd.is_dir())
                 for name, shell in local.items()
@@ -76,29 +76,29 @@ class ShellServer(Server):
             ),
         ]
         if len(local) < len(shells):
-            found.append(Need.package("asyncssh", "pip install 'callboard[ssh]'"))
+            requirements.append(Need.package("asyncssh", "pip install 'callboard[ssh]'"))
         if local:
             why = why_not()
             what = f"isolation of commands{f' ({why})' if why else ''}"
             required = any(shell.isolated for shell in local.values())
-            found.append(Need.program("bash", "apt-get install bash"))
-            found.append(Need.package("tree_sitter_bash", "pip install 'callboard[shell]'", optional=True))
+            requirements.append(Need.program("bash", "apt-get install bash"))
+            requirements.append(Need.package("tree_sitter_bash", "pip install 'callboard[shell]'", optional=True))
             command = "apt-get install bubblewrap" if shutil.which("bwrap") is None else ""  # else `why` has the remedy
-            found.append(Need(what=what, met=not why, command=command, optional=not required))
-        return found
+            requirements.append(Need(what=what, met=not why, command=command, optional=not required))
+        return requirements
 
     def open(self, stage: Stage) -> None:
         """Open the shells, with their saved state and running commands."""
         for name, settings in self._settings.items():
-            place = stage.folder / name
+            data_folder = stage.folder / name
             if settings.ssh is not None:
                 from callboard.surfaces.shell._remote import RemoteShell  # noqa: PLC0415 - an extra
 
-                self._shells[name] = RemoteShell(name, place, settings, lasting=stage.lasting)
+                self._shells[name] = RemoteShell(name, data_folder, settings, lasting=stage.lasting)
                 continue
             self._shells[name] = LocalShell(
                 name,
-                place,
+                data_folder,
                 settings.cwd,
                 environment={key: value.get_secret_value() for key, value in settings.env.items()},
                 network=settings.network,
@@ -140,8 +140,8 @@ class ShellServer(Server):
         """Observe a shell: its working directory, files and background commands."""
         shell = self._shell(target.id)
         cwd = shell.here()
-        entries, left = shell.files.entries(cwd, _NAMES)
-        names = [each.partition(" -> ")[0] if " -> " in each else _SIZE.sub("", each) for each in entries]
+        entries, remaining_count = shell.files.entries(cwd, _NAMES)
+        names = [entry.partition(" -> ")[0] if " -> " in entry else _SIZE.sub("", entry) for entry in entries]
         facts: dict[str, Any] = {
             "cwd": str(cwd),
             "workspace": str(shell.workspace),
@@ -151,7 +151,7 @@ class ShellServer(Server):
             "environment": sorted(shell.state.environment),
             "background": {handle: shell.job(handle).stage().value for handle in shell.state.jobs},
         }
-        text = "\n".join((*names, *([f"… and {left} more"] if left > 0 else ())))
+        text = "\n".join((*names, *([f"… and {remaining_count} more"] if remaining_count > 0 else ())))
         content = repr((facts, text, shell.state.last, sorted(shell.state.environment.items())))
         return Observation(window=facts, text=text, fingerprint=hashlib.sha256(content.encode()).hexdigest())
 
@@ -175,11 +175,11 @@ class ShellServer(Server):
         if tool not in {"run", _APART}:
             return None
         shell = self._shell(target.id)
-        found = self._judged(shell, tool, arguments).effect
+        command_effect = self._judged(shell, tool, arguments).effect
         if tool == _APART:
-            return found
-        moves = found is not Effect.ONCE and shell.inside(str(arguments.get("cwd", ""))) != shell.here()
-        return Effect.ONCE if moves else found
+            return command_effect
+        moves = command_effect is not Effect.ONCE and shell.inside(str(arguments.get("cwd", ""))) != shell.here()
+        return Effect.ONCE if moves else command_effect
 
     def resources(
         self,
@@ -197,10 +197,14 @@ class ShellServer(Server):
 
     def coverage(self, target: Target | None, pattern: str, resource: str) -> Coverage:
         """Compare a pattern with a file or a folder's content."""
-        found = super().coverage(target, pattern, resource)
+        base_coverage = super().coverage(target, pattern, resource)
         shell = self._shells.get(target.id) if target is not None else None
-        if found is Coverage.ALL or shell is None or not shell.may_be_folder(resource.removeprefix(_machine(shell))):
-            return found
+        if (
+            base_coverage is Coverage.ALL
+            or shell is None
+            or not shell.may_be_folder(resource.removeprefix(_machine(shell)))
+        ):
+            return base_coverage
         inside, begins = f"{resource.rstrip('/')}/", _LITERAL.match(pattern)
         start = begins[0] if begins and not pattern.startswith("re:") else ""
         return Coverage.PART if start.startswith(inside) or inside.startswith(start) else Coverage.NONE
@@ -228,19 +232,19 @@ class ShellServer(Server):
             return Probe.UNKNOWN
         shell = self._shell(target.id)
         try:
-            found = self._commands.probe(shell, intent)
-            if found is not None:
-                return found
+            outcome = self._commands.probe(shell, intent)
+            if outcome is not None:
+                return outcome
             now = shell.files.digest(Path(foreseen[-1].path)) if foreseen else ""
         except ToolError:  # the machine can't be reached
             return Probe.UNKNOWN
         if not foreseen:
             return Probe.NOT_DONE if intent.tool in _WRITING else super().probe(target, intent, foreseen, fingerprint)
-        known = {foreseen[-1].before: Probe.NOT_DONE, foreseen[-1].after: Probe.DONE}
-        return known.get(now, Probe.UNKNOWN)
+        outcomes = {foreseen[-1].before: Probe.NOT_DONE, foreseen[-1].after: Probe.DONE}
+        return outcomes.get(now, Probe.UNKNOWN)
 
     def _judged(
-        self, shell: BaseShell, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str] = ()
+        self, shell: BaseShell, tool: str, arguments: Mapping[str, JsonValue], own_files: Collection[str] = ()
     ) -> Judgement:
         folder, environment = str(arguments.get("cwd", "")), shell.environment
         if tool == _APART:
@@ -250,9 +254,9 @@ class ShellServer(Server):
         except ToolError:
             return UNSEEN
         command = str(arguments["command"])
-        found = judge(command, cwd=cwd, disk=disk, environment=environment, made=made)
-        named = tuple(each.replace("file:", _machine(shell), 1) for each in found.resources)
-        return replace(found, resources=named)
+        judgement = judge(command, cwd=cwd, disk=disk, environment=environment, own_files=own_files)
+        named = tuple(resource.replace("file:", _machine(shell), 1) for resource in judgement.resources)
+        return replace(judgement, resources=named)
 
     def _shell(self, name: str) -> BaseShell:
         if name not in self._shells:

@@ -75,7 +75,7 @@ class Link:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._connecting: asyncio.Task[asyncssh.SSHClientConnection] | None = None
         self._channels: list[ScriptChannel] = []
-        self.place = self.home = ""
+        self.remote_folder = self.home = ""
         """Callboard's folder and the user's home on the machine; empty before the first connection."""
 
     def run(self, *words: str | RemoteFolder, data: bytes = b"", seconds: float = 30.0) -> bytes:
@@ -168,11 +168,11 @@ class Link:
 
     async def _run_once(self, words: tuple[str | RemoteFolder, ...], data: bytes, seconds: float) -> bytes:
         connection = await self._connected()
-        given = [f"{self.place}/{word.name}" if isinstance(word, RemoteFolder) else word for word in words]
+        arguments = [f"{self.remote_folder}/{word.name}" if isinstance(word, RemoteFolder) else word for word in words]
         try:
             async with asyncio.timeout(seconds):
                 channel = await self._idle(connection)
-                status, out, err = await channel.run(given, data)
+                status, out, err = await channel.run(arguments, data)
         except (OSError, asyncssh.Error, TimeoutError) as error:
             connection.abort()
             self._forget(connection)
@@ -180,7 +180,7 @@ class Link:
             raise LinkLostError(msg) from error
         if status:
             message = err.decode(errors="replace").strip()[-1000:]
-            msg = message if status == _REFUSED else f"{given[0]} failed on {self.host}: {message}"
+            msg = message if status == _REFUSED else f"{arguments[0]} failed on {self.host}: {message}"
             raise ToolError(msg)
         return out
 
@@ -190,7 +190,7 @@ class Link:
         Another one, which starts the login shell again, is opened only if slow operations are pending on all.
         """
         channels = self._channels
-        channel = min(channels, key=lambda each: each.slow)
+        channel = min(channels, key=lambda candidate: candidate.slow)
         if channel.slow:
             with contextlib.suppress(asyncssh.ChannelOpenError):  # such as by OpenSSH's MaxSessions
                 channel = await ScriptChannel.open(connection)
@@ -222,7 +222,7 @@ class Link:
             connection.abort()
             raise
         self._channels = [channel]
-        self.place, self.home = channel.place, channel.home
+        self.remote_folder, self.home = channel.remote_folder, channel.home
         return connection
 
     async def _disconnect(self) -> None:
@@ -233,10 +233,10 @@ class Link:
                 async with asyncio.timeout(_CLOSE_SECONDS):
                     await connection.wait_closed()
             connection.abort()
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in left:  # they would never finish
+        pending_tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in pending_tasks:  # they would never finish
             task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        await asyncio.gather(*pending_tasks, return_exceptions=True)
 
     def _gone(self) -> LinkLostError:
         return LinkLostError(f"the connection to {self.host} was closed")

@@ -70,7 +70,7 @@ class ScriptChannel:
         self._err = _Reader(process.stderr)
         self._turn = asyncio.Lock()
         self._pending: list[bool] = []
-        self.place = self.home = ""
+        self.remote_folder = self.home = ""
         """Callboard's folder and the user's home on the machine."""
 
     @classmethod
@@ -98,7 +98,7 @@ class ScriptChannel:
         except ConnectionError as error:
             msg = f"its folder for Callboard can't be made: {channel._err.text() or error}"
             raise OSError(msg) from error
-        channel.home, channel.place = answer.out.decode(errors="replace").splitlines()[-2:]
+        channel.home, channel.remote_folder = answer.out.decode(errors="replace").splitlines()[-2:]
         return channel
 
     @property
@@ -148,8 +148,8 @@ class ScriptChannel:
         return ScriptAnswer(int(await self._out.until(b"\n")), out, err)
 
     def _reason(self) -> str:
-        told = " ".join(filter(None, (self._out.text(), self._err.text())))
-        printed = f"it printed {told!r}" if told else "it printed nothing"
+        output = " ".join(filter(None, (self._out.text(), self._err.text())))
+        printed = f"it printed {output!r}" if output else "it printed nothing"
         return (
             f"{printed}. Check the user's login shell (nologin?), the server's ForceCommand (internal-sftp?), and "
             "start-up files such as ~/.bashrc, which may exit, wait for input or take too long"
@@ -180,9 +180,9 @@ class _Reader:
                 msg = "its end was closed"
                 raise ConnectionError(msg)
             self._data += part
-        before = bytes(self._data[:at])
+        content = bytes(self._data[:at])
         del self._data[: at + len(end)]
-        return before
+        return content
 
     def text(self) -> str:
         """Return the last bytes that were not read, as one line."""

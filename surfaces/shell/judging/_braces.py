@@ -44,7 +44,7 @@ class _Braces:
     def __init__(self, raw: bytes, signs: list[tuple[bytes, bool]]) -> None:
         self._raw = raw
         self._signs = signs
-        self._place = 0
+        self._index = 0
 
     def words(self) -> list[bytes]:
         """Expand all that follows, up to the end of an alternative.
@@ -52,14 +52,14 @@ class _Braces:
         Raises:
             UnclearError: If the expansion is unknown.
         """
-        words, depth = [b""], self._place
-        while self._place < len(self._signs):
-            sign, bare = self._signs[self._place]
+        words, depth = [b""], self._index
+        while self._index < len(self._signs):
+            sign, bare = self._signs[self._index]
             if depth and bare and sign in {b",", b"}"}:
                 break
             if bare and sign == b"}":
                 raise self._unclear()
-            self._place += 1
+            self._index += 1
             ends = self._group() if bare and sign == b"{" else [sign]
             if len(words) * len(ends) > _MOST_WORDS:
                 raise self._unclear()
@@ -68,27 +68,27 @@ class _Braces:
 
     def _group(self) -> list[bytes]:
         """Expand what follows an opening brace, up to the closing one."""
-        start = self._place
+        start = self._index
         words = self.words()
         several = False
         while self._next() == b",":
             several = True
             words += self.words()
-        if len(words) > _MOST_WORDS or self._signs[self._place - 1] != (b"}", True):
+        if len(words) > _MOST_WORDS or self._signs[self._index - 1] != (b"}", True):
             raise self._unclear()
         if several:
             return words
-        inner = self._signs[start : self._place - 1]
+        inner = self._signs[start : self._index - 1]
         if len(inner) != 1 or not inner[0][1]:
             raise self._unclear()
         return self._sequence(inner[0][0])
 
     def _next(self) -> bytes:
         """Step over the comma or brace that ends an alternative."""
-        if self._place == len(self._signs):
+        if self._index == len(self._signs):
             raise self._unclear()
-        self._place += 1
-        return self._signs[self._place - 1][0]
+        self._index += 1
+        return self._signs[self._index - 1][0]
 
     def _sequence(self, text: bytes) -> list[bytes]:
         """Expand a sequence, such as ``1..3``, ``01..10`` or ``a..g..2``."""

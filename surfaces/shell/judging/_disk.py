@@ -32,9 +32,9 @@ class DiskEntry(NamedTuple):
     """Whether the entry is a folder, not a link to one."""
 
     @classmethod
-    def of(cls, found: os.DirEntry[str]) -> DiskEntry:
+    def of(cls, entry: os.DirEntry[str]) -> DiskEntry:
         """Make an entry from one of this machine."""
-        return cls(found.name, found.path, found.is_symlink(), found.is_dir(follow_symlinks=False))
+        return cls(entry.name, entry.path, entry.is_symlink(), entry.is_dir(follow_symlinks=False))
 
 
 class Disk(ABC):
@@ -86,10 +86,10 @@ class Disk(ABC):
         Returns:
             None for a path in a virtual file system such as ``/proc``, or with too many links.
         """
-        left = path.split("/")[::-1]
+        parts = path.split("/")[::-1]
         here, links = "/", 0
-        while left:
-            part = left.pop()
+        while parts:
+            part = parts.pop()
             if part in {"", "."}:
                 continue
             here = os.path.dirname(here) if part == ".." else os.path.join(here, part)  # noqa: PTH118, PTH120 - by text
@@ -98,7 +98,7 @@ class Disk(ABC):
             if part != ".." and self.is_link(here):
                 target, links = self.target(here), links + 1
                 here = "/" if target.startswith("/") else os.path.dirname(here)  # noqa: PTH120 - a text
-                left += target.split("/")[::-1]
+                parts += target.split("/")[::-1]
         return Path(here)
 
 
@@ -125,8 +125,8 @@ class LocalDisk(Disk):
 
     def entries(self, folder: str) -> Sequence[DiskEntry]:
         try:
-            with os.scandir(folder) as found:
-                return [DiskEntry.of(each) for each in found]
+            with os.scandir(folder) as scan:
+                return [DiskEntry.of(entry) for entry in scan]
         except OSError:
             return ()
 
@@ -150,7 +150,7 @@ class RemoteDisk(Disk):
         for path, kind in self._kinds.items():
             folder, _, name = path.rpartition("/")
             self._inside.setdefault(folder or "/", []).append(DiskEntry(name, path, kind == "l", kind == "d"))
-        self._above = {str(each) for path in self._kinds for each in Path(path).parents}
+        self._above = {str(parent) for path in self._kinds for parent in Path(path).parents}
 
     def is_link(self, path: str) -> bool:
         return self._kind(path) == "l"
@@ -159,28 +159,29 @@ class RemoteDisk(Disk):
         return self._links[path]
 
     def exists(self, path: str) -> bool:
-        return self._found(path) is not None
+        return self._real_kind(path) is not None
 
     def is_file(self, path: str) -> bool:
-        return self._found(path) == "f"
+        return self._real_kind(path) == "f"
 
     def is_folder(self, path: str) -> bool:
-        return self._found(path) == "d"
+        return self._real_kind(path) == "d"
 
     def is_open(self, path: str) -> bool:
         return False
 
     def entries(self, folder: str) -> Sequence[DiskEntry]:
-        found = self.followed(folder)
-        if found is None or self._kind(str(found)) != "d":
+        real_folder = self.followed(folder)
+        if real_folder is None or self._kind(str(real_folder)) != "d":
             return ()
-        if not found.is_relative_to(self.workspace):
+        if not real_folder.is_relative_to(self.workspace):
             raise UnclearError(_not_known(folder))
-        return [each._replace(path=os.path.join(folder, each.name)) for each in self._inside.get(str(found), ())]  # noqa: PTH118
+        entries = self._inside.get(str(real_folder), ())
+        return [entry._replace(path=os.path.join(folder, entry.name)) for entry in entries]  # noqa: PTH118
 
-    def _found(self, path: str) -> str | None:
-        found = self.followed(path)
-        return None if found is None else self._kind(str(found))
+    def _real_kind(self, path: str) -> str | None:
+        real_path = self.followed(path)
+        return None if real_path is None else self._kind(str(real_path))
 
     def _kind(self, path: str) -> str | None:
         if path in self._kinds:

@@ -27,30 +27,30 @@ def find(words: list[Word], touched: Touched) -> None:
     Raises:
         UnclearError: If its effects are unknown.
     """
-    left = list(words)
+    queue = list(words)
     follows, starts = False, []
-    while left and left[0].known and left[0].text in {"-P", "-H", "-L"}:
-        follows = left.pop(0).text == "-L" or follows
-    while left and not left[0].dashed and left[0].text not in {"(", ")", "!", ","}:
-        starts.append(left.pop(0))
+    while queue and queue[0].known and queue[0].text in {"-P", "-H", "-L"}:
+        follows = queue.pop(0).text == "-L" or follows
+    while queue and not queue[0].dashed and queue[0].text not in {"(", ")", "!", ","}:
+        starts.append(queue.pop(0))
     starts = starts or [Word(".")]
     for start in starts:
         touched.read(start, follows=follows)
-    deletes = [_test(left, starts, touched) for _ in words if left]
+    deletes = [_test(queue, starts, touched) for _ in words if queue]
     for start in starts if any(deletes) else ():
         touched.delete(start, repeatable=True)
         touched.moved = True
 
 
-def _test(left: list[Word], starts: list[Word], touched: Touched) -> bool:
+def _test(queue: list[Word], starts: list[Word], touched: Touched) -> bool:
     """Record the effects of one test or action; return whether it deletes."""
-    test = left.pop(0).literal
+    test = queue.pop(0).literal
     if test == "-exec":
-        _exec(left, starts, touched)
-    elif test in {"-newer", "-anewer", "-cnewer", "-samefile"} and left:
-        touched.read(left.pop(0))
-    elif _WITH_VALUE.fullmatch(test) and left:
-        if left.pop(0).glob:
+        _exec(queue, starts, touched)
+    elif test in {"-newer", "-anewer", "-cnewer", "-samefile"} and queue:
+        touched.read(queue.pop(0))
+    elif _WITH_VALUE.fullmatch(test) and queue:
+        if queue.pop(0).glob:
             msg = f"the pattern after {test} is without quotes: it may match files here"
             raise UnclearError(msg)
     elif test != "-delete" and not _ALONE.fullmatch(test):
@@ -59,10 +59,10 @@ def _test(left: list[Word], starts: list[Word], touched: Touched) -> bool:
     return test == "-delete"
 
 
-def _exec(left: list[Word], starts: list[Word], touched: Touched) -> None:
+def _exec(queue: list[Word], starts: list[Word], touched: Touched) -> None:
     """Record the effects of a program that `find` runs on each file."""
     words: list[Word] = []
-    while left and (word := left.pop(0)).literal != ";":
+    while queue and (word := queue.pop(0)).literal != ";":
         if word.text == "+" and words[-1:] == [Word("{}")]:
             break
         words.append(word)
@@ -80,8 +80,8 @@ def _exec(left: list[Word], starts: list[Word], touched: Touched) -> None:
         touched.read(start, follows=True)
         name_of_file = Word(f"{start.text}/*", glob=True)  # a pattern: its names are no script and no option's value
         filled = [name_of_file if word.text == "{}" else word for word in words[1:]]
-        before = list(touched.writes)
+        old_writes = list(touched.writes)
         reads(name, filled, touched)
-        if before != touched.writes or any("{}" in word.text for word in filled):
+        if old_writes != touched.writes or any("{}" in word.text for word in filled):
             msg = "find inserts names into a word, or writes to the files that it finds"
             raise UnclearError(msg)

@@ -70,21 +70,21 @@ def git(words: list[Word], touched: Touched) -> None:
     Raises:
         UnclearError: If its effects are unknown.
     """
-    left, locks = list(words), True
-    while left and left[0].dashed:
-        option = left.pop(0).literal
+    queue, locks = list(words), True
+    while queue and queue[0].dashed:
+        option = queue.pop(0).literal
         locks = locks and option != "--no-optional-locks"
         if option not in {"--no-pager", "-P", "--no-optional-locks"}:
             msg = f"the option {option!r} of git is not one that only reads"
             raise UnclearError(msg)
-    name = left.pop(0).literal if left else ""
+    name = queue.pop(0).literal if queue else ""
     if name not in _COMMANDS:
         msg = f"the command 'git {name}' is not one that only reads"
         raise UnclearError(msg)
     usage = _COMMANDS[name]
-    found = parse_options(usage, left)
-    formats = [word.literal for word in found.values("--format", "--pretty")]
-    if any(_SIGNATURE.search(text) for text in formats) or (usage.operands == "none" and found.operands):
+    arguments = parse_options(usage, queue)
+    formats = [word.literal for word in arguments.values("--format", "--pretty")]
+    if any(_SIGNATURE.search(text) for text in formats) or (usage.operands == "none" and arguments.operands):
         msg = f"'git {name}' may start a program, or change something, with these words"
         raise UnclearError(msg)
     if touched.writes or touched.moved:
@@ -95,7 +95,7 @@ def git(words: list[Word], touched: Touched) -> None:
         raise UnclearError(msg)
     for folder in touched.folders:
         _check_repository(Path(folder), touched, submodules=name in _REFRESHING)
-    for word in found.operands:  # a revision is not a file; a file outside the repository is read
+    for word in arguments.operands:  # a revision is not a file; a file outside the repository is read
         touched.read(word)
     if name in _REFRESHING and (locks or name == "diff"):  # `git diff` writes the index even then
         touched.caches = True
@@ -108,32 +108,36 @@ def _check_repository(folder: Path, touched: Touched, *, submodules: bool) -> No
             msg = f"there is no repository at {folder}, or one of an unsupported form"
             raise UnclearError(msg)
         root = root.parent
-    place = root / ".git"
-    hooks = [path.name for path in (place / "hooks").iterdir()] if (place / "hooks").is_dir() else []
-    odd = [name for name in ("commondir", "modules", "config.worktree", "worktrees") if (place / name).exists()]
+    git_folder = root / ".git"
+    hooks = [path.name for path in (git_folder / "hooks").iterdir()] if (git_folder / "hooks").is_dir() else []
+    unsupported_names = [
+        name for name in ("commondir", "modules", "config.worktree", "worktrees") if (git_folder / name).exists()
+    ]
     if (
         not root.is_relative_to(touched.disk.workspace)
-        or not _is_repository(place)
+        or not _is_repository(git_folder)
         or os.path.lexists(root / "HEAD")
-        or odd
-        or (place / "objects" / "info" / "alternates").exists()
+        or unsupported_names
+        or (git_folder / "objects" / "info" / "alternates").exists()
         or not all(name.endswith(".sample") for name in hooks)
     ):
         msg = f"the repository {root} has hooks, or an unsupported form"
         raise UnclearError(msg)
     touched.read(Word(str(root)), follows=False)
     home = touched.variables.get("HOME", Word("", known=False)).literal
-    for config in (place / "config", Path(home, ".gitconfig"), Path(home, ".config/git/config")):
+    for config in (git_folder / "config", Path(home, ".gitconfig"), Path(home, ".config/git/config")):
         _check_config(config)
     if submodules and any(entry.name == ".git" and level for level, entry in touched.entries(str(root), _MOST_DEPTH)):
         msg = f"there are repositories inside {root}"
         raise UnclearError(msg)
 
 
-def _is_repository(place: Path) -> bool:
+def _is_repository(git_folder: Path) -> bool:
     """Return whether git takes a folder for a repository."""
-    head = place / "HEAD"
-    plain = all(path.is_dir() and not path.is_symlink() for path in (place, place / "objects", place / "refs"))
+    head = git_folder / "HEAD"
+    plain = all(
+        path.is_dir() and not path.is_symlink() for path in (git_folder, git_folder / "objects", git_folder / "refs")
+    )
     if not plain or head.is_symlink() or not head.is_file():
         return False
     with head.open("rb") as file:

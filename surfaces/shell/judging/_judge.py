@@ -53,7 +53,7 @@ def judge(
     cwd: Path,
     disk: Disk,
     environment: Mapping[str, str],
-    made: Collection[str] = (),
+    own_files: Collection[str] = (),
 ) -> Judgement:
     """Analyse a command; one that can't be analysed has the hazard `unknown`.
 
@@ -64,9 +64,9 @@ def judge(
         cwd: The working directory, with links resolved.
         disk: The files of the machine, with the shell's workspace.
         environment: The whole environment of the command.
-        made: ShellFiles that the task has made itself, as absolute paths.
+        own_files: Files that the task has created itself, as absolute paths.
     """
-    touched = Touched(disk, cwd, made)
+    touched = Touched(disk, cwd, own_files)
     try:
         source = command.encode()
         _check_environment(environment, disk)
@@ -98,7 +98,8 @@ def _effect(touched: Touched) -> Effect:
 
 def _check_environment(environment: Mapping[str, str], disk: Disk) -> None:
     folders = [disk.followed(folder) for folder in PATH.split(":")]
-    if environment.get("PATH") != PATH or any(each is None or each.is_relative_to(disk.workspace) for each in folders):
+    outside = all(folder is not None and not folder.is_relative_to(disk.workspace) for folder in folders)
+    if environment.get("PATH") != PATH or not outside:
         msg = "its programs are not those of the system"
         raise UnclearError(msg)
     for name, value in environment.items():
@@ -126,9 +127,9 @@ class _Walk:
             raise UnclearError(msg)
         steps = {
             "command": self._command,
-            "compound_statement": self._each,
+            "compound_statement": self._children,
             "declaration_command": self._export,
-            "do_group": self._each,
+            "do_group": self._children,
             "elif_clause": self._branches,
             "else_clause": self._branches,
             "for_statement": self._for,
@@ -136,12 +137,12 @@ class _Walk:
             "list": self._list,
             "negated_command": lambda negated: self.statement(negated.children[-1]),
             "pipeline": self._pipeline,
-            "program": self._each,
+            "program": self._children,
             "redirected_statement": self._redirected,
-            "subshell": lambda shell: self._touched.apart(lambda: self._each(shell)),
+            "subshell": lambda shell: self._touched.apart(lambda: self._children(shell)),
             "test_command": self._test,
             "variable_assignment": self._assign,
-            "variable_assignments": self._each,
+            "variable_assignments": self._children,
         }
         if node.type == "comment":
             return
@@ -150,7 +151,7 @@ class _Walk:
             raise UnclearError(msg)
         steps[node.type](node)
 
-    def _each(self, node: Node) -> None:
+    def _children(self, node: Node) -> None:
         for child in node.children:
             if child.is_named:
                 self.statement(child)
@@ -161,12 +162,12 @@ class _Walk:
                 self._touched.sometimes(functools.partial(self.statement, child))
 
     def _list(self, node: Node) -> None:
-        left, operator, right = (child for child in node.children if child.type != "comment")
-        before = self._touched.folders
-        self.statement(left)
+        first, operator, second = (child for child in node.children if child.type != "comment")
+        old_folders = self._touched.folders
+        self.statement(first)
         if operator.type == "||":
-            self._touched.folders = tuple(sorted({*before, *self._touched.folders}))
-        self._touched.sometimes(lambda: self.statement(right))
+            self._touched.folders = tuple(sorted({*old_folders, *self._touched.folders}))
+        self._touched.sometimes(lambda: self.statement(second))
 
     def _pipeline(self, node: Node) -> None:
         for child in node.children:
@@ -177,20 +178,20 @@ class _Walk:
             raise UnclearError(msg)
 
     def _for(self, node: Node) -> None:
-        word, name, *rest = node.children
-        if word.type != "for" or rest[0].type != "in":
+        word, name, *nodes = node.children
+        if word.type != "for" or nodes[0].type != "in":
             msg = f"the form {word.type!r} is not supported"
             raise UnclearError(msg)
-        body = rest.pop()
-        values = self._words(child for child in rest if child.type not in {"in", ";", "comment"})
+        body = nodes.pop()
+        values = self._words(child for child in nodes if child.type not in {"in", ";", "comment"})
         variable = self._text(name).decode()
         check_variable(variable, "")
         for value in values:
             part = functools.partial(self._loop, variable, value, body)
-            before, after = None, self._state()
-            while before != after:  # a pattern may match several names: until another round changes nothing
+            old_state, new_state = None, self._state()
+            while old_state != new_state:  # a pattern may match several names: until another round changes nothing
                 self._touched.sometimes(part)
-                before, after = after if value.glob else self._state(), self._state()
+                old_state, new_state = new_state if value.glob else self._state(), self._state()
 
     def _state(self) -> tuple[object, ...]:
         touched = self._touched
@@ -237,10 +238,10 @@ class _Walk:
             raise UnclearError(msg)
 
     def _written(self, target: Word, *, repeatable: bool) -> None:
-        known = [path for path, _ in self._touched.writes]
-        count = len(known)
+        old_paths = [path for path, _ in self._touched.writes]
+        count = len(old_paths)
         self._touched.write(target, repeatable=repeatable)
-        if [path for path, _ in self._touched.writes[count:]] == known[-1:]:  # the second check of a redirect
+        if [path for path, _ in self._touched.writes[count:]] == old_paths[-1:]:  # the second check of a redirect
             del self._touched.writes[count:]
 
     def _command(self, node: Node) -> None:

@@ -57,44 +57,44 @@ def program(name: Word, words: list[Word], touched: Touched) -> None:
 
 def _wrapped(name: str, words: list[Word], touched: Touched) -> None:
     """Record the effects of a program that a wrapper runs."""
-    left = list(words)
-    own: list[Word] = []
-    while left and left[0].dashed:
-        own.append(left.pop(0))
-        last = own[-1].literal
+    queue = list(words)
+    options: list[Word] = []
+    while queue and queue[0].dashed:
+        options.append(queue.pop(0))
+        last = options[-1].literal
         end = _WRAPPERS[name].table.get(last, "")
-        if end == ":" and left:
-            own.append(left.pop(0))
+        if end == ":" and queue:
+            options.append(queue.pop(0))
         if last == "--":
             break
-    if parse_options(_WRAPPERS[name], own).operands:
+    if parse_options(_WRAPPERS[name], options).operands:
         msg = f"the options of {name} are not supported"
         raise UnclearError(msg)
-    if name == "timeout" and left and not _NUMBER.fullmatch(left.pop(0).literal):
+    if name == "timeout" and queue and not _NUMBER.fullmatch(queue.pop(0).literal):
         msg = "the duration of 'timeout' is not supported"
         raise UnclearError(msg)
-    while name == "env" and left and "=" in left[0].literal:
-        variable, _, value = left.pop(0).literal.partition("=")
+    while name == "env" and queue and "=" in queue[0].literal:
+        variable, _, value = queue.pop(0).literal.partition("=")
         check_variable(variable, value)
-    if not left or left[0].literal in _BUILTINS:
+    if not queue or queue[0].literal in _BUILTINS:
         msg = f"{name} runs no program, and may show the environment"
         raise UnclearError(msg)
-    program(left[0], left[1:], touched)
+    program(queue[0], queue[1:], touched)
 
 
 def _test(words: list[Word], touched: Touched) -> None:
-    left = list(words)
-    if left and left[0].known and left[0].text == "!":
-        left.pop(0)
-    if any(word.split or word.glob for word in left):
+    queue = list(words)
+    if queue and queue[0].known and queue[0].text == "!":
+        queue.pop(0)
+    if any(word.split or word.glob for word in queue):
         msg = "the words of a test are not known"
         raise UnclearError(msg)
-    if len(left) == 2 and left[0].literal in _UNARY:  # an operator and its operand
-        if left[0].text not in _TEXTS:
-            touched.read(left[1])
-    elif len(left) == 3 and left[1].literal in _BINARY:  # an operator and its two operands
+    if len(queue) == 2 and queue[0].literal in _UNARY:  # an operator and its operand
+        if queue[0].text not in _TEXTS:
+            touched.read(queue[1])
+    elif len(queue) == 3 and queue[1].literal in _BINARY:  # an operator and its two operands
         return
-    elif len(left) > 1:
+    elif len(queue) > 1:
         msg = "the test is not supported"
         raise UnclearError(msg)
 
@@ -117,17 +117,17 @@ def _cd(words: list[Word], touched: Touched) -> None:
 
 def _sed(words: list[Word], touched: Touched) -> None:
     usage = ProgramUsage("-nErszu -e: -i? --quiet --silent --regexp-extended --expression: --null-data --in-place?")
-    found = parse_options(usage, words)
-    scripts, files = found.values("-e", "--expression"), list(found.operands)
+    arguments = parse_options(usage, words)
+    scripts, files = arguments.values("-e", "--expression"), list(arguments.operands)
     if not scripts and files:
         scripts = [files.pop(0)]
     for script in scripts:
         sed_script(script.literal)
-    if found.doubtful:
+    if arguments.doubtful:
         msg = "it is unknown which argument is sed's script"
         raise UnclearError(msg)
-    changes = found.has("-i", "--in-place")
-    if any(value.text for value in found.values("-i", "--in-place")):
+    changes = arguments.has("-i", "--in-place")
+    if any(value.text for value in arguments.values("-i", "--in-place")):
         msg = "sed keeps a copy of each file that it changes"
         raise UnclearError(msg)
     for file in files:
@@ -137,15 +137,15 @@ def _sed(words: list[Word], touched: Touched) -> None:
 
 
 def _awk(words: list[Word], touched: Touched) -> None:
-    found = parse_options(ProgramUsage("-F: -v:"), words)
-    if found.mixed:
+    arguments = parse_options(ProgramUsage("-F: -v:"), words)
+    if arguments.mixed:
         msg = "awk reads options after its program as files"
         raise UnclearError(msg)
-    for value in found.values("-v"):
+    for value in arguments.values("-v"):
         awk(value.literal)
-    if found.operands:
-        awk(found.operands[0].literal)
-    for file in found.operands[1:]:
+    if arguments.operands:
+        awk(arguments.operands[0].literal)
+    for file in arguments.operands[1:]:
         if "=" in file.text or file.split:
             awk(file.literal)  # an assignment or a file
         touched.read(file)

@@ -188,7 +188,10 @@ class LenientReader:
             except UnclearError:
                 raws = []
             if len(raws) > 1:
-                readers = [LenientReader(each.decode(errors="replace"), self._variables, self._depth) for each in raws]
+                readers = [
+                    LenientReader(expansion.decode(errors="replace"), self._variables, self._depth)
+                    for expansion in raws
+                ]
                 words = [reader._word() for reader in readers]  # noqa: SLF001 - of the same class
         self._count += len(words)
         command.words += words

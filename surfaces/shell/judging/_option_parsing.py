@@ -39,12 +39,12 @@ class ProgramUsage:
     @functools.cached_property
     def table(self) -> dict[str, str]:
         """The suffix of each option."""
-        found: dict[str, str] = {}
-        for each in self.options.split():
-            bare, end = (each[:-1], each[-1]) if each[-1] in ":?<>@" else (each, "")
+        suffixes: dict[str, str] = {}
+        for option in self.options.split():
+            bare, end = (option[:-1], option[-1]) if option[-1] in ":?<>@" else (option, "")
             names = [bare] if bare.startswith("--") or bare == "-#" else [f"-{letter}" for letter in bare[1:]]
-            found.update(dict.fromkeys(names, end))
-        return found
+            suffixes.update(dict.fromkeys(names, end))
+        return suffixes
 
 
 @dataclass
@@ -73,29 +73,29 @@ def parse_options(usage: ProgramUsage, words: list[Word]) -> ParsedOptions:
     Raises:
         UnclearError: If an option is not supported, abbreviated, or lacks its value.
     """
-    found, left = ParsedOptions(), list(words)
-    while left:
-        word = left.pop(0)
+    arguments, queue = ParsedOptions(), list(words)
+    while queue:
+        word = queue.pop(0)
         if word.known and not word.glob and word.text == "--":
-            found.operands += left
+            arguments.operands += queue
             break
         if not word.dashed or word.text == "-":
-            found.operands.append(word)
+            arguments.operands.append(word)
             continue
         if usage.single and not _SINGLE.fullmatch(word.text):
             raise UnclearError(_unknown(word.text))
-        found.mixed = found.mixed or bool(found.operands)
-        following = list(left)
+        arguments.mixed = arguments.mixed or bool(arguments.operands)
+        following = list(queue)
         if word.text.startswith("--"):
-            _long(usage.table, word, left, found)
+            _long(usage.table, word, queue, arguments)
         else:
-            _short(usage.table, word, left, found)
-        if found.mixed:
-            found.doubtful += following[: len(following) - len(left)]
-    return found
+            _short(usage.table, word, queue, arguments)
+        if arguments.mixed:
+            arguments.doubtful += following[: len(following) - len(queue)]
+    return arguments
 
 
-def _long(table: dict[str, str], word: Word, left: list[Word], found: ParsedOptions) -> None:
+def _long(table: dict[str, str], word: Word, queue: list[Word], arguments: ParsedOptions) -> None:
     name, equals, value = word.text.partition("=")
     end = table.get(name)
     if end is None or (word.split and not word.known) or (not equals and (word.glob or not word.known)):
@@ -103,36 +103,36 @@ def _long(table: dict[str, str], word: Word, left: list[Word], found: ParsedOpti
     if equals:
         if end in {"", "@"}:
             raise UnclearError(_unknown(word.text))
-        found.options.append((name, Word(value, word.glob, known=word.known)))
+        arguments.options.append((name, Word(value, word.glob, known=word.known)))
     elif end in {"", "?", "@"}:
-        found.options.append((name, None))
+        arguments.options.append((name, None))
     else:
-        found.options.append((name, _next(name, left)))
+        arguments.options.append((name, _next(name, queue)))
 
 
-def _short(table: dict[str, str], word: Word, left: list[Word], found: ParsedOptions) -> None:
+def _short(table: dict[str, str], word: Word, queue: list[Word], arguments: ParsedOptions) -> None:
     if not word.known or word.glob:
         raise UnclearError(_unknown(word.text))
     if _DIGITS.fullmatch(word.text) and "-#" in table:
-        found.options.append(("-#", Word(word.text[1:])))
+        arguments.options.append(("-#", Word(word.text[1:])))
         return
-    for place, letter in enumerate(word.text[1:], 2):
-        name, rest = f"-{letter}", word.text[place:]
+    for index, letter in enumerate(word.text[1:], 2):
+        name, tail = f"-{letter}", word.text[index:]
         end = table.get(name)
         if end is None:
             raise UnclearError(_unknown(word.text))
         if end not in {"", "@"}:
-            attached = Word(rest) if rest or end == "?" else _next(name, left)
-            found.options.append((name, attached))
+            attached = Word(tail) if tail or end == "?" else _next(name, queue)
+            arguments.options.append((name, attached))
             return
-        found.options.append((name, None))
+        arguments.options.append((name, None))
 
 
-def _next(name: str, left: list[Word]) -> Word:
-    if not left or left[0].glob or left[0].split or (left[0].dashed and not _DASHED_VALUE.fullmatch(left[0].text)):
+def _next(name: str, queue: list[Word]) -> Word:
+    if not queue or queue[0].glob or queue[0].split or (queue[0].dashed and not _DASHED_VALUE.fullmatch(queue[0].text)):
         msg = f"the value of the option {name} is not known"
         raise UnclearError(msg)
-    return left.pop(0)
+    return queue.pop(0)
 
 
 def _unknown(name: str) -> str:

@@ -99,16 +99,16 @@ class _Search:
         """Search a command, and those that its words are."""
         lists = [words]
         while lists and not self.name and self._may_go_on(len(lists[-1])):
-            head, *rest = lists.pop() or [""]
+            head, *arguments = lists.pop() or [""]
             program = head.split()[:1]
             name = program[0].rpartition("/")[2] if program else ""
             self._program(head, name)
             if name in _FINDERS:
-                lists += [rest[place + 1 :] for place, word in enumerate(rest) if word in _EXECS]
+                lists += [arguments[index + 1 :] for index, word in enumerate(arguments) if word in _EXECS]
             if name in _CODED or name in _FINDERS:
-                self._code(rest)
-            elif name not in _DATA and not (name == "command" and rest[:1] in (["-v"], ["-V"])):
-                lists += self._arguments(name, rest)
+                self._code(arguments)
+            elif name not in _DATA and not (name == "command" and arguments[:1] in (["-v"], ["-V"])):
+                lists += self._arguments(name, arguments)
 
     def _program(self, head: str, name: str) -> None:
         """Check the name of a program."""
@@ -116,26 +116,31 @@ class _Search:
         patterns = folder in PATH.split(":") or not _WILD.isdisjoint(folder)
         patterns = patterns and not _WILD.isdisjoint(name) and any(sign.isalnum() for sign in name)
         self.name = self.name or next(
-            (each for each in _PRIVILEGED if name == each or (patterns and fnmatch.fnmatchcase(each, name))), ""
+            (
+                candidate
+                for candidate in _PRIVILEGED
+                if name == candidate or (patterns and fnmatch.fnmatchcase(candidate, name))
+            ),
+            "",
         )
         if UNKNOWN_PART in head:
             self._anywhere()
 
-    def _arguments(self, name: str, rest: list[str]) -> Iterator[list[str]]:
+    def _arguments(self, name: str, words: list[str]) -> Iterator[list[str]]:
         """Search words that may be run; yield commands among them."""
-        operands = [place for place, word in enumerate(rest) if not word.startswith("-")]
+        operands = [index for index, word in enumerate(words) if not word.startswith("-")]
         if name in _FIRST_IS_DATA and operands:
-            rest = rest[operands[0] + 1 :]
-            operands = [place for place, word in enumerate(rest) if not word.startswith("-")]
-        if name in _SHELLS and any(UNKNOWN_PART in rest[place] for place in operands[:1]):
+            words = words[operands[0] + 1 :]
+            operands = [index for index, word in enumerate(words) if not word.startswith("-")]
+        if name in _SHELLS and any(UNKNOWN_PART in words[index] for index in operands[:1]):
             self._anywhere()
         if name in _JOINED:
-            self._script(" ".join(rest[operands[0] :] if operands and name not in _FIRST_IS_DATA else rest))
-        self._code(rest)
-        for place, word in enumerate(rest):
+            self._script(" ".join(words[operands[0] :] if operands and name not in _FIRST_IS_DATA else words))
+        self._code(words)
+        for index, word in enumerate(words):
             folder, _, bare = word.rpartition("/")
             if (not folder or folder in PATH.split(":")) and bare in _DATA | _RUNNERS | _CODED | _FINDERS:
-                yield rest[place:]
+                yield words[index:]
                 return
             for part in (word, word.partition("=")[2], word.rpartition("=")[2], word[2:] if word[:2] == "-S" else ""):
                 self._matches(_BEGINS, part)

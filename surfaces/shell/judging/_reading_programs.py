@@ -174,21 +174,21 @@ def reads(name: str, words: list[Word], touched: Touched) -> None:
         UnclearError: If its effects are unknown.
     """
     usage = READS[name]
-    found = parse_options(usage, words)
-    for option, value in found.options:
+    arguments = parse_options(usage, words)
+    for option, value in arguments.options:
         end = usage.table[option]
         if value is not None and end == "<":
             touched.read(value)
         if value is not None and end == ">":
             touched.write(value, repeatable=False)
-    if name == "jq" and found.operands:
-        jq_filter(found.operands[0].literal)
-    _operands(name, usage, found, touched)
+    if name == "jq" and arguments.operands:
+        jq_filter(arguments.operands[0].literal)
+    _operands(name, usage, arguments, touched)
 
 
-def _operands(name: str, usage: ProgramUsage, found: ParsedOptions, touched: Touched) -> None:
-    files, kind = list(found.operands), usage.operands
-    if kind == "text files" and files and not found.has(*usage.instead.split()):
+def _operands(name: str, usage: ProgramUsage, arguments: ParsedOptions, touched: Touched) -> None:
+    files, kind = list(arguments.operands), usage.operands
+    if kind == "text files" and files and not arguments.has(*usage.instead.split()):
         text = files.pop(0)
         if text.glob or text.split:
             raise UnclearError(several(text))
@@ -200,25 +200,25 @@ def _operands(name: str, usage: ProgramUsage, found: ParsedOptions, touched: Tou
         msg = f"{name} may change something with {files[0].text!r}"
         raise UnclearError(msg)
     if kind == "in out":
-        files = _in_out(name, found, touched)
-    follows = usage.follows or any(usage.table[option] == "@" for option, _ in found.options)
-    for word in (*files, *found.doubtful):
+        files = _in_out(name, arguments, touched)
+    follows = usage.follows or any(usage.table[option] == "@" for option, _ in arguments.options)
+    for word in (*files, *arguments.doubtful):
         touched.read(word, follows=follows)
-    searches = name in {"grep", "egrep", "fgrep"} and found.has(
+    searches = name in {"grep", "egrep", "fgrep"} and arguments.has(
         "-r", "-R", "--recursive", "--dereference-recursive", "-d", "--directories"
     )
     if not files and (usage.here or searches):
         touched.here(follows=follows)
 
 
-def _in_out(name: str, found: ParsedOptions, touched: Touched) -> list[Word]:
+def _in_out(name: str, arguments: ParsedOptions, touched: Touched) -> list[Word]:
     """Record a write to the second operand, and return the first."""
-    if found.mixed or len(found.operands) > 2 or any(word.glob for word in found.operands):  # of two
+    if arguments.mixed or len(arguments.operands) > 2 or any(word.glob for word in arguments.operands):  # of two
         msg = f"it is unknown which file {name} writes"
         raise UnclearError(msg)
-    for target in found.operands[1:]:
+    for target in arguments.operands[1:]:
         touched.write(target, repeatable=True)
-    return found.operands[:1]
+    return arguments.operands[:1]
 
 
 def several(word: Word) -> str:

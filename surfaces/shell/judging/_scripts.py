@@ -10,7 +10,7 @@ _PART = r"(?:[^{0}\\\n[]|\\[^\n]|\[\^?\]?[^{0}\]\n]*\])*"
 """A part of a sed command. Character sets must not contain its delimiter: implementations differ there."""
 _SUBSTITUTE = "|".join(
     rf"s{sign}{part}{sign}{part}{sign}[gpIi0-9]*"
-    for sign, part in ((re.escape(each), _PART.format(each)) for each in "/|#,:@!")
+    for sign, part in ((re.escape(delimiter), _PART.format(delimiter)) for delimiter in "/|#,:@!")
 )
 _TRANSLATE = rf"y/{_PART.format('/')}/{_PART.format('/')}/"
 _ADDRESS = rf"(?:[0-9]+(?:~[0-9]+)?|\$|/{_PART.format('/')}/I?)"

@@ -45,14 +45,14 @@ def parsed(source: bytes) -> Node:
     Raises:
         UnclearError: If the command can't be parsed, or has an unsupported form.
     """
-    found = parser()
-    if found is None:
+    bash_parser = parser()
+    if bash_parser is None:
         msg = "commands are not parsed here: pip install 'callboard[shell]'"
         raise UnclearError(msg)
     if len(source) > LONGEST:
         msg = f"it has more than {LONGEST:,} bytes"
         raise UnclearError(msg)
-    root = found.parse(source).root_node
+    root = bash_parser.parse(source).root_node
     if root.has_error:
         msg = "it can't be parsed"
         raise UnclearError(msg)
@@ -80,23 +80,23 @@ def _leaves(root: Node) -> Iterator[tuple[int, int, int]]:
         stack += [(child, inner, depth + 1) for child in reversed(node.children)]
 
 
-def _check(leaves: list[tuple[int, int, int]], found: list[ShellToken]) -> None:
+def _check(leaves: list[tuple[int, int, int]], shell_tokens: list[ShellToken]) -> None:
     """Compare the words of the tree with the tokens.
 
     Raises:
         UnclearError: If they differ.
     """
-    expected = [(token.start, token.end) for token in found if token.kind != "newline"]
+    expected = [(token.start, token.end) for token in shell_tokens if token.kind != "newline"]
     agree = expected == [(start, end) for start, end, _ in leaves]
-    place, broken = 0, True
-    for token in found:
+    index, broken = 0, True
+    for token in shell_tokens:
         if token.kind == "newline":
             broken = True
             continue
-        if agree and place and -1 not in (leaves[place - 1][2], leaves[place][2]):
-            same = leaves[place - 1][2] == leaves[place][2]
+        if agree and index and -1 not in (leaves[index - 1][2], leaves[index][2]):
+            same = leaves[index - 1][2] == leaves[index][2]
             agree = same is not broken
-        place, broken = place + 1, False
+        index, broken = index + 1, False
     if not agree:
         msg = "its words can be split in more than one way"
         raise UnclearError(msg)

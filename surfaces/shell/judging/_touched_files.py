@@ -29,10 +29,10 @@ class Touched:
     Args:
         disk: The files of the machine, with the shell's workspace.
         cwd: The working directory at the start.
-        made: ShellFiles that the task has made, as absolute paths.
+        own_files: Files that the task has created itself, as absolute paths.
     """
 
-    def __init__(self, disk: Disk, cwd: Path, made: Collection[str] = ()) -> None:
+    def __init__(self, disk: Disk, cwd: Path, own_files: Collection[str] = ()) -> None:
         self.disk = disk
         self.folders: tuple[str, ...] = (str(cwd),)
         """The possible working directories; several after a `cd` that may have failed."""
@@ -49,8 +49,8 @@ class Touched:
         """Whether the command may rewrite a cache, such as git's index."""
         self.moved = False
         """Whether names may refer to other files by now than on the disk."""
-        self._made = made
-        self._seen = 0
+        self._own_files = own_files
+        self._entry_count = 0
 
     def read(self, word: Word, *, follows: bool = False) -> None:
         """Record a read of a file or folder.
@@ -105,7 +105,7 @@ class Touched:
                 if there and not (disk.is_file(path) or disk.is_folder(path)):
                     msg = f"{path} is not a regular file"
                     raise UnclearError(msg)
-                if path not in self._made:
+                if path not in self._own_files:
                     self.hazards.add(Hazard.OVERWRITES)
             self.writes.append((path, repeatable))
 
@@ -158,12 +158,12 @@ class Touched:
         if any(value.glob for value in self.variables.values()):
             msg = "it changes the working directory while a variable holds a pattern"
             raise UnclearError(msg)
-        found: set[str] = set()
+        new_folders: set[str] = set()
         for folder in self.folders:
             path = os.path.normpath(os.path.join(folder, word.text))  # noqa: PTH118 - bash joins them as texts too
             self._note(path)
-            found |= {path} if self.disk.is_open(path) else {path, folder}
-        self.folders = tuple(sorted(found))
+            new_folders |= {path} if self.disk.is_open(path) else {path, folder}
+        self.folders = tuple(sorted(new_folders))
         self.lasting = True
 
     def assign(self, name: str, value: Word) -> None:
@@ -199,7 +199,7 @@ class Touched:
                 continue
             stem = _stem(word)
             part = word.text[len(stem) :].partition("/")[0]
-            inside = [each for folder in self.folders for each in self.entries(os.path.join(folder, stem), 1)]  # noqa: PTH118
+            inside = [pair for folder in self.folders for pair in self.entries(os.path.join(folder, stem), 1)]  # noqa: PTH118
             names = [entry.name for _, entry in inside if _may_match(part, entry.name)]
             if word.text[:1] in _SIGNS and any(name.startswith("-") for name in names):
                 msg = f"{word.text!r} may match a file whose name is read as an option"
@@ -216,18 +216,18 @@ class Touched:
         Raises:
             UnclearError: If all calls together have yielded too many.
         """
-        left = [(0, folder)]
-        while left:
-            level, place = left.pop()
-            inside = self.disk.entries(place)
-            self._seen += len(inside)
-            if self._seen > _MOST_ENTRIES:
+        stack = [(0, folder)]
+        while stack:
+            level, current_folder = stack.pop()
+            inside = self.disk.entries(current_folder)
+            self._entry_count += len(inside)
+            if self._entry_count > _MOST_ENTRIES:
                 msg = f"there are more than {_MOST_ENTRIES:,} files to check"
                 raise UnclearError(msg)
             for entry in inside:
                 yield level, entry
                 if level + 1 < depth and entry.is_folder:
-                    left.append((level + 1, entry.path))
+                    stack.append((level + 1, entry.path))
 
     def _links(self, folder: str, depth: int) -> Iterator[tuple[int, str]]:
         return ((level, entry.path) for level, entry in self.entries(folder, depth) if entry.is_link)
@@ -237,14 +237,14 @@ class Touched:
         if self.moved:
             msg = "it uses files after it has moved or deleted some"
             raise UnclearError(msg)
-        found = self.disk.followed(path)
-        if found is None and changed:
+        real_path = self.disk.followed(path)
+        if real_path is None and changed:
             msg = f"{path} is not a regular file"
             raise UnclearError(msg)
-        inside = found is not None and found.is_relative_to(self.disk.workspace)
+        inside = real_path is not None and real_path.is_relative_to(self.disk.workspace)
         if not inside:
             self.hazards.add(Hazard.LEAVES)
-        normal = str(found) if found is not None else os.path.normpath(path)
+        normal = str(real_path) if real_path is not None else os.path.normpath(path)
         if not changed:
             self.reads.add(normal)
         return normal
@@ -252,16 +252,16 @@ class Touched:
     def _check_matches(self, word: Word, *, listed: bool = False) -> None:
         """Check the links among a pattern's matches; their targets unless only listed."""
         stem = _stem(word)
-        rest = word.text[len(stem) :].split("/")
-        if any(part == ".." or (part[:1] == "." and _may_match(part, "..")) for part in rest):
+        parts = word.text[len(stem) :].split("/")
+        if any(part == ".." or (part[:1] == "." and _may_match(part, "..")) for part in parts):
             msg = f"{word.text!r} goes up from a pattern, or may do so: before version 5.2 of bash, '.*' matches '..'"
             raise UnclearError(msg)
         for folder in self.folders:
-            for depth, link in self._links(os.path.join(folder, stem), len(rest)):  # noqa: PTH118 - as the kernel joins
-                if not _may_match(rest[depth], os.path.basename(link)):  # noqa: PTH119 - a text
+            for depth, link in self._links(os.path.join(folder, stem), len(parts)):  # noqa: PTH118 - as the kernel joins
+                if not _may_match(parts[depth], os.path.basename(link)):  # noqa: PTH119 - a text
                     continue
                 target = self.disk.followed(link)
-                if depth + 1 < len(rest) and self.disk.is_folder(link):
+                if depth + 1 < len(parts) and self.disk.is_folder(link):
                     msg = f"{word.text!r} may go through the link {link}"
                     raise UnclearError(msg)
                 if not listed and (target is None or not target.is_relative_to(self.disk.workspace)):
@@ -273,13 +273,13 @@ def _may_match(pattern: str, name: str) -> bool:
 
     Only the literal beginning and end of the part are compared.
     """
-    first = next((place for place, sign in enumerate(pattern) if sign in _SIGNS), len(pattern))
-    last = max((place for place, sign in enumerate(pattern) if sign in _ENDS), default=-1)
+    first = next((index for index, sign in enumerate(pattern) if sign in _SIGNS), len(pattern))
+    last = max((index for index, sign in enumerate(pattern) if sign in _ENDS), default=-1)
     return name.startswith(pattern[:first]) and (last < 0 or name.endswith(pattern[last + 1 :]))
 
 
 def _stem(word: Word) -> str:
     """Return the literal folder before a pattern."""
     parts = word.text.split("/")
-    first = next(place for place, part in enumerate(parts) if not _SIGNS.isdisjoint(part))
+    first = next(index for index, part in enumerate(parts) if not _SIGNS.isdisjoint(part))
     return "/".join(parts[:first]) + "/" if first else ""

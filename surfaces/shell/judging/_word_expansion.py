@@ -86,21 +86,21 @@ def tokens(source: bytes) -> list[ShellToken]:
     Raises:
         UnclearError: If the command has an unsupported form, such as a substitution or a here-document.
     """
-    found: list[ShellToken] = []
-    place = 0
-    while place < len(source):
-        match = _TOKENS.match(source, place)
+    shell_tokens: list[ShellToken] = []
+    offset = 0
+    while offset < len(source):
+        match = _TOKENS.match(source, offset)
         if match is None or match.lastgroup is None:
-            shown = source[place : place + 20].decode(errors="replace")
-            msg = f"the form {shown!r} is not supported"
+            excerpt = source[offset : offset + 20].decode(errors="replace")
+            msg = f"the form {excerpt!r} is not supported"
             raise UnclearError(msg)
-        place = match.end()
+        offset = match.end()
         if match.lastgroup in {"word", "operator", "newline"}:
-            found.append(ShellToken(match.start(), place, match.lastgroup))
-        if match.lastgroup == "word" and source[place - 1 : place + 1] in {b"}<", b"}>"}:
+            shell_tokens.append(ShellToken(match.start(), offset, match.lastgroup))
+        if match.lastgroup == "word" and source[offset - 1 : offset + 1] in {b"}<", b"}>"}:
             msg = "a redirect with a named descriptor is not supported"
             raise UnclearError(msg)
-    return found
+    return shell_tokens
 
 
 def evaluate(raw: bytes, variables: Mapping[str, Word], *, assigned: bool = False) -> Word | None:
@@ -115,13 +115,13 @@ def evaluate(raw: bytes, variables: Mapping[str, Word], *, assigned: bool = Fals
         UnclearError: If the expansion is unknown.
     """
     parts: list[Word] = []
-    quoted, place = False, 0
-    while place < len(raw):
-        match = PIECES.match(raw, place)
+    quoted, offset = False, 0
+    while offset < len(raw):
+        match = PIECES.match(raw, offset)
         if match is None:
             msg = f"the form {raw.decode(errors='replace')!r} is not supported"
             raise UnclearError(msg)
-        piece, place = match[0], match.end()
+        piece, offset = match[0], match.end()
         if match.lastgroup == "single":
             parts.append(Word(piece[1:-1].decode()))
         elif match.lastgroup == "double":
@@ -151,7 +151,7 @@ def _joined(parts: list[Word]) -> Word:
         if glob or split:
             msg = "the value of an unknown variable is split, or is a part of a pattern"
             raise UnclearError(msg)
-        end = next(place for place, part in enumerate(parts) if not part.known)
+        end = next(index for index, part in enumerate(parts) if not part.known)
         return Word("".join(part.text for part in parts[: end + 1]), known=False)
     text = "".join(part.text for part in parts)
     return Word(text, glob, split=split, names=glob and any(part.names for part in parts))
@@ -175,15 +175,15 @@ def _plain(raw: bytes, match: re.Match[bytes], variables: Mapping[str, Word], *,
 
 
 def _in_quotes(inner: bytes, variables: Mapping[str, Word]) -> Iterator[Word]:
-    place = 0
+    offset = 0
     for match in _QUOTED_VARIABLE.finditer(inner):
-        yield Word(inner[place : match.start()].decode())
-        place = match.end()
+        yield Word(inner[offset : match.start()].decode())
+        offset = match.end()
         if match.lastgroup == "escaped":
             yield Word(match[0][1:].decode().replace("\n", ""))
         else:
             yield _value(match[0], variables)
-    yield Word(inner[place:].decode())
+    yield Word(inner[offset:].decode())
 
 
 def _value(piece: bytes, variables: Mapping[str, Word]) -> Word:

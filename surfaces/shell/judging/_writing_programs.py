@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def _mkdir(words: list[Word], touched: Touched) -> None:
-    found = parse_options(ProgramUsage("-pv --parents --verbose"), words)
-    for word in found.operands:
-        touched.write(word, repeatable=found.has("-p", "--parents"))
+    arguments = parse_options(ProgramUsage("-pv --parents --verbose"), words)
+    for word in arguments.operands:
+        touched.write(word, repeatable=arguments.has("-p", "--parents"))
 
 
 def _touch(words: list[Word], touched: Touched) -> None:
@@ -27,15 +27,15 @@ def _touch(words: list[Word], touched: Touched) -> None:
 
 
 def _tee(words: list[Word], touched: Touched) -> None:
-    found = parse_options(ProgramUsage("-ai --append --ignore-interrupts"), words)
-    for word in found.operands:
-        touched.write(word, repeatable=not found.has("-a", "--append"))
+    arguments = parse_options(ProgramUsage("-ai --append --ignore-interrupts"), words)
+    for word in arguments.operands:
+        touched.write(word, repeatable=not arguments.has("-a", "--append"))
 
 
 def _rm(words: list[Word], touched: Touched) -> None:
-    found = parse_options(ProgramUsage("-frRvd --force --recursive --verbose --dir"), words)
-    for word in found.operands:
-        touched.delete(word, repeatable=found.has("-f", "--force"))
+    arguments = parse_options(ProgramUsage("-frRvd --force --recursive --verbose --dir"), words)
+    for word in arguments.operands:
+        touched.delete(word, repeatable=arguments.has("-f", "--force"))
     touched.moved = True
 
 
@@ -46,36 +46,36 @@ def _rmdir(words: list[Word], touched: Touched) -> None:
 
 
 def _cp(words: list[Word], touched: Touched) -> None:
-    found = parse_options(ProgramUsage("-rRapvf --recursive --archive --verbose --force"), words)
-    whole = found.has("-r", "-R", "-a", "--recursive", "--archive")
-    for source in found.operands[:-1]:
+    arguments = parse_options(ProgramUsage("-rRapvf --recursive --archive --verbose --force"), words)
+    is_recursive = arguments.has("-r", "-R", "-a", "--recursive", "--archive")
+    for source in arguments.operands[:-1]:
         touched.read(source, follows=False)
-    for target in _targets(found, touched):
+    for target in _targets(arguments, touched):
         touched.write(target, repeatable=False, folders=True)
-        if whole:
+        if is_recursive:
             touched.check_inside(target)
-    touched.moved = touched.moved or whole
+    touched.moved = touched.moved or is_recursive
 
 
 def _mv(words: list[Word], touched: Touched) -> None:
-    found = parse_options(ProgramUsage("-vf --verbose --force"), words)
-    for target in _targets(found, touched):
+    arguments = parse_options(ProgramUsage("-vf --verbose --force"), words)
+    for target in _targets(arguments, touched):
         touched.write(target, repeatable=False, folders=True)
-    for source in found.operands[:-1]:
+    for source in arguments.operands[:-1]:
         touched.delete(source, repeatable=False)
     touched.moved = True
 
 
-def _targets(found: ParsedOptions, touched: Touched) -> list[Word]:
+def _targets(arguments: ParsedOptions, touched: Touched) -> list[Word]:
     """Return the target of each file that is copied or moved.
 
     Raises:
         UnclearError: If a target is unknown.
     """
-    if len(found.operands) < 2:  # a source and a target
+    if len(arguments.operands) < 2:  # a source and a target
         msg = "the target is missing"
         raise UnclearError(msg)
-    *sources, target = found.operands
+    *sources, target = arguments.operands
     folders = [touched.disk.is_folder(path) for path in touched.targets(target)]
     if any(folders) and not all(folders):
         msg = f"it is unknown whether {target.text!r} is a folder"

@@ -118,7 +118,7 @@ def test_what_a_command_exports_starts_no_program_outside_the_sandbox(local, tmp
 def test_what_a_command_leaves_of_its_state_leads_nowhere(local, tmp_path, made):
     secret = tmp_path / "secret"
     secret.write_bytes(b"x\0SECRET=hidden\0")
-    states = local.server._shell("box")._place / "states"
+    states = local.server._shell("box")._data_folder / "states"
     local.run(f"p=$(echo {states}/*); {made.format(secret)}; trap - EXIT")
     assert local.run("env | grep SECRET")["stdout"] == ""
 
@@ -299,14 +299,14 @@ def test_a_command_that_is_told_as_not_run_does_not_begin_later(local, monkeypat
     monkeypatch.setattr("callboard.surfaces.shell._command_process._RUNNER", os.devnull)
     with pytest.raises(ToolError, match="it was not run"):
         local.run("touch begun")
-    (request,) = local.server._shell("box")._place.rglob("request.json")
+    (request,) = local.server._shell("box")._data_folder.rglob("request.json")
     subprocess.run([sys.executable, "-I", _RUNNER, request.parent], check=True)  # it comes after all
     assert not [*local.work.iterdir()]
 
 
 def test_what_commands_left_long_ago_is_removed(local):
     local.do("read_output", handle=local.do("start", command="true")["handle"], seconds=5)
-    place = local.server._shell("box")._place
+    place = local.server._shell("box")._data_folder
     for folder in (*(place / "commands").glob("*/"), *(place / "states").iterdir()):
         os.utime(folder, (0, 0))
     local.server.close()

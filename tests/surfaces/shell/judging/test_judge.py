@@ -783,7 +783,7 @@ def test_programs_in_the_workspace_are_never_those_of_the_system(place):
 def test_what_the_task_has_made_is_replaced_without_a_hazard(place):
     environment = {"PATH": PATH}
     found = judge(
-        "echo > a.log", cwd=place, disk=LocalDisk(place), environment=environment, made=[str(place / "a.log")]
+        "echo > a.log", cwd=place, disk=LocalDisk(place), environment=environment, own_files=[str(place / "a.log")]
     )
     assert found.hazards == set()
 
