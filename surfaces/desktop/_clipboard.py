@@ -114,10 +114,10 @@ class Clipboard:
     # On the thread
 
     def _on_thread(self, job: Callable[[], Any]) -> Any:
-        done: Future[Any] = Future()
-        self._jobs.put((job, done))
+        future: Future[Any] = Future()
+        self._jobs.put((job, future))
         os.write(self._wake, b".")
-        return done.result(_LONGEST_SECONDS)
+        return future.result(_LONGEST_SECONDS)
 
     def _serve(self) -> None:
         while True:
@@ -128,11 +128,11 @@ class Clipboard:
                 entry = self._jobs.get()
                 if entry is None:
                     return
-                job, done = entry
+                job, future = entry
                 try:
-                    done.set_result(job())
+                    future.set_result(job())
                 except BaseException as problem:  # passed on to the caller
-                    done.set_exception(problem)
+                    future.set_exception(problem)
 
     def _owned(self) -> bool:
         return bool(self._display.get_selection_owner(self._selection))

@@ -176,14 +176,14 @@ class XKeyboard:
             ToolError: If a character can't be typed; nothing is typed then.
         """
         symbols = [self._of_character(character) for character in text]
-        done = 0
-        while done < len(symbols):
-            part = self._fitting(symbols[done:])
+        typed_count = 0
+        while typed_count < len(symbols):
+            part = self._fitting(symbols[typed_count:])
             self._map(part)
             for symbol in part:
                 press(symbol)
                 time.sleep(_STEP_SECONDS)
-            done += len(part)
+            typed_count += len(part)
 
     def restore(self) -> None:
         """Remove the mappings from unused keys."""

@@ -46,16 +46,22 @@ class KeyboardTools:
         """Type a text at the cursor; line breaks press Return, tabs Tab."""
         actions, call = self._actions(), current_call()
         window, node = self._focused(process, control_id)
-        done = self._typed.pop(call.id, 0)
+        old_count = self._typed.pop(call.id, 0)
         cursor = self._cursor(process, node) if node is not None else None
         caret, length = cursor or (0, 0)
-        note = {"field": node.path, "at": caret - done, "length": length - done} if node is not None and cursor else {}
+        note = (
+            {"field": node.path, "at": caret - old_count, "length": length - old_count}
+            if node is not None and cursor
+            else {}
+        )
         call.note(json.dumps(note))
-        typed = done + actions.type(window, text[done:])
+        new_count = old_count + actions.type(window, text[old_count:])
         actions.desktop.has_taken_keys(process, SHOWN_SECONDS)  # otherwise the next call could overtake them
         if cursor is not None and node is not None:
-            actions.desktop.wait(lambda: self._length(process, node.path) >= cursor[1] - done + typed, SHOWN_SECONDS)
-        return {"typed": typed}
+            actions.desktop.wait(
+                lambda: self._length(process, node.path) >= cursor[1] - old_count + new_count, SHOWN_SECONDS
+            )
+        return {"typed": new_count}
 
     @tool(effect=Effect.ONCE, agents=BOTH)
     def press_keys(

@@ -86,10 +86,12 @@ class PressHazards:
         window = actions.chosen(pid, named[0] if named else None)
         actions.judged[pid] = window
         windows = actions.desktop.screen.of_process(pid)
-        here = [node for node in nodes if window_of(windows, node.window) == window] or nodes
-        hazardous = {node: hazards for node in here if node.enabled and (hazards := of_press(node))}
-        focused = next(iter(named), None) or next((node for node in here if node.has(ObjectState.FOCUSED)), None)
-        default = [node for node in here if node.has(ObjectState.IS_DEFAULT)]
+        window_nodes = [node for node in nodes if window_of(windows, node.window) == window] or nodes
+        hazardous = {node: hazards for node in window_nodes if node.enabled and (hazards := of_press(node))}
+        focused = next(iter(named), None) or next(
+            (node for node in window_nodes if node.has(ObjectState.FOCUSED)), None
+        )
+        default = [node for node in window_nodes if node.has(ObjectState.IS_DEFAULT)]
         unsure = [node for node in hazardous if in_dialog(node)]
         """The controls that a key may press while the focus, or the default button, is unknown."""
         targets = set[AccessibleNode]()

@@ -289,19 +289,19 @@ def _entries(actions: WindowActions, process: int, bars: Sequence[str], names: S
     Raises:
         ToolError: If one of them is missing; the text lists those that exist.
     """
-    here, entries = list(bars), list[str]()
+    menus, entries = list(bars), list[str]()
     for name in names:
-        entry = _entry(actions, process, here, name)
+        entry = _entry(actions, process, menus, name)
         if entry is None and entries:  # the menu may be filled when it is opened
-            actions.act(process, here[0], PRESSES)
-            actions.desktop.wait(lambda: _entry(actions, process, here, name) is not None, SHOWN_SECONDS)  # noqa: B023 - called now
-            entry = _entry(actions, process, here, name)
+            actions.act(process, menus[0], PRESSES)
+            actions.desktop.wait(lambda: _entry(actions, process, menus, name) is not None, SHOWN_SECONDS)  # noqa: B023 - called now
+            entry = _entry(actions, process, menus, name)
         if entry is None:
-            item_names = [name for menu in here for _, name in actions.children(process, menu) if name]
+            item_names = [name for menu in menus for _, name in actions.children(process, menu) if name]
             msg = f"there is no menu item {name!r}; there are: {', '.join(item_names)}"
             raise ToolError(msg)
         entries.append(entry)
-        here = [entry]
+        menus = [entry]
     return entries
 
 

@@ -246,11 +246,11 @@ class XScreen:
 
     def _frame_of(self, client: int) -> int:
         """Return the child of the root window that contains a client."""
-        here = self._object(client)
+        window = self._object(client)
         with contextlib.suppress(*_GONE):
-            while (parent := here.query_tree().parent) not in {0, self.root}:
-                here = parent
-        return int(here.id)
+            while (parent := window.query_tree().parent) not in {0, self.root}:
+                window = parent
+        return int(window.id)
 
     def _clients(self) -> list[int]:
         return self._property(self.root, "_NET_CLIENT_LIST_STACKING") or self._property(self.root, "_NET_CLIENT_LIST")

@@ -72,13 +72,13 @@ class CommandTools:
         process = here.process(id_)
         try:
             await here.run_blocking(lambda: self._begin(here, id_, command, cwd, seconds))
-            ended = await _end_of(process, lambda: here.cancel(process))
+            outcome = await _end_of(process, lambda: here.cancel(process))
         except asyncio.CancelledError:
             here.cancel(process)
             raise
-        transcript = f"{command}\n{ended.code}\n{ended.out.tail!r}{ended.err.tail!r}".encode()
+        transcript = f"{command}\n{outcome.code}\n{outcome.out.tail!r}{outcome.err.tail!r}".encode()
         await here.run_blocking(lambda: here.adopt(process, transcript))
-        return await _whole_answer(ended, seconds, read_json=read_json)
+        return await _whole_answer(outcome, seconds, read_json=read_json)
 
     @tool(effect=Effect.READ, agents=LINUX, offered=False, seconds=LONGEST + 60)
     async def read_command(
@@ -100,12 +100,12 @@ class CommandTools:
         folder = await here.run_blocking(lambda: here.inside(str(here.workspace / cwd)))
         try:
             await here.run_blocking(lambda: self._begin(here, id_, command, str(folder), seconds, exported={}))
-            ended = await _end_of(process, lambda: here.cancel(process))
+            outcome = await _end_of(process, lambda: here.cancel(process))
         except asyncio.CancelledError:
             here.cancel(process)
             raise
         await here.run_blocking(lambda: here.final_state(process))
-        return await _whole_answer(ended, seconds, read_json=read_json)
+        return await _whole_answer(outcome, seconds, read_json=read_json)
 
     @tool(effect=Effect.ONCE, agents=LINUX)
     async def start(
@@ -206,10 +206,10 @@ class CommandTools:
             here.begin(call, command, where, seconds, exported=here.state.environment if exported is None else exported)
 
 
-async def _whole_answer(ended: CommandEnd, seconds: float, *, read_json: bool) -> Answer:
-    answer = _answer(ended, seconds)
-    if read_json and not ended.code:
-        answer["value"] = await asyncio.to_thread(_json_of, ended.out)  # large outputs take seconds
+async def _whole_answer(outcome: CommandEnd, seconds: float, *, read_json: bool) -> Answer:
+    answer = _answer(outcome, seconds)
+    if read_json and not outcome.code:
+        answer["value"] = await asyncio.to_thread(_json_of, outcome.out)  # large outputs take seconds
     return answer
 
 
@@ -253,33 +253,35 @@ def _check_rights(command: str) -> None:
         raise ToolError(msg)
 
 
-def _answer(ended: CommandEnd, seconds: float | None) -> Answer:
+def _answer(outcome: CommandEnd, seconds: float | None) -> Answer:
     """Describe the outcome of a command.
 
     Args:
-        ended: The outcome.
+        outcome: Its exit code and outputs, or why it was killed.
         seconds: The time limit; None for a background command.
 
     Raises:
         ToolError: If the command could not be started, or a command in the foreground was killed.
     """
-    if ended.error:
-        msg = f"bash can't be started: {ended.error}"
+    if outcome.error:
+        msg = f"bash can't be started: {outcome.error}"
         raise ToolError(msg)
-    answer: Answer = {"exit_code": ended.code, **_shown("stdout", ended.out), **_shown("stderr", ended.err)}
-    if ended.left:
-        answer["ended"] = f"{ended.left} child processes were still running and were killed; to keep one, use `start`"
-    prompt = _PROMPT.search(ended.out.tail[-200:].decode(errors="replace").rstrip() or "") or _PROMPT.search(
-        ended.err.tail[-200:].decode(errors="replace").rstrip()
+    answer: Answer = {"exit_code": outcome.code, **_shown("stdout", outcome.out), **_shown("stderr", outcome.err)}
+    if outcome.left:
+        answer["ended"] = f"{outcome.left} child processes were still running and were killed; to keep one, use `start`"
+    prompt = _PROMPT.search(outcome.out.tail[-200:].decode(errors="replace").rstrip() or "") or _PROMPT.search(
+        outcome.err.tail[-200:].decode(errors="replace").rstrip()
     )
-    if prompt and (ended.why or ended.code):
+    if prompt and (outcome.why or outcome.code):
         answer["note"] = f"it seems to have asked {prompt[0]!r}; it gets no input, so pass the answer as an option"
-    if ended.why and seconds is None:  # the call that reads the output has not failed
-        answer["stopped"] = f"the command was killed with its child processes ({ended.why})"
-    elif ended.why:
-        limit = f" after {seconds:g} s" if ended.why == "timed out" else ""
+    if outcome.why and seconds is None:  # the call that reads the output has not failed
+        answer["stopped"] = f"the command was killed with its child processes ({outcome.why})"
+    elif outcome.why:
+        limit = f" after {seconds:g} s" if outcome.why == "timed out" else ""
         hint = f"; {answer['note']}" if "note" in answer else ""
-        msg = f"the command was killed with its child processes ({ended.why}{limit}){hint}. Output: {answer['stdout']}"
+        msg = (
+            f"the command was killed with its child processes ({outcome.why}{limit}){hint}. Output: {answer['stdout']}"
+        )
         raise ToolError(msg + answer["stderr"])
     return answer
 

@@ -68,7 +68,7 @@ def _tried() -> tuple[tuple[str, ...], str]:
 def _trial(namespaces: Sequence[str], folder: Path) -> str:
     words = _sandbox(namespaces, Path("/usr"), Path("/usr"), (), network=False, folder=folder)
     try:
-        ended = subprocess.run(  # a fixed command
+        trial = subprocess.run(  # a fixed command
             [*words, "cat", "/proc/self/status", "/proc/self/mountinfo"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -77,10 +77,10 @@ def _trial(namespaces: Sequence[str], folder: Path) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"bwrap does not run: {error}"
-    if ended.returncode:
-        said = ended.stderr.decode(errors="replace").strip()
-        return f"bwrap does not run: {said}; allow user namespaces to this user, or to this container"
-    return excess_rights(ended.stdout.decode(errors="replace"))
+    if trial.returncode:
+        error_text = trial.stderr.decode(errors="replace").strip()
+        return f"bwrap does not run: {error_text}; allow user namespaces to this user, or to this container"
+    return excess_rights(trial.stdout.decode(errors="replace"))
 
 
 def excess_rights(proc_text: str) -> str:

@@ -89,30 +89,30 @@ def main(folder: Path) -> None:
         return
     (folder / "request.json").unlink()  # it may hold a secret
     begin = time.monotonic()
-    ended: dict[str, Any] = {"code": None, "why": "", "error": ""}
+    outcome: dict[str, Any] = {"code": None, "why": "", "error": ""}
     streams: list[OutputStream] = []
     try:  # around all places where SIGTERM is not ignored
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         try:
-            ended["code"] = _run(request, folder, streams, begin)
+            outcome["code"] = _run(request, folder, streams, begin)
         except TimeoutError:
-            ended["why"] = "timed out"
+            outcome["why"] = "timed out"
         except OSError as error:
-            ended["error"] = f"{error.strerror}: {error.filename}"
+            outcome["error"] = f"{error.strerror}: {error.filename}"
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     except Stopped:
-        if ended["code"] is None and not ended["error"]:
-            ended["why"] = ended["why"] or "cancelled"
-    ended["left"] = _end_all(_DYING_SECONDS if ended["code"] is not None else 0.0)
+        if outcome["code"] is None and not outcome["error"]:
+            outcome["why"] = outcome["why"] or "cancelled"
+    outcome["left"] = _end_all(_DYING_SECONDS if outcome["code"] is not None else 0.0)
     for stream in streams:  # the output until the end
         with selectors.DefaultSelector() as selector:
             selector.register(stream.pipe, selectors.EVENT_READ)
             while stream.read() and selector.select(0):
                 pass
     for name, stream in zip(_OUTPUTS, streams, strict=False):
-        ended[name] = {"total": stream.total, "tail": stream.last.hex()}
-    ended["seconds"] = round(time.monotonic() - begin, 3)
-    _write(folder / "ended.json", ended)
+        outcome[name] = {"total": stream.total, "tail": stream.last.hex()}
+    outcome["seconds"] = round(time.monotonic() - begin, 3)
+    _write(folder / "ended.json", outcome)
 
 
 def _run(request: dict[str, Any], folder: Path, streams: list[OutputStream], begin: float) -> int:
