@@ -380,7 +380,7 @@ def _all_servers(settings: Settings, servers: Sequence[Server], clock: Clock | N
 def _agents(settings: Settings, agents: Sequence[AgentSpec]) -> dict[str, AgentSpec]:
     table = agent_table(AGENTS, [*named_agents(settings), *agents])
     check_kinds(settings, table)
-    return dict(proposing(table, wanted=settings.system.propose_checks))
+    return dict(proposing(table, is_enabled=settings.system.propose_checks))
 
 
 def _late(name: str, stopped: Sequence[pykka.Future[Any]], timeout: float) -> Iterator[str]:

@@ -48,7 +48,7 @@ async def act(context: Context, run: Run, observation: Observation, decision: De
 def _named(run: Run, actions: Sequence[Action]) -> tuple[Action, ...]:
     """Assign each action its call id, which a later step keeps."""
     step = f"{run.assign.run_id}.{run.steps + 1}"
-    return tuple([each.model_copy(update={"call_id": f"{step}.{place}"}) for place, each in enumerate(actions)])
+    return tuple([action.model_copy(update={"call_id": f"{step}.{number}"}) for number, action in enumerate(actions)])
 
 
 def _given_before(context: Context, run: Run, observation: Observation, decision: Decision) -> str:
@@ -57,12 +57,14 @@ def _given_before(context: Context, run: Run, observation: Observation, decision
     It is outdated if a surface that only calls change looks different now. On a surface that changes by itself it stays
     valid, because each control is checked there before an action.
     """
-    known = run.unfinished.answers if run.unfinished is not None else ()
-    asked = int(context.meter.amounts.get("repairs", 0)) + decision.sent_back  # the earlier answers were sent back
+    journaled_answers = run.unfinished.answers if run.unfinished is not None else ()
+    answer_index = (
+        int(context.meter.amounts.get("repairs", 0)) + decision.sent_back
+    )  # the earlier answers were sent back
     target = run.assign.target
-    if asked >= len(known) or target is None or not changes(context, run, decision.actions):
+    if answer_index >= len(journaled_answers) or target is None or not changes(context, run, decision.actions):
         return ""
-    given_on = known[asked].fingerprint
+    given_on = journaled_answers[answer_index].fingerprint
     same = not given_on or given_on == observation.fingerprint
     return "" if same or context.services.toolbox.server(target).settles else f"{CHANGED} while nobody worked"
 
@@ -146,7 +148,7 @@ async def act_held(context: Context, run: Run, observation: Observation) -> Acte
         held,
         approved=approved,
         resumed=True,
-        seen=observation.fingerprint,
+        latest_fingerprint=observation.fingerprint,
     )
     if not observation.fingerprint:  # only the observation of a missing surface has none
         return actions.cut(f"held back, but {' '.join(observation.notes)}")
@@ -159,16 +161,16 @@ async def act_held(context: Context, run: Run, observation: Observation) -> Acte
 
 def _other(context: Context, run: Run, observation: Observation) -> str:
     """Return how a target differs from the one shown, or empty."""
-    target, shown = run.assign.target, run.shown
+    target, shown_observation = run.assign.target, run.shown
     if target is None:
         return ""
     for fact in IDENTITY:
-        if shown is not None and observation.window.get(fact) != shown.window.get(fact):
+        if shown_observation is not None and observation.window.get(fact) != shown_observation.window.get(fact):
             return f"it is another one than a person was shown: its {fact} is {observation.window.get(fact)!r} now"
     if context.services.toolbox.server(target).settles:
         return ""
     if run.held_by is Held.PAUSE:
-        other = observation.fingerprint != run.left and changes(context, run, run.held)
-        return f"{CHANGED} while the task was paused; nothing was done" if other else ""
-    other = shown is not None and observation.fingerprint != shown.fingerprint
-    return f"{CHANGED} since a person was asked; nothing was done" if other else ""
+        is_changed = observation.fingerprint != run.left and changes(context, run, run.held)
+        return f"{CHANGED} while the task was paused; nothing was done" if is_changed else ""
+    is_changed = shown_observation is not None and observation.fingerprint != shown_observation.fingerprint
+    return f"{CHANGED} since a person was asked; nothing was done" if is_changed else ""

@@ -59,8 +59,8 @@ _status_of = operator.attrgetter("status")
 def changes(context: Context, run: Run, actions: Sequence[Action]) -> bool:
     """Return whether one of these actions may have a side effect."""
     tools = context.services.toolbox.actions(context.kind, run.assign.target)
-    found = (tools.get(action.tool) for action in actions)
-    return any(tool is None or tool.info.effect is not Effect.READ for tool in found)
+    bound_tools = (tools.get(action.tool) for action in actions)
+    return any(tool is None or tool.info.effect is not Effect.READ for tool in bound_tools)
 
 
 @dataclass
@@ -77,7 +77,7 @@ class ActionList:
     """The reason why the actions count as approved, or empty. A rule can still deny approved actions."""
     resumed: bool = False
     """Whether the actions were held and belong to the decision of an earlier step."""
-    seen: str = ""
+    latest_fingerprint: str = ""
     """The fingerprint of the latest look before the actions; empty if that is `observation`."""
     confirms: bool = False
     """Whether the model wants an approval, in a dry run."""
@@ -102,7 +102,7 @@ class ActionList:
                 actions=self.actions,
                 approved=self.approved,
                 resumed=self.resumed,
-                seen=self.seen,
+                seen=self.latest_fingerprint,
             )
             self.context.note(self.run, decided, lazy=True)
         return await self.run_rest()
@@ -142,17 +142,17 @@ class ActionList:
         why = f"skipped, because {self.results[-1].tool} failed before it"
         return self.give_up(why, ResultStatus.SKIPPED, later=why)
 
-    async def denied(self, known: int = 0) -> Acted | None:
+    async def denied(self, allowed_count: int = 0) -> Acted | None:
         """Check the remaining actions for denials before a person is asked.
 
-        One denial stops them all. The policy has already ruled on the first `known` of them.
+        One denial stops them all. The policy has already ruled on the first `allowed_count` of them.
         """
-        left = self.actions[len(self.results) :]
-        for number, action in enumerate(left[known:], known):
+        remaining_actions = self.actions[len(self.results) :]
+        for number, action in enumerate(remaining_actions[allowed_count:], allowed_count):
             ruled, _ = await self._ruling(action)
             if ruled.verdict is Verdict.DENY:
                 why = f"skipped, because {action.tool} is denied"
-                self._skip(left[:number], why, ResultStatus.SKIPPED, why)
+                self._skip(remaining_actions[:number], why, ResultStatus.SKIPPED, why)
                 return self.give_up(f"denied: {ruled.reason}", ResultStatus.FAILURE, later=why)
         return None
 
@@ -217,7 +217,7 @@ class ActionList:
         if ruled.verdict is Verdict.DENY:
             return self.give_up(f"denied: {ruled.reason}", ResultStatus.FAILURE)
         if ruled.verdict is Verdict.APPROVE and not self.run.assign.dry_run:
-            denied = await self.denied(known=1)
+            denied = await self.denied(allowed_count=1)
             if denied is not None:
                 return denied
             tool = self._tools[action.tool]
@@ -244,7 +244,7 @@ class ActionList:
         if target is None or self.context.services.toolbox.server(target).settles:
             return acted
         if not changes(self.context, run, self.actions[: len(self.results)]):
-            return replace(acted, left=self.seen or self.observation.fingerprint)
+            return replace(acted, left=self.latest_fingerprint or self.observation.fingerprint)
         try:
             return replace(acted, left=await mark(self.context, run))
         except UNSEEN:
@@ -287,7 +287,7 @@ class ActionList:
             return self._recheck.latest.fingerprint
         if self.results and self.run.assign.target is not None:
             return await mark(self.context, self.run)
-        return self.seen or self.observation.fingerprint
+        return self.latest_fingerprint or self.observation.fingerprint
 
     def _acted(self, held_by: Held = Held.NOT, why: str = "") -> Acted:
         held = self.actions[len(self.results) :] if held_by is not Held.NOT else ()

@@ -61,25 +61,25 @@ class AnswerRepair:
             self._context.meter.amounts["repairs"] += 1
             self._pending = False
 
-    def send_back(self, error: InvalidAnswerError, taken: Mapping[str, Any]) -> None:
+    def send_back(self, error: InvalidAnswerError, call_data: Mapping[str, Any]) -> None:
         """Send an invalid answer back.
 
         Args:
             error: The reason, written for the model.
-            taken: The usage and duration of the call, for the event.
+            call_data: The usage and duration of the call, for the event.
 
         Raises:
             InvalidAnswerError: If all repairs are used up; a `FailedSubtaskError` if the model insisted on one.
         """
         self._pending = True
         self._insisted = self._insisted or isinstance(error, FailedSubtaskError)
-        self._add(str(error), taken)
+        self._add(str(error), call_data)
         most = self._run.limits.repairs
         if len(self.reasons) - self._context.meter.sent_back > most:
             msg = f"the model's answer is invalid: {error} (after {most} repairs)"
             raise (FailedSubtaskError if self._insisted else InvalidAnswerError)(msg, self.reasons) from error
 
-    def sends_back_finish(self, answer: ModelAnswer, decision: Decision, taken: Mapping[str, Any]) -> bool:
+    def sends_back_finish(self, answer: ModelAnswer, decision: Decision, call_data: Mapping[str, Any]) -> bool:
         """Send back a FINISH before any successful action; return whether it was.
 
         Raises:
@@ -100,22 +100,22 @@ class AnswerRepair:
         else:
             reason = UNDONE
         meter.sent_back = True
-        self._add(reason, taken)
+        self._add(reason, call_data)
         return True
 
-    def _add(self, reason: str, taken: Mapping[str, Any]) -> None:
+    def _add(self, reason: str, call_data: Mapping[str, Any]) -> None:
         self.reasons = (*self.reasons, reason)
         self._context.tell(
             EventName.MODEL_REPAIRED,
             self._run,
             reason=reason,
             attempt=len(self.reasons),
-            duration=taken["duration"],
-            model=taken["model"],
-            answered_by=taken["answered_by"],
-            cost=taken["cost"],
-            input_tokens=taken["input_tokens"],
-            output_tokens=taken["output_tokens"],
+            duration=call_data["duration"],
+            model=call_data["model"],
+            answered_by=call_data["answered_by"],
+            cost=call_data["cost"],
+            input_tokens=call_data["input_tokens"],
+            output_tokens=call_data["output_tokens"],
         )
 
 
@@ -136,7 +136,7 @@ def _unfounded(run: Run) -> tuple[type[InvalidAnswerError] | None, str]:
             return _FOUNDED
         why = "".join(f" ({cause.reason})" for cause in last.causes[:1])
         return FailedSubtaskError, UNFINISHED.format(request=last.request, outcome=last.outcome.value, why=why)
-    failed = "; ".join(f"{each.tool}: {each.error}" for each in results[-_NAMED:])
+    failed = "; ".join(f"{failure.tool}: {failure.error}" for failure in results[-_NAMED:])
     return (UnfoundedFinishError, UNFOUNDED.format(failed=failed)) if results else _FOUNDED
 
 

@@ -136,7 +136,7 @@ def _status(response: AgentResponse, context: Context, run: Run, offered: tuple[
     return status
 
 
-def _check_points(actions: Sequence[Action], seen: Observation) -> None:
+def _check_points(actions: Sequence[Action], observation: Observation) -> None:
     """Reject points outside the picture.
 
     Raises:
@@ -146,7 +146,7 @@ def _check_points(actions: Sequence[Action], seen: Observation) -> None:
         points = action.points
         if not points:
             continue
-        size = seen.picture_size
+        size = observation.picture_size
         if size is None:
             msg = f"{action.tool}: there is no picture now, so that nothing can be pointed at"
             raise InvalidAnswerError(msg)
@@ -164,26 +164,29 @@ def _reannotated(response: AppResponse, labels: Labels) -> tuple[str, ...]:
 
     Unknown names are kept.
     """
-    found = ((name, chosen(labels, name)) for name in response.reannotate)
-    return tuple(name if control is None else control.id for name, control in found)
+    matches = ((name, chosen(labels, name)) for name in response.reannotate)
+    return tuple(name if control is None else control.id for name, control in matches)
 
 
 def _target(response: HostResponse, observation: Observation) -> Target:
     targets = observation.targets
     named = [
         target
-        for wanted in (response.label, response.text)
-        if wanted and (target := find_target(targets, wanted) or chosen(labelled(targets), wanted)) is not None
+        for wanted_name in (response.label, response.text)
+        if wanted_name
+        and (target := find_target(targets, wanted_name) or chosen(labelled(targets), wanted_name)) is not None
     ]
     if named and named[0] != named[-1] and response.text != named[0].name:  # a name may be the id of another target
         msg = f"{response.label!r} and {response.text!r} are two targets; name the one that is meant"
         raise InvalidAnswerError(msg)
     if named:
         return named[0]
-    known = ", ".join(f"{target.id} ({target.name})" for target in targets) or "none"
-    wanted = response.text or response.label
+    target_names = ", ".join(f"{target.id} ({target.name})" for target in targets) or "none"
+    wanted_name = response.text or response.label
     msg = (
-        f"there is no target {wanted!r}; there are: {known}" if wanted else f"ASSIGN needs a target; there are: {known}"
+        f"there is no target {wanted_name!r}; there are: {target_names}"
+        if wanted_name
+        else f"ASSIGN needs a target; there are: {target_names}"
     )
     raise InvalidAnswerError(msg)
 
@@ -239,13 +242,13 @@ def _beside(action: Action) -> ControlRef | None:
     return ControlRef(id=id_, name=name) if id_ or name else None
 
 
-def _alike(tools: Mapping[str, BoundTool], wanted: str) -> BoundTool | None:
+def _alike(tools: Mapping[str, BoundTool], wanted_name: str) -> BoundTool | None:
     """Find a tool by name, ignoring case, spaces and the server's prefix."""
-    folded = wanted.strip().casefold()
+    folded = wanted_name.strip().casefold()
     for known_as in (str.casefold, _bare):
-        found = [tool for name, tool in tools.items() if known_as(name) == folded]
-        if found:
-            return found[0] if len(found) == 1 else None
+        matches = [tool for name, tool in tools.items() if known_as(name) == folded]
+        if matches:
+            return matches[0] if len(matches) == 1 else None
     return None
 
 
@@ -260,18 +263,22 @@ def _control(tool: BoundTool, labels: Labels, reference: ControlRef) -> ControlR
     Raises:
         InvalidAnswerError: If no such control exists, or id and name belong to different controls.
     """
-    if any(seen.id == reference.id and reference.name in {"", seen.name} for seen in labels.values()):
+    if any(candidate.id == reference.id and reference.name in {"", candidate.name} for candidate in labels.values()):
         return reference
-    found = [chosen(labels, each) for each in (reference.id, reference.name) if each]
-    control = found[0]
-    if control is not None and all(each is control for each in found):
+    matches = [chosen(labels, wanted_text) for wanted_text in (reference.id, reference.name) if wanted_text]
+    control = matches[0]
+    if control is not None and all(match is control for match in matches):
         return ControlRef(id=control.id, name=control.name)
     if not reference.id and not tool.takes_control:
         return None  # the tool acts on no control: ignore the name
-    known = ", ".join(f"{seen.id} ({seen.name})" for seen in list(labels.values())[:_MOST]) or "none"
-    both = reference.id and reference.name
-    wanted = f"{reference.id!r} with the name {reference.name!r}" if both else repr(reference.id or reference.name)
-    msg = f"there is no control {wanted}; there are: {known}"
+    control_names = (
+        ", ".join(f"{candidate.id} ({candidate.name})" for candidate in list(labels.values())[:_MOST]) or "none"
+    )
+    has_both = reference.id and reference.name
+    wanted_control = (
+        f"{reference.id!r} with the name {reference.name!r}" if has_both else repr(reference.id or reference.name)
+    )
+    msg = f"there is no control {wanted_control}; there are: {control_names}"
     raise InvalidAnswerError(msg)
 
 

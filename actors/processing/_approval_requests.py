@@ -29,9 +29,11 @@ def unattended_approval(context: Context, run: Run) -> ApprovalAnswer | None:
     They were approved for the rest of the task, or approvals are switched off.
     """
     assign, services = run.assign, context.services
-    seen = run.memory[-1].observation if run.memory else None
-    known = (services.approved.has(assign.task_id, assign.address, assign.target, a, seen) for a in run.held)
-    remembered = run.held and all(known)
+    last_observation = run.memory[-1].observation if run.memory else None
+    approvals = (
+        services.approved.has(assign.task_id, assign.address, assign.target, a, last_observation) for a in run.held
+    )
+    remembered = run.held and all(approvals)
     if services.settings.system.safe_guard and not remembered:
         return None
     reason = "approved for the rest of the task" if remembered else "safe_guard is off"
@@ -67,8 +69,8 @@ def _at_deadline(context: Context, run: Run) -> AtDeadline:
     """
     configured = run.limits.at_approval_deadline
     tools = context.services.toolbox.actions(context.kind, run.assign.target)
-    known = [tools[action.tool].info.effect for action in run.held if action.tool in tools]
-    once = Effect.ONCE in known or len(known) < len(run.held)  # a missing tool counts as such an action
+    effects = [tools[action.tool].info.effect for action in run.held if action.tool in tools]
+    once = Effect.ONCE in effects or len(effects) < len(run.held)  # a missing tool counts as such an action
     return AtDeadline.DENY if configured is AtDeadline.ALLOW and once else configured
 
 
@@ -89,7 +91,9 @@ def question(context: Context, run: Run, questions: tuple[AskedQuestion, ...], n
     )
 
 
-async def illustrated(context: Context, run: Run, asked: Question, seen: Observation) -> Question:
+async def illustrated(context: Context, run: Run, plain_question: Question, observation: Observation) -> Question:
     """Add the pictures of the surface to a question."""
-    before = await picture_before(context, run, seen)
-    return asked.model_copy(update={"before": before, "picture": seen.annotated or seen.picture})
+    earlier_picture = await picture_before(context, run, observation)
+    return plain_question.model_copy(
+        update={"before": earlier_picture, "picture": observation.annotated or observation.picture}
+    )

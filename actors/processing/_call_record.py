@@ -39,9 +39,11 @@ class CallRecord:
 
         Its outcome is then known after a crash.
         """
-        kept = path in self._kept
+        has_version = path in self._kept
         self._kept.discard(path)  # the next write of this call may find the bytes of this one
-        note = Foreseen(call_id=self._command.call_id, path=path, before=before, after=after, answer=answer, kept=kept)
+        note = Foreseen(
+            call_id=self._command.call_id, path=path, before=before, after=after, answer=answer, kept=has_version
+        )
         self._context.services.may_change.foresee(self._command.task_id, note)
         self._context.keep_now(self._run, note)
 
@@ -73,10 +75,10 @@ class CallRecord:
     def progress(self, text: str, share: float | None) -> None:
         """Emit the progress of the call."""
         command = self._command
-        shown = self._context.services.secrets.redactor(command.task_id).text(text)
+        redacted_text = self._context.services.secrets.redactor(command.task_id).text(text)
         data = {} if share is None else {"share": share}
         self._context.tell(
-            EventName.TOOL_PROGRESS, self._run, call=command.call_id, tool=command.tool, text=shown, **data
+            EventName.TOOL_PROGRESS, self._run, call=command.call_id, tool=command.tool, text=redacted_text, **data
         )
 
     def artifact(self, content: bytes, suffix: str) -> Path:
@@ -105,10 +107,10 @@ class CallRecord:
         assign, services = self._run.assign, self._context.services
         redactor = services.secrets.redactor(assign.task_id)
         self._asked += 1
-        redacted = tuple(redactor.redact(each) for each in questions)
-        asked = question(self._context, self._run, redacted, f"{self._command.call_id}~ask-{self._asked}")
+        redacted = tuple(redactor.redact(plain_question) for plain_question in questions)
+        asked_question = question(self._context, self._run, redacted, f"{self._command.call_id}~ask-{self._asked}")
         with self.waiting():
-            answer = await services.people.ask(asked)
+            answer = await services.people.ask(asked_question)
         if answer is None:
             return None
         if any(redactor.text(text) != text for text in answer.texts):

@@ -42,17 +42,17 @@ async def collect_controls(context: Context, run: Run) -> Observation:
         return Observation(notes=(note, *run.notes))
     try:
         if server.settles and touched:
-            seen = await settled(context, run)
+            observation = await settled(context, run)
         else:
             purpose = purpose_of(context, run) if server.pictures else SHOWN
-            seen = await _look(context, run, server, target, purpose)
+            observation = await _look(context, run, server, target, purpose)
     except ToolError as error:
         if not _may_be_gone(run):
             raise
-        if target.id in {known.id for known in await on_lane(context, server, None, server.targets)}:
+        if target.id in {listed_target.id for listed_target in await on_lane(context, server, None, server.targets)}:
             raise  # still listed: the failure is temporary
         return see(gone(error), run.notes)
-    return see(seen, run.notes)
+    return see(observation, run.notes)
 
 
 async def look_to_show(context: Context, run: Run) -> Observation:
@@ -70,26 +70,32 @@ async def look(context: Context, run: Run, purpose: Look) -> Observation:
 
 
 async def _look(context: Context, run: Run, server: Server, target: Target, purpose: Look) -> Observation:
-    seen = await on_lane(context, server, target, functools.partial(observed, server, target, purpose))
-    if not isinstance(seen, Observation):
-        msg = f"{server.name} observed a {type(seen).__name__}, not an Observation"
+    observation = await on_lane(context, server, target, functools.partial(observed, server, target, purpose))
+    if not isinstance(observation, Observation):
+        msg = f"{server.name} observed a {type(observation).__name__}, not an Observation"
         raise TypeError(msg)
-    if not seen.fingerprint:
+    if not observation.fingerprint:
         # a control that only moved counts as unchanged
-        controls = tuple(each.model_copy(update={"box": None}) if each.box else each for each in seen.controls)
+        controls = tuple(
+            control.model_copy(update={"box": None}) if control.box else control for control in observation.controls
+        )
         pictures = None  # keeps digests equal to those of versions that had pictures here
-        mark = digest(controls, seen.text, sorted(seen.window.items()), pictures)
-        seen = seen.model_copy(update={"fingerprint": mark})
-    return await presentable(context, run, purpose, encodable(seen))
+        mark = digest(controls, observation.text, sorted(observation.window.items()), pictures)
+        observation = observation.model_copy(update={"fingerprint": mark})
+    return await presentable(context, run, purpose, encodable(observation))
 
 
-async def snapshot(context: Context, run: Run, known: Observation | None = None) -> Observation:
+async def snapshot(context: Context, run: Run, earlier_look: Observation | None = None) -> Observation:
     """Observe a run's target to compare it with an earlier observation.
 
-    If the server's own fingerprint shows that the target is unchanged since `known`, return `known`.
+    If the server's own fingerprint shows that the target is unchanged since `earlier_look`, return `earlier_look`.
     """
-    if known is not None and _tells(context, run) and await _fingerprint(context, run) == known.fingerprint:
-        return known
+    if (
+        earlier_look is not None
+        and _tells(context, run)
+        and await _fingerprint(context, run) == earlier_look.fingerprint
+    ):
+        return earlier_look
     return await look(context, run, COMPARED)
 
 
@@ -109,8 +115,8 @@ def _tells(context: Context, run: Run) -> bool:
 async def _fingerprint(context: Context, run: Run) -> str:
     target = target_of(run)
     server = context.services.toolbox.server(target)
-    found = await on_lane(context, server, target, functools.partial(server.fingerprint, target))
-    return context.services.secrets.redactor(run.assign.task_id).text(encodable(found))
+    server_mark = await on_lane(context, server, target, functools.partial(server.fingerprint, target))
+    return context.services.secrets.redactor(run.assign.task_id).text(encodable(server_mark))
 
 
 def digest(*what: object) -> str:
@@ -138,20 +144,22 @@ async def settled(context: Context, run: Run) -> Observation:
     """Observe a run's target once it is quiet, or after `settle_seconds`."""
     server = context.services.toolbox.server(target_of(run))
     apart = server.pictures or _tells(context, run)  # the polled fingerprint is not the observation for the agent
-    seen: Observation | None = None
+    observation: Observation | None = None
 
     async def fingerprint() -> str:
-        nonlocal seen
+        nonlocal observation
         if apart:
             return await mark(context, run)
-        seen = await look_to_show(context, run)
-        return seen.fingerprint
+        observation = await look_to_show(context, run)
+        return observation.fingerprint
 
     await quiet(context, run, fingerprint)
-    return seen or await look_to_show(context, run)
+    return observation or await look_to_show(context, run)
 
 
-async def quiet(context: Context, run: Run, fingerprint: Callable[[], Awaitable[str]], known: str = "") -> str:
+async def quiet(
+    context: Context, run: Run, fingerprint: Callable[[], Awaitable[str]], last_fingerprint: str = ""
+) -> str:
     """Wait until a run's target is quiet.
 
     The server reports whether it is busy; if it can't, two equal fingerprints in a row count as quiet. Polls with
@@ -161,7 +169,7 @@ async def quiet(context: Context, run: Run, fingerprint: Callable[[], Awaitable[
         context: The context of the step.
         run: The run whose target is polled.
         fingerprint: Returns the current fingerprint.
-        known: A fingerprint that was taken just before, if any.
+        last_fingerprint: A fingerprint that was taken just before, if any.
 
     Returns:
         The last fingerprint. After `settle_seconds` the target may still be changing.
@@ -169,7 +177,7 @@ async def quiet(context: Context, run: Run, fingerprint: Callable[[], Awaitable[
     target = target_of(run)
     server = context.services.toolbox.server(target)
     end = time.monotonic() + run.limits.settle_seconds
-    pause, last = _FIRST_PAUSE, known
+    pause, last = _FIRST_PAUSE, last_fingerprint
     while True:
         busy = await on_lane(context, server, target, functools.partial(server.busy, target))
         if not busy:
@@ -177,10 +185,10 @@ async def quiet(context: Context, run: Run, fingerprint: Callable[[], Awaitable[
             if busy is False or now == last:
                 return now
             last = now
-        left = end - time.monotonic()
-        if left <= 0:
+        remaining_seconds = end - time.monotonic()
+        if remaining_seconds <= 0:
             return last or await fingerprint()
-        await asyncio.sleep(min(pause, left))
+        await asyncio.sleep(min(pause, remaining_seconds))
         pause *= 2
 
 

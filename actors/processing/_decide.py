@@ -50,14 +50,14 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
         msg = f"no model is set for {context.kind} agents: set models.{context.kind}, or pass one"
         raise ModelError(msg)
     repair, name = AnswerRepair(context, run), model.name or type(model).__name__
-    known = run.unfinished.answers if run.unfinished is not None else ()
+    journaled_answers = run.unfinished.answers if run.unfinished is not None else ()
     tools = services.toolbox.actions(context.kind, run.assign.target)
     while True:
         request = _request(context, run, observation, tools, repair.reasons)
-        start, is_known = time.perf_counter(), len(repair.reasons) < len(known)
+        start, is_known = time.perf_counter(), len(repair.reasons) < len(journaled_answers)
         if is_known:
-            kept = known[len(repair.reasons)].model_dump(include=set(ModelAnswer.model_fields))
-            answer = ModelAnswer.model_validate(kept)
+            journaled_answer = journaled_answers[len(repair.reasons)].model_dump(include=set(ModelAnswer.model_fields))
+            answer = ModelAnswer.model_validate(journaled_answer)
             usage = answer.usage
         else:
             answer, usage, start = await call_model(context, run, model, request)
@@ -67,7 +67,7 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
             context.note(run, _answered(request, answer, usage), lazy=True)
             if answer.summarised or answer.dropped:
                 context.tell(EventName.MODEL_TRIMMED, run, summarised=answer.summarised, dropped=answer.dropped)
-        taken = {
+        call_data = {
             "duration": None if is_known else time.perf_counter() - start,
             "model": name,
             "answered_by": answer.model,
@@ -81,11 +81,11 @@ async def ask_model(context: Context, run: Run, observation: Observation) -> Dec
                 raise InvalidAnswerError(answer.cut)  # noqa: TRY301 - handled like an invalid answer
             decision = _decided(context, run, observation, answer, tools)
         except InvalidAnswerError as error:
-            repair.send_back(error, taken)
+            repair.send_back(error, call_data)
             continue
-        if repair.sends_back_finish(answer, decision, taken):
+        if repair.sends_back_finish(answer, decision, call_data):
             continue
-        context.tell(EventName.MODEL_ANSWERED, run, status=decision.status, **taken)
+        context.tell(EventName.MODEL_ANSWERED, run, status=decision.status, **call_data)
         return decision.model_copy(update={"sent_back": True}) if context.meter.sent_back else decision
 
 
@@ -127,9 +127,9 @@ def _without_secrets(
     except InvalidAnswerError:
         return answer
     redacted = context.services.secrets.redact(run.assign.task_id, decision)
-    for place, check in enumerate(decision.checks):
-        if redacted.checks[place] != check:
-            cut = f"Checks.{place}: it quotes a secret; leave it out, or name it as ${{secret:NAME}}"
+    for number, check in enumerate(decision.checks):
+        if redacted.checks[number] != check:
+            cut = f"Checks.{number}: it quotes a secret; leave it out, or name it as ${{secret:NAME}}"
             return answer.model_copy(update={"cut": cut})
     return answer
 
@@ -147,7 +147,7 @@ def _decided(context: Context, run: Run, observation: Observation, answer: Model
 
 
 def _answered(request: ModelRequest, answer: ModelAnswer, usage: Usage) -> Answered:
-    known: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "step": request.step,
         "call": request.call,
         "fingerprint": request.observation.fingerprint,
@@ -163,8 +163,8 @@ def _answered(request: ModelRequest, answer: ModelAnswer, usage: Usage) -> Answe
     try:
         content = as_json(answer.content)
     except ValueError:  # not JSON: the answer will be sent back as invalid
-        return Answered(content=repr(answer.content), **known)
-    return _made_answered(content=content, **known)
+        return Answered(content=repr(answer.content), **fields)
+    return _made_answered(content=content, **fields)
 
 
 _made_answered = maker(Answered)
@@ -212,13 +212,13 @@ def _with_names(context: Context, request: ModelRequest, tools: Tools) -> ModelR
     secrets, task_id = context.services.secrets, request.task_id
     redactor = secrets.redactor(task_id)
     places = [(tool.place, tool.parameters) for tool in tools.values()]
-    whole = replace(
+    full_request = replace(
         request,
         tools=tuple([_described(tool, redactor) for tool in request.tools]) if redactor.known else request.tools,
         secrets=secrets.names(task_id),
         granted=secrets.granted(task_id, places),
     )
-    return redactor.redact(whole)
+    return redactor.redact(full_request)
 
 
 def _described(tool: ToolInfo, redactor: Redactor) -> ToolInfo:

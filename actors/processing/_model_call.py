@@ -65,14 +65,14 @@ def _settle(context: Context, reserved: Mapping[str, float], usage: Usage | None
     If the usage is unknown, the reservation stays spent, provided it is an upper bound of the cost.
     """
     free = bounded and not reserved["cost"]
-    known = usage or Usage(unpriced_calls=0 if free else 1)
-    given, answered, cost, unpriced = known.input_tokens, known.output_tokens, known.cost, known.unpriced_calls
+    booked_usage = usage or Usage(unpriced_calls=0 if free else 1)
+    cost, unpriced = booked_usage.cost, booked_usage.unpriced_calls
     used = context.meter.amounts
-    used["input_tokens"] += given
-    used["output_tokens"] += answered
+    used["input_tokens"] += booked_usage.input_tokens
+    used["output_tokens"] += booked_usage.output_tokens
     used["cost"] += cost
     used["unpriced_calls"] += unpriced
-    tokens = float(given + answered)
+    tokens = float(booked_usage.input_tokens + booked_usage.output_tokens)
     if usage is None or (unpriced and bounded):
         tokens, cost = max(tokens, reserved["tokens"]), max(cost, reserved["cost"])
     if context.budget is not None:
@@ -107,11 +107,11 @@ async def _in_time(context: Context, run: Run, model: Model, request: ModelReque
         if why:
             took = time.perf_counter() - start
             name = model.name or type(model).__name__
-            known: dict[str, Any] = {}
+            usage_data: dict[str, Any] = {}
             if usage is not None:
                 cost = None if usage.unpriced_calls else usage.cost
-                known = {"cost": cost, "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
-            context.tell(EventName.MODEL_FAILED, run, duration=took, model=name, error=why, **known)
+                usage_data = {"cost": cost, "input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+            context.tell(EventName.MODEL_FAILED, run, duration=took, model=name, error=why, **usage_data)
 
 
 def count_unpriced(context: Context) -> None:
@@ -120,12 +120,12 @@ def count_unpriced(context: Context) -> None:
         context.budget.exhaust("cost", UNPRICED)
 
 
-def book(context: Context, known: Iterable[Answered]) -> None:
+def book(context: Context, answers: Iterable[Answered]) -> None:
     """Book answers from before a crash in the budgets.
 
     They are paid for.
     """
-    for answer in known:
+    for answer in answers:
         if context.budget is not None:
             context.budget.settle_again(answer.call, **answer.used)
         if answer.cost is None:

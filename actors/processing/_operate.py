@@ -47,9 +47,9 @@ class _Scale(NamedTuple):
         return decision.model_copy(update={"actions": tuple(map(self.action, decision.actions))})
 
 
-def _moved(value: int, before: int, after: int) -> int:
+def _moved(value: int, old_size: int, new_size: int) -> int:
     """Return the pixel that contains the centre of the other picture's pixel."""
-    return value if before == after else (2 * value + 1) * after // (2 * before)
+    return value if old_size == new_size else (2 * value + 1) * new_size // (2 * old_size)
 
 
 async def ask_by_picture(context: Context, run: Run, observation: Observation) -> Decision:
@@ -57,19 +57,19 @@ async def ask_by_picture(context: Context, run: Run, observation: Observation) -
 
     The step keeps the list of controls: it is compared before each action, and shows which control got a secret.
     """
-    seen = _picture_alone(observation)
+    picture_observation = _picture_alone(observation)
     size = observation.picture_size
-    shown = None if size is None else fitting_size(size)
-    if size is None or shown is None or shown == size:
-        return await ask_model(context, _by_picture(run, None), seen)
+    shown_size = None if size is None else fitting_size(size)
+    if size is None or shown_size is None or shown_size == size:
+        return await ask_model(context, _by_picture(run, None), picture_observation)
     try:
-        scaling = functools.partial(scaled, observation.picture or b"", shown)
+        scaling = functools.partial(scaled, observation.picture or b"", shown_size)
         picture = await context.services.lanes.run(f"pictures/{run.assign.address}", scaling)
     except PictureError:
         picture = None
-    seen = seen.model_copy(update={"picture": picture})
-    scale = _Scale((size[0], shown[0]), (size[1], shown[1]))
-    decision = await ask_model(context, _by_picture(run, scale), seen)
+    picture_observation = picture_observation.model_copy(update={"picture": picture})
+    scale = _Scale((size[0], shown_size[0]), (size[1], shown_size[1]))
+    decision = await ask_model(context, _by_picture(run, scale), picture_observation)
     return scale.back.decision(decision)
 
 
@@ -86,5 +86,5 @@ def _record(record: StepRecord, scale: _Scale | None) -> StepRecord:
     return record.model_copy(update={"observation": _picture_alone(record.observation), "decision": decision})
 
 
-def _picture_alone(seen: Observation) -> Observation:
-    return seen.model_copy(update={"controls": (), "text": "", "annotated": None})
+def _picture_alone(observation: Observation) -> Observation:
+    return observation.model_copy(update={"controls": (), "text": "", "annotated": None})

@@ -59,23 +59,23 @@ async def ruling(
         ToolTimeoutError: If the tool's server takes too long to report the facts of the call.
     """
     services, assign = context.services, run.assign
-    own = services.task_policies.of(assign.task_id)
-    asked = services.policy.asked if own is None else services.policy.asked | own.asked
-    facts = tool.same_facts(asked)
+    task_policy = services.task_policies.of(assign.task_id)
+    policy_needs = services.policy.asked if task_policy is None else services.policy.asked | task_policy.asked
+    facts = tool.same_facts(policy_needs)
     arguments = action.arguments
     if facts is None or services.secrets.known:  # raises for a secret that is not granted here
         arguments = _filled(context, run, action, tool)
     if facts is None:
-        made = (*run.made, *(path for result in results for path in result.made))
-        asking = tool.facts(arguments, made, asked)
+        new_paths = (*run.made, *(path for result in results for path in result.made))
+        asking = tool.facts(arguments, new_paths, policy_needs)
         facts = await in_time(context, asking, f"asking what {action.tool} would do")
     names = services.may_change.names(assign.task_id)
     if names and Hazard.OVERWRITES in facts.hazards:
         overwritten = await in_time(context, tool.overwritten(arguments), f"asking what {action.tool} would overwrite")
         facts = replace(facts, may_change=tuple(overwritten) if names.issuperset(overwritten) else ())
     ruled = services.policy.rule(assign.address, tool.info, facts)
-    if own is not None:
-        ruled = stricter(ruled, own.rule(assign.address, tool.info, facts))
+    if task_policy is not None:
+        ruled = stricter(ruled, task_policy.rule(assign.address, tool.info, facts))
     waived = ""
     if ruled.verdict is Verdict.APPROVE:
         waived = approved or _waiver(context, run, observation, action)
@@ -89,9 +89,9 @@ async def ruling(
         verdict=str(ruled.verdict),
         reason=ruled.reason,
         hazards=sorted(map(str, facts.hazards)),
-        canonical=_canonical(facts, action, asked) if facts.arguments else {},
-        inexact=sorted(facts.inexact if asked.explain else facts.inexact & asked.arguments),
-        resources={name: dict(known) for name, known in facts.resources.items()} if facts.resources else {},
+        canonical=_canonical(facts, action, policy_needs) if facts.arguments else {},
+        inexact=sorted(facts.inexact if policy_needs.explain else facts.inexact & policy_needs.arguments),
+        resources={name: dict(resource) for name, resource in facts.resources.items()} if facts.resources else {},
         waived=waived,
         may_change=list(facts.may_change),
     )
@@ -128,9 +128,9 @@ def _filled(context: Context, run: Run, action: Action, tool: BoundTool) -> dict
 
     They are unchanged if a secret is unknown.
     """
-    place = None if action.program else tool.place
+    secret_place = None if action.program else tool.place
     try:
-        return context.services.secrets.fill(run.assign.task_id, action.arguments, place)
+        return context.services.secrets.fill(run.assign.task_id, action.arguments, secret_place)
     except UnknownSecretError:
         return action.arguments
     except SecretRefusedError as error:
@@ -139,13 +139,17 @@ def _filled(context: Context, run: Run, action: Action, tool: BoundTool) -> dict
         raise
 
 
-def _canonical(facts: Facts, action: Action, asked: Asked) -> dict[str, JsonValue]:
+def _canonical(facts: Facts, action: Action, policy_needs: Asked) -> dict[str, JsonValue]:
     """Return the arguments as the policy saw them.
 
     These are all arguments if an explanation was requested, otherwise those that differ from the action's.
     """
-    if asked.explain:
+    if policy_needs.explain:
         return dict(facts.arguments)
-    seen = ((name, facts.arguments[name]) for name in asked.arguments & facts.arguments.keys())
-    given = action.arguments
-    return {name: value for name, value in seen if name not in given or text_of(given[name]) != text_of(value)}
+    policy_values = ((name, facts.arguments[name]) for name in policy_needs.arguments & facts.arguments.keys())
+    action_arguments = action.arguments
+    return {
+        name: value
+        for name, value in policy_values
+        if name not in action_arguments or text_of(action_arguments[name]) != text_of(value)
+    }

@@ -147,7 +147,7 @@ class Meter:
 
     def done(self, guard: EffectGuard | None) -> tuple[CommandResult, ...]:
         """Return the results so far, including those of a command being cancelled."""
-        finished = [result.model_copy(update={"arguments": given}) for result, given in self.ran]
+        finished = [result.model_copy(update={"arguments": arguments}) for result, arguments in self.ran]
         results = {result.call_id: result for result in finished}
         if self.doubt is not None:
             results.setdefault(self.doubt.call_id, self.doubt)
@@ -231,8 +231,8 @@ class Context:
     def row(self, run: Run, note: OnTheWay) -> Row:
         """Build the journal's row of a note; secrets are redacted."""
         services, assign = self.services, run.assign
-        seen = services.secrets.redact(assign.task_id, note) if services.secrets.known else note
-        return Row(services.clock.steady(), assign.task_id, assign.run_id, seen, run.job)
+        redacted_note = services.secrets.redact(assign.task_id, note) if services.secrets.known else note
+        return Row(services.clock.steady(), assign.task_id, assign.run_id, redacted_note, run.job)
 
 
 def tell_phases(emit: Callable[..., None], run: Run, phases: Iterable[Mapping[str, Any]]) -> None:

@@ -47,73 +47,80 @@ def puts_secret(action: Action, tool: BoundTool | None) -> bool:
     return bool(secrets_named(action.arguments) or declared & action.arguments.keys())
 
 
-def secret_controls(actions: Sequence[Action], tools: Tools, seen: Observation) -> set[str]:
+def secret_controls(actions: Sequence[Action], tools: Tools, observation: Observation) -> set[str]:
     """Return the ids of the controls that actions put secrets into.
 
     They are the controls that such an action names. If it names none, as typed keys do, they are the focused controls
     and the controls of earlier actions, because a click moves the focus.
     """
-    found: set[str] = set()
-    for place, action in enumerate(actions):
+    control_ids: set[str] = set()
+    for number, action in enumerate(actions):
         if puts_secret(action, tools.get(action.tool)):
-            focused = {control.id for control in seen.controls if _FOCUSED in control.states}
-            before = (_controls_named(each, seen) for each in actions[:place])
-            found |= _controls_named(action, seen) or focused.union(*before)
-    return found
+            focused = {control.id for control in observation.controls if _FOCUSED in control.states}
+            earlier_controls = (_controls_named(earlier_action, observation) for earlier_action in actions[:number])
+            control_ids |= _controls_named(action, observation) or focused.union(*earlier_controls)
+    return control_ids
 
 
-def _controls_named(action: Action, seen: Observation) -> set[str]:
+def _controls_named(action: Action, observation: Observation) -> set[str]:
     """Return the ids of the controls that an action names.
 
     Its arguments count, too.
     """
-    ids, found = {control.id for control in seen.controls}, set()
+    ids, texts = {control.id for control in observation.controls}, set()
 
     def look(text: str) -> str:
-        found.add(text)
+        texts.add(text)
         return text
 
     each_text(action.arguments, look)
-    return (found & ids) | ({action.control.id} if action.control is not None else set())
+    return (texts & ids) | ({action.control.id} if action.control is not None else set())
 
 
-async def presentable(context: Context, run: Run, look: Look, seen: Observation) -> Observation:
+async def presentable(context: Context, run: Run, look: Look, observation: Observation) -> Observation:
     """Redact an observation, label its picture, and cut it.
 
     The cut is to the look's budget.
     """
-    secrets, redacted = context.services.secrets, seen
+    secrets, redacted = context.services.secrets, observation
     if secrets.known:
         redactor = secrets.redactor(run.assign.task_id)
-        redacted = redactor.redact(seen)
+        redacted = redactor.redact(observation)
         hold = [
-            redactor.long.text(f"{each.id}\n{each.kind}") != f"{each.id}\n{each.kind}" for each in redacted.controls
+            redactor.long.text(f"{control.id}\n{control.kind}") != f"{control.id}\n{control.kind}"
+            for control in redacted.controls
         ]
         if any(hold):
-            shown = tuple(control for control, holds in zip(redacted.controls, hold, strict=True) if not holds)
+            shown_controls = tuple(control for control, holds in zip(redacted.controls, hold, strict=True) if not holds)
             note = f"{sum(hold)} controls are not shown: their ids or kinds hold a secret"
-            redacted = redacted.model_copy(update={"controls": shown, "notes": (*redacted.notes, note)})
-    if seen.picture is not None or seen.annotated is not None:
-        redacted = await _pictured(context, run, look, seen, redacted)
+            redacted = redacted.model_copy(update={"controls": shown_controls, "notes": (*redacted.notes, note)})
+    if observation.picture is not None or observation.annotated is not None:
+        redacted = await _pictured(context, run, look, observation, redacted)
     return _bounded(redacted, look)
 
 
-async def _pictured(context: Context, run: Run, look: Look, seen: Observation, redacted: Observation) -> Observation:
+async def _pictured(
+    context: Context, run: Run, look: Look, observation: Observation, redacted: Observation
+) -> Observation:
     """Mask and label an observation's picture.
 
     A picture that may show a secret is removed.
     """
-    shown = {control.id: control for control in redacted.controls}
+    shown_controls = {control.id: control for control in redacted.controls}
     private = {*look.masked, *_with_secrets(context, run)}
-    private |= {control.id for control in seen.controls if shown.get(control.id) != control}
-    masked = [each for each in seen.controls if each.visible and (each.id in private or PASSWORD in each.states)]
-    chosen = [each for each in redacted.controls if each.id in look.annotate] or redacted.controls
+    private |= {control.id for control in observation.controls if shown_controls.get(control.id) != control}
+    masked = [
+        control
+        for control in observation.controls
+        if control.visible and (control.id in private or PASSWORD in control.states)
+    ]
+    chosen = [control for control in redacted.controls if control.id in look.annotate] or redacted.controls
     if context.is_operator:
         chosen = ()  # its model gets no labels; people see the points of the actions
-    labels = {each.id: each.box for each in chosen if each.box is not None and each.visible}
+    labels = {control.id: control.box for control in chosen if control.box is not None and control.visible}
     try:
-        picture = _coverable(seen, redacted, masked, look)
-        boxes = [each.box for each in masked if each.box is not None]
+        picture = _coverable(observation, redacted, masked, look)
+        boxes = [control.box for control in masked if control.box is not None]
         drawing = functools.partial(_drawn, picture, boxes, labels, _strokes(run))
         clean, annotated = await _off_loop(context, run, drawing)
         return redacted.model_copy(update={"picture": clean, "annotated": annotated})
@@ -140,54 +147,54 @@ def _drawn(picture: bytes, masked: list[Box], labels: dict[str, Box], strokes: S
     return draw(picture, masked, labels, strokes)
 
 
-def _coverable(seen: Observation, redacted: Observation, masked: list[Control], look: Look) -> bytes:
+def _coverable(observation: Observation, redacted: Observation, masked: list[Control], look: Look) -> bytes:
     """Return an observation's picture if every secret in it can be masked.
 
     Raises:
         PictureError: If a secret can't be masked, or the picture exceeds the budget.
     """
-    if (seen.text, seen.window) != (redacted.text, redacted.window):
+    if (observation.text, observation.window) != (redacted.text, redacted.window):
         msg = "the surface shows a secret, and where is not known"
         raise PictureError(msg)
-    left_out = sorted({*look.masked} - {control.id for control in seen.controls})
-    if left_out and len(seen.controls) >= look.budget.controls:
+    left_out = sorted({*look.masked} - {control.id for control in observation.controls})
+    if left_out and len(observation.controls) >= look.budget.controls:
         msg = f"the control {left_out[0]}, which holds a secret, may be one of those that the surface left out"
         raise PictureError(msg)
-    placeless = [each.id for each in masked if each.box is None or not each.box.width * each.box.height]
+    placeless = [control.id for control in masked if control.box is None or not control.box.width * control.box.height]
     if placeless:
         msg = f"where the control {placeless[0]}, which holds a secret, stands in it is not known"
         raise PictureError(msg)
-    if seen.picture is None:
+    if observation.picture is None:
         msg = "the server gave only one with labels of its own, in which nothing can be covered any more"
         raise PictureError(msg)
-    if len(seen.picture) > look.budget.picture:
-        msg = f"it has {len(seen.picture):,} bytes; at most {look.budget.picture:,} are taken"
+    if len(observation.picture) > look.budget.picture:
+        msg = f"it has {len(observation.picture):,} bytes; at most {look.budget.picture:,} are taken"
         raise PictureError(msg)
-    return seen.picture
+    return observation.picture
 
 
-def _bounded(seen: Observation, look: Look) -> Observation:
+def _bounded(observation: Observation, look: Look) -> Observation:
     """Cut an observation to the look's budget.
 
     A note about each cut is added.
     """
-    budget, notes = look.budget, list(seen.notes)
+    budget, notes = look.budget, list(observation.notes)
     changes: dict[str, object] = {}
-    if len(seen.controls) > budget.controls:
-        changes["controls"] = seen.controls[: budget.controls]
-        notes.append(f"{len(seen.controls) - budget.controls} more controls are not shown")
-    if len(seen.text) > budget.text:
-        changes["text"] = seen.text[: budget.text]
-        notes.append(f"{len(seen.text) - budget.text} more characters of text are not shown")
-    return seen.model_copy(update={**changes, "notes": tuple(notes)}) if changes else seen
+    if len(observation.controls) > budget.controls:
+        changes["controls"] = observation.controls[: budget.controls]
+        notes.append(f"{len(observation.controls) - budget.controls} more controls are not shown")
+    if len(observation.text) > budget.text:
+        changes["text"] = observation.text[: budget.text]
+        notes.append(f"{len(observation.text) - budget.text} more characters of text are not shown")
+    return observation.model_copy(update={**changes, "notes": tuple(notes)}) if changes else observation
 
 
 def _named(run: Run) -> tuple[str, ...]:
     """Return the ids of the controls to label; empty for all."""
     if run.status == AgentStatus.SCREENSHOT and run.records:
         named = {*run.records[-1].decision.reannotate}
-        known = run.records[-1].observation.controls
-        return tuple(named | {control.id for control in known if control.name in named})
+        earlier_controls = run.records[-1].observation.controls
+        return tuple(named | {control.id for control in earlier_controls if control.name in named})
     return tuple(meant_of(run))
 
 
@@ -220,13 +227,17 @@ async def picture_before(context: Context, run: Run, now: Observation) -> bytes 
     """
     unfinished = run.unfinished
     decided = unfinished.decided.observation if unfinished is not None and unfinished.decided is not None else None
-    then = decided or (run.memory[-1].observation if run.memory else None)
-    if then is None or then.picture in {None, now.picture}:
+    old_observation = decided or (run.memory[-1].observation if run.memory else None)
+    if old_observation is None or old_observation.picture in {None, now.picture}:
         return None
-    meant = meant_of(run)
-    chosen = {each.id: each.box for each in then.controls if each.id in meant and each.box is not None}
+    control_ids = meant_of(run)
+    chosen = {
+        control.id: control.box
+        for control in old_observation.controls
+        if control.id in control_ids and control.box is not None
+    }
     try:
-        drawing = functools.partial(_drawn, then.picture, [], chosen, _strokes(run))
+        drawing = functools.partial(_drawn, old_observation.picture, [], chosen, _strokes(run))
         clean, annotated = await _off_loop(context, run, drawing)
     except PictureError:  # a damaged picture, taken while Pillow was not installed
         return None
@@ -245,5 +256,5 @@ def _with_secrets(context: Context, run: Run) -> Iterator[str]:
     done = [(record.decision.actions, record.observation) for record in run.records]
     if run.unfinished is not None and run.unfinished.decided is not None:
         done.append((run.unfinished.decided.actions, run.unfinished.decided.observation))
-    for actions, seen in done:
-        yield from secret_controls(actions, tools, seen)
+    for actions, step_observation in done:
+        yield from secret_controls(actions, tools, step_observation)

@@ -135,17 +135,17 @@ class Pipeline:
             spent = error.__cause__
             acted = error.phase == Phase.MEMORY_UPDATE  # of the judge: to go on would repeat the step's actions
             if isinstance(spent, OutOfBudgetError) and self._may_ask() and not acted:
-                asked = self._ask_to_go_on(run, spent, meter.timed())
-                return asked.model_copy(update={"sent_back": meter.sent_back})
+                budget_question = self._ask_to_go_on(run, spent, meter.timed())
+                return budget_question.model_copy(update={"sent_back": meter.sent_back})
             return self._failed(error, run, meter)
         except OutOfBudgetError as error:
             return self._ask_to_go_on(run, error, Usage()) if self._may_ask() else self._failed(error, run, meter)
         except TimeoutError as error:
             if not limit.expired():
                 raise
-            late = StepTimeoutError(f"the step took longer than {seconds:g} s")
-            late.__cause__ = error
-            return self._failed(late, run, meter)
+            timeout_error = StepTimeoutError(f"the step took longer than {seconds:g} s")
+            timeout_error.__cause__ = error
+            return self._failed(timeout_error, run, meter)
         if isinstance(done, Question):  # the step is not over: it is counted when it ends
             budget.settle(steps=-steps)
         return done
@@ -185,21 +185,23 @@ class Pipeline:
         return settings.budget.at_limit == "ask" and settings.system.ask_question
 
     def _ask_to_go_on(self, run: Run, spent: OutOfBudgetError, usage: Usage) -> Question:
-        asked = AskedQuestion(text=f"{spent}. Go on with as much again?", choices=(GO_ON, STOP))
+        choice_question = AskedQuestion(text=f"{spent}. Go on with as much again?", choices=(GO_ON, STOP))
         limit = Limit(node=spent.node, kind=spent.kind)
-        return question(self.context, run, (asked,)).model_copy(update={"limit": limit, "usage": usage})
+        return question(self.context, run, (choice_question,)).model_copy(update={"limit": limit, "usage": usage})
 
     async def _four_phases(self, context: Context, run: Run) -> StepDone:
         how = self.strategies
-        seen = context.meter.seen = await self._phase(Phase.DATA_COLLECTION, context, run, with_shared, how.collect)
-        decision: Decision = await self._phase(Phase.LLM_INTERACTION, context, run, how.decide, seen)
-        acted: Acted = await self._phase(Phase.ACTION_EXECUTION, context, run, how.act, seen, decision)
-        return await self._remembered(context, run, seen, acted)
+        observation = context.meter.seen = await self._phase(
+            Phase.DATA_COLLECTION, context, run, with_shared, how.collect
+        )
+        decision: Decision = await self._phase(Phase.LLM_INTERACTION, context, run, how.decide, observation)
+        acted: Acted = await self._phase(Phase.ACTION_EXECUTION, context, run, how.act, observation, decision)
+        return await self._remembered(context, run, observation, acted)
 
     async def _held_actions(self, context: Context, run: Run) -> StepDone:
-        seen = context.meter.seen = await self._collect(context, run)
-        acted: Acted = await self._phase(Phase.ACTION_EXECUTION, context, run, act_held, seen)
-        return _resumed(await self._remembered(context, run, seen, acted))
+        observation = context.meter.seen = await self._collect(context, run)
+        acted: Acted = await self._phase(Phase.ACTION_EXECUTION, context, run, act_held, observation)
+        return _resumed(await self._remembered(context, run, observation, acted))
 
     async def process_recovered(self, run: Run) -> Message:
         """Resume a step after a crash: probe, then run the remaining actions."""
@@ -208,11 +210,11 @@ class Pipeline:
         return await self._step(self._resume_step, run, steps=0 if resumed else 1)
 
     async def _resume_step(self, context: Context, run: Run) -> StepDone | Question:
-        seen = context.meter.seen = await self._collect(context, run)
-        acted = await self._phase(Phase.ACTION_EXECUTION, context, run, resume_step, seen)
+        new_observation = context.meter.seen = await self._collect(context, run)
+        acted = await self._phase(Phase.ACTION_EXECUTION, context, run, resume_step, new_observation)
         if isinstance(acted, Doubt):
-            asked = question(context, run, (acted.question,)).model_copy(update={"in_doubt": acted.call_id})
-            return await illustrated(context, run, asked, seen)
+            doubt_question = question(context, run, (acted.question,)).model_copy(update={"in_doubt": acted.call_id})
+            return await illustrated(context, run, doubt_question, new_observation)
         decided = acted_on(run)
         done = await self._remembered(context, run, decided.observation, acted)
         return _resumed(done) if decided.resumed else done
@@ -239,14 +241,14 @@ class Pipeline:
         assign = run.assign
         if not self.context.services.settings.system.ask_question:
             return Answer(id=request_id(run), task_id=assign.task_id, nobody=True)
-        asked = question(self.context, run, run.records[-1].decision.questions)
+        model_question = question(self.context, run, run.records[-1].decision.questions)
         if assign.target is None or not self.context.services.toolbox.server(assign.target).pictures:
-            return asked
+            return model_question
         try:
-            seen = await self._look(run)
+            observation = await self._look(run)
         except PhaseError:  # a person can answer without a picture
-            return asked
-        return await illustrated(self.context, run, asked, seen)
+            return model_question
+        return await illustrated(self.context, run, model_question, observation)
 
     async def capture(self, run: Run) -> Message:
         """Take a last observation for the record.

@@ -18,17 +18,18 @@ def named_agents(settings: Settings) -> list[AgentSpec]:
     Raises:
         SettingsError: If a plug-in does not exist, can't be imported, or is not an `AgentSpec` of that name.
     """
-    found = [
-        (find_plugin(PluginGroup.AGENTS, name, f"agents.{place}"), place) for place, name in enumerate(settings.agents)
+    entries = [
+        (find_plugin(PluginGroup.AGENTS, name, f"agents.{number}"), number)
+        for number, name in enumerate(settings.agents)
     ]
     specs = []
-    for entry, place in found:
-        spec = import_plugin(entry, f"agents.{place}")
+    for entry, number in entries:
+        spec = import_plugin(entry, f"agents.{number}")
         problem = "" if isinstance(spec, AgentSpec) else f"is a {type(spec).__name__}, not an AgentSpec"
         if not problem and spec.name != entry.name:
             problem = f"is the kind {spec.name!r}: it has to have the name of its entry point"
         if problem:
-            msg = f"agents.{place}: {plugin_text(entry)} {problem}"
+            msg = f"agents.{number}: {plugin_text(entry)} {problem}"
             raise SettingsError(msg)
         specs.append(spec)
     return specs

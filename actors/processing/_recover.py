@@ -42,7 +42,7 @@ class Doubt:
     question: AskedQuestion
 
 
-async def resume_step(context: Context, run: Run, seen: Observation) -> Acted | Doubt:
+async def resume_step(context: Context, run: Run, new_observation: Observation) -> Acted | Doubt:
     """Resolve an action of unknown outcome.
 
     Then run the actions that have no result yet. At most one action is in doubt: its intent is in the journal, and its
@@ -54,7 +54,7 @@ async def resume_step(context: Context, run: Run, seen: Observation) -> Acted | 
     decided, unfinished = acted_on(run), run.unfinished or Unfinished()
     unchanged = False
     if (doubt := unfinished.doubt) is not None:
-        probe = unfinished.probe or await _probe(context, run, seen, unfinished, doubt)
+        probe = unfinished.probe or await _probe(context, run, new_observation, unfinished, doubt)
         context.tell(EventName.COMMAND_IN_DOUBT, run, tool=doubt.tool, call=doubt.call_id, probe=probe.value)
         if probe is Probe.UNKNOWN:
             return _ask(context, doubt)
@@ -74,18 +74,18 @@ async def resume_step(context: Context, run: Run, seen: Observation) -> Acted | 
         decided.actions,
         approved=decided.approved,
         resumed=decided.resumed,
-        seen=seen.fingerprint,
+        latest_fingerprint=new_observation.fingerprint,
         results=list(unfinished.results),
     )
     if unfinished.results and unfinished.results[-1].status not in {ResultStatus.SUCCESS, ResultStatus.DRY_RUN}:
         return actions.after_failure()
-    gone = not seen.fingerprint and decided.after(unfinished.results)
-    if gone or (not unchanged and await _is_other(context, run, seen, unfinished)):
-        return actions.cut(_why(context, run, seen, unfinished))
+    gone = not new_observation.fingerprint and decided.after(unfinished.results)
+    if gone or (not unchanged and await _is_other(context, run, new_observation, unfinished)):
+        return actions.cut(_why(context, run, new_observation, unfinished))
     return in_window(context, run, await actions.run_rest())
 
 
-async def _is_other(context: Context, run: Run, seen: Observation, unfinished: Unfinished) -> bool:
+async def _is_other(context: Context, run: Run, new_observation: Observation, unfinished: Unfinished) -> bool:
     """Return whether the surface changed unexpectedly.
 
     It counts only if the remaining actions may have side effects. This concerns surfaces that only calls change. If the
@@ -97,26 +97,26 @@ async def _is_other(context: Context, run: Run, seen: Observation, unfinished: U
         return False
     if not changes(context, run, decided.after(unfinished.results)):
         return False
-    before = unfinished.intent.fingerprint if unfinished.intent is not None else ""
-    if seen.fingerprint in {decided.seen or decided.observation.fingerprint, before}:
+    intent_fingerprint = unfinished.intent.fingerprint if unfinished.intent is not None else ""
+    if new_observation.fingerprint in {decided.seen or decided.observation.fingerprint, intent_fingerprint}:
         return False
     if unfinished.known is None:
         return True
     tool = context.services.toolbox.actions(context.kind, target).get(unfinished.known.tool)
     if tool is None:
         return True
-    return await tool.probe(unfinished.known, unfinished.wrote, seen.fingerprint) is not Probe.DONE
+    return await tool.probe(unfinished.known, unfinished.wrote, new_observation.fingerprint) is not Probe.DONE
 
 
-def _why(context: Context, run: Run, seen: Observation, unfinished: Unfinished) -> str:
+def _why(context: Context, run: Run, new_observation: Observation, unfinished: Unfinished) -> str:
     """Return the reason for skipping actions on a changed surface."""
-    if not seen.fingerprint:  # only the observation of a missing surface has none
-        return f"{GONE}{' '.join(seen.notes)}"
+    if not new_observation.fingerprint:  # only the observation of a missing surface has none
+        return f"{GONE}{' '.join(new_observation.notes)}"
     name = acted_on(run).after(unfinished.results)[0].tool
     tool = context.services.toolbox.actions(context.kind, run.assign.target).get(name)
     once = unfinished.intent is not None or tool is None or tool.info.effect is Effect.ONCE
-    own = "" if once else f", unless {name} did it right before"
-    return f"{CHANGED} while nobody worked{own}; nothing more was done"
+    exception_clause = "" if once else f", unless {name} did it right before"
+    return f"{CHANGED} while nobody worked{exception_clause}; nothing more was done"
 
 
 def acted_on(run: Run) -> Decided:
@@ -131,7 +131,9 @@ def acted_on(run: Run) -> Decided:
     return run.unfinished.decided
 
 
-async def _probe(context: Context, run: Run, seen: Observation, unfinished: Unfinished, intent: Intent) -> Probe:
+async def _probe(
+    context: Context, run: Run, new_observation: Observation, unfinished: Unfinished, intent: Intent
+) -> Probe:
     """Wait until the surface is quiet, then probe.
 
     UNKNOWN for a missing or third-party tool.
@@ -139,7 +141,7 @@ async def _probe(context: Context, run: Run, seen: Observation, unfinished: Unfi
     tool = context.services.toolbox.actions(context.kind, run.assign.target).get(intent.tool)
     if tool is None:
         return Probe.UNKNOWN
-    fingerprint = seen.fingerprint
+    fingerprint = new_observation.fingerprint
     if run.assign.target is not None:
         fingerprint = await quiet(context, run, lambda: mark(context, run), fingerprint)
     return await tool.probe(intent, unfinished.foreseen, fingerprint)
@@ -150,8 +152,8 @@ def _ask(context: Context, intent: Intent) -> Doubt:
     what = f"{intent.tool} may have been done before a crash, or not; the surface does not tell"
     if settings.journal.in_doubt == "fail" or not settings.system.ask_question:
         raise DoubtError(what)
-    shown = ", ".join(f"{name}={value!r:.100}" for name, value in intent.arguments.items())
-    text = f"{what}. Was {intent.tool}({shown}) done?"
+    arguments_text = ", ".join(f"{name}={value!r:.100}" for name, value in intent.arguments.items())
+    text = f"{what}. Was {intent.tool}({arguments_text}) done?"
     return Doubt(intent.call_id, AskedQuestion(text=text, choices=(WAS_DONE, WAS_NOT_DONE, STOP)))
 
 

@@ -39,7 +39,7 @@ class SharedNotes:
         """
 
     async def read(self, run: Run) -> tuple[Shared, ...]:
-        """Ask the actor for a conversation's shared entries; empty without a blackboard.
+        """Ask the actor for a conversation's shared awaited_entries; empty without a blackboard.
 
         Raises:
             ToolTimeoutError: If the actor does not answer.
@@ -48,11 +48,11 @@ class SharedNotes:
             return ()
         query = SharedQuery(task_id=run.assign.task_id)
         for _ in range(TRIES):
-            found = Awaited[tuple["Shared", ...]]()
-            self.ask(query, found.settle)
+            awaited_entries = Awaited[tuple["Shared", ...]]()
+            self.ask(query, awaited_entries.settle)
             try:
                 async with asyncio.timeout(SECONDS):
-                    return await found
+                    return await awaited_entries
             except TimeoutError:
                 continue
         msg = f"the blackboard did not answer within {TRIES * SECONDS:g} s"
@@ -64,13 +64,13 @@ async def with_shared(context: Context, run: Run, collect: Collect) -> Observati
 
     The agent's own requests are left out.
     """
-    seen = await collect(context, run)
+    observation = await collect(context, run)
     notes, assign = context.services.shared, run.assign
     entries = await notes.read(run) if notes.pages is None else notes.pages.get(memory_key(assign))
     if not entries:
-        return seen
-    own = {assign.request, assign.task_request}
-    if max(map(len, own)) > MOST_CHARACTERS:
-        own = set(map(shown, own))
-    shared = tuple([each for each in entries if not (each.board is Board.REQUESTS and each.text in own)])
-    return seen.model_copy(update={"shared": shared}) if shared else seen
+        return observation
+    own_requests = {assign.request, assign.task_request}
+    if max(map(len, own_requests)) > MOST_CHARACTERS:
+        own_requests = set(map(shown, own_requests))
+    shared = tuple([entry for entry in entries if not (entry.board is Board.REQUESTS and entry.text in own_requests)])
+    return observation.model_copy(update={"shared": shared}) if shared else observation

@@ -50,7 +50,7 @@ class AgentSpec:
         return f"<{type(self).__name__} {self.name}, {self.machine.__name__}>"
 
 
-def agent_table(shipped: Mapping[str, AgentSpec], given: Iterable[AgentSpec]) -> dict[str, AgentSpec]:
+def agent_table(shipped: Mapping[str, AgentSpec], additional_specs: Iterable[AgentSpec]) -> dict[str, AgentSpec]:
     """Add a program's kinds to the shipped ones or replace them.
 
     Raises:
@@ -58,30 +58,30 @@ def agent_table(shipped: Mapping[str, AgentSpec], given: Iterable[AgentSpec]) ->
         SettingsError: If two have the same name, or a name is not valid in an address.
         BrokenMachineError: If a row of a machine has no state.
     """
-    own: dict[str, AgentSpec] = {}
-    for spec in given:
+    additional_kinds: dict[str, AgentSpec] = {}
+    for spec in additional_specs:
         if not isinstance(spec, AgentSpec):
             msg = f"agents: expected AgentSpecs, found a {type(spec).__name__}"
             raise TypeError(msg)
         if not _NAME.fullmatch(spec.name) or spec.name in _TAKEN:
             msg = f"agents: {spec.name!r} can't be the name of a kind: small letters, digits and _ -, at most 40"
             raise SettingsError(msg)
-        if spec.name in own:
+        if spec.name in additional_kinds:
             msg = f"agents: two kinds are called {spec.name!r}"
             raise SettingsError(msg)
         spec.machine.check_complete()
-        own[spec.name] = spec
-    return {**shipped, **own}
+        additional_kinds[spec.name] = spec
+    return {**shipped, **additional_kinds}
 
 
-def proposing(table: Mapping[str, AgentSpec], *, wanted: bool) -> Mapping[str, AgentSpec]:
+def proposing(table: Mapping[str, AgentSpec], *, is_enabled: bool) -> Mapping[str, AgentSpec]:
     """Let HostAgents propose checks, where the settings want that.
 
     Raises:
         SettingsError: If the host program's own class of their answers has no checks.
     """
     host = table[AgentKind.HOST]
-    if not wanted or issubclass(host.response, ProposingHostResponse):
+    if not is_enabled or issubclass(host.response, ProposingHostResponse):
         return table
     if host.response is not HostResponse:
         msg = (

@@ -41,7 +41,7 @@ class ListedTargets:
         """
         if len(lists) == len(self.lists) and all(map(operator.is_, lists, self.lists)):
             return
-        self.offered = tuple(each for targets in lists for target in targets for each in offers(target))
+        self.offered = tuple(variant for targets in lists for target in targets for variant in offers(target))
         self.owned = any(target.owner for target in self.offered)
         self.digest = digest([target.id for target in self.offered])
         self.lists = lists if all(isinstance(targets, tuple) for targets in lists) else ()  # others may change in place
@@ -57,9 +57,9 @@ async def collect_targets(context: Context, run: Run) -> Observation:
         except Exception as error:  # any error: a server that is down must not hide the others
             notes.append(f"the targets of {server.name} can't be listed: {reason_of(error)}")
     task_id, secrets = run.assign.task_id, context.services.secrets
-    own = context.services.task_models.named(task_id)
-    listed = context.services.listed[own]
-    listed.update(lists, functools.partial(_offers, context, own=own))
+    has_own_model = context.services.task_models.named(task_id)
+    listed = context.services.listed[has_own_model]
+    listed.update(lists, functools.partial(_offers, context, any_kind=has_own_model))
     targets, ids = listed.offered, listed.digest
     if listed.owned:
         targets = tuple(target for target in targets if target.open_to(task_id, run.assign.session))
@@ -72,28 +72,35 @@ async def collect_targets(context: Context, run: Run) -> Observation:
     done = sorted({(result.address, result.request, result.outcome.value) for result in run.subtasks})
     fingerprint = digest(ids, done)
     offered = context.services.toolbox.offered(targets)
-    seen = offered.model_copy(update={"fingerprint": fingerprint, "notes": (*notes, *run.notes)})
+    observation = offered.model_copy(update={"fingerprint": fingerprint, "notes": (*notes, *run.notes)})
     if secrets.known:
-        seen = secrets.redact(task_id, seen)
+        observation = secrets.redact(task_id, observation)
     desktops = [server for server in context.services.toolbox.servers if type(server).desktop is not Server.desktop]
     if not desktops:
-        return seen
-    masked = (target.id for each in lists for target in each if secrets.covered(target.id)) if secrets.covers else ()
-    return await _with_desktops(context, run, Look(masked=tuple(masked)), seen, desktops)
+        return observation
+    masked = (
+        (target.id for listed_targets in lists for target in listed_targets if secrets.covered(target.id))
+        if secrets.covers
+        else ()
+    )
+    return await _with_desktops(context, run, Look(masked=tuple(masked)), observation, desktops)
 
 
-def _offers(context: Context, target: Target, *, own: bool) -> tuple[Target, ...]:
+def _offers(context: Context, target: Target, *, any_kind: bool) -> tuple[Target, ...]:
     """Return a target's variants.
 
     They are for the kinds of agents that have a model; with a model of the task's own, these are all. If none has a
     model, return all variants: the error at the assignment then names the missing setting.
     """
-    found = target.offers(context.services.agents)
-    return tuple(each for each in found if own or agent_kind(each.address) in context.services.models) or found
+    variants = target.offers(context.services.agents)
+    return (
+        tuple(variant for variant in variants if any_kind or agent_kind(variant.address) in context.services.models)
+        or variants
+    )
 
 
 async def _with_desktops(
-    context: Context, run: Run, look: Look, seen: Observation, servers: Sequence[Server]
+    context: Context, run: Run, look: Look, observation: Observation, servers: Sequence[Server]
 ) -> Observation:
     """Add the desktops' observations.
 
@@ -101,34 +108,36 @@ async def _with_desktops(
     """
     for server in servers:
         try:
-            found = await on_lane(context, server, None, functools.partial(server.desktop, look))
-            shown = await _desktop(context, run, look, found)
+            raw_desktop = await on_lane(context, server, None, functools.partial(server.desktop, look))
+            desktop_observation = await _desktop(context, run, look, raw_desktop)
         except Exception as error:  # any error: the desktop is optional
-            shown = Observation(notes=(f"the desktop of {server.name} can't be seen: {reason_of(error)}",))
-        pictured = seen.picture is None
-        seen = seen.model_copy(
+            desktop_observation = Observation(
+                notes=(f"the desktop of {server.name} can't be seen: {reason_of(error)}",)
+            )
+        pictured = observation.picture is None
+        observation = observation.model_copy(
             update={
-                "text": "\n".join(filter(None, (seen.text, shown.text))),
-                "window": {**seen.window, **shown.window},
-                "picture": shown.picture if pictured else seen.picture,
-                "annotated": shown.annotated if pictured else seen.annotated,
-                "notes": (*seen.notes, *shown.notes),
+                "text": "\n".join(filter(None, (observation.text, desktop_observation.text))),
+                "window": {**observation.window, **desktop_observation.window},
+                "picture": desktop_observation.picture if pictured else observation.picture,
+                "annotated": desktop_observation.annotated if pictured else observation.annotated,
+                "notes": (*observation.notes, *desktop_observation.notes),
             }
         )
-    return seen
+    return observation
 
 
-async def _desktop(context: Context, run: Run, look: Look, found: object) -> Observation:
+async def _desktop(context: Context, run: Run, look: Look, desktop: object) -> Observation:
     """Redact and label the observation of a desktop.
 
     A masked window without a known position is added as a control without a box, so that the picture is withheld.
     """
-    if found is None:
+    if desktop is None:
         return Observation()
-    if not isinstance(found, Observation):
-        msg = f"it observed a {type(found).__name__}, not an Observation"
+    if not isinstance(desktop, Observation):
+        msg = f"it observed a {type(desktop).__name__}, not an Observation"
         raise TypeError(msg)
-    placeless = {*look.masked} - {control.id for control in found.controls}
-    unseen = tuple(Control(id=each, name=each, kind="window") for each in sorted(placeless))
-    found = found.model_copy(update={"controls": (*found.controls, *unseen)})
-    return await presentable(context, run, look, encodable(found))
+    placeless = {*look.masked} - {control.id for control in desktop.controls}
+    unseen = tuple(Control(id=window_id, name=window_id, kind="window") for window_id in sorted(placeless))
+    desktop = desktop.model_copy(update={"controls": (*desktop.controls, *unseen)})
+    return await presentable(context, run, look, encodable(desktop))

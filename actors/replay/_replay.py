@@ -205,7 +205,7 @@ class _Player:
         if recovered is not None:
             budgets.take(recovered.record.task)
             book_usage(recovered, budgets)
-        agents = proposing(self._agents, wanted=settings.system.propose_checks)
+        agents = proposing(self._agents, is_enabled=settings.system.propose_checks)
         stage.services = dataclasses.replace(
             stage.services, settings=settings, policy=policy, budgets=budgets, agents=agents
         )
@@ -258,7 +258,7 @@ def _services(settings: Settings, agents: Mapping[str, AgentSpec]) -> Services:
         clock=clock,
         secrets=secrets,
         prompts=dict.fromkeys(agents, ""),
-        agents=proposing(agents, wanted=settings.system.propose_checks),
+        agents=proposing(agents, is_enabled=settings.system.propose_checks),
     )
 
 

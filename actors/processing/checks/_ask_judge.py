@@ -58,39 +58,39 @@ async def asked_judge(
     judge, assign = run.assign.judge, run.assign
     if judge is None:
         return (), 0
-    before, after, dark = await _pictures(context, run)
+    pictures_before, pictures_after, dark = await _pictures(context, run)
     evidence = Evidence(
         request=assign.judge_request or assign.task_request or assign.request,
         questions=judge.question,
         changes=changes,
         unseen=(*unseen, *dark),
-        before=before,
-        after=after,
+        before=pictures_before,
+        after=pictures_after,
     )
-    start, taken = time.perf_counter(), _Taken()
+    start, judge_usage = time.perf_counter(), _Taken()
     try:
-        results = await _answers(context, run, evidence, taken)
+        results = await _answers(context, run, evidence, judge_usage)
     except OutOfBudgetError:
         raise
     except Exception as error:  # third-party code boundary: a model of the host program
         problem = str(error) if isinstance(error, ModelError) else f"{type(error).__name__}: {reason_of(error)}"
-        results = [JudgeResult(question=each, answer="unsure", problem=problem) for each in judge.question]
+        results = [JudgeResult(question=question, answer="unsure", problem=problem) for question in judge.question]
     redact = context.services.secrets.redact
-    kept = tuple(redact(assign.task_id, encodable(each)) for each in results)
-    answers = [each.model_dump(mode="json") for each in kept]
+    redacted_results = tuple(redact(assign.task_id, encodable(result)) for result in results)
+    answers = [result.model_dump(mode="json") for result in redacted_results]
     duration = time.perf_counter() - start
     context.tell(
         EventName.JUDGE_ANSWERED,
         run,
         answers=answers,
         duration=duration,
-        model=taken.model,
-        calls=taken.answered,
-        cost=taken.cost,
-        input_tokens=taken.tokens[0],
-        output_tokens=taken.tokens[1],
+        model=judge_usage.model,
+        calls=judge_usage.answered,
+        cost=judge_usage.cost,
+        input_tokens=judge_usage.tokens[0],
+        output_tokens=judge_usage.tokens[1],
     )
-    return kept, taken.calls
+    return redacted_results, judge_usage.calls
 
 
 class _Taken:
@@ -104,18 +104,18 @@ class _Taken:
         self.tokens = [0, 0]
 
 
-async def _answers(context: Context, run: Run, evidence: Evidence, taken: _Taken) -> list[JudgeResult]:
+async def _answers(context: Context, run: Run, evidence: Evidence, judge_usage: _Taken) -> list[JudgeResult]:
     """Ask until an answer is valid, with `limits.repairs` retries."""
     model, reasons = _model(context, run), tuple[str, ...]()
-    taken.model = model.name or type(model).__name__
+    judge_usage.model = model.name or type(model).__name__
     earlier = sum(record.judge_calls for record in run.records)
     while True:
         request = _request(context, run, evidence, earlier + len(reasons) + 1, reasons)
-        taken.calls += 1
+        judge_usage.calls += 1
         answer, usage, _ = await call_model(context, run, model, request)
-        taken.answered += 1
-        taken.tokens = [taken.tokens[0] + usage.input_tokens, taken.tokens[1] + usage.output_tokens]
-        taken.cost = None if answer.cost is None or taken.cost is None else taken.cost + usage.cost
+        judge_usage.answered += 1
+        judge_usage.tokens = [judge_usage.tokens[0] + usage.input_tokens, judge_usage.tokens[1] + usage.output_tokens]
+        judge_usage.cost = None if answer.cost is None or judge_usage.cost is None else judge_usage.cost + usage.cost
         context.meter.amounts["repairs"] += bool(reasons)
         try:
             if answer.cut:
@@ -180,25 +180,27 @@ async def _pictures(context: Context, run: Run) -> tuple[tuple[bytes, ...], tupl
     A lone agent's judge sees its target; a HostAgent's judge sees the windows that its subtasks worked on. The picture
     from before the work is that of the first look.
     """
-    own = run.assign.target
-    if own is not None:
+    own_target = run.assign.target
+    if own_target is not None:
         looks = (*(record.observation for record in run.records), context.meter.seen)
-        before = tuple(look.picture for look in looks if look is not None and look.picture is not None)[:1]
-        after, missing = await _pictured(context, run, [own])
-        return before, after, missing
+        pictures_before = tuple(look.picture for look in looks if look is not None and look.picture is not None)[:1]
+        pictures_after, missing = await _pictured(context, run, [own_target])
+        return pictures_before, pictures_after, missing
     worked = {done.run_id: done.address for done in run.own_subtasks}
-    targets = [each for each in await _listed(context, run) if each.address in worked.values()] if worked else []
-    after, missing = await _pictured(context, run, targets)
+    targets = [window for window in await _listed(context, run) if window.address in worked.values()] if worked else []
+    pictures_after, missing = await _pictured(context, run, targets)
     try:
         first = await _first_pictures(context, run.assign.task_id, worked) if targets else {}
     except JournalDamagedError as error:
         missing.append(f"the pictures from before the work can't be read: {reason_of(error)}")
-        return (), after, missing
+        return (), pictures_after, missing
     missing += [
-        f"there is no picture of {each.name} from before the work" for each in targets if each.address not in first
+        f"there is no picture of {window.name} from before the work"
+        for window in targets
+        if window.address not in first
     ]
-    before = tuple(first[each.address] for each in targets if each.address in first)
-    return before[:_MOST_PICTURES], after, missing
+    pictures_before = tuple(first[window.address] for window in targets if window.address in first)
+    return pictures_before[:_MOST_PICTURES], pictures_after, missing
 
 
 async def _first_pictures(context: Context, task_id: str, worked: Mapping[str, str]) -> dict[str, bytes]:
@@ -209,40 +211,40 @@ async def _first_pictures(context: Context, task_id: str, worked: Mapping[str, s
         task_id: The task.
         worked: The address that each run worked on, by the id of the run.
     """
-    found: dict[str, bytes] = {}
+    pictures: dict[str, bytes] = {}
     for row in await asyncio.wrap_future(context.services.journal.task_rows(task_id)):
         if isinstance(row.message, StepDone) and row.run_id in worked:
             picture = row.message.record.observation.picture
             if picture is not None:
-                found.setdefault(worked[row.run_id], picture)
-    return found
+                pictures.setdefault(worked[row.run_id], picture)
+    return pictures
 
 
 async def _listed(context: Context, run: Run) -> list[Target]:
-    found: list[Target] = []
+    candidates: list[Target] = []
     for server in context.services.toolbox.servers:
         if server.pictures:
-            found += await on_lane(context, server, None, server.targets)
-    return [each for each in found if each.open_to(run.assign.task_id, run.assign.session)]
+            candidates += await on_lane(context, server, None, server.targets)
+    return [target for target in candidates if target.open_to(run.assign.task_id, run.assign.session)]
 
 
 async def _pictured(context: Context, run: Run, targets: list[Target]) -> tuple[tuple[bytes, ...], list[str]]:
-    found: list[bytes] = []
+    pictures_found: list[bytes] = []
     missing: list[str] = []
     for target in targets:
         if not context.services.toolbox.server(target).pictures:
             continue
-        if len(found) == _MOST_PICTURES:
+        if len(pictures_found) == _MOST_PICTURES:
             missing.append(f"{target.name} is not shown: there are at most {_MOST_PICTURES} pictures")
             continue
         work = run.assign.model_copy(update={"target": target, "address": target.address})
         try:
-            seen = await look_to_show(context, evolve(run, assign=work))
+            observation = await look_to_show(context, evolve(run, assign=work))
         except Exception as error:  # third-party code boundary: a server of the host program
             missing.append(f"{target.name} can't be seen: {reason_of(error)}")
             continue
-        if seen.picture is None:
-            missing += [f"{target.name}: {note}" for note in seen.notes] or [f"{target.name} has no picture"]
+        if observation.picture is None:
+            missing += [f"{target.name}: {note}" for note in observation.notes] or [f"{target.name} has no picture"]
         else:
-            found.append(seen.picture)
-    return tuple(found), missing
+            pictures_found.append(observation.picture)
+    return tuple(pictures_found), missing

@@ -23,25 +23,25 @@ def effects_of(run: Run, acted: Acted, files: Mapping[str, Path], windows: Colle
             not known beforehand.
     """
     target = run.assign.target
-    found = {*run.changed, *(each for done in run.own_subtasks for each in done.changed)}
+    effects = {*run.changed, *(effect for done in run.own_subtasks for effect in done.changed)}
     for result in acted.results:
         if result.changed:
-            found.update(result.artifacts or ((target.id,) if target is not None else (result.tool,)))
+            effects.update(result.artifacts or ((target.id,) if target is not None else (result.tool,)))
     names = {str(path): name for name, path in files.items()}
-    return {names.get(each, each) for each in found if each not in windows}
+    return {names.get(effect, effect) for effect in effects if effect not in windows}
 
 
 def changes_beside(
     allowed: Iterable[str],
     effects: Collection[str],
-    before: Mapping[str, str],
-    now: Mapping[str, str],
-    others: Collection[str],
+    old_digests: Mapping[str, str],
+    new_digests: Mapping[str, str],
+    files_of_others: Collection[str],
 ) -> list[str]:
     """Return the changed files and targets that are not allowed.
 
     A file that has other contents, or is new or gone, has changed, unless another task has written it.
     """
-    names = before.keys() | now.keys()
-    differs = {name for name in names if before.get(name) != now.get(name) and name not in others}
+    names = old_digests.keys() | new_digests.keys()
+    differs = {name for name in names if old_digests.get(name) != new_digests.get(name) and name not in files_of_others}
     return sorted(differs.union(effects).difference(allowed))

@@ -58,7 +58,7 @@ class _Found:
 
     held: bool
     value: JsonValue | Missing = None
-    other: JsonValue | Missing = None
+    second_value: JsonValue | Missing = None
     """The value of its second reading."""
     at: str = ""
     """A JSON pointer to the first part that is not as expected."""
@@ -106,10 +106,12 @@ class Checker:
 
     def lacking(self, task: Task) -> list[str]:
         """Name the functions that a task's checks need and this process lacks."""
-        wanted = dict.fromkeys(check.program for check in task.all_checks if check.program is not None)
-        known = ", ".join(self._programs) or "none"
+        wanted_names = dict.fromkeys(check.program for check in task.all_checks if check.program is not None)
+        known_names = ", ".join(self._programs) or "none"
         return [
-            f"no check program is called {name!r}; there are: {known}" for name in wanted if name not in self._programs
+            f"no check program is called {name!r}; there are: {known_names}"
+            for name in wanted_names
+            if name not in self._programs
         ]
 
     async def run(self, context: Context, run: Run, acted: Acted) -> tuple[CheckResult, ...]:
@@ -124,19 +126,21 @@ class Checker:
                 resumes it at its checks.
         """
         checks = run.checks_of(acted.decision)
-        own, proposed = ([check for check in checks if check.source == source] for source in ("task", "model"))
+        own_checks, proposed = ([check for check in checks if check.source == source] for source in ("task", "model"))
         limit = context.meter.limit
         with contextlib.ExitStack() as held:
             if limit is not None:
                 limit.hold()
                 held.callback(limit.release)
-            shown = await self._until_held(context, run, acted, proposed)
-            results = [*await self._until_held(context, run, acted, own), *shown]
-        redacted = tuple(context.services.secrets.redact(run.assign.task_id, encodable(each)) for each in results)
-        for each in redacted:
-            name = EventName.CHECK_PASSED if each.held else EventName.CHECK_FAILED
-            facts = each.model_dump(mode="json", include={"name", "reading", "expected", "found", "problem", "source"})
-            context.tell(name, run, check=facts, duration=each.seconds)
+            proposed_results = await self._until_held(context, run, acted, proposed)
+            results = [*await self._until_held(context, run, acted, own_checks), *proposed_results]
+        redacted = tuple(context.services.secrets.redact(run.assign.task_id, encodable(result)) for result in results)
+        for result in redacted:
+            name = EventName.CHECK_PASSED if result.held else EventName.CHECK_FAILED
+            facts = result.model_dump(
+                mode="json", include={"name", "reading", "expected", "found", "problem", "source"}
+            )
+            context.tell(name, run, check=facts, duration=result.seconds)
         return redacted
 
     async def outdated(self, context: Context, run: Run) -> bool:
@@ -174,22 +178,24 @@ class Checker:
         task_id, unseen = run.assign.task_id, list[str]()
         try:
             reader = Reader(context, run, program=True)
-            files, now = await reader.files(), await reader.digests(None)
+            files, new_digests = await reader.files(), await reader.digests(None)
         except Exception as error:  # third-party code boundary: servers of the host program
             return "", [f"the files can't be read: {reason_of(error)}"]
-        before, written = self._files.get(task_id, {}), self._written.get(task_id, ())
-        others = {name for name, path in files.items() if str(path) in written}
-        differ = sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name))
-        if both := [name for name in differ if name in others]:
-            unseen.append(f"another task wrote these files, which are left out: {', '.join(both)}")
+        old_digests, written = self._files.get(task_id, {}), self._written.get(task_id, ())
+        files_of_others = {name for name, path in files.items() if str(path) in written}
+        differ = sorted(
+            name for name in old_digests.keys() | new_digests.keys() if old_digests.get(name) != new_digests.get(name)
+        )
+        if shared_names := [name for name in differ if name in files_of_others]:
+            unseen.append(f"another task wrote these files, which are left out: {', '.join(shared_names)}")
 
         def told() -> str:
-            found: list[tuple[str, bytes | None, bytes | None]] = []
+            differences: list[tuple[str, bytes | None, bytes | None]] = []
             for name in differ:
                 old = self._version(context, task_id, name)
-                if name in others:
+                if name in files_of_others:
                     continue
-                if old is None and name in before:
+                if old is None and name in old_digests:
                     unseen.append(f"{name} has changed, and its contents from before are lost")
                     continue
                 try:
@@ -197,10 +203,10 @@ class Checker:
                     if size > MOST_KEPT:
                         unseen.append(f"{name} has changed, and is too large to be compared: {size:,} bytes")
                         continue
-                    found.append((name, old, files[name].read_bytes() if name in files else None))
+                    differences.append((name, old, files[name].read_bytes() if name in files else None))
                 except OSError as error:
                     unseen.append(f"{name} has changed, and can't be read: {error.strerror}")
-            return differences_in_words(found)
+            return differences_in_words(differences)
 
         return await context.services.lanes.run("differences of files", told), unseen
 
@@ -210,26 +216,28 @@ class Checker:
         if digest is None:
             return None
         versions = context.services.journal.versions
-        kept = self._contents.get(task_id, {}).get(name)
-        return kept if kept is not None or versions is None else versions.read(task_id, digest)
+        contents = self._contents.get(task_id, {}).get(name)
+        return contents if contents is not None or versions is None else versions.read(task_id, digest)
 
-    async def _until_held(self, context: Context, run: Run, acted: Acted, wanted: Sequence[Check]) -> list[CheckResult]:
+    async def _until_held(
+        self, context: Context, run: Run, acted: Acted, pending_checks: Sequence[Check]
+    ) -> list[CheckResult]:
         start, pause = time.monotonic(), _FIRST_PAUSE
         while True:
             check_running(context.lease)
-            results, restless = await self._steady(context, run, acted, wanted)
+            results, restless = await self._steady(context, run, acted, pending_checks)
             check_running(context.lease)  # a reading may have failed because of the stop
             least = run.limits.settle_seconds if restless else 0.0
-            checks = zip(wanted, results, strict=True)
+            checks = zip(pending_checks, results, strict=True)
             longest = max((max(check.within, least) for check, result in checks if not result.held), default=0.0)
-            left = longest - (time.monotonic() - start)
-            if left <= 0:
+            remaining_seconds = longest - (time.monotonic() - start)
+            if remaining_seconds <= 0:
                 return results
-            await asyncio.sleep(min(pause, left))
+            await asyncio.sleep(min(pause, remaining_seconds))
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _steady(
-        self, context: Context, run: Run, acted: Acted, wanted: Sequence[Check]
+        self, context: Context, run: Run, acted: Acted, checks: Sequence[Check]
     ) -> tuple[list[CheckResult], bool]:
         """Run all checks on surfaces that stay the same meanwhile.
 
@@ -237,19 +245,21 @@ class Checker:
         shell, stays the same if a second reading gives the same values. The second part of the answer tells whether one
         that may change by itself was read.
         """
-        before: list[CheckResult] = []
+        earlier_results: list[CheckResult] = []
         for _ in range(_PASSES):
-            own = all(check.source == "task" for check in wanted)
-            reader = Reader(context, run, program=own)
-            if own and wanted:
+            of_task = all(check.source == "task" for check in checks)
+            reader = Reader(context, run, program=of_task)
+            if of_task and checks:
                 self._readers[run.assign.task_id] = reader
-            results = [await self._result(reader, acted, check) for check in wanted]
+            results = [await self._result(reader, acted, check) for check in checks]
             moved = await reader.changed()
-            if (again := reader.restless | reader.unmarked) and _values(before) != _values(results):
-                moved = [*moved, *again]
+            if (unmarked_surfaces := reader.restless | reader.unmarked) and _values(earlier_results) != _values(
+                results
+            ):
+                moved = [*moved, *unmarked_surfaces]
             if not moved:
                 return results, bool(reader.restless)
-            before = results
+            earlier_results = results
         problem = f"{', '.join(sorted(moved))}: {UNSTEADY}"
         unsteady = [result.model_copy(update={"held": False, "problem": problem}) for result in results]
         return unsteady, bool(reader.restless)
@@ -263,24 +273,24 @@ class Checker:
             return _cut(secrets.redact(task_id, part)["found"])
 
         try:
-            found = await self._found(reader, acted, check)
+            evidence = await self._found(reader, acted, check)
         except SupervisorStoppedError:
             raise
         except CallboardError as error:
-            found = _Found(held=False, problem=str(error))
+            evidence = _Found(held=False, problem=str(error))
         except Exception as error:  # third-party code boundary: servers and functions of the host program
-            found = _Found(held=False, problem=f"{type(error).__name__}: {reason_of(error)}")
+            evidence = _Found(held=False, problem=f"{type(error).__name__}: {reason_of(error)}")
         expected: JsonValue = check.expected
-        if check.same_as is not None and not found.problem:
-            expected = {"same_as": str(check.same_as), "value": shown(found.other, found.at)}
-        value = shown(found.value, found.at)
+        if check.same_as is not None and not evidence.problem:
+            expected = {"same_as": str(check.same_as), "value": shown(evidence.second_value, evidence.at)}
+        value = shown(evidence.value, evidence.at)
         return CheckResult(
             name=check.title,
             reading=str(check),
             expected=expected,
-            found={"at": found.at, "value": value} if found.at else value,
-            held=found.held,
-            problem=one_line(secrets.redact(task_id, found.problem), _MOST_SHOWN),
+            found={"at": evidence.at, "value": value} if evidence.at else value,
+            held=evidence.held,
+            problem=one_line(secrets.redact(task_id, evidence.problem), _MOST_SHOWN),
             show=check.show,
             source=check.source,
             seconds=time.perf_counter() - start,
@@ -298,19 +308,21 @@ class Checker:
 
     async def _read(self, reader: Reader, check: Check) -> _Found:
         value, check = await reader.value(check), reader.expectation(check)
-        other = None if check.same_as is None else await reader.value(check.same_as)
-        if isinstance(other, Missing) and check.same_as is not None:
+        second_value = None if check.same_as is None else await reader.value(check.same_as)
+        if isinstance(second_value, Missing) and check.same_as is not None:
             msg = f"{check.same_as}: there is nothing at {check.same_as.path}"
             raise UnreadableError(msg)
-        held = holds(check, value, other)
-        wanted = other if check.same_as is not None else check.equals if check.matcher == "equals" else value
-        return _Found(held, value, other, "" if held else difference(value, wanted, check.tolerance))
+        held = holds(check, value, second_value)
+        wanted_value = (
+            second_value if check.same_as is not None else check.equals if check.matcher == "equals" else value
+        )
+        return _Found(held, value, second_value, "" if held else difference(value, wanted_value, check.tolerance))
 
     async def _of_files(self, reader: Reader, acted: Acted, check: Check) -> _Found:
         run, files = reader.run, await reader.files()
-        before = self._files.get(run.assign.task_id, {})
+        old_digests = self._files.get(run.assign.task_id, {})
         if check.file is not None:
-            now = await reader.digests((check.file,))
+            new_digests = await reader.digests((check.file,))
             if check.file not in files:
                 return _Found(held=False, value="there is no such file")
             if await reader.is_document(check.file):
@@ -319,16 +331,16 @@ class Checker:
                 await reader.open(check.file)
             if check.changed is None:
                 return _Found(held=True, value="it exists")
-            changed = now.get(check.file) != before.get(check.file)
+            changed = new_digests.get(check.file) != old_digests.get(check.file)
             return _Found(held=changed is check.changed, value="changed" if changed else "unchanged")
-        now = await reader.digests(check.unchanged)
+        new_digests = await reader.digests(check.unchanged)
         effects = effects_of(run, acted, files, await reader.windows())
         if check.unchanged is not None:
-            beside = [name for name in check.unchanged if now.get(name) != before.get(name)]
+            beside = [name for name in check.unchanged if new_digests.get(name) != old_digests.get(name)]
         else:
             written = self._written.get(run.assign.task_id, ())
-            others = {name for name, path in files.items() if str(path) in written}
-            beside = changes_beside(check.only or (), effects, before, now, others)
+            files_of_others = {name for name, path in files.items() if str(path) in written}
+            beside = changes_beside(check.only or (), effects, old_digests, new_digests, files_of_others)
         return _Found(held=not beside, value={"changed": [*beside]})
 
     async def _called(self, reader: Reader, check: Check) -> JsonValue:

@@ -51,66 +51,66 @@ def value_at(value: JsonValue, path: str) -> JsonValue | Missing:
 
     Negative numbers count from the end of a list.
     """
-    found: Any = value
+    part: Any = value
     for step in path.split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, dict) and name in found:
-            found = found[name]
-        elif isinstance(found, list) and _NUMBER.fullmatch(name) and -len(found) <= int(name) < len(found):
-            found = found[int(name)]
+        if isinstance(part, dict) and name in part:
+            part = part[name]
+        elif isinstance(part, list) and _NUMBER.fullmatch(name) and -len(part) <= int(name) < len(part):
+            part = part[int(name)]
         else:
             return MISSING
-    result: JsonValue | Missing = found
+    result: JsonValue | Missing = part
     return result
 
 
-def holds(check: Check, found: JsonValue | Missing, other: JsonValue | Missing = None) -> bool:
+def holds(check: Check, value: JsonValue | Missing, second: JsonValue | Missing = None) -> bool:
     """Return whether a value is as expected.
 
     Args:
         check: The check, with its matcher.
-        found: The value of its reading.
-        other: The value of the reading of `same_as`.
+        value: The value of its reading.
+        second: The value of the reading of `same_as`.
     """
     name = check.matcher or "exists"
     if name == "exists":
-        there = not isinstance(found, Missing) and not is_empty(found) and not has_error(found)
+        there = not isinstance(value, Missing) and not is_empty(value) and not has_error(value)
         return there == (check.exists is not False)
-    if isinstance(found, Missing):
+    if isinstance(value, Missing):
         return False
-    return _holds(check, name, found, other)
+    return _holds(check, name, value, second)
 
 
-def _holds(check: Check, name: str, found: JsonValue, other: JsonValue | Missing) -> bool:
+def _holds(check: Check, name: str, value: JsonValue, second: JsonValue | Missing) -> bool:
     match name:
         case "same_as":
-            says_something = not is_empty(found) and not has_error(found)
-            return says_something and not isinstance(other, Missing) and same(found, other, check.tolerance)
+            says_something = not is_empty(value) and not has_error(value)
+            return says_something and not isinstance(second, Missing) and same(value, second, check.tolerance)
         case "equals":
-            return same(found, check.equals, check.tolerance)
+            return same(value, check.equals, check.tolerance)
         case "approx":
-            number, wanted = number_in(found), check.approx or 0
-            near = max(NEAR * abs(wanted), _ZERO) if check.tolerance is None else check.tolerance
-            return number is not None and abs(number - wanted) <= near
+            number, wanted_number = number_in(value), check.approx or 0
+            near = max(NEAR * abs(wanted_number), _ZERO) if check.tolerance is None else check.tolerance
+            return number is not None and abs(number - wanted_number) <= near
         case "contains":
-            return includes(found, check.contains)
+            return includes(value, check.contains)
         case "matches":
-            text = found if isinstance(found, str) else str(plain(found))
+            text = value if isinstance(value, str) else str(plain(value))
             _check_effort(expression_size(check.matches or ""), len(text))
-            return not isinstance(plain(found), list | dict | None) and found_in(check.matches or "", text)
+            return not isinstance(plain(value), list | dict | None) and found_in(check.matches or "", text)
         case "between":
-            number, (least, largest) = number_in(found), check.between or (0, 0)
+            number, (least, largest) = number_in(value), check.between or (0, 0)
             return number is not None and least <= number <= largest
         case "one_of":
-            return any(same(found, each) for each in check.one_of or ())
+            return any(same(value, choice) for choice in check.one_of or ())
         case "count":
-            return isinstance(found, list | dict | str) and len(found) == check.count
+            return isinstance(value, list | dict | str) and len(value) == check.count
         case "is_empty":
-            return is_empty(found) == check.is_empty
+            return is_empty(value) == check.is_empty
         case _:
             schema = check.json_schema or {}
-            _check_effort(max(largest_pattern(schema), 1), len(json.dumps(found)))
-            return next(validator_of(schema).iter_errors(found), None) is None
+            _check_effort(max(largest_pattern(schema), 1), len(json.dumps(value)))
+            return next(validator_of(schema).iter_errors(value), None) is None
 
 
 def _check_effort(states: int, length: int) -> None:
@@ -124,25 +124,25 @@ def _check_effort(states: int, length: int) -> None:
         raise UnreadableError(msg)
 
 
-def same(one: Any, other: Any, tolerance: float | None = None) -> bool:
+def same(value: Any, expected: Any, tolerance: float | None = None) -> bool:
     """Return whether two values say the same.
 
     Texts are compared without regard to spaces and forms of Unicode, numbers within the tolerance, and whole numbers
     exactly. A text that is a number equals that number: tables of documents hold texts. A row, a column and a cell
     equal a list and a value.
     """
-    one, other = plain(one), plain(other)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(same(*pair, tolerance) for pair in zip(one, other, strict=True))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(one[name], other[name], tolerance) for name in one)
-    if isinstance(one, bool) or isinstance(other, bool):
-        return one is other
-    if isinstance(one, str) and isinstance(other, str) and _words(one) == _words(other):
+    value, expected = plain(value), plain(expected)
+    if isinstance(value, list) and isinstance(expected, list):
+        return len(value) == len(expected) and all(same(*pair, tolerance) for pair in zip(value, expected, strict=True))
+    if isinstance(value, dict) and isinstance(expected, dict):
+        return value.keys() == expected.keys() and all(same(value[name], expected[name], tolerance) for name in value)
+    if isinstance(value, bool) or isinstance(expected, bool):
+        return value is expected
+    if isinstance(value, str) and isinstance(expected, str) and _words(value) == _words(expected):
         return True
-    if is_empty(one) and is_empty(other):
+    if is_empty(value) and is_empty(expected):
         return True
-    first, second = _number(one), _number(other)
+    first, second = _number(value), _number(expected)
     if first is None or second is None or (first.unit and second.unit and first.unit != second.unit):
         return False
     if tolerance is not None:
@@ -152,40 +152,42 @@ def same(one: Any, other: Any, tolerance: float | None = None) -> bool:
     return math.isclose(first.value, second.value, rel_tol=EXACT, abs_tol=_ZERO)
 
 
-def includes(found: Any, wanted: Any) -> bool:
+def includes(value: Any, expected: Any) -> bool:
     """Return whether a value contains another.
 
     A text contains a part of it, a list an item or several ones, a list of rows also a cell, and an object members.
     """
-    if isinstance(found, dict):
-        members = isinstance(wanted, dict) and wanted.keys() <= found.keys()
-        return members and all(_part(found[name], each) for name, each in wanted.items())
-    if isinstance(found, list):
-        items = [*found, *(cell for row in found if isinstance(row, list) for cell in row)]
-        wishes = wanted if isinstance(wanted, list) and not any(same(item, wanted) for item in items) else [wanted]
+    if isinstance(value, dict):
+        members = isinstance(expected, dict) and expected.keys() <= value.keys()
+        return members and all(_part(value[name], member) for name, member in expected.items())
+    if isinstance(value, list):
+        items = [*value, *(cell for row in value if isinstance(row, list) for cell in row)]
+        wishes = (
+            expected if isinstance(expected, list) and not any(same(item, expected) for item in items) else [expected]
+        )
         return all(any(same(item, wish) for item in items) for wish in wishes)
-    return _is_in_text(found, wanted) or same(found, wanted)
+    return _is_in_text(value, expected) or same(value, expected)
 
 
-def _part(found: Any, wanted: Any) -> bool:
-    return includes(found, wanted) if isinstance(wanted, list | dict) else same(found, wanted)
+def _part(value: Any, expected: Any) -> bool:
+    return includes(value, expected) if isinstance(expected, list | dict) else same(value, expected)
 
 
-def _is_in_text(found: Any, wanted: Any) -> bool:
-    return isinstance(found, str) and isinstance(wanted, str) and _words(wanted) in _words(found)
+def _is_in_text(value: Any, expected: Any) -> bool:
+    return isinstance(value, str) and isinstance(expected, str) and _words(expected) in _words(value)
 
 
 def is_empty(value: Any) -> bool:
     """Return whether there is nothing in a value."""
     if isinstance(value, list):
-        return all(is_empty(each) for each in value)
+        return all(is_empty(cell) for cell in value)
     return value is None or (isinstance(value, str) and not value.strip()) or value == {}
 
 
 def has_error(value: Any) -> bool:
     """Return whether a value or cell is an error of a workbook."""
     if isinstance(value, list):
-        return any(has_error(each) for each in value)
+        return any(has_error(cell) for cell in value)
     return isinstance(value, str) and value in _ERRORS
 
 
@@ -211,15 +213,15 @@ def plain(value: Any) -> Any:
     return [row[0] for row in value] if all(len(row) == 1 for row in value) else value
 
 
-def difference(one: Any, other: Any, tolerance: float | None = None, path: str = "") -> str:
+def difference(value: Any, expected: Any, tolerance: float | None = None, path: str = "") -> str:
     """Return a JSON pointer to the first part that differs.
 
     Empty for the whole value.
     """
-    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        pairs = list(enumerate(zip(one, other, strict=True)))
-    elif isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
-        pairs = [(name, (one[name], other[name])) for name in one]
+    if isinstance(value, list) and isinstance(expected, list) and len(value) == len(expected):
+        pairs = list(enumerate(zip(value, expected, strict=True)))
+    elif isinstance(value, dict) and isinstance(expected, dict) and value.keys() == expected.keys():
+        pairs = [(name, (value[name], expected[name])) for name in value]
     else:
         return path
     for name, pair in pairs:

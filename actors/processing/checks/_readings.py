@@ -120,41 +120,41 @@ class Reader:
             raise UnreadableError(msg)
         return await self._call(tools, PART_TOOL, arguments, target)
 
-    async def _tool(self, name: str, arguments: Mapping[str, JsonValue], wanted: str | None) -> JsonValue:
-        target = None if wanted is None else await self._target(wanted)
+    async def _tool(self, name: str, arguments: Mapping[str, JsonValue], target_name: str | None) -> JsonValue:
+        target = None if target_name is None else await self._target(target_name)
         tools = self._callable(target)
         if name not in tools:
             listed = ", ".join(sorted(tools)) or "none"
-            msg = f"{wanted or 'a HostAgent'} has no tool {name!r}; there are: {listed}"
+            msg = f"{target_name or 'a HostAgent'} has no tool {name!r}; there are: {listed}"
             raise UnreadableError(msg)
         return await self._call(tools, name, dict(arguments), target)
 
-    async def _command(self, command: str, more: Mapping[str, JsonValue], wanted: str | None) -> JsonValue:
-        if wanted is None:
+    async def _command(self, command: str, more: Mapping[str, JsonValue], shell_name: str | None) -> JsonValue:
+        if shell_name is None:
             shells = [target for target in await self.listed() if target.kind is TargetKind.SHELL]
             if len(shells) != 1:
                 names = ", ".join(shell.id for shell in shells) or "none"
                 msg = f"`target` must name the shell of a command; there are: {names}"
                 raise UnreadableError(msg)
-            wanted = shells[0].id
-        answer = await self._run(wanted, {**more, "command": command})
+            shell_name = shells[0].id
+        answer = await self._run(shell_name, {**more, "command": command})
         if not isinstance(answer, dict) or "exit_code" not in answer:
-            msg = f"{wanted!r} is no shell: {_SHELL_TOOL} gave no exit code"
+            msg = f"{shell_name!r} is no shell: {_SHELL_TOOL} gave no exit code"
             raise UnreadableError(msg)
         if answer["exit_code"] != 0:
             msg = f"the command ended with the exit code {answer['exit_code']}: {answer.get('stderr', '')}"
             raise UnreadableError(msg)
         return answer["value"] if "value" in answer else str(answer.get("stdout", "")).removesuffix("\n")
 
-    async def _run(self, wanted: str, arguments: dict[str, JsonValue]) -> JsonValue:
+    async def _run(self, shell_name: str, arguments: dict[str, JsonValue]) -> JsonValue:
         """Run a command in the shell's own folder and environment.
 
         What the agent did there before, such as ``cd``, does not count. The policy's rules for `run` do.
         """
-        target = await self._target(wanted)
+        target = await self._target(shell_name)
         callable_tools, tools = self._callable(target), self._tools(target)
         if _SHELL_TOOL not in callable_tools or _APART_TOOL not in tools:
-            return await self._tool(_SHELL_TOOL, arguments, wanted)
+            return await self._tool(_SHELL_TOOL, arguments, shell_name)
         run_tool, action = callable_tools[_SHELL_TOOL], self._action(_SHELL_TOOL, arguments)
         if (problem := run_tool.check(arguments)) is not None:
             raise UnreadableError(problem)
@@ -215,10 +215,10 @@ class Reader:
         Raises:
             UnreadableError: If the policy does not allow it.
         """
-        context, seen, run = self.context, self.context.meter.seen or Observation(), self.run
+        context, observation, run = self.context, self.context.meter.seen or Observation(), self.run
         if target is not None and not self._program:
             run = evolve(run, assign=run.assign.model_copy(update={"address": target.address}))
-        ruled, facts = await ruling(context, run, seen, action, tool, approved="", results=())
+        ruled, facts = await ruling(context, run, observation, action, tool, approved="", results=())
         if ruled.verdict is not Verdict.ALLOW:
             how = "denies it" if ruled.verdict is Verdict.DENY else "wants an approval"
             msg = f"{action.tool} was not called, because the policy {how}: {ruled.reason}"
@@ -230,16 +230,18 @@ class Reader:
         target = await self._target(query.target)
         server = self.context.services.toolbox.server(target)
         await self._mark(target)
-        seen = await on_lane(self.context, server, target, functools.partial(observed, server, target, COMPARED))
-        found = [control for control in seen.controls if _fits(control, query)]
-        if len(found) != 1:
+        observation = await on_lane(self.context, server, target, functools.partial(observed, server, target, COMPARED))
+        matches = [control for control in observation.controls if _fits(control, query)]
+        if len(matches) != 1:
             kind = query.kind or "control"
             name = f" called {query.name!r}" if query.name else ""
-            listed = ", ".join(repr(each.name) for each in (found or seen.controls)[:20])
-            msg = f"{query.target} has {len(found) or 'no'} {kind}{'s' * (len(found) > 1)}{name}; there are: {listed}"
+            listed = ", ".join(repr(candidate.name) for candidate in (matches or observation.controls)[:20])
+            msg = (
+                f"{query.target} has {len(matches) or 'no'} {kind}{'s' * (len(matches) > 1)}{name}; there are: {listed}"
+            )
             raise UnreadableError(msg)
-        shown: JsonValue = found[0].model_dump(mode="json")
-        return shown
+        control_data: JsonValue = matches[0].model_dump(mode="json")
+        return control_data
 
     async def is_document(self, name: str) -> bool:
         """Return whether a target is the document at this path."""
@@ -253,23 +255,23 @@ class Reader:
         targets = await self.listed()
         target = next((target for target in targets if target.id == path), None)
         if target is None:
-            paths = [each.id for each in targets if each.kind not in _NO_DOCUMENTS]
+            paths = [candidate.id for candidate in targets if candidate.kind not in _NO_DOCUMENTS]
             msg = f"there is no document {path!r}; there are: {', '.join(paths[:20]) or 'none'}"
             raise UnreadableError(msg)
         return target
 
-    async def _target(self, wanted: str) -> Target:
+    async def _target(self, target_name: str) -> Target:
         """Find a target that the task may see.
 
         It is found by its id or address, or by a name that no other one has.
         """
-        own, listed = self.run.assign.target, await self.listed()
-        if own is not None and own.native.id not in {target.id for target in listed}:
-            listed = (*listed, own.native)
-        target = find_target(listed, wanted)
+        own_target, listed = self.run.assign.target, await self.listed()
+        if own_target is not None and own_target.native.id not in {target.id for target in listed}:
+            listed = (*listed, own_target.native)
+        target = find_target(listed, target_name)
         if target is None or target.kind is TargetKind.APPLICATION:
-            named = [each.id for each in listed if each.kind is not TargetKind.APPLICATION]
-            msg = f"there is no {wanted!r}; there are: {', '.join(named[:20]) or 'none'}"
+            named = [candidate.id for candidate in listed if candidate.kind is not TargetKind.APPLICATION]
+            msg = f"there is no {target_name!r}; there are: {', '.join(named[:20]) or 'none'}"
             raise UnreadableError(msg)
         return target
 
@@ -277,10 +279,10 @@ class Reader:
         """Return the targets that the task may see."""
         if self._targets is None:
             assign = self.run.assign
-            found: list[Target] = []
+            candidates: list[Target] = []
             for server in self.context.services.toolbox.servers:
-                found += await on_lane(self.context, server, None, server.targets)
-            self._targets = tuple(each for each in found if each.open_to(assign.task_id, assign.session))
+                candidates += await on_lane(self.context, server, None, server.targets)
+            self._targets = tuple(target for target in candidates if target.open_to(assign.task_id, assign.session))
         return self._targets
 
     async def windows(self) -> set[str]:
@@ -288,8 +290,8 @@ class Reader:
         toolbox, listed = self.context.services.toolbox, await self.listed()
         windows = {target.id for target in listed if _on_screen(toolbox.server(target), target)}
         if any(server.pictures for server in toolbox.servers):
-            known = {target.id for target in listed}
-            worked = {name for done in self.run.own_subtasks for name in done.changed if name not in known}
+            listed_ids = {target.id for target in listed}
+            worked = {name for done in self.run.own_subtasks for name in done.changed if name not in listed_ids}
             windows |= {name for name in worked if not name.startswith("/") and name not in self._tools(None)}
         return windows
 
@@ -332,10 +334,12 @@ class Reader:
             if type(server).fingerprint is not Server.fingerprint:
                 return await on_lane(self.context, server, target, functools.partial(server.fingerprint, target))
             look = functools.partial(observed, server, target, COMPARED)
-            seen = await on_lane(self.context, server, target, look)
+            observation = await on_lane(self.context, server, target, look)
         except ToolError as error:
             return f"unreadable: {error}"
-        return seen.fingerprint or digest(seen.controls, seen.text, sorted(seen.window.items()))
+        return observation.fingerprint or digest(
+            observation.controls, observation.text, sorted(observation.window.items())
+        )
 
     async def _free(self, target: Target) -> None:
         """Wait until no other agent works on a surface."""
