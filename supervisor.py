@@ -53,7 +53,7 @@ class Supervisor:
         """Take parts that are running; `start` builds them."""
         self.settings = assembly.settings
         """The settings that it was started with."""
-        self._left: tuple[str, ...] | None = None
+        self._leftovers: tuple[str, ...] | None = None
         self._stopping = threading.Lock()
         self._assembly = assembly
         self.warnings = assembly.warnings
@@ -112,8 +112,8 @@ class Supervisor:
 
     def __repr__(self) -> str:
         """Show the state, servers and journal, without waiting for a thread."""
-        state = "stopped" if self._left is not None else "stopping" if self._assembly.client.closed else "running"
-        names = ", ".join([*(each.name for each in self._assembly.servers), *self.settings.mcp_servers])
+        state = "stopped" if self._leftovers is not None else "stopping" if self._assembly.client.closed else "running"
+        names = ", ".join([*(server.name for server in self._assembly.servers), *self.settings.mcp_servers])
         journal = self.settings.journal.path or "in memory"
         return f"<{type(self).__name__} {state}, servers: {names or 'none'}, journal: {journal}>"
 
@@ -159,9 +159,9 @@ class Supervisor:
         if self._assembly.client.forked:
             return ()  # the threads belong to the process that started them
         with self._stopping:
-            if self._left is None:
-                self._left = self._assembly.stop(timeout)
-            return self._left
+            if self._leftovers is None:
+                self._leftovers = self._assembly.stop(timeout)
+            return self._leftovers
 
     async def stop_async(self, timeout: float = STOP_SECONDS) -> tuple[str, ...]:  # noqa: ASYNC109 - of each part
         """Stop everything, as `stop` does, without blocking the event loop.
@@ -415,7 +415,7 @@ class Supervisor:
             True
             >>> end()
         """
-        if self._left is not None:
+        if self._leftovers is not None:
             msg = "the supervisor is stopped"
             raise SupervisorStoppedError(msg)
         subscriber = Subscriber(self._assembly.stream.open(task_id, after), callback)

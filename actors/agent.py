@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pykka
 
 from callboard.actors.commands import Secrets
-from callboard.actors.late_results import Ahead, JobResults, JobReturned, decided, is_stale
+from callboard.actors.late_results import JobResults, JobReturned, StepMoves, decided, is_stale
 from callboard.actors.processing import AGENTS
 from callboard.actors.runtime import ScheduledActor
 from callboard.actors.states import (
@@ -133,10 +133,10 @@ class Agent(ScheduledActor):
         self.machine: type[AgentStateManager] = context.agents[self._kind].machine
         """The agent's state machine."""
         self._run: Run | None = None
-        self._under: tuple[Lease, Pipeline] | None = None
+        self._leased_pipeline: tuple[Lease, Pipeline] | None = None
         """The latest lease, and the pipeline under it."""
         self._results = JobResults(address, context, self.machine)
-        self._past: dict[str, Run] = {}  # ended runs by memory key: the next assignment begins with their memory
+        self._ended_runs: dict[str, Run] = {}  # ended runs by memory key: the next assignment begins with their memory
 
     def on_receive(self, message: Inbox) -> None:
         """Handle one message; every error becomes an `AgentCrashedError`.
@@ -174,8 +174,8 @@ class Agent(ScheduledActor):
                 self._apply(message)
 
     def _begin(self, assign: Assign) -> None:
-        before = self._past.get(memory_key(assign))
-        self._run = Run.begin(assign, self._context.limits, self.machine.initial, before)
+        earlier_run = self._ended_runs.get(memory_key(assign))
+        self._run = Run.begin(assign, self._context.limits, self.machine.initial, earlier_run)
         self._tell(EventName.STATE_CHANGED, source="", target=self._run.status, by="system")
         self._go()
 
@@ -195,7 +195,7 @@ class Agent(ScheduledActor):
         self._go()
 
     def _forget(self, task_id: str) -> None:
-        self._past.pop(task_id, None)
+        self._ended_runs.pop(task_id, None)
         if self._run is not None and self._run.over and memory_key(self._run.assign) == task_id:
             self._run = None
 
@@ -244,9 +244,9 @@ class Agent(ScheduledActor):
             context.jobs.start(lease, partial(state.handle, processing, run), done, failed)
 
     def _pipeline(self, lease: Lease) -> Pipeline:
-        if self._under is None or self._under[0] is not lease:
-            self._under = lease, self._context.pipelines[self._kind].under(lease)
-        return self._under[1]
+        if self._leased_pipeline is None or self._leased_pipeline[0] is not lease:
+            self._leased_pipeline = lease, self._context.pipelines[self._kind].under(lease)
+        return self._leased_pipeline[1]
 
     def _take_back(self, returned: JobReturned) -> None:
         run = self._run
@@ -257,24 +257,26 @@ class Agent(ScheduledActor):
         if isinstance(result, RoundEnding | SubtaskEnding):
             self._end(run, result)
             return
-        ahead = returned.ahead if returned.begun is run else None
-        applied = run.apply(result) if ahead is None else ahead.applied  # type: ignore[arg-type]  # it can be applied
+        step_moves = returned.step_moves if returned.run is run else None
+        applied = run.apply(result) if step_moves is None else step_moves.applied  # type: ignore[arg-type]  # it can be applied
         self._report(run, returned, applied)
         self._run = applied
         if isinstance(result, Assign | Question | ApprovalRequest):
             self._context.post(result)
-        self._move_on(ahead)
-        if returned.then is None:
+        self._move_on(step_moves)
+        if returned.next_result is None:
             self._take_step()
         else:
             self._run = (
-                returned.then.begun if ahead is not None else evolve(self._run, busy=True, job=returned.then.job)
+                returned.next_result.run
+                if step_moves is not None
+                else evolve(self._run, busy=True, job=returned.next_result.job)
             )
-            self._take_back(returned.then)
+            self._take_back(returned.next_result)
 
     def _end(self, run: Run, ending: RoundEnding | SubtaskEnding) -> None:
         self._run = evolve(run, over=True, busy=False)
-        self._past[memory_key(run.assign)] = self._run
+        self._ended_runs[memory_key(run.assign)] = self._run
         self._context.post(ending)
 
     def _go(self) -> None:
@@ -298,10 +300,10 @@ class Agent(ScheduledActor):
             else:
                 self.send(step)
 
-    def _move_on(self, ahead: Ahead | None = None) -> None:
-        """Make the moves that states decide, or those worked out in `ahead`."""
-        for run, move, after in self._moves() if ahead is None else ahead.moves:
-            self._move(run, move, after)
+    def _move_on(self, step_moves: StepMoves | None = None) -> None:
+        """Make the moves that states decide, or those worked out in `step_moves`."""
+        for run, move, next_run in self._moves() if step_moves is None else step_moves.moves:
+            self._move(run, move, next_run)
             if run.status in {AgentStatus.FAIL, AgentStatus.ERROR}:
                 tell_failure(self._context.stream.emit, self._context.journal, run, run.status)
 
@@ -313,14 +315,14 @@ class Agent(ScheduledActor):
                 return
             yield run, move, None
 
-    def _move(self, run: Run, move: Move, after: Run | None = None) -> None:
+    def _move(self, run: Run, move: Move, next_run: Run | None = None) -> None:
         """Make one move; nothing else writes the status.
 
         Raises:
             IllegalMoveError: If the transition table lacks the move; the run stays as it is.
         """
         try:
-            self._run = after or moved(self.machine, run, move)
+            self._run = next_run or moved(self.machine, run, move)
         except IllegalMoveError:
             self._tell(EventName.STATE_REFUSED, source=run.status, target=move.target, by=str(move.by))
             raise
@@ -371,8 +373,8 @@ ToRoot = Assign | Question | ApprovalRequest | RoundEnding | SubtaskEnding
 
 def tell_failure(emit: Callable[..., None], journal: Journal, run: Run, state: str) -> None:
     """Emit `run.failed` for a run that ended in FAIL or ERROR."""
-    seen, outcome = last_look(run), run.outcome
-    picture = seen.picture if seen is not None else None
+    observation, outcome = last_look(run), run.outcome
+    picture = observation.picture if observation is not None else None
     emit(
         EventName.RUN_FAILED,
         task_id=run.assign.task_id,
@@ -382,7 +384,7 @@ def tell_failure(emit: Callable[..., None], journal: Journal, run: Run, state: s
         outcome=outcome.value if outcome is not None else "",
         reason="; ".join(dict.fromkeys(cause.reason for cause in run.causes)),
         action=last_action(run),
-        controls=controls_of(seen),
+        controls=controls_of(observation),
         picture="" if picture is None else journal.picture_path(picture),
     )
 

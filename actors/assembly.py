@@ -120,12 +120,14 @@ class Assembly:
             self.sessions = [self._session(name) for name in settings.mcp_servers]
             undo.callback(self._close_sessions, STOP_SECONDS)
             self.left_out = left_out = self._open_sessions()
-            theirs = [McpSurface(each) for each in self.sessions if each.on_target]
+            theirs = [McpSurface(session) for session in self.sessions if session.on_target]
             self._open_servers([*servers, *theirs], undo)
             services = self._services(named)
             for task in opened.today:
                 services.budgets.count(task.labels, task.used, unpriced=task.unpriced)
-            self.client = RootClient(Root.start(services, self.life, self.jobs, self.schedulers, opened.token))
+            self.client = RootClient(
+                Root.start(services, self.server_lifecycle, self.jobs, self.schedulers, opened.token)
+            )
             self.submission = self._new_submission()
             self.watchdog.start()
             undo.pop_all()
@@ -141,10 +143,10 @@ class Assembly:
         """The warnings of `Supervisor.warnings`."""
         self._restore(opened)
 
-    def _all_models(self, given: Mapping[str, Model | Callable[..., Any]]) -> dict[str, Model]:
+    def _all_models(self, agent_models: Mapping[str, Model | Callable[..., Any]]) -> dict[str, Model]:
         """Build the models of agents, and prepare for those of tasks."""
         wrap = recorder(self.settings, self.secrets.redact)
-        models = {**self.named_models.of_kinds(self.agents), **given_models(given, self.agents)}
+        models = {**self.named_models.of_kinds(self.agents), **given_models(agent_models, self.agents)}
         named = {kind: wrap(model) for kind, model in models.items()}
         self.task_models = TaskModels(named, self.named_models, wrap)
         return named
@@ -155,12 +157,12 @@ class Assembly:
         self.toolbox = Toolbox(servers, self.sessions, self.lanes, kinds=self.agents)
         file = None if settings.journal.path is None else settings.path(settings.journal.path)
         seconds = settings.limits.command_seconds
-        self.life = ServerLifecycle(servers, self.lanes, self.loop, file, self.clock.elapsed)
+        self.server_lifecycle = ServerLifecycle(servers, self.lanes, self.loop, file, self.clock.elapsed)
         undo.callback(self.lanes.close, STOP_SECONDS)
-        self.life.open(seconds)
-        undo.callback(self.life.close, STOP_SECONDS)
+        self.server_lifecycle.open(seconds)
+        undo.callback(self.server_lifecycle.close, STOP_SECONDS)
         self.lookup = TargetLookup(servers, self.lanes, self.loop, seconds, self.agents)
-        self.lookup.refuse_shared_ids([each.name for each in servers if isinstance(each, McpSurface)])
+        self.lookup.refuse_shared_ids([server.name for server in servers if isinstance(server, McpSurface)])
 
     def _session(self, name: str) -> McpSession:
         return McpSession(name, self.settings.mcp_servers[name], self.settings, self.stream.emit)
@@ -204,7 +206,7 @@ class Assembly:
 
         A journal that broke since it was opened is reported to the root first, which then refuses the request.
         """
-        for name in {name for each in opened.recovered_tasks for name in each.record.task.models}:
+        for name in {name for recovered_task in opened.recovered_tasks for name in recovered_task.record.task.models}:
             self.task_models.build(name, recovered=True)  # may block; a task without it is paused
         self.broken.add_done_callback(lambda broken: self.client.tell(JournalBroken(broken.result())))
         try:
@@ -215,10 +217,10 @@ class Assembly:
 
     def _events(self, opened: Opened) -> EventStream:
         """Create the event stream, which feeds the journal, log and metrics."""
-        kept, queue = self.settings.events.kept, self.settings.events.queue
+        kept_events, queue = self.settings.events.kept, self.settings.events.queue
         tasks = self.settings.limits.kept_tasks if opened.events is None else 0  # a file keeps those of all tasks
         stream = EventStream(
-            self.clock, kept, queue, tasks=tasks, seq=opened.seq, past=opened.events, redaction=self.secrets
+            self.clock, kept_events, queue, tasks=tasks, seq=opened.seq, past=opened.events, redaction=self.secrets
         )
         if opened.queue is not None:
             stream.add_queue(*opened.queue)
@@ -273,35 +275,35 @@ class Assembly:
         watchdog, event loop.
         """
         self.client.closed = True
-        left: list[str] = []
+        leftovers: list[str] = []
         answer = max(timeout, BLOCKED_SECONDS)  # the root never blocks; if it does, it is named below
         with contextlib.suppress(SupervisorStoppedError):
-            _, late = concurrent.futures.wait(self.client.ask(CloseIntake(), answer), timeout)
-            left += [f"{len(late)} tasks"] if late else []
-        left += [] if self.clock.stop(timeout) else ["the clock"]
+            _, late_tasks = concurrent.futures.wait(self.client.ask(CloseIntake(), answer), timeout)
+            leftovers += [f"{len(late_tasks)} tasks"] if late_tasks else []
+        leftovers += [] if self.clock.stop(timeout) else ["the clock"]
         if self.journal.survives and not self.jobs.drain(timeout):
-            left.append("jobs")
+            leftovers.append("jobs")
         with contextlib.suppress(SupervisorStoppedError):
-            left += _late("an agent", self.client.ask(StopAgents(), answer), timeout)
+            leftovers += _late("an agent", self.client.ask(StopAgents(), answer), timeout)
         blocked = min(timeout, BLOCKED_SECONDS)  # from here on all leases are void: a job that asks for a lane is late
-        left += self.life.close(timeout)
-        left += [f"lane {name}" for name in self.lanes.close(blocked)]
-        left += self._close_sessions(timeout)
+        leftovers += self.server_lifecycle.close(timeout)
+        leftovers += [f"lane {name}" for name in self.lanes.close(blocked)]
+        leftovers += self._close_sessions(timeout)
         with contextlib.suppress(pykka.ActorDeadError):
-            left += _late("the root", [self.client.root.stop(block=False)], timeout)
-        left += [] if self.schedulers.root.stop(timeout) else [self.schedulers.root.thread.name]
-        left += self._close_models(timeout)
-        left += self._blocked_models(blocked)
-        self.stream.emit(EventName.SUPERVISOR_STOPPED, left=list(left))
+            leftovers += _late("the root", [self.client.root.stop(block=False)], timeout)
+        leftovers += [] if self.schedulers.root.stop(timeout) else [self.schedulers.root.thread.name]
+        leftovers += self._close_models(timeout)
+        leftovers += self._blocked_models(blocked)
+        self.stream.emit(EventName.SUPERVISOR_STOPPED, left=list(leftovers))
         self.stream.close()
-        left += [subscriber.name for subscriber in self.subscribers if not subscriber.join(timeout)]
+        leftovers += [subscriber.name for subscriber in self.subscribers if not subscriber.join(timeout)]
         closed = self.journal.close(max(timeout, STOP_SECONDS))  # only a disk can delay it; it releases the lock
-        left += [] if closed else ["the journal"]
-        left += [] if self.log.close() else ["the log"]
-        left += [] if self.watchdog.stop(timeout) else ["the watchdog"]
-        left += [] if self.loop.stop(timeout) else [self.loop.thread.name]
+        leftovers += [] if closed else ["the journal"]
+        leftovers += [] if self.log.close() else ["the log"]
+        leftovers += [] if self.watchdog.stop(timeout) else ["the watchdog"]
+        leftovers += [] if self.loop.stop(timeout) else [self.loop.thread.name]
         self.schedulers.agents.stop()
-        return tuple(left)
+        return tuple(leftovers)
 
     def _watch(self) -> Watchdog:
         limits, hung = self.settings.limits, self.settings.supervision.hung_seconds
@@ -336,23 +338,23 @@ class Assembly:
         return left_out
 
     def _close_sessions(self, timeout: float) -> tuple[str, ...]:
-        left = []
+        leftovers = []
         for session in reversed(self.sessions):
             try:
                 self.loop.submit(session.close()).result(timeout)
             except TimeoutError:
-                left.append(f"the MCP server {session.name}")
-        return tuple(left)
+                leftovers.append(f"the MCP server {session.name}")
+        return tuple(leftovers)
 
     def _close_models(self, timeout: float) -> tuple[str, ...]:
         """Close the settings' models; the others belong to the host program."""
-        left = []
+        leftovers = []
         for model in self.named_models.made:
             try:
                 self.loop.submit(model.close()).result(timeout)
             except TimeoutError:
-                left.append(f"the model {model.name}")
-        return tuple(left)
+                leftovers.append(f"the model {model.name}")
+        return tuple(leftovers)
 
     def _blocked_models(self, timeout: float) -> tuple[str, ...]:
         """Wait for model functions, and name the threads that still run one."""

@@ -73,9 +73,9 @@ class _Page:
     """All tasks of the conversation."""
     authors: dict[str, str] = field(default_factory=dict)
     """The addresses of agents, by run."""
-    seen: set[tuple[str, int | str]] = field(default_factory=set)
+    entry_keys: set[tuple[str, int | str]] = field(default_factory=set)
     """The keys of requests, subtask results and notes that have an entry: after a crash they are sent again."""
-    asked: dict[str, Question | ApprovalRequest] = field(default_factory=dict)
+    open_requests: dict[str, Question | ApprovalRequest] = field(default_factory=dict)
     """The open questions and approvals."""
     shared: collections.deque[Shared] = field(default_factory=collections.deque)
     """The entries that agents are shown."""
@@ -108,7 +108,7 @@ class ReadShared:
 class Filled:
     """The end of the rows for a rebuilt blackboard, and a callback."""
 
-    then: Callable[[], None]
+    callback: Callable[[], None]
 
 
 class Blackboard(ScheduledActor):
@@ -127,11 +127,11 @@ class Blackboard(ScheduledActor):
     ) -> None:
         """Create it; `shared` takes the entries shown to agents, by conversation."""
         super().__init__(scheduler)
-        self._published = shared
+        self._shared_by_session = shared
         self._settings = settings
         self._crashed = crashed
         self._pages: dict[str, _Page] = {}
-        self._ended: dict[str, None] = {}  # the conversations that are over, in the order of their ends
+        self._ended_sessions: dict[str, None] = {}  # the conversations that are over, in the order of their ends
         self._sessions: dict[str, str] = {}
 
     def on_receive(self, message: RowsKept | Filled | Read | ReadShared) -> None:
@@ -151,7 +151,7 @@ class Blackboard(ScheduledActor):
             case RowsKept():
                 self._take(message.rows)
             case Filled():
-                message.then()
+                message.callback()
             case Read():
                 session = self._sessions.get(message.query.task_id, message.query.task_id)
                 page = self._pages.get(session, _Page())
@@ -177,11 +177,11 @@ class Blackboard(ScheduledActor):
 
         Such rows begin with a `Task` that is known.
         """
-        again: set[str] = set()
+        repeated_tasks: set[str] = set()
         for row in rows:
             if type(row.message) is Task and row.task_id in self._sessions:
-                again.add(row.task_id)
-            if row.task_id not in again:
+                repeated_tasks.add(row.task_id)
+            if row.task_id not in repeated_tasks:
                 self._keep(row)
 
     def _keep(self, row: Row) -> None:  # noqa: C901 - one match, a case a message
@@ -193,7 +193,7 @@ class Blackboard(ScheduledActor):
             case Task():
                 page.open.add(row.task_id)
                 page.tasks.add(row.task_id)
-                self._ended.pop(self._sessions[row.task_id], None)
+                self._ended_sessions.pop(self._sessions[row.task_id], None)
             case TaskResult():
                 self._end(row.task_id)
             case Assign(token=token) if token:
@@ -206,16 +206,19 @@ class Blackboard(ScheduledActor):
             case SubtaskEnding(result=result) if not self._has_entry(page, (result.run_id, 0)):
                 self._add(page, Board.SUBTASKS, result.address, row)
             case Question() | ApprovalRequest():
-                page.asked[message.id] = message
+                page.open_requests[message.id] = message
                 self._add(page, Board.QUESTIONS, message.address, row)
             case Answer(nobody=False) | ApprovalAnswer(unattended=False):
                 self._add(page, Board.QUESTIONS, message.by or "supervisor", row)
                 self._share(
-                    row, Board.QUESTIONS, message.by or "a person", _answer(page.asked.pop(message.id, None), message)
+                    row,
+                    Board.QUESTIONS,
+                    message.by or "a person",
+                    _answer(page.open_requests.pop(message.id, None), message),
                 )
             case RequestExpired():
                 self._add(page, Board.QUESTIONS, "supervisor", row)
-                page.asked.pop(message.id, None)
+                page.open_requests.pop(message.id, None)
             case Note(call_id=call_id, author=author, text=text):
                 if not (call_id and self._has_entry(page, (call_id, text))):
                     self._add(page, Board.NOTES, author, row)
@@ -225,14 +228,14 @@ class Blackboard(ScheduledActor):
         session = self._sessions.get(task_id, task_id)
         if session not in self._pages:
             self._pages[session] = _Page()
-            self._ended[session] = None  # until its task comes: a late row must not keep a page for good
+            self._ended_sessions[session] = None  # until its task comes: a late row must not keep a page for good
         return self._pages[session]
 
     def _has_entry(self, page: _Page, key: tuple[str, int | str]) -> bool:
         """Return whether a key has an entry, and note it."""
-        known = key in page.seen
-        page.seen.add(key)
-        return known
+        is_present = key in page.entry_keys
+        page.entry_keys.add(key)
+        return is_present
 
     def _share(self, row: Row, board: Board, author: str, text: str) -> None:
         """Show the conversation's agents a text, from their next step on."""
@@ -243,7 +246,7 @@ class Blackboard(ScheduledActor):
         page.shared.append(Shared(board=board, author=author, text=shown(text)))
         if len(page.shared) > self._settings.shown:
             page.shared.popleft()
-        self._published[session] = tuple(page.shared)
+        self._shared_by_session[session] = tuple(page.shared)
 
     def _add(self, page: _Page, board: Board, author: str, row: Row) -> None:
         page.rows.append((board, author, row))
@@ -255,26 +258,28 @@ class Blackboard(ScheduledActor):
         session = self._sessions.get(task_id, task_id)
         page = self._pages[session]
         page.open.discard(task_id)
-        self._ended.pop(session, None)
+        self._ended_sessions.pop(session, None)
         if not page.open:
-            page.asked.clear()  # the withdrawn requests
-            self._ended[session] = None
-        while len(self._ended) > self._settings.tasks:
-            key = next(iter(self._ended))
-            del self._ended[key]
-            self._published.pop(key, None)
+            page.open_requests.clear()  # the withdrawn requests
+            self._ended_sessions[session] = None
+        while len(self._ended_sessions) > self._settings.tasks:
+            key = next(iter(self._ended_sessions))
+            del self._ended_sessions[key]
+            self._shared_by_session.pop(key, None)
             for task in self._pages.pop(key).tasks:
                 self._sessions.pop(task, None)
 
 
-def _answer(asked: Question | ApprovalRequest | None, reply: Answer | ApprovalAnswer) -> str:
+def _answer(request: Question | ApprovalRequest | None, reply: Answer | ApprovalAnswer) -> str:
     """Describe a person's answer to all agents.
 
     It is empty for questions about an action in doubt or about a limit, which concern one agent only.
     """
-    match asked, reply:
+    match request, reply:
         case Question(in_doubt="", limit=None, questions=questions), Answer(texts=texts):
-            return "; ".join(f"to {each.text!r}: {text!r}" for each, text in zip(questions, texts, strict=False))
+            return "; ".join(
+                f"to {question.text!r}: {text!r}" for question, text in zip(questions, texts, strict=False)
+            )
         case ApprovalRequest(actions=actions), ApprovalAnswer(approved=approved, reason=reason):
             tools = ", ".join(action.tool for action in actions)
             return f"{'approved' if approved else 'rejected'} {tools}{f': {reason}' if reason else ''}"

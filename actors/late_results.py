@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
+class StepMoves:
     """The moves after a step, worked out when its result is journaled.
 
     They hold only for the run that the job began with.
@@ -44,7 +44,7 @@ class Ahead:
     applied: Run
     moves: Sequence[tuple[Run, Move, Run]]
     """Each move, between the run before and the run after it."""
-    after: Run
+    final_run: Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ class JobReturned:
     token: int
     job: int
     result: Message
-    begun: Run
+    run: Run
     """The run that the job began with."""
     phases: Sequence[dict[str, Any]] = ()
     """The phases that ran, for the event of a step's end."""
-    ahead: Ahead | None = None
+    step_moves: StepMoves | None = None
     """The moves after it, unless the run changes before the agent handles it."""
-    then: JobReturned | None = None
+    next_result: JobReturned | None = None
     """The result of the state that it leads to, if that state only decides: both are journaled together."""
 
 
@@ -84,9 +84,9 @@ class JobResults:
     def drop(self, returned: JobReturned) -> None:
         """Report a stale result, and the phases that ran for it."""
         emit = self._context.stream.emit
-        tell_phases(emit, returned.begun, returned.phases)  # no event of a step's end has them
-        late = type(returned.result).__name__
-        emit(EventName.MESSAGE_STALE, task_id=returned.task_id, agent=self.address, message=late)
+        tell_phases(emit, returned.run, returned.phases)  # no event of a step's end has them
+        result_type = type(returned.result).__name__
+        emit(EventName.MESSAGE_STALE, task_id=returned.task_id, agent=self.address, message=result_type)
 
     def take(  # noqa: PLR0917 - bound
         self,
@@ -112,66 +112,66 @@ class JobResults:
         if context.secrets.known:
             result = context.secrets.redact(assign.task_id, result)
         phases = spent.phases if spent is not None else ()
-        ahead = self._ahead(run, result)
-        then = self._decided_next(ahead, lease, processing)
-        returned = JobReturned(assign.task_id, assign.token, run.job, result, run, phases, ahead, then)
+        step_moves = self._step_moves(run, result)
+        next_result = self._decided_next(step_moves, lease, processing)
+        returned = JobReturned(assign.task_id, assign.token, run.job, result, run, phases, step_moves, next_result)
         # Fencing: `Lease.void` takes the same lock, and a cancel is journaled after the void. So these rows come before
         # the cancel's row in the journal, or the lease is void here and they are late.
         with lease.order:
-            late = valid and not lease.valid and not isinstance(result, RoundEnding | SubtaskEnding)
-            if not late and not (lease.suspended and _failed(result)):
-                again = partial(self.take, send, run, lease, processing, valid)
-                if then is None:
-                    self._keep(send, run, returned, again)
+            is_late = valid and not lease.valid and not isinstance(result, RoundEnding | SubtaskEnding)
+            if not is_late and not (lease.suspended and _failed(result)):
+                retry = partial(self.take, send, run, lease, processing, valid)
+                if next_result is None:
+                    self._keep(send, run, returned, retry)
                 else:
-                    rows = (self._row(run, returned), self._row(run, then))
+                    rows = (self._row(run, returned), self._row(run, next_result))
                     context.journal.append(
                         rows,
                         partial(send, returned),
-                        lambda _: self._keep(send, run, replace(returned, then=None), again),
+                        lambda _: self._keep(send, run, replace(returned, next_result=None), retry),
                     )
                 return
-        send(replace(returned, job=0, then=None))  # no job has the number 0: the agent only logs it
+        send(replace(returned, job=0, next_result=None))  # no job has the number 0: the agent only logs it
 
     def _keep(
         self,
         send: Callable[[JobReturned], None],
         run: Run,
         returned: JobReturned,
-        again: Callable[[Exception], None],
+        retry: Callable[[Exception], None],
     ) -> None:
-        """Journal one result; `again` takes the error if it can't be written."""
+        """Journal one result; `retry` takes the error if it can't be written."""
 
         def refused(error: Exception) -> None:
             if isinstance(error, ValueError):  # only this row can't be written, not the journal
-                again(error)
+                retry(error)
 
         self._context.journal.append((self._row(run, returned),), partial(send, returned), refused)
 
     def _row(self, run: Run, returned: JobReturned) -> Row:
-        kept = returned.result.lean() if isinstance(returned.result, Assign) else returned.result
-        return Row(self._context.stream.steady(), returned.task_id, run.assign.run_id, kept, returned.job)
+        message = returned.result.lean() if isinstance(returned.result, Assign) else returned.result
+        return Row(self._context.stream.steady(), returned.task_id, run.assign.run_id, message, returned.job)
 
-    def _ahead(self, run: Run, result: Message) -> Ahead | None:
+    def _step_moves(self, run: Run, result: Message) -> StepMoves | None:
         """Work out the moves after a step that has ended."""
         if not isinstance(result, StepDone):
             return None
         try:
             applied = run.apply(result)
-            made = tuple(moves(self._machine, applied))
+            decided_moves = tuple(moves(self._machine, applied))
         except BaseException:  # the agent works it out again when it handles the result, and fails there
             return None
-        return Ahead(applied, made, made[-1][2] if made else applied)
+        return StepMoves(applied, decided_moves, decided_moves[-1][2] if decided_moves else applied)
 
-    def _decided_next(self, ahead: Ahead | None, lease: Lease, processing: Pipeline) -> JobReturned | None:
+    def _decided_next(self, step_moves: StepMoves | None, lease: Lease, processing: Pipeline) -> JobReturned | None:
         """Return the result of the next state, if that only decides.
 
         Both results are journaled together, so that an ending or an assignment waits for no commit of its own. Their
         rows are adjacent, and the agent handles both in one turn: no message comes between them, here or in a fold.
         """
-        if ahead is None or lease.paused or lease.suspended or not lease.valid:
+        if step_moves is None or lease.paused or lease.suspended or not lease.valid:
             return None
-        run = ahead.after
+        run = step_moves.final_run
         state = self._machine.get_state(run.status)
         if not state.only_decides or run.waiting or run.over:
             return None

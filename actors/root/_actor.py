@@ -11,11 +11,11 @@ from callboard.actors.root._agents import Children, Closing, Idle, Sessions
 from callboard.actors.root._clocks import Deadlines, Stopwatches
 from callboard.actors.root._context import RootContext
 from callboard.actors.root._handover import HandOver
-from callboard.actors.root._lifecycle import RunEndings, Stops
+from callboard.actors.root._lifecycle import RunEndings, TaskControl
 from callboard.actors.root._open_requests import OpenRequests, PeopleClocks
 from callboard.actors.root._outbox import Outbox
 from callboard.actors.root._recorder import Recorder
-from callboard.actors.root._recovery import lacks, place, restore
+from callboard.actors.root._recovery import lacks, restore, resume_runs
 from callboard.actors.root._requests import (
     AgentCrash,
     AgentlessRun,
@@ -94,7 +94,12 @@ class Root(ScheduledActor):
     """
 
     def __init__(
-        self, services: Services, life: ServerLifecycle, jobs: Jobs, schedulers: Schedulers, first_token: int = 0
+        self,
+        services: Services,
+        server_lifecycle: ServerLifecycle,
+        jobs: Jobs,
+        schedulers: Schedulers,
+        first_token: int = 0,
     ) -> None:
         """Create the root and its parts.
 
@@ -125,7 +130,7 @@ class Root(ScheduledActor):
         )
         children = Children(agents, self._post)
         recorder = Recorder(services, self._post, schedulers.agents)
-        desk = OpenRequests(children, recorder, outbox, clock, self._post)
+        open_requests = OpenRequests(children, recorder, outbox, clock, self._post)
         self._context = context = RootContext(
             post=self._post,
             limits=limits,
@@ -139,31 +144,31 @@ class Root(ScheduledActor):
             recorder=recorder,
             clocks=clocks,
             deadlines=Deadlines(clock, self._post),
-            people=PeopleClocks(desk, clocks, services.approved),
+            people=PeopleClocks(open_requests, clocks, services.approved),
             idle=Idle(tasks, children, limits.idle_agents),
             sessions=Sessions(tasks, children, limits.sessions, lambda ids: outbox.tell(lambda: journal.forget(ids))),
             plans=agents.plans,
             agents=services.agents,
         )
-        self._desk = desk
-        self._hands = HandOver(context)
-        self._closing = Closing(life, tasks, clock, self._post)
-        self._endings = RunEndings(context, self._receive)
-        self._stops = Stops(context, self._endings, self._end_if_over)
-        self._crashes = AgentRestarts(context, self._hands, services.settings.supervision, self._endings)
-        self._stalls = StallWatch(
+        self._open_requests = open_requests
+        self._handover = HandOver(context)
+        self._closing = Closing(server_lifecycle, tasks, clock, self._post)
+        self._run_endings = RunEndings(context, self._receive)
+        self._task_control = TaskControl(context, self._run_endings, self._end_if_over)
+        self._agent_restarts = AgentRestarts(context, self._handover, services.settings.supervision, self._run_endings)
+        self._stall_watch = StallWatch(
             context,
-            desk,
-            self._hands,
-            self._endings,
-            self._crashes,
+            open_requests,
+            self._handover,
+            self._run_endings,
+            self._agent_restarts,
             schedulers.agents,
             services.settings.supervision.stall_seconds,
             self._end_if_over,
         )
         self._accepting = True
         self._broken: Exception | None = None
-        self._orderly = False
+        self._stopped_by_supervisor = False
 
     def on_receive(self, message: object) -> Any:
         """Handle one message; the journal writes its results as one transaction.
@@ -199,9 +204,9 @@ class Root(ScheduledActor):
             case RoundEnding():
                 return self._round_ended(message)
             case Cancel():
-                return self._answer(self._stops.cancel(message))
+                return self._answer(self._task_control.cancel(message))
             case Pause() | Resume():
-                return self._answer(self._stops.pause(message))
+                return self._answer(self._task_control.pause(message))
             case Question() | ApprovalRequest():
                 return self._ask_person(message)
             case CallAsks():
@@ -220,27 +225,27 @@ class Root(ScheduledActor):
             case Deliver():
                 return self._context.children.deliver(message)
             case RunHistory():
-                return self._hands.start_with(self._context.tasks.get(message.assign.task_id), message)
+                return self._handover.start_with(self._context.tasks.get(message.assign.task_id), message)
             case AgentlessRun():
-                return self._endings.end(message)
+                return self._run_endings.end(message)
             case ConversationRests():
                 return self._closing.rest(message.session)
             case CloseOpened():
                 return self._closing.due(message)
             case LeaseStuck():
-                return self._hands.stuck(message.token)
+                return self._handover.stuck(message.token)
             case LeaseIdle():
-                return self._hands.free(message.token)
+                return self._handover.free(message.token)
             case AgentCrash():
-                return self._crashes.crashed(message)
+                return self._agent_restarts.crashed(message)
             case LeaseHung():
-                return self._crashes.hung(message)
+                return self._agent_restarts.hung(message)
             case DeadlineDue():
                 return self._watch_deadline(self._context.tasks.get(message.task_id))
             case StallCheck():
-                return self._stalls.check(behind=message.behind)
+                return self._stall_watch.check(behind=message.behind)
             case RestartDue():
-                return self._crashes.due(message)
+                return self._agent_restarts.due(message)
             case BlackboardCrashed():
                 ended = self._services.settings.blackboard.tasks
                 return self._context.recorder.rebuild(self._context.tasks.conversations(ended))
@@ -320,14 +325,14 @@ class Root(ScheduledActor):
         self._context.clocks.start(task.id, self._context.limits.under(task.limits).task_seconds, task.id)
         self._next_round(record)
         self._watch_deadline(record)
-        self._stalls.arm()
+        self._stall_watch.arm()
         record.safe = self._context.outbox.answer(None)
         return record.task, record.done, record.safe
 
     def _watch_deadline(self, record: TaskRecord | None) -> None:
-        late = self._context.deadlines.watch(record.task) if record is not None else None
-        if late is not None:
-            self._stops.cancel(late)
+        deadline_cancel = self._context.deadlines.watch(record.task) if record is not None else None
+        if deadline_cancel is not None:
+            self._task_control.cancel(deadline_cancel)
 
     def _give_secrets(self, task: Task) -> concurrent.futures.Future[Any]:
         record = self._context.tasks.get(task.id)
@@ -336,13 +341,13 @@ class Root(ScheduledActor):
             if record.lacks:
                 record.lacks = lacks(record, self._services)
                 if not record.lacks:
-                    self._stops.pause(Resume(task_id=task.id))
+                    self._task_control.pause(Resume(task_id=task.id))
         return self._answer(None)
 
-    def _give_output_type(self, given: GiveOutputType) -> None:
-        record = self._context.tasks.get(given.task_id)
+    def _give_output_type(self, request: GiveOutputType) -> None:
+        record = self._context.tasks.get(request.task_id)
         if record is not None:
-            self._services.output_types.keep(given.task_id, record.task.output_schema, given.output_type)
+            self._services.output_types.keep(request.task_id, record.task.output_schema, request.output_type)
 
     def _keep_note(self, note: Note) -> concurrent.futures.Future[Any]:
         if self._context.tasks.get(note.task_id) is None:
@@ -363,7 +368,7 @@ class Root(ScheduledActor):
             return
         for run in tuple(record.runs.values()):
             if run.token:
-                self._hands.leave(record, run.run_id, run.token)
+                self._handover.leave(record, run.run_id, run.token)
             else:
                 self._context.leases.withdraw(run)
         self._context.clocks.drop(refused.task_id)
@@ -379,7 +384,7 @@ class Root(ScheduledActor):
         assign = record.next_assign()
         if not assign.number:
             self._context.recorder.emit_of(EventName.ROUND_STARTED, assign, round=record.round, request=assign.request)
-        self._hands.place(record, assign, first=first)
+        self._handover.queue_run(record, assign, first=first)
 
     def _round_ended(self, ended: RoundEnding) -> None:
         record = self._running(ended.task_id, ended.run_id, ended.token, "RoundEnding")
@@ -393,14 +398,14 @@ class Root(ScheduledActor):
             outcome=ended.outcome.value,
             causes=causes,
         )
-        self._hands.leave(record, ended.run_id, ended.token)
+        self._handover.leave(record, ended.run_id, ended.token)
         record.end_round(ended)
         if record.stopping is None and ended.outcome is Outcome.FINISHED and record.has_next_round:
             self._next_round(record, first=True)
             return
         for run in tuple(record.runs.values()):
             orphaned = Cancel(task_id=ended.task_id, run_id=run.run_id, reason="its HostAgent ended")
-            self._stops.cancel_run(record, orphaned)
+            self._task_control.cancel_run(record, orphaned)
         self._end_if_over(record)
 
     def _end_if_over(self, record: TaskRecord) -> None:
@@ -450,7 +455,7 @@ class Root(ScheduledActor):
         if record.knows(assign.run_id):
             return  # its HostAgent crashed, and repeats its last message after the restart
         record.runs[assign.run_id] = assign
-        self._hands.place(record, assign, known=True)
+        self._handover.queue_run(record, assign, is_journaled=True)
 
     def _subtask_ended(self, ended: SubtaskEnding) -> None:
         record = self._running(ended.task_id, ended.run_id, ended.token, type(ended).__name__)
@@ -464,7 +469,7 @@ class Root(ScheduledActor):
             causes=[cause.reason for cause in result.causes],
             duration=result.usage.seconds,
         )
-        self._hands.leave(record, ended.run_id, ended.token)
+        self._handover.leave(record, ended.run_id, ended.token)
         record.end_subtask(result)
         if record.target is None:
             context.outbox.keep(ended.task_id, record.run_id, ended, context.children.sender(record.host, ended))
@@ -489,9 +494,9 @@ class Root(ScheduledActor):
         for recovered in recovered_tasks:
             self._context.tasks.learn(recovered.record.session, recovered.conversation)
         self._context.recorder.fill(
-            unique(each for recovered in recovered_tasks for each in recovered.conversation)
+            unique(task_id for recovered in recovered_tasks for task_id in recovered.conversation)
         )  # before the agents read the blackboard
-        place(recovered_tasks, self._context, self._hands, self._stops)
+        resume_runs(recovered_tasks, self._context, self._handover, self._task_control)
         for recovered in recovered_tasks:
             for ending in recovered.endings.values():
                 self._receive(ending)
@@ -500,7 +505,7 @@ class Root(ScheduledActor):
             self._watch_deadline(self._context.tasks.get(recovered.record.task.id))
         self._closing.restored()
         if recovered_tasks:
-            self._stalls.arm()
+            self._stall_watch.arm()
 
     def _give_up(self, error: Exception) -> None:
         """Stop everything: no side effect may begin that can't be journaled."""
@@ -508,22 +513,22 @@ class Root(ScheduledActor):
         self._context.recorder.emit(EventName.JOURNAL_FAILED, error=str(error))
         for record in self._context.tasks.records:
             self._context.tasks.close(record)
-            self._stops.give_up(record, error)
+            self._task_control.give_up(record, error)
 
     def _close_intake(self) -> tuple[concurrent.futures.Future[TaskResult], ...]:
         self._accepting = False
         records = self._context.tasks.records
         for record in records:
             if self._context.journal.survives:
-                self._stops.suspend(record)
+                self._task_control.suspend(record)
             else:
-                self._stops.cancel(Cancel(task_id=record.task.id, reason="the supervisor stops"))
+                self._task_control.cancel(Cancel(task_id=record.task.id, reason="the supervisor stops"))
         return tuple(record.done for record in records)
 
     def _stop_agents(self) -> list[pykka.Future[Any]]:
-        self._orderly = True
+        self._stopped_by_supervisor = True
         for record in self._context.tasks.records:
-            self._stops.void(record)
+            self._task_control.void(record)
         return [*self._context.children.stop_all(), self._context.recorder.stop()]
 
     def on_stop(self) -> None:
@@ -533,10 +538,10 @@ class Root(ScheduledActor):
         """
         for record in self._context.tasks.records:
             msg = f"the supervisor stopped before the task {record.task.id} ended"
-            self._stops.give_up(record, SupervisorStoppedError(msg))
+            self._task_control.give_up(record, SupervisorStoppedError(msg))
         self._context.children.stop_all()
         self._context.recorder.stop()
-        if not self._orderly:  # otherwise the supervisor closes the stream, after its own last event
+        if not self._stopped_by_supervisor:  # otherwise the supervisor closes the stream, after its own last event
             self._context.recorder.close()
 
     def on_failure(
@@ -556,7 +561,7 @@ class Root(ScheduledActor):
 
     def _ask_person(self, ask: Question | ApprovalRequest) -> None:
         record = self._running(ask.task_id, ask.run_id, ask.token, type(ask).__name__)
-        if record is not None and record.stopping is None and not self._desk.has(ask.id):
+        if record is not None and record.stopping is None and not self._open_requests.has(ask.id):
             self._context.people.ask(ask)
 
     def _ask_for_call(self, asks: CallAsks) -> None:
@@ -579,7 +584,7 @@ class Root(ScheduledActor):
             tasks=tuple(record.status() for record in self._context.tasks.records),
             agents=self._context.children.addresses,
             abandoned=self._context.leases.abandoned,
-            approvals=self._desk.approvals,
-            questions=self._desk.questions,
+            approvals=self._open_requests.approvals,
+            questions=self._open_requests.questions,
             ended_tasks=self._context.tasks.ended,
         )

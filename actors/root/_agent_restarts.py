@@ -26,13 +26,13 @@ class AgentRestarts:
     def __init__(
         self,
         context: RootContext,
-        hands: HandOver,
+        handover: HandOver,
         settings: SupervisionSettings,
         endings: RunEndings,
     ) -> None:
         self._context = context
-        self._hands = hands
-        self._endings = endings
+        self._handover = handover
+        self._run_endings = endings
         self._restarts = Restarts(context.clock, settings)
 
     def crashed(self, crash: AgentCrash) -> None:
@@ -48,10 +48,10 @@ class AgentRestarts:
         if isinstance(error, AgentCrashedError) and error.__cause__ is not None:
             error = error.__cause__
         context.children.remove(address)
-        found = [
+        agent_runs = [
             (record, run) for record in context.tasks.records for run in record.runs.values() if run.address == address
         ]
-        runs = [(record, run) for record, run in found if run.token and run.run_id not in record.ending]
+        runs = [(record, run) for record, run in agent_runs if run.token and run.run_id not in record.ending]
         for _, run in runs:  # before the event: its subscribers may rely on the refusal of late side effects
             context.leases.void(run.token)
             context.jobs.cancel(run.token)
@@ -67,7 +67,7 @@ class AgentRestarts:
             causes = self._all_causes(address)
         for record, run in runs:
             if delay is None:
-                self._endings.begin(record, run, Outcome.ERROR, causes)
+                self._run_endings.begin(record, run, Outcome.ERROR, causes)
             else:
                 self._wait(record, run, delay)
 
@@ -89,7 +89,7 @@ class AgentRestarts:
         del record.crashed[run.run_id]
         # Once the old lease is idle, it is freed, and the first run in the queue gets the target under a new token.
         self._context.leases.first(record.runs[run.run_id])
-        self._hands.when_idle(run.token)
+        self._handover.when_idle(run.token)
 
     def _wait(self, record: TaskRecord, run: Assign, delay: float) -> None:
         record.runs[run.run_id] = run.model_copy(update={"token": 0})

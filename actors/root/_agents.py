@@ -33,8 +33,8 @@ class Children:
         self._context = context
         self._post = post
         self._refs: dict[str, pykka.ActorRef[Agent]] = {}
-        self._expected: dict[str, list[Inbox]] = {}
-        self._known: dict[str, set[str]] = {}
+        self._held_messages: dict[str, list[Inbox]] = {}
+        self._memories: dict[str, set[str]] = {}
         """The tasks or conversations that each agent remembers, by its address."""
         self._holders: dict[str, set[str]] = {}
         """The inverse: the addresses of the agents that remember a task or conversation."""
@@ -53,17 +53,17 @@ class Children:
 
         It does from its first work on, until it stops or dies.
         """
-        self._known.setdefault(address, set()).add(memory)
+        self._memories.setdefault(address, set()).add(memory)
         self._holders.setdefault(memory, set()).add(address)
 
     def knows(self, address: str, memory: str) -> bool:
         """Return whether the agent of an address remembers a task or conversation."""
-        return address in self._refs and memory in self._known.get(address, ())
+        return address in self._refs and memory in self._memories.get(address, ())
 
     def forget(self, memory: str) -> None:
         """Make all agents forget a task or conversation that is over."""
         for address in self._holders.pop(memory, ()):
-            self._known[address].discard(memory)
+            self._memories[address].discard(memory)
             self.tell_if_alive(address, TaskForgotten(task_id=memory))
 
     def is_there(self, address: str, urn: str) -> bool:
@@ -94,7 +94,7 @@ class Children:
 
     def expect(self, address: str) -> None:
         """Hold messages for an address until its agent has its history."""
-        self._expected.setdefault(address, [])
+        self._held_messages.setdefault(address, [])
 
     def start_with(self, address: str, first: Continue) -> None:
         """Give an expected agent its history, then the messages held for it.
@@ -102,7 +102,7 @@ class Children:
         The agent is started, unless it runs.
         """
         self.start(address)
-        for message in (first, *_unread(first, self._expected.pop(address, ()))):
+        for message in (first, *_unread(first, self._held_messages.pop(address, ()))):
             tell_if_alive(self._refs[address], message)
 
     def sender(self, address: str, message: Inbox) -> Callable[[], None]:
@@ -112,7 +112,7 @@ class Children:
         journal.
         """
         ref = self._refs.get(address)
-        if address in self._expected:
+        if address in self._held_messages:
             return lambda: self._post(Deliver(address, message))
         if ref is not None:
             return partial(tell_if_alive, ref, message)
@@ -120,8 +120,8 @@ class Children:
 
     def deliver(self, deliver: Deliver) -> None:
         """Deliver a message that was sent while its agent was expected."""
-        if deliver.address in self._expected:
-            self._expected[deliver.address].append(deliver.message)
+        if deliver.address in self._held_messages:
+            self._held_messages[deliver.address].append(deliver.message)
         elif deliver.address in self._refs:
             tell_if_alive(self._refs[deliver.address], deliver.message)
 
@@ -136,7 +136,7 @@ class Children:
         ref = self._refs.pop(address, None)
         if ref is not None:
             ref.stop(block=False)
-        self._expected.pop(address, None)
+        self._held_messages.pop(address, None)
         self._lose_memory(address)
 
     def stop(self, address: str) -> None:
@@ -148,7 +148,7 @@ class Children:
             self._context.stream.emit(EventName.AGENT_STOPPED, agent=address)
 
     def _lose_memory(self, address: str) -> None:
-        for memory in self._known.pop(address, ()):
+        for memory in self._memories.pop(address, ()):
             self._holders[memory].discard(address)
             if not self._holders[memory]:
                 del self._holders[memory]
@@ -163,8 +163,8 @@ def _unread(first: Continue, came: Iterable[Inbox]) -> Iterator[Inbox]:
     """Yield the held messages that are not in the history yet."""
     # Rows with a job are the agent's own; all others since the assignment came as messages. Each of them stands for one
     # held message: the journal may have been read before or after that was sent.
-    begun = [isinstance(row.message, Assign) and row.message.token == first.assign.token for row in first.history]
-    since = first.history[begun.index(True) :] if True in begun else ()
+    start_marks = [isinstance(row.message, Assign) and row.message.token == first.assign.token for row in first.history]
+    since = first.history[start_marks.index(True) :] if True in start_marks else ()
     read = [row.message for row in since if not row.job]
     for message in came:
         if message in read:
@@ -194,37 +194,37 @@ class Sessions:
         self._children = children
         self._limit = limit
         self._forget = forget
-        self._kept: dict[str, None] = {}  # the oldest first
-        self._ended: dict[str, list[str]] = {}  # the ids of ended tasks, by conversation
+        self._kept_sessions: dict[str, None] = {}  # the oldest first
+        self._ended_tasks: dict[str, list[str]] = {}  # the ids of ended tasks, by conversation
 
     def has(self, session: str) -> bool:
         """Return whether a conversation can be continued without the journal."""
         running = (record.session for record in self._tasks.records if record.target is None)
-        return session in self._kept or session in running
+        return session in self._kept_sessions or session in running
 
     def keep(self, record: TaskRecord) -> None:
         """Keep the HostAgent of a task that ended, if it runs.
 
         Above the limit, the HostAgents idle for longest are stopped, and their conversations are forgotten.
         """
-        self._ended.setdefault(record.session, []).append(record.task.id)
+        self._ended_tasks.setdefault(record.session, []).append(record.task.id)
         if not self._children.lives(record.host):
             if not self.has(record.session):
                 self._drop(record.session)
             return
-        self._kept.pop(record.session, None)
-        self._kept[record.session] = None
-        idle = len(self._kept) - len(self._tasks.talking & self._kept.keys())
-        spare = (session for session in self._kept if not self._tasks.talks(session))
+        self._kept_sessions.pop(record.session, None)
+        self._kept_sessions[record.session] = None
+        idle = len(self._kept_sessions) - len(self._tasks.talking & self._kept_sessions.keys())
+        spare = (session for session in self._kept_sessions if not self._tasks.talks(session))
         for session in tuple(itertools.islice(spare, max(0, idle - self._limit))):
-            del self._kept[session]
+            del self._kept_sessions[session]
             self._children.stop(f"host/{session}")
             self._drop(session)
 
     def _drop(self, session: str) -> None:
         """Forget a conversation; only a journal file can continue it afterwards."""
         self._children.forget(session)
-        self._forget(self._ended.pop(session, ()))
+        self._forget(self._ended_tasks.pop(session, ()))
 
 
 class Idle:
@@ -237,25 +237,25 @@ class Idle:
         self._tasks = tasks
         self._children = children
         self._limit = limit
-        self._idle: dict[str, None] = {}  # in the order in which they became idle
+        self._idle_agents: dict[str, None] = {}  # in the order in which they became idle
 
     def work(self, address: str) -> None:
         """Note that an agent works."""
-        self._idle.pop(address, None)
+        self._idle_agents.pop(address, None)
 
     def rest(self, address: str) -> None:
         """Note that an agent's task is over.
 
         Above the limit, the agents idle for longest are stopped, but no agent of a running task.
         """
-        self._idle.pop(address, None)
-        self._idle[address] = None
-        if len(self._idle) <= self._limit:
+        self._idle_agents.pop(address, None)
+        self._idle_agents[address] = None
+        if len(self._idle_agents) <= self._limit:
             return
         needed = {agent for record in self._tasks.records for agent in record.agents}
-        spare = [agent for agent in self._idle if agent not in needed]
+        spare = [agent for agent in self._idle_agents if agent not in needed]
         for agent in spare[: max(0, len(spare) - self._limit)]:
-            del self._idle[agent]
+            del self._idle_agents[agent]
             self._children.stop(agent)
 
 
@@ -265,8 +265,10 @@ class Closing:
     Runs on the root's thread.
     """
 
-    def __init__(self, life: ServerLifecycle, tasks: TaskBook, clock: Clock, post: Callable[[object], None]) -> None:
-        self._life = life
+    def __init__(
+        self, server_lifecycle: ServerLifecycle, tasks: TaskBook, clock: Clock, post: Callable[[object], None]
+    ) -> None:
+        self._server_lifecycle = server_lifecycle
         self._tasks = tasks
         self._clock = clock
         self._post = post
@@ -276,18 +278,18 @@ class Closing:
 
         It runs after the restore, so that conversations with a resumed task keep theirs.
         """
-        for server in self._life.closing:
-            self._life.tell_owners(server, lambda session: self._post(ConversationRests(session)))
+        for server in self._server_lifecycle.closing:
+            self._server_lifecycle.tell_owners(server, lambda session: self._post(ConversationRests(session)))
 
     def rest(self, session: str) -> None:
         """Schedule the clean-up of a conversation, if none of its tasks runs."""
         if self._tasks.talks(session):
             return
-        for server in self._life.closing:
+        for server in self._server_lifecycle.closing:
             assert server.closes_after is not None  # noqa: S101 - for the type checker
             self._clock.after(server.closes_after, functools.partial(self._post, CloseOpened(server, session)))
 
     def due(self, close: CloseOpened) -> None:
         """Clean up after a conversation, unless a follow-up has begun."""
         if not self._tasks.talks(close.session):
-            self._life.close_for(close.server, close.session)
+            self._server_lifecycle.close_for(close.server, close.session)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class _ClockWatch:
-    left: float
+    remaining_seconds: float
     cancel: Cancel
     since: float
     alarm: Alarm | None
-    stops: set[str] = field(default_factory=set)
+    stop_reasons: set[str] = field(default_factory=set)
 
 
 class Stopwatches:
@@ -54,31 +54,31 @@ class Stopwatches:
         if seconds is None:
             return
         reason = f"the {'task' if run_id == '*' else 'subtask'} took longer than {seconds:g} s"
-        late = Cancel(task_id=task_id, run_id=run_id, outcome=Outcome.TIMED_OUT, reason=reason)
-        left = max(0.0, seconds - spent)
-        watch = _ClockWatch(left, late, self._clock.elapsed(), None)
+        timeout_cancel = Cancel(task_id=task_id, run_id=run_id, outcome=Outcome.TIMED_OUT, reason=reason)
+        remaining_seconds = max(0.0, seconds - spent)
+        watch = _ClockWatch(remaining_seconds, timeout_cancel, self._clock.elapsed(), None)
         self._watches[key] = watch
-        watch.alarm = self._clock.after(left, lambda: self._post(late))
+        watch.alarm = self._clock.after(remaining_seconds, lambda: self._post(timeout_cancel))
 
     def stop(self, key: str, reason: str) -> None:
         """Stop a watch, for a reason."""
         watch = self._watches.get(key)
         if watch is None:
             return
-        if not watch.stops and watch.alarm is not None:
+        if not watch.stop_reasons and watch.alarm is not None:
             watch.alarm.cancel()
-            watch.left -= self._clock.elapsed() - watch.since
-        watch.stops.add(reason)
+            watch.remaining_seconds -= self._clock.elapsed() - watch.since
+        watch.stop_reasons.add(reason)
 
     def go_on(self, key: str, reason: str) -> None:
         """Remove a reason; without any the watch resumes."""
         watch = self._watches.get(key)
-        if watch is None or reason not in watch.stops:
+        if watch is None or reason not in watch.stop_reasons:
             return
-        watch.stops.discard(reason)
-        if not watch.stops:
+        watch.stop_reasons.discard(reason)
+        if not watch.stop_reasons:
             watch.since = self._clock.elapsed()
-            watch.alarm = self._clock.after(max(0.0, watch.left), lambda: self._post(watch.cancel))
+            watch.alarm = self._clock.after(max(0.0, watch.remaining_seconds), lambda: self._post(watch.cancel))
 
     def drop(self, key: str) -> None:
         """Forget a watch."""

@@ -42,8 +42,8 @@ def usage_since(file: JournalFile, began: Timestamp) -> Iterator[DayUsage]:
             yield DayUsage(task.labels, used, usage.unpriced_calls > 0)
             continue
         rows = tuple(file.rows(task.id))
-        total, before = _amounts(rows), _amounts([row for row in rows if row.at < began])
-        used = {kind: amount - before[kind] for kind, amount in total.items()}
+        total, old_amounts = _amounts(rows), _amounts([row for row in rows if row.at < began])
+        used = {kind: amount - old_amounts[kind] for kind, amount in total.items()}
         yield DayUsage(task.labels, used, used.pop("unpriced", 0) > 0)
 
 

@@ -24,23 +24,23 @@ class HandOver:
     def __init__(self, context: RootContext) -> None:
         self._context = context
 
-    def place(self, record: TaskRecord, assign: Assign, *, known: bool = False, first: bool = False) -> None:
+    def queue_run(self, record: TaskRecord, assign: Assign, *, is_journaled: bool = False, first: bool = False) -> None:
         """Hand work over if its target is free, else queue it.
 
         Args:
             record: The task.
             assign: The work.
-            known: Whether the journal has the assignment already, from its HostAgent or an earlier process.
+            is_journaled: Whether the journal has the assignment already, from its HostAgent or an earlier process.
             first: Whether it goes to the front of the queue, as the next round of a running task does.
         """
         context = self._context
-        granted, ahead = context.leases.request(assign, first=first, rank=_rank(record, assign))
+        granted, position = context.leases.request(assign, first=first, rank=_rank(record, assign))
         if granted is not None:
             self.hand_over(record, granted)
             return
-        if not known:
+        if not is_journaled:
             context.outbox.keep(assign.task_id, assign.run_id, assign.lean())
-        context.recorder.emit_of(EventName.SUBTASK_QUEUED, assign, ahead=ahead)
+        context.recorder.emit_of(EventName.SUBTASK_QUEUED, assign, ahead=position)
         context.clocks.stop(assign.task_id, f"queue {assign.run_id}")
 
     def hand_over(self, record: TaskRecord, assign: Assign) -> None:
@@ -67,15 +67,17 @@ class HandOver:
             context.leases.suspend(assign.token)
         if record.stopping is not None:
             context.leases.void(assign.token)
-        kept = assign.lean()
+        lean_assign = assign.lean()
         try:
             if needs_history:
                 context.children.expect(assign.address)
-                context.outbox.keep(assign.task_id, assign.run_id, kept, lambda: self._read(assign))
+                context.outbox.keep(assign.task_id, assign.run_id, lean_assign, lambda: self._read(assign))
             else:
                 context.children.start(assign.address)
                 sender = context.children.sender(assign.address, assign)
-                context.outbox.keep(assign.task_id, assign.run_id, kept, lambda: None if record.refused else sender())
+                context.outbox.keep(
+                    assign.task_id, assign.run_id, lean_assign, lambda: None if record.refused else sender()
+                )
         except BaseException as error:  # an edge: an actor that can't be started must fail its run, not the root
             context.post(AgentCrash(assign.address, error))
             return
@@ -99,19 +101,21 @@ class HandOver:
         """
         context, conversation = self._context, not assign.number or assign.session is not None
         context.journal.read(
-            assign.task_id, lambda found: context.post(RunHistory(assign, found)), conversation=conversation
+            assign.task_id, lambda rows: context.post(RunHistory(assign, rows)), conversation=conversation
         )
 
     def start_with(self, record: TaskRecord | None, history: RunHistory) -> None:
         """Resume a run from its history, if it is still wanted."""
-        assign, found = history.assign, history.found
+        assign, history_rows = history.assign, history.rows
         if record is None or assign.run_id not in record.runs or record.runs[assign.run_id].token != assign.token:
             return  # the run was stopped, or its agent crashed again
-        if isinstance(found, Exception):
-            self._context.post(AgentCrash(assign.address, found))
+        if isinstance(history_rows, Exception):
+            self._context.post(AgentCrash(assign.address, history_rows))
             return
         try:
-            self._context.children.start_with(assign.address, Continue(assign, received_at(assign.address, found)))
+            self._context.children.start_with(
+                assign.address, Continue(assign, received_at(assign.address, history_rows))
+            )
         except BaseException as error:  # an edge, as in `hand_over`
             self._context.post(AgentCrash(assign.address, error))
 
@@ -166,9 +170,9 @@ def received_at(address: str, rows: Sequence[Row]) -> tuple[Row, ...]:
 
     Pauses, resumes and cancels of a whole task belong to each of its runs.
     """
-    begun = [row.message for row in rows if isinstance(row.message, Assign) and row.message.token]
-    runs = {assign.run_id for assign in begun if assign.address == address}
-    tasks = {assign.task_id for assign in begun if assign.address == address}
+    assigns = [row.message for row in rows if isinstance(row.message, Assign) and row.message.token]
+    runs = {assign.run_id for assign in assigns if assign.address == address}
+    tasks = {assign.task_id for assign in assigns if assign.address == address}
     return tuple(
         row
         for row in rows

@@ -1,4 +1,4 @@
-"""Stops of tasks, and endings of runs without agents."""
+"""Control of tasks, and endings of runs without agents."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class RunEndings:
         def read() -> None:
             context.journal.read(
                 run.task_id,
-                lambda found: context.post(AgentlessRun(run, outcome, causes, found)),
+                lambda rows: context.post(AgentlessRun(run, outcome, causes, rows)),
                 conversation=not run.number,
             )
 
@@ -82,16 +82,22 @@ class RunEndings:
             self._send(self._ending(request))
 
     def _ending(self, request: AgentlessRun) -> RunEnd:
-        run, found = request.run, request.found
-        if isinstance(found, Exception):
-            _log.error("the journal rows of %s could not be read: %s", run.run_id, found)
+        run, rows = request.run, request.rows
+        if isinstance(rows, Exception):
+            _log.error("the journal rows of %s could not be read: %s", run.run_id, rows)
             return unknown_end(run, request.outcome, request.causes)
         try:
             spec = self._context.agents.get(agent_kind(run.address))
             if spec is None:  # a kind that only an earlier process had: no machine here can fold its rows
                 return unknown_end(run, request.outcome, request.causes)
             return ending_of(
-                run, found, self._context.limits, spec.machine, request.outcome, request.causes, self._tell_failure
+                run,
+                rows,
+                self._context.limits,
+                spec.machine,
+                request.outcome,
+                request.causes,
+                self._tell_failure,
             )
         except BaseException:  # an edge: its history may be the reason why the run's agent crashed
             _log.exception("the journal rows of %s could not be folded", run.run_id)
@@ -117,15 +123,15 @@ def ending_of(  # noqa: PLR0917 - the facts about the run, and its ending
     agent could not report before it crashed. `failed` is called with a run that is ended here without success.
     """
     received = received_at(run.address, rows)
-    known = fold(received, limits, machine)
-    if known is None or (known.assign.run_id, known.assign.round) != (run.run_id, run.round):
+    folded_run = fold(received, limits, machine)
+    if folded_run is None or (folded_run.assign.run_id, folded_run.assign.round) != (run.run_id, run.round):
         return unknown_end(run, outcome, causes)
-    known = evolve(known, assign=run, subtasks=run.subtasks if run.number else known.subtasks)
-    if known.over:
+    folded_run = evolve(folded_run, assign=run, subtasks=run.subtasks if run.number else folded_run.subtasks)
+    if folded_run.over:
         sent = last_ending(received)
         if isinstance(sent, RunEnd) and sent.run_id == run.run_id:
             return sent.model_copy(update={"token": run.token})
-    ended = _ended(known, outcome, causes)
+    ended = _ended(folded_run, outcome, causes)
     if ended.outcome is not Outcome.FINISHED:
         failed(ended)
     ending = archive(ended)
@@ -148,12 +154,12 @@ def unknown_end(run: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> Run
     return RoundEnding(task_id=run.task_id, run_id=run.run_id, token=run.token, outcome=outcome, causes=causes)
 
 
-class Stops:
+class TaskControl:
     """Cancel, pause, resume and suspend tasks. Runs on the root's thread."""
 
     def __init__(self, context: RootContext, endings: RunEndings, end_if_over: Callable[[TaskRecord], None]) -> None:
         self._context = context
-        self._endings = endings
+        self._run_endings = endings
         self._end_if_over = end_if_over
 
     def cancel(self, cancel: Cancel) -> bool:
@@ -211,7 +217,7 @@ class Stops:
         context.clocks.go_on(run.task_id, f"queue {run.run_id}")
         if run.run_id in record.begun:
             under = run.model_copy(update={"token": record.crashed.pop(run.run_id, 0)})
-            self._endings.begin(record, under, cancel.outcome, (cause,))
+            self._run_endings.begin(record, under, cancel.outcome, (cause,))
             return
         del record.runs[run.run_id]
         if run.number:

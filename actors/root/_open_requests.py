@@ -60,7 +60,7 @@ class OpenRequests:
         self._recorder = recorder
         self._clock = clock
         self._post = post
-        self._open: dict[str, _OpenRequest] = {}
+        self._open_requests: dict[str, _OpenRequest] = {}
 
     def ask(self, ask: Ask, reply: Reply | None = None) -> None:
         """Open a request with a deadline alarm, and emit its event."""
@@ -76,14 +76,14 @@ class OpenRequests:
         """Open a request with an alarm for its deadline."""
         alarm = None
         if ask.deadline is not None:
-            then = ask.at_deadline if isinstance(ask, ApprovalRequest) else AtDeadline.FAIL
-            expired = RequestExpired(id=ask.id, task_id=ask.task_id, at_deadline=then)
+            deadline_action = ask.at_deadline if isinstance(ask, ApprovalRequest) else AtDeadline.FAIL
+            expired = RequestExpired(id=ask.id, task_id=ask.task_id, at_deadline=deadline_action)
             alarm = self._clock.after(ask.deadline - self._clock.now(), lambda: self._post(expired))
-        self._open[ask.id] = _OpenRequest(ask, alarm, reply)
+        self._open_requests[ask.id] = _OpenRequest(ask, alarm, reply)
 
     def has(self, request_id: str) -> bool:
         """Return whether a request is open."""
-        return request_id in self._open
+        return request_id in self._open_requests
 
     def asked(self, answer: Answer | ApprovalAnswer) -> Ask:
         """Return the open request that an answer is for.
@@ -92,7 +92,7 @@ class OpenRequests:
             NotWaitingError: If no such request is open.
             AnswerRefusedError: If the answer does not fit the request, which stays open.
         """
-        entry = self._open.get(answer.id)
+        entry = self._open_requests.get(answer.id)
         if entry is None or entry.ask.task_id != answer.task_id:
             msg = f"{answer.id!r} is not open: it was answered, reached its deadline, was cancelled, or never existed"
             raise NotWaitingError(msg)
@@ -118,22 +118,26 @@ class OpenRequests:
         Returns:
             The request; None if it was answered just before.
         """
-        if expired.id not in self._open:
+        if expired.id not in self._open_requests:
             return None
         return self._settle(expired, {"id": expired.id, "expired": True, "then": expired.at_deadline.value})
 
     def withdraw(self, task_id: str, run_id: str = "*") -> tuple[Ask, ...]:
         """Withdraw and return the requests of a task, or of one run."""
-        asks = [entry.ask for entry in self._open.values() if entry.ask.task_id == task_id]
+        asks = [entry.ask for entry in self._open_requests.values() if entry.ask.task_id == task_id]
         return tuple(self._withdraw(ask.id) for ask in asks if run_id in {"*", ask.run_id})
 
     def withdraw_calls(self, task_id: str, request_id: str = "*") -> tuple[Ask, ...]:
         """Withdraw and return the questions of running calls, or one question."""
-        open_ = [entry.ask for entry in self._open.values() if entry.reply is not None and entry.ask.task_id == task_id]
+        open_ = [
+            entry.ask
+            for entry in self._open_requests.values()
+            if entry.reply is not None and entry.ask.task_id == task_id
+        ]
         return tuple(self._withdraw(ask.id) for ask in open_ if request_id in {"*", ask.id})
 
     def _withdraw(self, request_id: str) -> Ask:
-        reply = self._open[request_id].reply
+        reply = self._open_requests[request_id].reply
         ask = self._close(request_id)
         if reply is not None:
             reply(None)
@@ -141,7 +145,7 @@ class OpenRequests:
         return ask
 
     def _settle(self, answer: Answer | ApprovalAnswer | RequestExpired, content: dict[str, JsonValue]) -> Ask:
-        reply = self._open[answer.id].reply
+        reply = self._open_requests[answer.id].reply
         ask = self._close(answer.id)
         if reply is None:
             self._outbox.keep(ask.task_id, ask.run_id, answer, self._children.sender(ask.address, answer))
@@ -155,7 +159,7 @@ class OpenRequests:
         self._recorder.emit(name, task_id=ask.task_id, run_id=ask.run_id, agent=ask.address, answer=content)
 
     def _close(self, request_id: str) -> Ask:
-        entry = self._open.pop(request_id)
+        entry = self._open_requests.pop(request_id)
         if entry.alarm is not None:
             entry.alarm.cancel()
         return entry.ask
@@ -163,12 +167,12 @@ class OpenRequests:
     @property
     def approvals(self) -> tuple[ApprovalRequest, ...]:
         """The open approvals."""
-        return tuple(entry.ask for entry in self._open.values() if isinstance(entry.ask, ApprovalRequest))
+        return tuple(entry.ask for entry in self._open_requests.values() if isinstance(entry.ask, ApprovalRequest))
 
     @property
     def questions(self) -> tuple[Question, ...]:
         """The open questions."""
-        return tuple(entry.ask for entry in self._open.values() if isinstance(entry.ask, Question))
+        return tuple(entry.ask for entry in self._open_requests.values() if isinstance(entry.ask, Question))
 
 
 def _check(ask: Ask, answer: Answer | ApprovalAnswer) -> None:
@@ -188,13 +192,13 @@ def _check(ask: Ask, answer: Answer | ApprovalAnswer) -> None:
 
 
 class PeopleClocks:
-    """The desk, the clocks that it stops, and the remembered approvals.
+    """The open requests, the clocks that they stop, and the remembered approvals.
 
     Runs on the root's thread.
     """
 
-    def __init__(self, desk: OpenRequests, clocks: Stopwatches, approved: Approved) -> None:
-        self._desk = desk
+    def __init__(self, open_requests: OpenRequests, clocks: Stopwatches, approved: Approved) -> None:
+        self._open_requests = open_requests
         self._clocks = clocks
         self._approved = approved
 
@@ -203,12 +207,12 @@ class PeopleClocks:
 
         `reply` takes the answer to a question that a running call asks.
         """
-        self._desk.ask(ask, reply)
+        self._open_requests.ask(ask, reply)
         self._stop_clocks(ask)
 
     def restore(self, ask: Ask) -> None:
         """Reopen a request of an earlier process, without an event."""
-        self._desk.put(ask)
+        self._open_requests.put(ask)
         self._stop_clocks(ask)
 
     def _stop_clocks(self, ask: Ask) -> None:
@@ -222,11 +226,11 @@ class PeopleClocks:
             NotWaitingError: If no such request is open: the first answer wins.
             AnswerRefusedError: If the answer does not fit the request, which stays open.
         """
-        ask = self._desk.asked(answer)
+        ask = self._open_requests.asked(answer)
         remembers = isinstance(answer, ApprovalAnswer) and answer.remember and answer.approved
         if remembers and isinstance(ask, ApprovalRequest):
             self.remember(ask)
-        self._desk.answer(answer)
+        self._open_requests.answer(answer)
         self._resume_clocks(ask)
 
     def remember(self, ask: ApprovalRequest) -> None:
@@ -236,18 +240,18 @@ class PeopleClocks:
 
     def expire(self, expired: RequestExpired) -> None:
         """Close a request that reached its deadline, unless it was just answered."""
-        ask = self._desk.expire(expired)
+        ask = self._open_requests.expire(expired)
         if ask is not None:
             self._resume_clocks(ask)
 
     def withdraw(self, task_id: str, run_id: str = "*") -> None:
         """Withdraw the requests of an ended run, and resume the task's clock."""
-        for ask in self._desk.withdraw(task_id, run_id):
+        for ask in self._open_requests.withdraw(task_id, run_id):
             self._resume_clocks(ask)
 
     def withdraw_calls(self, task_id: str, request_id: str = "*") -> None:
         """Withdraw the questions of calls that are over or must stop."""
-        for ask in self._desk.withdraw_calls(task_id, request_id):
+        for ask in self._open_requests.withdraw_calls(task_id, request_id):
             self._resume_clocks(ask)
 
     def _resume_clocks(self, ask: Ask) -> None:

@@ -103,8 +103,8 @@ def _recovered_tasks(
             continue
         recovered.conversation = file.session_tasks(recovered.record.session)
         if any(run.host is not None for run in recovered.record.runs.values()):
-            before = recovered.conversation[: recovered.conversation.index(task_id)]
-            earlier = [row for each in before for row in file.rows(each)]
+            earlier_tasks = recovered.conversation[: recovered.conversation.index(task_id)]
+            earlier = [row for earlier_task in earlier_tasks for row in file.rows(earlier_task)]
             recovered.host = _host(recovered.record.host, [*earlier, *rows], limits, hosts)
         yield recovered
 

@@ -34,15 +34,15 @@ class Outbox:
         self._journal = journal
         self._clock = clock
         self._rows: list[Row] = []
-        self._then: list[Callable[[], None]] = []
-        self._failed: list[Callable[[Exception], None]] = []
+        self._callbacks: list[Callable[[], None]] = []
+        self._failure_callbacks: list[Callable[[Exception], None]] = []
 
     def keep(
         self,
         task_id: str,
         run_id: str,
         message: Message,
-        *then: Callable[[], None],
+        *callbacks: Callable[[], None],
         failed: Callable[[Exception], None] | None = None,
     ) -> None:
         """Queue a row, and the callbacks to run once it is safe.
@@ -51,19 +51,19 @@ class Outbox:
             task_id: The task.
             run_id: The run; empty for the whole task.
             message: The row's message.
-            then: Callbacks, which run on any thread and must be short. They do not run if the row can't be written.
+            callbacks: Run on any thread and must be short. They do not run if the row can't be written.
             failed: Called instead in that case, under the same conditions.
         """
         if self._secrets.known:
             message = self._secrets.redact(task_id, message)
         self._rows.append(Row(self._clock.steady(), task_id, run_id, message))
-        self._then.extend(then)
+        self._callbacks.extend(callbacks)
         if failed is not None:
-            self._failed.append(failed)
+            self._failure_callbacks.append(failed)
 
-    def tell(self, then: Callable[[], None]) -> None:
+    def tell(self, callback: Callable[[], None]) -> None:
         """Queue a callback to run once this message's rows are safe."""
-        self._then.append(then)
+        self._callbacks.append(callback)
 
     def answer(self, value: _T) -> concurrent.futures.Future[_T]:
         """Return a future that is set once this message's rows are safe.
@@ -71,19 +71,19 @@ class Outbox:
         It fails if they can't be written.
         """
         future: concurrent.futures.Future[_T] = concurrent.futures.Future()
-        self._then.append(lambda: settle(future, value))
-        self._failed.append(lambda error: settle(future, value, error))
+        self._callbacks.append(lambda: settle(future, value))
+        self._failure_callbacks.append(lambda error: settle(future, value, error))
         return future
 
     def flush(self) -> None:
         """Hand the rows and callbacks to the journal, as one transaction."""
-        if not (self._rows or self._then):
+        if not (self._rows or self._callbacks):
             return
         # Even without rows the callbacks pass through the journal, so that they stay behind those of earlier messages.
         rows, self._rows = self._rows, []
-        then, self._then = self._then, []
-        failed, self._failed = self._failed, []
-        self._journal.append(rows, _all(then), _all(failed))
+        callbacks, self._callbacks = self._callbacks, []
+        failed, self._failure_callbacks = self._failure_callbacks, []
+        self._journal.append(rows, _all(callbacks), _all(failed))
 
 
 def _all(functions: list[Callable[_P, None]]) -> Callable[_P, None]:

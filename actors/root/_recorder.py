@@ -100,9 +100,9 @@ class Recorder:
 
 
 def _feed(blackboard: pykka.ActorRef[Blackboard], rows: Sequence[Row]) -> None:
-    wanted = [row for row in rows if type(row.message) in SHOWN]
-    if wanted:
-        _tell(blackboard, RowsKept(wanted))
+    blackboard_rows = [row for row in rows if type(row.message) in SHOWN]
+    if blackboard_rows:
+        _tell(blackboard, RowsKept(blackboard_rows))
 
 
 def _tell(blackboard: pykka.ActorRef[Blackboard], message: RowsKept | Filled | Read | ReadShared) -> bool:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from callboard.actors.processing import Services
     from callboard.actors.root._context import RootContext
     from callboard.actors.root._handover import HandOver
-    from callboard.actors.root._lifecycle import Stops
+    from callboard.actors.root._lifecycle import TaskControl
     from callboard.actors.runtime import Budgets
     from callboard.actors.states import Run
     from callboard.journal import Row
@@ -245,21 +245,23 @@ def restore(recovered: RecoveredTask, context: RootContext, services: Services) 
         record.runs[ending.run_id] = record.runs[ending.run_id].model_copy(update={"token": ending.token})
 
 
-def place(recovered_tasks: Sequence[RecoveredTask], context: RootContext, hands: HandOver, stops: Stops) -> None:
-    """Place the runs of restored tasks: begun ones first, then queued ones."""
-    for begun in (True, False):
+def resume_runs(
+    recovered_tasks: Sequence[RecoveredTask], context: RootContext, handover: HandOver, task_control: TaskControl
+) -> None:
+    """Resume the runs of restored tasks: begun ones first, then queued ones."""
+    for is_begun in (True, False):
         for recovered in recovered_tasks:
             record = recovered.record
             waiting = [
-                run for run in record.runs.values() if not run.token and (run.run_id in recovered.begun) is begun
+                run for run in record.runs.values() if not run.token and (run.run_id in recovered.begun) is is_begun
             ]
             for run in waiting:
                 if agent_kind(run.address) not in context.agents and record.stopping is None:
                     continue  # the task is paused, and can't be resumed here
-                if record.stopping is not None and not begun:
-                    stops.stop_queued(record, run, record.stopping)
+                if record.stopping is not None and not is_begun:
+                    task_control.stop_queued(record, run, record.stopping)
                 else:
-                    hands.place(record, _with_subtasks(run, recovered), known=True)
+                    handover.queue_run(record, _with_subtasks(run, recovered), is_journaled=True)
     for ask in (ask for recovered in recovered_tasks for ask in recovered.asks.values()):
         context.people.restore(ask)
 
@@ -277,13 +279,13 @@ def _pause(record: TaskRecord, lacking: str, context: RootContext) -> None:
 
     The pause ends when a process has everything that the task needs, or when a person resumes it.
     """
-    task_id, before = record.task.id, record.paused
+    task_id, was_paused = record.task.id, record.paused
     record.lacks, record.paused = lacking, bool(lacking)
     if lacking:
-        if not before:
+        if not was_paused:
             context.outbox.keep(task_id, "", Pause(task_id=task_id, lacks=lacking))
         context.recorder.emit(EventName.TASK_PAUSED, task_id=task_id, reason=lacking)
-    elif before:
+    elif was_paused:
         context.outbox.keep(task_id, "", Resume(task_id=task_id))
         context.recorder.emit(EventName.TASK_RESUMED, task_id=task_id)
 
@@ -302,26 +304,26 @@ def lacks(record: TaskRecord, services: Services, endings: Collection[str] = ())
     Returns:
         The reasons, separated by semicolons; empty if the task lacks nothing.
     """
-    known = services.secrets.names(record.task.id)
-    found = [LOST_SECRETS] if any(name not in known for name in record.task.secrets) else []
-    found += services.checker.lacking(record.task)
+    secret_names = services.secrets.names(record.task.id)
+    reasons = [LOST_SECRETS] if any(name not in secret_names for name in record.task.secrets) else []
+    reasons += services.checker.lacking(record.task)
     if record.task.judge is not None:
         lacking = services.task_models.lacking_judge(record.task)
-        found += [lacking] if lacking else []
+        reasons += [lacking] if lacking else []
     servers = {server.name for server in services.toolbox.servers}
-    left = record.task.plan[max(0, record.round - 1) :]
-    follows = bool(left) and all(step.target is not None for step in left)  # then a HostAgent needs no model
+    steps = record.task.plan[max(0, record.round - 1) :]
+    follows = bool(steps) and all(step.target is not None for step in steps)  # then a HostAgent needs no model
     for run in record.runs.values():
         if run.run_id in endings and not record.has_next_round:
             continue
         kind = agent_kind(run.address)
         if kind not in services.agents:
-            found.append(f"there is no kind of agent {kind!r}; there are: {', '.join(services.agents)}")
+            reasons.append(f"there is no kind of agent {kind!r}; there are: {', '.join(services.agents)}")
         elif record.task.model is not None:
             lacking = services.task_models.lacking(record.task.model)
-            found += [lacking] if lacking else []
+            reasons += [lacking] if lacking else []
         elif kind not in services.models and not (kind == AgentKind.HOST and follows):
-            found.append(f"no model is set for {kind} agents")
+            reasons.append(f"no model is set for {kind} agents")
         if run.target is not None and run.target.server not in servers:
-            found.append(f"no server is called {run.target.server!r}")
-    return "; ".join(dict.fromkeys(found))
+            reasons.append(f"no server is called {run.target.server!r}")
+    return "; ".join(dict.fromkeys(reasons))

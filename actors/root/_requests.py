@@ -155,7 +155,7 @@ class RunHistory:
     """The journal rows of a run whose agent is restarted."""
 
     assign: Assign
-    found: Sequence[Row] | Exception
+    rows: Sequence[Row] | Exception
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ class AgentlessRun:
     run: Assign
     outcome: Outcome
     causes: tuple[Cause, ...]
-    found: Sequence[Row] | Exception
+    rows: Sequence[Row] | Exception
 
 
 @dataclass(frozen=True)

@@ -41,25 +41,25 @@ class StallWatch:
     def __init__(  # noqa: PLR0917 - the parts of the root that know what a run waits for
         self,
         context: RootContext,
-        desk: OpenRequests,
-        hands: HandOver,
+        open_requests: OpenRequests,
+        handover: HandOver,
         endings: RunEndings,
-        crashes: AgentRestarts,
+        agent_restarts: AgentRestarts,
         scheduler: LoopScheduler,
         seconds: Seconds,
         end_if_over: Callable[[TaskRecord], None],
     ) -> None:
         """Create it; a stalled run is found within `seconds`."""
         self._context = context
-        self._desk = desk
-        self._hands = hands
-        self._endings = endings
-        self._crashes = crashes
+        self._open_requests = open_requests
+        self._handover = handover
+        self._run_endings = endings
+        self._agent_restarts = agent_restarts
         self._scheduler = scheduler
         self._seconds = seconds / (LOOKS + 1)
         self._end_if_over = end_if_over
         self._armed = False
-        self._before: dict[_Key, int] = {}
+        self._earlier_stalls: dict[_Key, int] = {}
         self._looks: dict[_Key, int] = {}
 
     def arm(self) -> None:
@@ -72,11 +72,13 @@ class StallWatch:
         """Begin a check, or end it behind all earlier messages."""
         context, scheduler = self._context, self._scheduler
         if not behind:
-            self._before = self._lost()
+            self._earlier_stalls = self._find_stalled()
             context.outbox.tell(lambda: scheduler.behind(lambda: context.post(StallCheck(behind=True))))
             return
-        lost = self._lost()
-        self._looks = {key: self._looks.get(key, 0) + 1 for key, jobs in lost.items() if self._before.get(key) == jobs}
+        stalls = self._find_stalled()
+        self._looks = {
+            key: self._looks.get(key, 0) + 1 for key, jobs in stalls.items() if self._earlier_stalls.get(key) == jobs
+        }
         for key in [key for key, looks in self._looks.items() if looks >= LOOKS]:
             del self._looks[key]
             self._mend(*key)
@@ -84,23 +86,25 @@ class StallWatch:
         if context.tasks.unsettled:
             self.arm()
 
-    def _lost(self) -> dict[_Key, int]:
+    def _find_stalled(self) -> dict[_Key, int]:
         """Return the runs that wait for nothing, with their numbers of jobs."""
         context, tasks = self._context, self._context.tasks
         context.jobs.reap()
         working = {job.token for job in context.jobs.running}
-        asking = {ask.run_id for ask in self._desk.questions} | {ask.run_id for ask in self._desk.approvals}
-        lost, held = dict[_Key, int](), set[int]()
+        asking = {ask.run_id for ask in self._open_requests.questions} | {
+            ask.run_id for ask in self._open_requests.approvals
+        }
+        stalls, held = dict[_Key, int](), set[int]()
         for record in tasks.unsettled:
             held |= {run.token for run in record.runs.values()} | set(record.crashed.values())
             if record.paused or record.suspended:
                 continue
             if not record.runs:
-                lost[record.task.id, "", 0] = 0
+                stalls[record.task.id, "", 0] = 0
             for run in record.runs.values():
                 if run.token not in working and run.run_id not in asking and not self._waits(record, run):
-                    lost[record.task.id, run.run_id, run.token] = context.leases.jobs(run.token)
-        return lost | {("", "", token): 0 for token in context.leases.tokens - held - working}
+                    stalls[record.task.id, run.run_id, run.token] = context.leases.jobs(run.token)
+        return stalls | {("", "", token): 0 for token in context.leases.tokens - held - working}
 
     def _waits(self, record: TaskRecord, run: Assign) -> bool:
         """Return whether a run waits for its target, restart or subtasks."""
@@ -114,23 +118,23 @@ class StallWatch:
         """Report a stalled run, then restart it or end it."""
         context = self._context
         error = RunStalledError(run_id or task_id)
-        record = next((each for each in context.tasks.unsettled if each.task.id == task_id), None)
+        record = next((record for record in context.tasks.unsettled if record.task.id == task_id), None)
         run = record.runs.get(run_id) if record is not None else None
         address = run.address if run is not None else ""
         context.recorder.emit(
             EventName.RUN_STALLED, task_id=task_id, run_id=run_id, agent=address, reason=str(error), token=token
         )
         if record is None:
-            self._hands.free(token)
+            self._handover.free(token)
         elif run is None:
             self._settle(record, error)
         elif run_id in record.ending:
             causes = Cause.chain(error, where=address)
-            self._endings.end(AgentlessRun(run, Outcome.ERROR, causes, error))
+            self._run_endings.end(AgentlessRun(run, Outcome.ERROR, causes, error))
         elif token:
-            self._crashes.crashed(AgentCrash(address, error))
+            self._agent_restarts.crashed(AgentCrash(address, error))
         else:
-            self._hands.place(record, run, known=True)
+            self._handover.queue_run(record, run, is_journaled=True)
 
     def _settle(self, record: TaskRecord, error: RunStalledError) -> None:
         """End a task without runs, or one whose result was not delivered."""

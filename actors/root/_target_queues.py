@@ -60,11 +60,11 @@ class LeaseBook:
             self.first(assign)
             return self._next(key), 1
         queue = self._slots.setdefault(key, _Slot()).queue
-        ahead = len(queue)
-        while ahead and queue[ahead - 1].rank < rank:
-            ahead -= 1
-        queue.insert(ahead, _Waiting(assign, rank))
-        return self._next(key), ahead + 1  # the run that holds the target included
+        position = len(queue)
+        while position and queue[position - 1].rank < rank:
+            position -= 1
+        queue.insert(position, _Waiting(assign, rank))
+        return self._next(key), position + 1  # the run that holds the target included
 
     def _next(self, key: str) -> Assign | None:
         slot = self._slots[key]
@@ -97,7 +97,7 @@ class LeaseBook:
     def queues(self, assign: Assign) -> bool:
         """Return whether an assignment waits in its target's queue."""
         slot = self._slots.get(_key(assign))
-        return slot is not None and any(each.assign.run_id == assign.run_id for each in slot.queue)
+        return slot is not None and any(waiting.assign.run_id == assign.run_id for waiting in slot.queue)
 
     @property
     def tokens(self) -> set[int]:
@@ -151,7 +151,7 @@ class LeaseBook:
     def withdraw(self, assign: Assign) -> None:
         """Remove an assignment from its queue."""
         slot = self._slots.setdefault(_key(assign), _Slot())
-        slot.queue = collections.deque(each for each in slot.queue if each.assign.run_id != assign.run_id)
+        slot.queue = collections.deque(waiting for waiting in slot.queue if waiting.assign.run_id != assign.run_id)
 
     @property
     def abandoned(self) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ def task_result(record: TaskRecord, now: float) -> TaskResult:
     last = () if ended is None else (ended,)  # a lone agent has no rounds
     checks = tuple(check for done in record.ended_rounds or last for check in done.checks)
     artifacts = unique(path for done in parts for path in done.artifacts)
-    made = {path for done in parts for path in done.made}
+    created_paths = {path for done in parts for path in done.made}
     return TaskResult(
         task_id=record.task.id,
         outcome=outcome,
@@ -38,15 +38,15 @@ def task_result(record: TaskRecord, now: float) -> TaskResult:
         output=ended.output if ended is not None else None,
         comment=ended.comment if ended is not None else "",
         artifacts=artifacts,
-        made=tuple(path for path in artifacts if path in made),
-        changed=unique(each for done in parts for each in done.changed),
+        made=tuple(path for path in artifacts if path in created_paths),
+        changed=unique(name for done in parts for name in done.changed),
         actions=sum(done.actions for done in parts),
         failed_actions=sum(done.failed_actions for done in parts),
         dry_run=record.task.dry_run,
-        would_do=tuple(each for done in parts for each in done.would_do),
+        would_do=tuple(action for done in parts for action in done.would_do),
         verified=_verified(record.task, outcome, checks),
         checks=checks,
-        judged=tuple(each for done in record.ended_rounds or last for each in done.judged),
+        judged=tuple(answer for done in record.ended_rounds or last for answer in done.judged),
         subtasks=tuple(record.subtasks),
         rounds=record.rounds,
         usage=sum((done.usage for done in parts), Usage()),
@@ -59,11 +59,11 @@ def _verified(task: Task, outcome: Outcome, checks: Sequence[CheckResult]) -> bo
 
     None without checks.
     """
-    wanted = len(task.all_checks)
-    if not wanted or task.dry_run:
+    check_count = len(task.all_checks)
+    if not check_count or task.dry_run:
         return None
     held = [check.held for check in checks if check.source == "task"]
-    return outcome is Outcome.FINISHED and len(held) == wanted and all(held)
+    return outcome is Outcome.FINISHED and len(held) == check_count and all(held)
 
 
 def never_ran(assign: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> SubtaskResult:

@@ -210,10 +210,12 @@ class TaskBook:
     """
 
     def __init__(self) -> None:
-        self._open: dict[str, TaskRecord] = {}
-        self._ended: dict[str, str] = {}  # the latest ended tasks and their conversations, in the order of their ends
-        self._talks: Counter[str] = Counter()  # the number of unfinished tasks by conversation
-        self._count = 0
+        self._open_tasks: dict[str, TaskRecord] = {}
+        self._ended_tasks: dict[
+            str, str
+        ] = {}  # the latest ended tasks and their conversations, in the order of their ends
+        self._open_task_counts: Counter[str] = Counter()  # the number of unfinished tasks by conversation
+        self._ended_count = 0
         self._unsettled: dict[str, TaskRecord] = {}
 
     def open(self, task: Task, target: Target | None, now: float) -> TaskRecord:
@@ -222,7 +224,7 @@ class TaskBook:
         Raises:
             TaskRefusedError: If an unfinished task, or one of the latest ended ones, has the same id.
         """
-        if task.id in self._open or task.id in self._ended:
+        if task.id in self._open_tasks or task.id in self._ended_tasks:
             msg = f"the task id {task.id!r} was used before: give each task its own, or none"
             raise TaskRefusedError(msg)
         record = TaskRecord(task, target, now)
@@ -231,40 +233,40 @@ class TaskBook:
 
     def restore(self, record: TaskRecord) -> None:
         """Take a task of an earlier process."""
-        self._open[record.task.id] = self._unsettled[record.task.id] = record
+        self._open_tasks[record.task.id] = self._unsettled[record.task.id] = record
         record.unsettled = self._unsettled
-        self._talks[record.session] += 1
+        self._open_task_counts[record.session] += 1
 
     def find(self, task: Task) -> TaskRecord | None:
         """Find an unfinished task by its id, or its idempotency key."""
-        same = self._open.get(task.id)
+        same = self._open_tasks.get(task.id)
         if same is None and task.key is not None:
-            same = next((record for record in self._open.values() if record.task.key == task.key), None)
+            same = next((record for record in self._open_tasks.values() if record.task.key == task.key), None)
         return same
 
     def get(self, task_id: str) -> TaskRecord | None:
         """Return an unfinished task."""
-        return self._open.get(task_id)
+        return self._open_tasks.get(task_id)
 
     def close(self, record: TaskRecord) -> None:
         """Remove a task that is over."""
-        del self._open[record.task.id]
-        self._talks[record.session] -= 1
-        if not self._talks[record.session]:
-            del self._talks[record.session]
-        self._count += 1
+        del self._open_tasks[record.task.id]
+        self._open_task_counts[record.session] -= 1
+        if not self._open_task_counts[record.session]:
+            del self._open_task_counts[record.session]
+        self._ended_count += 1
         self._remember(record.task.id, record.session)
 
     def learn(self, session: str, task_ids: Iterable[str]) -> None:
         """Note the ended tasks of a conversation, which the journal has."""
         for task_id in task_ids:
-            if task_id not in self._open and task_id not in self._ended:
+            if task_id not in self._open_tasks and task_id not in self._ended_tasks:
                 self._remember(task_id, session)
 
     def _remember(self, task_id: str, session: str) -> None:
-        self._ended[task_id] = session
-        if len(self._ended) > REMEMBERED:
-            del self._ended[next(iter(self._ended))]
+        self._ended_tasks[task_id] = session
+        if len(self._ended_tasks) > REMEMBERED:
+            del self._ended_tasks[next(iter(self._ended_tasks))]
 
     def conversations(self, ended: int) -> tuple[str, ...]:
         """List the tasks of all running and of the latest ended conversations.
@@ -276,26 +278,29 @@ class TaskBook:
             The ids of the tasks, grouped by conversation, the running ones first.
         """
         tasks: dict[str, list[str]] = {}
-        known = (*self._ended.items(), *((record.task.id, record.session) for record in self._open.values()))
-        for task_id, session in known:
+        task_sessions = (
+            *self._ended_tasks.items(),
+            *((record.task.id, record.session) for record in self._open_tasks.values()),
+        )
+        for task_id, session in task_sessions:
             tasks.setdefault(session, []).append(task_id)
-        running = dict.fromkeys(record.session for record in self._open.values())
-        latest = [session for session in dict.fromkeys(reversed(self._ended.values())) if session not in running]
+        running = dict.fromkeys(record.session for record in self._open_tasks.values())
+        latest = [session for session in dict.fromkeys(reversed(self._ended_tasks.values())) if session not in running]
         return tuple(task_id for session in (*running, *reversed(latest[:ended])) for task_id in tasks[session])
 
     @property
     def talking(self) -> AbstractSet[str]:
         """The conversations that have an unfinished task."""
-        return self._talks.keys()
+        return self._open_task_counts.keys()
 
     def talks(self, session: str) -> bool:
         """Return whether a conversation has an unfinished task."""
-        return session in self._talks
+        return session in self._open_task_counts
 
     def session(self, task_id: str) -> str:
         """Return a task's conversation; the task itself if it is unknown."""
-        record = self._open.get(task_id)
-        return record.session if record is not None else self._ended.get(task_id, task_id)
+        record = self._open_tasks.get(task_id)
+        return record.session if record is not None else self._ended_tasks.get(task_id, task_id)
 
     @property
     def unsettled(self) -> tuple[TaskRecord, ...]:
@@ -305,9 +310,9 @@ class TaskBook:
     @property
     def records(self) -> tuple[TaskRecord, ...]:
         """The unfinished tasks, the oldest first."""
-        return tuple(self._open.values())
+        return tuple(self._open_tasks.values())
 
     @property
     def ended(self) -> int:
         """The number of ended tasks since the start."""
-        return self._count
+        return self._ended_count

@@ -253,7 +253,7 @@ def test_a_subtask_that_its_host_agent_says_again_knows_the_conversation(begin, 
     receive = Agent.receive
 
     def crash(agent, message):
-        then = message.then if isinstance(message, JobReturned) else None
+        then = message.next_result if isinstance(message, JobReturned) else None
         if then is not None and isinstance(then.result, Assign) and then.task_id == "u" and crashes:
             crashes.clear()
             msg = "before its word was told"

@@ -9,7 +9,7 @@ from callboard.actors.root._agents import Idle
 from callboard.actors.root._clocks import Stopwatches
 from callboard.actors.root._context import RootContext
 from callboard.actors.root._handover import HandOver
-from callboard.actors.root._lifecycle import RunEndings, Stops
+from callboard.actors.root._lifecycle import RunEndings, TaskControl
 from callboard.actors.root._outbox import Outbox
 from callboard.actors.root._target_queues import LeaseBook
 from callboard.actors.root._tasks import TaskBook
@@ -80,14 +80,14 @@ class Office:
             agents=AGENTS,
         )
         self.hands = HandOver(context)
-        self.stops = Stops(context, RunEndings(context, lambda _ending: None), lambda _record: None)
+        self.stops = TaskControl(context, RunEndings(context, lambda _ending: None), lambda _record: None)
 
     def place(self, task_id, *, stopping=False):
         """Place the work of a task; it gets the window, or waits for it."""
         record = self.context.tasks.open(Task(id=task_id, request="x", target="memo:one"), ONE, 0.0)
         if stopping:
             record.stopping = Cancel(task_id=task_id)
-        self.hands.place(record, record.next_assign())
+        self.hands.queue_run(record, record.next_assign())
         return record
 
     def free(self, record):

@@ -96,7 +96,7 @@ def test_a_crashed_host_agent_hears_of_the_end_of_its_subtask(start, crashes, jo
 
     def host_step(agent, message):
         mine = agent.address.startswith("host/") and isinstance(message, JobReturned)
-        if mine and message.then is not None and message.then.result.kind == "assign":
+        if mine and message.next_result is not None and message.next_result.result.kind == "assign":
             crashed.set()
             return True
         return False
@@ -213,7 +213,7 @@ def test_a_round_whose_host_agent_crashed_too_often_has_what_it_had_done(start, 
 
 
 def test_an_ending_that_was_said_before_the_last_crash_stands(start, crashes, journal):
-    crashes(lambda _agent, message: isinstance(message, JobReturned) and message.then is not None, 1)
+    crashes(lambda _agent, message: isinstance(message, JobReturned) and message.next_result is not None, 1)
     supervisor = start(app=[append("1", "FINISH")], journal=journal, supervision={"intensity": 0})
     result = supervisor.submit(lone()).result(PATIENCE)
     assert (result.outcome, result.usage.steps, result.subtasks[0].causes) == (Outcome.FINISHED, 1, ())
