@@ -94,7 +94,7 @@ class WorkingState(AgentState):
         leads back to CONTINUE.
         """
         record = run.records[-1]
-        given_in = next(known.status for known in reversed(run.records) if not known.resumed)
+        given_in = next(step.status for step in reversed(run.records) if not step.resumed)
         if run.due not in self.manager.offered(given_in) or (record.incomplete and run.due in CLAIMS):
             return Move(AgentStatus.CONTINUE, By.SYSTEM)
         return refused_finish(run) or self.follow(run.due, record.decision.comment)
@@ -388,8 +388,8 @@ def _round_output(run: Run) -> object:
     typed = run.assign.output_schema is not None
     if typed and (run.outcome is not Outcome.FINISHED or run.records[-1].decision.status == AgentStatus.FINISH):
         return run.output
-    own = next((r.decision.result for r in reversed(run.records) if r.decision.result is not None), None)
-    if own is not None and not typed:
-        return own
+    own_result = next((r.decision.result for r in reversed(run.records) if r.decision.result is not None), None)
+    if own_result is not None and not typed:
+        return own_result
     finished = [result.output for result in run.own_subtasks if result.outcome is Outcome.FINISHED]
     return finished[-1] if finished else run.output

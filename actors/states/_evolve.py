@@ -20,9 +20,9 @@ else:
         new = object.__new__(type(value))
         fields = new.__dict__
         fields.update(value.__dict__)
-        known = len(fields)
+        field_count = len(fields)
         fields.update(changes)
-        if len(fields) != known:
+        if len(fields) != field_count:
             msg = f"{type(value).__name__} has no field {', '.join(sorted(changes.keys() - value.__dict__.keys()))}"
             raise TypeError(msg)
         return new

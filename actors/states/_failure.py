@@ -18,9 +18,9 @@ def last_look(run: Run) -> Observation | None:
     return run.last_seen or (run.records[-1].observation if run.records else None)
 
 
-def controls_of(seen: Observation | None) -> dict[str, str]:
+def controls_of(look: Observation | None) -> dict[str, str]:
     """Return the names of at most 50 observed controls, by id."""
-    return {control.id: control.name for control in seen.controls[:MOST_CONTROLS]} if seen is not None else {}
+    return {control.id: control.name for control in look.controls[:MOST_CONTROLS]} if look is not None else {}
 
 
 def last_action(run: Run) -> dict[str, JsonValue]:

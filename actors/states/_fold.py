@@ -51,8 +51,8 @@ def moves(machine: type[AgentStateManager], run: Run) -> Iterator[tuple[Run, Mov
         IllegalMoveError: If the table does not allow a move that a state decided on.
     """
     while (move := machine.decide(run)) is not None:
-        before, run = run, moved(machine, run, move)
-        yield before, move, run
+        old_run, run = run, moved(machine, run, move)
+        yield old_run, move, run
 
 
 def fold(history: Iterable[RunMessage], limits: Limits, machine: type[AgentStateManager]) -> Run | None:

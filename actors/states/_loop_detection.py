@@ -14,20 +14,20 @@ IDLE = 3
 """The number of steps in a row without an action that count as one repetition, while the surface does not change."""
 
 
-def repeats(before: tuple[StepRecord, ...], record: StepRecord) -> int:
+def repeats(earlier_records: tuple[StepRecord, ...], record: StepRecord) -> int:
     """Count recent steps like this one on an unchanged surface.
 
     A surface is unchanged if it has the same fingerprint. This also finds cycles of statuses or of changes, since each
     element of a cycle recurs. Steps without any action count too, however their answers differ: `IDLE` of them in a row
     are one repetition.
     """
-    seen, same = record.observation.fingerprint, 1
-    for earlier in before[-WINDOW:]:
-        if not earlier.resumed and earlier.observation.fingerprint == seen:
+    step_fingerprint, same = record.observation.fingerprint, 1
+    for earlier in earlier_records[-WINDOW:]:
+        if not earlier.resumed and earlier.observation.fingerprint == step_fingerprint:
             same += _signature(earlier) == _signature(record)
     idle = 0
-    for earlier in reversed((*before[-WINDOW:], record)):
-        if earlier.results or earlier.observation.fingerprint != seen:
+    for earlier in reversed((*earlier_records[-WINDOW:], record)):
+        if earlier.results or earlier.observation.fingerprint != step_fingerprint:
             break
         idle += 1
     return max(same, idle // IDLE)

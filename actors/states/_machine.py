@@ -387,12 +387,12 @@ def _problems(table: Table, initial: str, final: str) -> Iterator[str]:
 
 
 def _reached(table: Table, start: str) -> set[str]:
-    found, ahead = {start}, [start]
-    while ahead:
-        new = [target for target in table[ahead.pop()] if target not in found]
-        found.update(new)
-        ahead.extend(new)
-    return found
+    reached_statuses, pending_statuses = {start}, [start]
+    while pending_statuses:
+        new = [target for target in table[pending_statuses.pop()] if target not in reached_statuses]
+        reached_statuses.update(new)
+        pending_statuses.extend(new)
+    return reached_statuses
 
 
 def mermaid(manager: type[AgentStateManager]) -> str:

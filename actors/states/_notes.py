@@ -25,14 +25,14 @@ def step_notes(record: StepRecord, count: int, allowed: int, *, followed: bool) 
         followed: Whether the status of its answer is going to be followed.
     """
     dry = [result for result in record.results if result.status is ResultStatus.DRY_RUN]
-    tried = tuple(f"{each.tool}: {each.error}. Go on as if it was done" for each in dry)
+    tried = tuple(f"{result.tool}: {result.error}. Go on as if it was done" for result in dry)
     if not record.incomplete and not record.refused and record.status != AgentStatus.SCREENSHOT and count < allowed:
         return tried
     notes, status = [*tried, *_failures(record, followed=followed)], record.decision.status
     may_follow = {AgentStatus.SCREENSHOT, AgentStatus.CONTINUE, AgentStatus.CONFIRM}
     if record.refused:
         notes += [f"a check does not hold: {check.told()}" for check in record.failed_checks]
-        notes += [f"a judge of files and pictures says no to {each.told()}" for each in record.denials]
+        notes += [f"a judge of files and pictures says no to {denial.told()}" for denial in record.denials]
         notes.append(f"{status} does not hold, because of that: do what is missing, then say {status} again")
     if record.status == AgentStatus.SCREENSHOT and status not in may_follow:
         notes.append(f"{status} was not followed: SCREENSHOT is for one more look; say {status} now if it still holds")

@@ -161,23 +161,23 @@ class Run:
     """After a crash: the progress of the interrupted step."""
 
     @classmethod
-    def begin(cls, assign: Assign, limits: Limits, initial: str, before: Run | None = None) -> Run:
+    def begin(cls, assign: Assign, limits: Limits, initial: str, earlier_run: Run | None = None) -> Run:
         """Create the run of a new assignment.
 
-        It keeps the memory of `before` if that belongs to the same conversation.
+        It keeps the memory of `earlier_run` if that belongs to the same conversation.
         """
-        known = before if before is not None and memory_key(before.assign) == memory_key(assign) else None
-        counted = known is not None and (not assign.number or known.assign.task_id == assign.task_id)
+        past = earlier_run if earlier_run is not None and memory_key(earlier_run.assign) == memory_key(assign) else None
+        counted = past is not None and (not assign.number or past.assign.task_id == assign.task_id)
         return cls(
             assign=assign,
             limits=limits.under(assign.limits),
             status=initial,
-            subtasks=known.subtasks if known and not assign.number else assign.subtasks,
-            memory=known.memory if known else (),
-            plan=known.plan if known else (),
-            proposed=known.proposed if known and not assign.number and known.assign.task_id == assign.task_id else (),
-            asked=known.asked if known and counted else 0,
-            grants=known.grants if known and known.assign.run_id == assign.run_id else (),
+            subtasks=past.subtasks if past and not assign.number else assign.subtasks,
+            memory=past.memory if past else (),
+            plan=past.plan if past else (),
+            proposed=past.proposed if past and not assign.number and past.assign.task_id == assign.task_id else (),
+            asked=past.asked if past and counted else 0,
+            grants=past.grants if past and past.assign.run_id == assign.run_id else (),
         )
 
     @property
@@ -204,17 +204,17 @@ class Run:
     @property
     def checks(self) -> tuple[CheckResult, ...]:
         """The results of the checks, as they were read last."""
-        own = next((record.checks for record in reversed(self.records) if record.checks), ())
-        if own or self.assign.plan_step is None or not self.own_subtasks:
-            return own
+        own_checks = next((record.checks for record in reversed(self.records) if record.checks), ())
+        if own_checks or self.assign.plan_step is None or not self.own_subtasks:
+            return own_checks
         return self.own_subtasks[-1].checks
 
     @property
     def judged(self) -> tuple[JudgeResult, ...]:
         """The judge's answers, as they were given last."""
-        own = next((record.judged for record in reversed(self.records) if record.judged), ())
-        if own or self.assign.plan_step is None or not self.own_subtasks:
-            return own
+        own_answers = next((record.judged for record in reversed(self.records) if record.judged), ())
+        if own_answers or self.assign.plan_step is None or not self.own_subtasks:
+            return own_answers
         return self.own_subtasks[-1].judged
 
     @property
@@ -230,18 +230,18 @@ class Run:
     @property
     def verified(self) -> bool:
         """True if all checks held at its FINISH, without a judge's no."""
-        wanted = [check for check in self.assign.checks if check.source == "task"]
+        task_checks = [check for check in self.assign.checks if check.source == "task"]
         ended_by: StepRecord | SubtaskResult | None = self.records[-1] if self.records else None
         if isinstance(self.last, SubtaskEnding):
             ended_by = self.last.result
         judged = () if ended_by is None else ended_by.judged
-        if self.assign.judge is not None and (not judged or any(each.answer == "no" for each in judged)):
+        if self.assign.judge is not None and (not judged or any(result.answer == "no" for result in judged)):
             return False
-        if not wanted:
+        if not task_checks:
             return True
         read = () if ended_by is None else ended_by.checks
         counted = [result for result in read if result.source == "task"]
-        return len(counted) == len(wanted) and all(result.held for result in counted)
+        return len(counted) == len(task_checks) and all(result.held for result in counted)
 
     @property
     def broken_off(self) -> bool:
@@ -307,20 +307,20 @@ class Run:
 
         An action that wrote none is listed by its target, or by its tool if there is no target.
         """
-        target, found = self.assign.target, list[str]()
+        target, names = self.assign.target, list[str]()
         for result in self.effects:
-            found += result.artifacts or (result.tool if target is None else target.id,)
-        return unique(found)
+            names += result.artifacts or (result.tool if target is None else target.id,)
+        return unique(names)
 
     @property
     def made(self) -> tuple[str, ...]:
         """The created files, including those that the task had created before."""
-        found = [*self.assign.made]
+        paths = [*self.assign.made]
         for subtask in self.subtasks:
-            found += subtask.made
+            paths += subtask.made
         for result in self._done:
-            found += result.made
-        return unique(found)
+            paths += result.made
+        return unique(paths)
 
     @property
     def _done(self) -> tuple[CommandResult, ...]:
@@ -350,11 +350,13 @@ class Run:
         run = evolve(self, last=message, busy=False, unfinished=self._still_unfinished(message))
         match message:
             case StepFailure(usage=usage):
-                lost, asked = (*self.lost, *message.results), run.asked + usage.model_calls
-                return evolve(run, usage=run.usage + usage, asked=asked, lost=lost, last_seen=message.seen)
+                lost_results, asked_count = (*self.lost, *message.results), run.asked + usage.model_calls
+                return evolve(
+                    run, usage=run.usage + usage, asked=asked_count, lost=lost_results, last_seen=message.seen
+                )
             case Question(usage=usage, sent_back=back):
-                used, asked = run.usage + usage, run.asked + usage.model_calls
-                run = evolve(run, usage=used, asked=asked, sent_back=run.steps if back else run.sent_back)
+                used, asked_count = run.usage + usage, run.asked + usage.model_calls
+                run = evolve(run, usage=used, asked=asked_count, sent_back=run.steps if back else run.sent_back)
                 return evolve(run, waiting=message.id, asked_person=message.questions, at_limit=message.limit)
             case ApprovalRequest():
                 return evolve(run, waiting=message.id, shown=message.observation)
@@ -470,7 +472,7 @@ class Run:
                     checks = self.records[-1].failed_checks if self.records else ()
                     reasons = [f"a check does not hold: {check.told('all')}" for check in checks]
                     denials = self.records[-1].denials if self.records else ()
-                    reasons += [f"the judge says no to {each.told()}" for each in denials]
+                    reasons += [f"the judge says no to {denial.told()}" for denial in denials]
                     return tuple(Cause(reason=reason, where=here) for reason in reasons or [UNVERIFIED])
                 return (Cause(reason=move.reason or "the agent gave up", where=here),)
 

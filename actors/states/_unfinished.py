@@ -77,8 +77,10 @@ class Unfinished:
     def ran(self) -> tuple[CommandResult, ...]:
         """The results with their arguments, which no finished step records."""
         actions = self.decided.actions if self.decided is not None else ()
-        given = {action.call_id: action.arguments for action in actions}
-        return tuple(result.model_copy(update={"arguments": given.get(result.call_id, {})}) for result in self.results)
+        call_arguments = {action.call_id: action.arguments for action in actions}
+        return tuple(
+            result.model_copy(update={"arguments": call_arguments.get(result.call_id, {})}) for result in self.results
+        )
 
     @property
     def done(self) -> tuple[CommandResult, ...]:
@@ -111,18 +113,20 @@ class Unfinished:
             case Decided():
                 return replace(self, decided=message)
             case Intent():
-                before = self.intent
-                if before is not None and before.call_id == message.call_id:  # a resumed call keeps its notes
-                    message = message.model_copy(update={"noted": before.noted})
+                intent = self.intent
+                if intent is not None and intent.call_id == message.call_id:  # a resumed call keeps its notes
+                    message = message.model_copy(update={"noted": intent.noted})
                 return replace(self, intent=message, foreseen=(), probe=None)
             case Noted():
                 return self._with_note(message)
             case Foreseen():
                 return self._with_foreseen(message)
             case CommandResult():
-                known, wrote = self._known(message)
+                known_intent, wrote = self._known(message)
                 results = (*self.results, message)
-                return replace(self, results=results, intent=None, foreseen=(), probe=None, known=known, wrote=wrote)
+                return replace(
+                    self, results=results, intent=None, foreseen=(), probe=None, known=known_intent, wrote=wrote
+                )
 
     def _with_note(self, note: Noted) -> Unfinished:
         intent = self.intent
@@ -133,7 +137,7 @@ class Unfinished:
     def _with_foreseen(self, note: Foreseen) -> Unfinished:
         if any(result.call_id == note.call_id for result in self.results):
             return self  # its call took too long and was given up
-        earlier = (each for each in self.foreseen if each.path != note.path)
+        earlier = (earlier_note for earlier_note in self.foreseen if earlier_note.path != note.path)
         return replace(self, foreseen=(*earlier, note))
 
     def _known(self, result: CommandResult) -> tuple[Intent | None, tuple[Foreseen, ...]]:
