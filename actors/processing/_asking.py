@@ -30,7 +30,7 @@ class CallAsksNoMore:
 
 
 class PeopleLine:
-    """Pass questions of running calls to the desk; the root sets `post`."""
+    """Pass questions of running calls to the root; the root sets `post`."""
 
     def __init__(self) -> None:
         self.post: Callable[[object], None] | None = None

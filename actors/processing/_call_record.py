@@ -31,16 +31,16 @@ class CallRecord:
         self._run = run
         self._command = command
         self.session = run.assign.session or run.assign.task_id
-        self._asked = 0
-        self._kept: set[str] = set()
+        self._question_count = 0
+        self._kept_paths: set[str] = set()
 
     def foresee(self, path: str, before: str, after: str, answer: JsonValue) -> None:
         """Record a file write ahead.
 
         Its outcome is then known after a crash.
         """
-        has_version = path in self._kept
-        self._kept.discard(path)  # the next write of this call may find the bytes of this one
+        has_version = path in self._kept_paths
+        self._kept_paths.discard(path)  # the next write of this call may find the bytes of this one
         note = Foreseen(
             call_id=self._command.call_id, path=path, before=before, after=after, answer=answer, kept=has_version
         )
@@ -56,7 +56,7 @@ class CallRecord:
         versions = services.journal.versions
         if versions is not None and services.may_change.keeps(task_id, name, path, data):
             versions.keep(task_id, data)
-            self._kept.add(path)
+            self._kept_paths.add(path)
 
     def post(self, text: str) -> None:
         """Post a note of the tool to the blackboard."""
@@ -106,9 +106,11 @@ class CallRecord:
         """Ask a person with the clocks of call, step and task suspended."""
         assign, services = self._run.assign, self._context.services
         redactor = services.secrets.redactor(assign.task_id)
-        self._asked += 1
+        self._question_count += 1
         redacted = tuple(redactor.redact(plain_question) for plain_question in questions)
-        asked_question = question(self._context, self._run, redacted, f"{self._command.call_id}~ask-{self._asked}")
+        asked_question = question(
+            self._context, self._run, redacted, f"{self._command.call_id}~ask-{self._question_count}"
+        )
         with self.waiting():
             answer = await services.people.ask(asked_question)
         if answer is None:

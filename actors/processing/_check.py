@@ -32,7 +32,7 @@ class Recheck:
         self._context = context
         self._run = run
         self._observation = observation
-        self._last = observation
+        self._last_look = observation
         self.latest: Observation | None = None
         """The look taken for the current action, if any."""
 
@@ -48,10 +48,10 @@ class Recheck:
             return await self._pointed(action) if action.points else ""
         what = f"{control.kind} {control.id} ({control.name})"
         try:
-            self.latest = self._last = await snapshot(self._context, self._run, self._last)
+            self.latest = self._last_look = await snapshot(self._context, self._run, self._last_look)
             target = target_of(self._run)
             server = self._context.services.toolbox.server(target)
-            find = functools.partial(server.resolve, self._last, control)
+            find = functools.partial(server.resolve, self._last_look, control)
             return _problem(what, await on_lane(self._context, server, target, find))
         except ToolError as error:
             return f"{what} can't be seen any more: {error}"
@@ -65,13 +65,13 @@ class Recheck:
         if not any(control.box for control in self._observation.controls):
             return ""
         try:
-            self.latest = self._last = await snapshot(self._context, self._run, self._last)
+            self.latest = self._last_look = await snapshot(self._context, self._run, self._last_look)
         except ToolError as error:
             return f"{UNSEEN_POINT}{error}"
-        if not any(control.box for control in self._last.controls):
+        if not any(control.box for control in self._last_look.controls):
             return ""
         for x, y in action.points:
-            if _who(self._observation.at(x, y)) != _who(self._last.at(x, y)):
+            if _who(self._observation.at(x, y)) != _who(self._last_look.at(x, y)):
                 return OTHER_POINT
         return ""
 

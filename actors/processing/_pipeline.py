@@ -116,7 +116,7 @@ class Pipeline:
         meter.start = time.perf_counter()
         assign, seconds = run.assign, run.limits.step_seconds
         self.context.lease.spent = meter
-        self.context.lease.longer = seconds - self.context.services.settings.limits.step_seconds
+        self.context.lease.extra_seconds = seconds - self.context.services.settings.limits.step_seconds
         budgets = self.context.services.budgets
         budget = budgets.step(assign.task_id, assign.run_id)
         if run.grants:

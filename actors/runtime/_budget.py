@@ -91,8 +91,8 @@ class BudgetNode:
         kind was used, even under a limit of 0.
         """
         used = self.used.get(kind, 0)
-        left = limit - used
-        return amount <= left + ROUNDING and (left > ROUNDING or not used)
+        remaining_amount = limit - used
+        return amount <= remaining_amount + ROUNDING and (remaining_amount > ROUNDING or not used)
 
     def settle(self, **more: float) -> None:
         """Book the difference between the actual usage and the reservation.
@@ -146,16 +146,16 @@ class BudgetNode:
 
         Each extension adds the original limit once more, at least 1, at this node or at one above it.
         """
-        given = Counter((limit.node, limit.kind) for limit in limits)
+        extensions = Counter((limit.node, limit.kind) for limit in limits)
         with self.lock:
             for node in (self, *self.above):
-                mine = {kind: times for (name, kind), times in given.items() if name == node.name}
+                mine = {kind: times for (name, kind), times in extensions.items() if name == node.name}
                 node.grants[run_id] = Counter(mine)
 
     def limit(self, kind: str) -> float:
         """Return the limit of a limited kind, extensions included."""
         limit = self.limits[kind]
-        return limit + max(limit, 1) * sum(given[kind] for given in self.grants.values())
+        return limit + max(limit, 1) * sum(extensions[kind] for extensions in self.grants.values())
 
 
 def _book(amounts: Mapping[str, float], nodes: Iterable[BudgetNode]) -> None:
@@ -212,28 +212,28 @@ class Budgets:
         """Return today's nodes of the daily budgets for some labels."""
         day = int(self._now() // DAY)
         numbered = enumerate(self._daily)
-        return tuple(self._day(number, day) for number, each in numbered if each.labels.items() <= labels.items())
+        return tuple(self._day(number, day) for number, budget in numbered if budget.labels.items() <= labels.items())
 
     def _day(self, number: int, day: int) -> BudgetNode:
-        known = self._days.get((number, day))
-        if known is None:
-            kept = day - 1  # the clock may be set back over midnight
-            for old in [key for key in tuple(self._days) if key[1] < kept]:
+        day_node = self._days.get((number, day))
+        if day_node is None:
+            oldest_day = day - 1  # the clock may be set back over midnight
+            for old in [key for key in tuple(self._days) if key[1] < oldest_day]:
                 self._days.pop(old, None)
             budget = self._daily[number]
             node = BudgetNode(_name_of(budget, day), budget.limits, lock=self._shared)
-            known = self._days.setdefault((number, day), node)
-        return known
+            day_node = self._days.setdefault((number, day), node)
+        return day_node
 
     def _top(self, task_id: str, limits: Mapping[str, float]) -> BudgetNode:
         return BudgetNode(f"the task {task_id}", limits, lock=self._shared)
 
     def task(self, task_id: str) -> BudgetNode:
         """Return a task's node, created on first use."""
-        known = self._tasks.get(task_id)
-        if known is None:
-            known = self._tasks.setdefault(task_id, self._top(task_id, self._task))
-        return known
+        task_node = self._tasks.get(task_id)
+        if task_node is None:
+            task_node = self._tasks.setdefault(task_id, self._top(task_id, self._task))
+        return task_node
 
     def run(self, task_id: str, run_id: str) -> BudgetNode:
         """Return the node of a run, created on first use.
@@ -241,10 +241,10 @@ class Budgets:
         A run is a subtask, or the rounds of a HostAgent.
         """
         runs = self._runs.setdefault(task_id, {})
-        known = runs.get(run_id)
-        if known is None:
-            known = runs.setdefault(run_id, BudgetNode(f"the subtask {run_id}", self._subtask, self.task(task_id)))
-        return known
+        run_node = runs.get(run_id)
+        if run_node is None:
+            run_node = runs.setdefault(run_id, BudgetNode(f"the subtask {run_id}", self._subtask, self.task(task_id)))
+        return run_node
 
     def step(self, task_id: str, run_id: str) -> BudgetNode:
         """Create a node for one step, which counts today."""
@@ -271,5 +271,5 @@ def day_began(at: Timestamp) -> Timestamp:
 def _name_of(budget: DailyBudget, day: int) -> str:
     """Name a budget and its day, and tell when it is renewed."""
     whose = ", ".join(f"{key}={value}" for key, value in sorted(budget.labels.items())) or "all tasks"
-    today, next_day = (dt.datetime.fromtimestamp(each * DAY, dt.UTC) for each in (day, day + 1))
+    today, next_day = (dt.datetime.fromtimestamp(day_number * DAY, dt.UTC) for day_number in (day, day + 1))
     return f"the daily budget of {whose} on {today:%Y-%m-%d} (renewed at {next_day:%Y-%m-%d %H:%M} UTC)"

@@ -168,8 +168,8 @@ class SystemClock(Clock):
                 if self._stopping:
                     return
                 if alarm is None:
-                    ahead = self._alarms[0][0] - self.elapsed() if self._alarms else None
-                    self._changed.wait(ahead if ahead is None else min(ahead, threading.TIMEOUT_MAX))
+                    delay = self._alarms[0][0] - self.elapsed() if self._alarms else None
+                    self._changed.wait(delay if delay is None else min(delay, threading.TIMEOUT_MAX))
                     continue
             try:
                 alarm.callback()

@@ -105,10 +105,10 @@ class EventLoop:
         return not self._thread.is_alive()
 
     async def _drain(self) -> None:
-        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        for task in others:
+        other_tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in other_tasks:
             task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.gather(*other_tasks, return_exceptions=True)
         self._stopped = True
         self._loop.stop()
 

@@ -32,7 +32,7 @@ class HungJobs:
         for job in running:
             if job.lease.asking:
                 job.started = now
-        late = [job for job in running if not job.hung and now - job.started > seconds + job.lease.longer]
-        for job in late:
+        late_jobs = [job for job in running if not job.hung and now - job.started > seconds + job.lease.extra_seconds]
+        for job in late_jobs:
             job.hung = True
-        return [job.token for job in late]
+        return [job.token for job in late_jobs]

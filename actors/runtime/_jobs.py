@@ -33,7 +33,7 @@ class Job:
     """The lease's token."""
     task: asyncio.Task[None] | None = None
     cancelled: bool = False
-    begun: bool = False
+    has_begun: bool = False
     """Whether the coroutine has started. A task that is cancelled before that never runs its coroutine, so `_stop` must
     end the job."""
     returned: bool = False
@@ -112,12 +112,12 @@ class Jobs:
         if job.task is None:  # `_begin` will see that the job was cancelled
             return
         job.task.cancel()
-        if not job.begun:
-            job.begun = True
+        if not job.has_begun:
+            job.has_begun = True
             self._coroutine_ended(job)
 
     async def _run(self, job: Job, work: Work, done: Done, failed: Failed) -> None:
-        job.begun = True
+        job.has_begun = True
         calls_of_job.set(job.calls)
         result: Message | BaseException | None
         try:
@@ -140,13 +140,13 @@ class Jobs:
             self._ended(job)
             return
         job.returned = True  # set before `_tell_stuck` looks for a watch: a later `when_idle` sees it
-        left = len(pending)
+        pending_count = len(pending)
 
         def returned(_call: object) -> None:
-            nonlocal left
+            nonlocal pending_count
             with self._lock:
-                left -= 1
-                last = left == 0
+                pending_count -= 1
+                last = pending_count == 0
             if last:
                 self._ended(job)
 

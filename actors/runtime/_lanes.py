@@ -37,12 +37,14 @@ class Lane:
     `Lanes`, so that there are never two lanes with the same name.
     """
 
-    def __init__(self, name: str, lock: threading.Lock, left: Callable[[Lane], None], *, kept: bool = False) -> None:
+    def __init__(
+        self, name: str, lock: threading.Lock, on_exit: Callable[[Lane], None], *, stays_alive: bool = False
+    ) -> None:
         self.name = name
-        self._idle_seconds = None if kept else _IDLE_SECONDS
+        self._idle_seconds = None if stays_alive else _IDLE_SECONDS
         self._calls: queue.SimpleQueue[_LaneCall | None] = queue.SimpleQueue()
         self._lock = lock
-        self._left = left
+        self._on_exit = on_exit
         self._waiting = 0
         self.thread = threading.Thread(target=self._main, name=f"callboard-lane-{name}", daemon=True)
 
@@ -66,7 +68,7 @@ class Lane:
             except queue.Empty:
                 with self._lock:
                     if self._waiting == 0:
-                        self._left(self)
+                        self._on_exit(self)
                         return
                 continue
             if call is None:
@@ -132,14 +134,14 @@ class Lanes:
         self._lanes: dict[str, Lane] = {}
         self._closed = False
         self._lock = threading.Lock()
-        self._kept: set[str] = set()
+        self._kept_names: set[str] = set()
 
     def keep(self, name: str) -> None:
         """Keep a lane's thread alive until the lanes are closed.
 
         For calls that must all run on the thread of the first one.
         """
-        self._kept.add(name)
+        self._kept_names.add(name)
 
     def submit(self, name: str, function: Callable[[], _T]) -> concurrent.futures.Future[_T]:
         """Queue a blocking call on a lane, in the caller's context.
@@ -157,7 +159,7 @@ class Lanes:
             if self._closed:
                 msg = f"the lane {name!r} takes no more calls: the supervisor is stopped"
                 raise SupervisorStoppedError(msg)
-            lane = self._lanes.get(name) or Lane(name, self._lock, self._forget, kept=name in self._kept)
+            lane = self._lanes.get(name) or Lane(name, self._lock, self._forget, stays_alive=name in self._kept_names)
             lane.put(call)
             self._lanes[name] = lane  # only now: a lane whose thread could not be started must not be kept
         return call.future, lane

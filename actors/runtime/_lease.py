@@ -46,11 +46,11 @@ class Lease:
     __slots__ = (
         "_leases",
         "asking",
+        "extra_seconds",
         "guard",
         "jobs",
         "key",
         "lock",
-        "longer",
         "order",
         "paused",
         "spent",
@@ -76,7 +76,7 @@ class Lease:
         """Whether the task is paused; checked before each action."""
         self.suspended = False
         """Whether the supervisor is stopping. No step begins, and none fails, because the stop may be the cause."""
-        self.longer = 0.0
+        self.extra_seconds = 0.0
         """The seconds by which the time limit of its step exceeds the settings'."""
         self.asking = False
         """Whether a running call waits for a person; its job then never counts as hung."""
@@ -95,7 +95,7 @@ class Lease:
         It is empty if there is none.
         """
         held = () if self._leases is None else self._leases.in_force
-        return next((each.target for each in held if each.key == key and each is not self), "")
+        return next((lease.target for lease in held if lease.key == key and lease is not self), "")
 
     def void(self) -> None:
         """Void the lease for good. Idempotent; call it on any thread.
@@ -114,12 +114,12 @@ class Lease:
 class Leases:
     """The granted leases, by fencing token. Thread-safe."""
 
-    def __init__(self, after: int = 0) -> None:
-        """Create them; `after` is the highest token in the journal.
+    def __init__(self, highest_token: int = 0) -> None:
+        """Create them; `highest_token` is the highest token in the journal.
 
         New tokens are higher, so that messages under a lease of an earlier process are recognised as stale.
         """
-        self._tokens = itertools.count(after + 1)
+        self._tokens = itertools.count(highest_token + 1)
         self._leases: dict[int, Lease] = {}
 
     @property

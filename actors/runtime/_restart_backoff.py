@@ -70,7 +70,7 @@ class Restarts:
         """Begin without crashes; `chance` returns 0 to 1 for the jitter."""
         self._clock = clock
         self._settings = settings
-        self._chance = chance
+        self._random = chance
         self._children: dict[str, _Child] = {}
 
     def crashed(self, child: str, error: BaseException) -> Seconds | None:
@@ -81,12 +81,12 @@ class Restarts:
             `intensity` crashes within `period`, without the time that the child waited for restarts.
         """
         now = self._clock.elapsed()
-        for sound in [each for each, record in self._children.items() if now - record.back > self._settings.period]:
+        for sound in [name for name, record in self._children.items() if now - record.back > self._settings.period]:
             del self._children[sound]
         record = self._children.setdefault(child, _Child())
         if not record.crashed(now, self._settings, error):
             return None
-        delay = record.next_delay(self._settings) * (1 + JITTER * self._chance())
+        delay = record.next_delay(self._settings) * (1 + JITTER * self._random())
         record.back = now + delay
         return delay
 

@@ -25,7 +25,7 @@ class EventFeed:
     def __init__(self, size: int, task_id: str | None, clock: Clock) -> None:
         read_events("[]")  # builds the reader at first use: here, and not under the lock that `put` needs
         self._events: collections.deque[Event | Fact] = collections.deque()
-        self._read: collections.deque[Event] = collections.deque()
+        self._step_events: collections.deque[Event] = collections.deque()
         """The remaining events of the step that is being read: its phases and its end. A step is queued as one event.
         """
         self._size = size
@@ -47,9 +47,11 @@ class EventFeed:
             if self._closed:
                 return
             if len(self._events) >= self._size:
-                lost = self._events.popleft()
-                self._last_missed = lost.seq
-                self._missed += cast("int", lost.data["count"]) if lost.name is EventName.EVENTS_MISSED else 1
+                dropped_event = self._events.popleft()
+                self._last_missed = dropped_event.seq
+                self._missed += (
+                    cast("int", dropped_event.data["count"]) if dropped_event.name is EventName.EVENTS_MISSED else 1
+                )
             self._events.append(event)
             self._changed.notify()
             wake = self._wake
@@ -83,13 +85,13 @@ class EventFeed:
             return self._take()
 
     def _take(self) -> Event | None:
-        if self._missed and not self._read:
+        if self._missed and not self._step_events:
             count, self._missed = self._missed, 0
             return self._missed_event(count, self._last_missed)
-        if not self._read and self._events:
+        if not self._step_events and self._events:
             event = self._events.popleft()
-            self._read.extend(with_phases(event.event() if isinstance(event, Fact) else event))
-        return self._read.popleft() if self._read else None
+            self._step_events.extend(with_phases(event.event() if isinstance(event, Fact) else event))
+        return self._step_events.popleft() if self._step_events else None
 
     def _missed_event(self, count: int, last: int) -> Event:
         return EventsMissed(seq=last, at=self._clock.now(), task_id=self.task_id or "", count=count)
@@ -101,7 +103,9 @@ class EventFeed:
             TimeoutError: If there was no event in time.
         """
         with self._changed:
-            if not self._changed.wait_for(lambda: self._read or self._events or self._missed or self._closed, timeout):
+            if not self._changed.wait_for(
+                lambda: self._step_events or self._events or self._missed or self._closed, timeout
+            ):
                 msg = f"no event within {timeout} s"
                 raise TimeoutError(msg)
             return self._take()
@@ -182,16 +186,16 @@ class EventStream:
                 block.
             redaction: Redacts the data of events.
         """
-        self._past = past
+        self._read_past = past
         self._redaction = redaction
         self._clock = clock
         self.steady: Callable[[], Timestamp] = clock.steady
         """Returns the time for rows of the journal; events have the wall time."""
         self._queue = queue
-        self._kept: collections.deque[Fact] = collections.deque(maxlen=kept)
-        self._tasks = tasks
-        self._of_task: dict[str, collections.deque[Fact]] = {}
-        self._over: collections.deque[str] = collections.deque()
+        self._latest_events: collections.deque[Fact] = collections.deque(maxlen=kept)
+        self._kept_tasks = tasks
+        self._task_events: dict[str, collections.deque[Fact]] = {}
+        self._ended_tasks: collections.deque[str] = collections.deque()
         self._feeds: dict[str | None, list[EventFeed]] = {None: []}
         self._queues: list[tuple[collections.deque[Fact], Callable[[], None]]] = []
         self._sinks: list[Callable[[Fact], None]] = []
@@ -246,8 +250,8 @@ class EventStream:
         with self._lock:
             self._seq += 1
             event = Fact(self._seq, self._clock.now(), name, task_id, run_id, agent, state, step, phase, duration, data)
-            self._kept.append(event)
-            if self._tasks:
+            self._latest_events.append(event)
+            if self._kept_tasks:
                 self._keep(event)
             for feed in self._feeds[None]:
                 feed.put(event)
@@ -263,14 +267,14 @@ class EventStream:
     def _keep(self, event: Fact) -> None:
         """Keep an event with the others of its task."""
         if event.name is EventName.TASK_SUBMITTED:
-            self._of_task[event.task_id] = collections.deque(maxlen=self._kept.maxlen)
+            self._task_events[event.task_id] = collections.deque(maxlen=self._latest_events.maxlen)
         elif event.name is EventName.TASK_ENDED:
-            self._over.append(event.task_id)
-        of_task = self._of_task.get(event.task_id)
+            self._ended_tasks.append(event.task_id)
+        of_task = self._task_events.get(event.task_id)
         if of_task is not None:
             of_task.append(event)
-        if len(self._over) > self._tasks:
-            self._of_task.pop(self._over.popleft(), None)
+        if len(self._ended_tasks) > self._kept_tasks:
+            self._task_events.pop(self._ended_tasks.popleft(), None)
 
     def open(self, task_id: str | None = None, after: int | None = None, queue: int | None = None) -> EventFeed:
         """Subscribe a new feed, from now on or after a sequence number.
@@ -284,8 +288,8 @@ class EventStream:
             queue: The size of the feed's queue; None for the stream's default.
         """
         feed = EventFeed(queue or self._queue, task_id, self._clock)
-        if after is not None and self._past is not None:
-            after = self._replay_past(feed, after, self._past)
+        if after is not None and self._read_past is not None:
+            after = self._replay_past(feed, after, self._read_past)
         # Under the lock no event is published between the replay of the kept ones and the subscription.
         with self._lock:
             if after is not None:
@@ -296,29 +300,29 @@ class EventStream:
                 self._feeds.setdefault(task_id, []).append(feed)
         return feed
 
-    def _replay_past(self, feed: EventFeed, after: int, past: Callable[[int, int], list[Event]]) -> int:
+    def _replay_past(self, feed: EventFeed, last_seq: int, past: Callable[[int, int], list[Event]]) -> int:
         """Replay the events that are older than the kept ones.
 
         Returns the sequence number of the last event that was read.
         """
-        while after + 1 < (self._kept[0].seq if self._kept else self._seq + 1):
-            events = past(after, PAGE)
+        while last_seq + 1 < (self._latest_events[0].seq if self._latest_events else self._seq + 1):
+            events = past(last_seq, PAGE)
             if not events:
                 break
             for event in events:
                 if feed.wants(event):
                     feed.replay(event)
-            after = events[-1].seq
-        return after
+            last_seq = events[-1].seq
+        return last_seq
 
-    def _replay(self, feed: EventFeed, after: int) -> None:
-        of_task = self._of_task.get(feed.task_id or "")
-        kept = self._kept if of_task is None else of_task
+    def _replay(self, feed: EventFeed, last_seq: int) -> None:
+        of_task = self._task_events.get(feed.task_id or "")
+        kept_events = self._latest_events if of_task is None else of_task
         all_there = of_task is not None and len(of_task) != of_task.maxlen
-        if kept and kept[0].seq > after + 1 and not all_there:
-            feed.skip(kept[0].seq - 1 - after, kept[0].seq - 1)
-        for event in kept:
-            if event.seq > after and feed.wants(event):
+        if kept_events and kept_events[0].seq > last_seq + 1 and not all_there:
+            feed.skip(kept_events[0].seq - 1 - last_seq, kept_events[0].seq - 1)
+        for event in kept_events:
+            if event.seq > last_seq and feed.wants(event):
                 feed.replay(event)
 
     def drop(self, feed: EventFeed) -> None:
@@ -348,9 +352,9 @@ def _redacted(redaction: Redaction, task_id: str, data: dict[str, Any]) -> dict[
     """
     if "phases" not in data:
         return redaction.redact(task_id, data)
-    rest = redaction.redact(task_id, {name: value for name, value in data.items() if name != "phases"})
+    other_data = redaction.redact(task_id, {name: value for name, value in data.items() if name != "phases"})
     errors = ({"error": phase["error"]} if "error" in phase else {} for phase in data["phases"])
     phases = [
         {**phase, **redaction.redact(task_id, error)} for phase, error in zip(data["phases"], errors, strict=True)
     ]
-    return {**rest, "phases": phases}
+    return {**other_data, "phases": phases}

@@ -49,19 +49,19 @@ class TimeLimits:
         self.due, self._timer = math.inf, None
         for limit in [limit for limit in self.running if limit.due <= now]:
             limit.expire()
-        ahead = min((limit.due for limit in self.running), default=math.inf)
-        if ahead < math.inf:
-            self._wait(ahead)
+        next_due = min((limit.due for limit in self.running), default=math.inf)
+        if next_due < math.inf:
+            self._wait(next_due)
 
 
 class LoopTimeout:
     """A `TimeLimit` like `asyncio.timeout`, without a timer of its own."""
 
-    __slots__ = ("_cancels", "_expired", "_held", "_left", "_limits", "_task", "due")
+    __slots__ = ("_cancels", "_expired", "_held", "_limits", "_remaining_seconds", "_task", "due")
 
     def __init__(self, limits: TimeLimits, seconds: Seconds) -> None:
         self._limits = limits
-        self._left = seconds
+        self._remaining_seconds = seconds
         self._held = False
         self._task: asyncio.Task[object] | None = None
         """The task that it may cancel; None before the body begins and after it ends."""
@@ -77,14 +77,14 @@ class LoopTimeout:
     def hold(self) -> None:
         """Stop the clock."""
         if self._task is not None and not self._held and not self._expired:
-            self._held, self._left = True, self.due - time.monotonic()
+            self._held, self._remaining_seconds = True, self.due - time.monotonic()
             self._limits.running.discard(self)
 
     def release(self) -> None:
         """Restart the clock with the time that was left."""
         if self._task is not None and self._held:
             self._held = False
-            self._limits.begin(self, self._left)
+            self._limits.begin(self, self._remaining_seconds)
 
     def expire(self) -> None:
         """Cancel the task."""
@@ -99,7 +99,7 @@ class LoopTimeout:
             msg = "a time limit needs a task that it can cancel"
             raise RuntimeError(msg)
         self._cancels = task.cancelling()
-        self._limits.begin(self, self._left)
+        self._limits.begin(self, self._remaining_seconds)
         return self
 
     async def __aexit__(

@@ -120,13 +120,13 @@ class Watchdog:
     def _main(self) -> None:
         mark_own_thread()
         while not self._stopping:
-            asked = time.monotonic()
+            call_time = time.monotonic()
             self._answered = False
             self._loop.call(self._sign)
             self._look()
             if not self._sign_or_stop(self._hung_seconds):
                 thread = self._loop.thread
-                self._block(thread, time.monotonic() - asked)
+                self._block(thread, time.monotonic() - call_time)
                 while not self._sign_or_stop(self._hung_seconds):
                     self._look()
                 if not self._stopping:
@@ -135,15 +135,15 @@ class Watchdog:
 
     def _look(self) -> None:
         self._tell(self._on_tick)
-        for place, one in enumerate(self._watched):
-            busy, thread = one.busy, one.thread
+        for number, watched_thread in enumerate(self._watched):
+            busy, thread = watched_thread.busy, watched_thread.thread
             if thread is None:
                 continue
-            if busy > self._hung_seconds and place not in self._blocked:
-                self._blocked.add(place)
+            if busy > self._hung_seconds and number not in self._blocked:
+                self._blocked.add(number)
                 self._block(thread, busy)
-            elif busy <= self._hung_seconds and place in self._blocked:
-                self._blocked.discard(place)
+            elif busy <= self._hung_seconds and number in self._blocked:
+                self._blocked.discard(number)
                 self._free(thread)
 
     def _block(self, thread: threading.Thread, seconds: Seconds) -> None:
