@@ -228,5 +228,5 @@ def _key(event: Fact, gauge: str) -> str:
         case "targets_abandoned":
             return event.agent
         case _:
-            asked = event.data.get("request") or event.data.get("answer")
-            return str(asked.get("id", "")) if isinstance(asked, dict) else ""
+            content = event.data.get("request") or event.data.get("answer")
+            return str(content.get("id", "")) if isinstance(content, dict) else ""

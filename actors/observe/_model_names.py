@@ -41,6 +41,6 @@ def provider_and_model(name: str, settings: Settings | None = None) -> tuple[str
         return _OURSELVES, name
     if provider in _FILES:
         return provider, PurePath(model.partition("?")[0]).name
-    known = None if settings is None else settings.providers.get(provider)
-    kind = (known.kind if known is not None else None) or provider
+    provider_settings = None if settings is None else settings.providers.get(provider)
+    kind = (provider_settings.kind if provider_settings is not None else None) or provider
     return _CONVENTIONS.get(kind, provider if kind == COMPATIBLE else kind), model

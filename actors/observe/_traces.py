@@ -117,7 +117,7 @@ class Traces:
             msg = f"observe.traces needs opentelemetry-api: {command}"
             raise SettingsError(msg, (command,)) from error
         self._api = trace
-        self._nowhere = context.Context()
+        self._no_parent = context.Context()
         self._tracer = trace.get_tracer("callboard", tracer_provider=provider)
         self._settings = settings
         self._redactor = output_redactor(settings)
@@ -184,9 +184,9 @@ class Traces:
 
         They begin with the first event of the task.
         """
-        known = self._tasks.get(event.task_id)
-        if known is not None:
-            return known
+        open_task = self._tasks.get(event.task_id)
+        if open_task is not None:
+            return open_task
         with self._lock:
             caller = self._callers.pop(event.task_id, None)
         labels = event.data.get("labels")
@@ -199,13 +199,13 @@ class Traces:
         }
         span = self._tracer.start_span(
             "invoke_workflow task",
-            self._nowhere,
+            self._no_parent,
             links=[] if caller is None else [self._api.Link(caller)],
             attributes=self._redactor.redact(attributes),
             start_time=_ns(event.at),
         )
-        made = self._tasks[event.task_id] = _Task(_OpenSpan(span, event.at))
-        return made
+        new_task = self._tasks[event.task_id] = _Task(_OpenSpan(span, event.at))
+        return new_task
 
     def _end_task(self, event: Event) -> None:
         task = self._tasks.pop(event.task_id, None)
@@ -223,11 +223,11 @@ class Traces:
         if event.run_id in task.runs:
             self._add(task.runs[event.run_id].inmost, event, ())  # after a crash
             return
-        kind, _, rest = event.agent.partition("/")
+        kind, _, conversation_id = event.agent.partition("/")
         hosts = task.runs.get(f"{event.task_id}~0") or task.runs.get(f"{event.task_id}/0")  # of an earlier journal
         parent = task.open if hosts is None else hosts.open
         if kind == "host":
-            task.open.span.set_attribute("gen_ai.conversation.id", rest)
+            task.open.span.set_attribute("gen_ai.conversation.id", conversation_id)
         attributes = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": kind,
@@ -300,10 +300,10 @@ class Traces:
         """
         calls, run.calls = run.calls, [call for call in run.calls if call.end > until]
         for call in (call for call in calls if call.end <= until):
-            made = self._begin(parent, call.name, call.start, call.attributes, outside=call.outside)
+            call_span = self._begin(parent, call.name, call.start, call.attributes, outside=call.outside)
             if call.error:
-                self._fail(made.span, str(call.attributes["error.type"]), call.error)
-            made.span.end(_ns(max(made.start, call.end)))
+                self._fail(call_span.span, str(call.attributes["error.type"]), call.error)
+            call_span.span.end(_ns(max(call_span.start, call.end)))
 
     def _model_call(self, event: Event) -> None:
         run, data = self._run(event), event.data
@@ -386,7 +386,7 @@ class Traces:
     ) -> _OpenSpan:
         start = max(parent.start, at)
         kind = self._api.SpanKind.CLIENT if outside else self._api.SpanKind.INTERNAL
-        within = self._api.set_span_in_context(parent.span, self._nowhere)
+        within = self._api.set_span_in_context(parent.span, self._no_parent)
         return _OpenSpan(self._tracer.start_span(name, within, kind, dict(attributes), start_time=_ns(start)), start)
 
     def _ended(self, span: Span, event: Event) -> None:
@@ -405,8 +405,8 @@ def _ns(at: float) -> int:
 
 
 def _some(event: Event, *keys: str) -> dict[str, Any]:
-    found = {key: event.data.get(key) for key in keys}
-    return {f"callboard.{key}": value for key, value in found.items() if isinstance(value, str | int | float)}
+    values_by_key = {key: event.data.get(key) for key in keys}
+    return {f"callboard.{key}": value for key, value in values_by_key.items() if isinstance(value, str | int | float)}
 
 
 def _first(causes: object) -> str:

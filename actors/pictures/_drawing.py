@@ -148,12 +148,12 @@ def only_pixels(picture: bytes) -> bytes:
     Raises:
         PictureError: If it is no PNG, ends too early, or has more than `LARGEST` pixels.
     """
-    kept, at, name = [_PNG], len(_PNG), b""
+    parts, at, name = [_PNG], len(_PNG), b""
     while name != b"IEND" and at + _CHUNK.size <= len(picture):
         length, name = _CHUNK.unpack_from(picture, at)
         end = at + _CHUNK.size + length + 4
         if name in _PIXELS:
-            kept.append(picture[at:end])
+            parts.append(picture[at:end])
         if (name == b"IHDR") != (at == len(_PNG)):  # with two of them, the second one would count
             break
         at = end
@@ -164,7 +164,7 @@ def only_pixels(picture: bytes) -> bytes:
     if width * height > LARGEST:
         msg = f"the picture has {width} x {height} pixels; at most {LARGEST:,} are taken"
         raise PictureError(msg)
-    return b"".join(kept)
+    return b"".join(parts)
 
 
 def _opened(picture: bytes) -> Image:
@@ -194,7 +194,7 @@ def _label(canvas: ImageDraw, boxes: Mapping[str, Box], size: tuple[int, int]) -
     texts = {label: _shown(label) for label in boxes}
     sizes = {label: (round(font.getlength(text)) + 2 * pad, ascent + descent) for label, text in texts.items()}
     tags = place_tags(boxes, sizes, size)
-    colours = {label: _COLOURS[place % len(_COLOURS)] for place, label in enumerate(boxes)}
+    colours = {label: _COLOURS[number % len(_COLOURS)] for number, label in enumerate(boxes)}
     for label, box in boxes.items():
         colour, _ = colours[label]
         canvas.rectangle(_corners(box), outline=colour, width=line)

@@ -32,10 +32,10 @@ def mark_points(canvas: ImageDraw, strokes: Iterable[Sequence[Point]], scale: fl
         strokes: One point for a click, two for a drag, in the picture's pixels.
         scale: The factor by which everything is enlarged.
     """
-    given = [tuple(stroke) for stroke in strokes]
+    lines = [tuple(stroke) for stroke in strokes]
     for width, colour in ((_EDGE, _PAPER), (_LINE, _INK)):
         line = max(1, round(width * scale))
-        for stroke in given:
+        for stroke in lines:
             canvas.line(stroke, fill=colour, width=line)
             for point in stroke:
                 _mark(canvas, point, scale, line, colour)

@@ -39,10 +39,10 @@ class _Rect(NamedTuple):
     def area(self) -> int:
         return (self.right - self.left) * (self.bottom - self.top)
 
-    def common(self, other: _Rect) -> int:
+    def common(self, second: _Rect) -> int:
         """Return the number of pixels that two rectangles share."""
-        width = min(self.right, other.right) - max(self.left, other.left)
-        height = min(self.bottom, other.bottom) - max(self.top, other.top)
+        width = min(self.right, second.right) - max(self.left, second.left)
+        height = min(self.bottom, second.bottom) - max(self.top, second.top)
         return width * height if width > 0 and height > 0 else 0
 
     def cells(self) -> Iterator[tuple[int, int]]:
@@ -61,15 +61,15 @@ def place_tags(
         sizes: The width and height of each label, in pixels.
         canvas: The width and height of the picture.
     """
-    controls, tags, found = _Map(), _Map(), {}
+    controls, tags, tag_boxes = _Map(), _Map(), {}
     rects = {label: _Rect(box.x, box.y, box.x + box.width, box.y + box.height) for label, box in boxes.items()}
     for rect in rects.values():
         controls.add(rect)
     for label in sorted(rects, key=lambda label: rects[label].area):  # the small ones have the least choice
         tag = _best(rects[label], sizes[label], canvas, controls, tags)
         tags.add(tag)
-        found[label] = Box(x=tag.left, y=tag.top, width=tag.right - tag.left, height=tag.bottom - tag.top)
-    return found
+        tag_boxes[label] = Box(x=tag.left, y=tag.top, width=tag.right - tag.left, height=tag.bottom - tag.top)
+    return tag_boxes
 
 
 def _best(box: _Rect, size: tuple[int, int], canvas: tuple[int, int], controls: _Map, tags: _Map) -> _Rect:
@@ -78,9 +78,9 @@ def _best(box: _Rect, size: tuple[int, int], canvas: tuple[int, int], controls: 
         cost = _AWAY * away * tag.area + _ON_ITS_OWN * tag.common(box)
         if cost >= least:
             continue
-        cost += _ON_A_TAG * sum(tag.common(each) for each in tags.near(tag))
+        cost += _ON_A_TAG * sum(tag.common(neighbour) for neighbour in tags.near(tag))
         # A container of the control, such as its panel, is covered wherever the label stands.
-        cost += sum(tag.common(each) for each in controls.near(tag) if each.common(box) < box.area)
+        cost += sum(tag.common(neighbour) for neighbour in controls.near(tag) if neighbour.common(box) < box.area)
         if cost < least:
             best, least = tag, cost
         if not cost:
@@ -97,13 +97,13 @@ def _candidates(box: _Rect, size: tuple[int, int], canvas: tuple[int, int]) -> I
     places = []
     for away in range(_RINGS):
         above, below = box.top - (away + 1) * height, box.bottom + away * height
-        before, after = box.left - width - away * height, box.right + away * height
+        left_side, right_side = box.left - width - away * height, box.right + away * height
         places += [(away, x, y) for y in (above, below) for x in (box.left, box.right - width)]
-        places += [(away, x, y) for x in (before, after) for y in (box.top, above, below)]
+        places += [(away, x, y) for x in (left_side, right_side) for y in (box.top, above, below)]
     corners = [(0, x, y) for x in (box.right - width, box.left) for y in (box.top, box.bottom - height)]
     for away, x, y in [*places[:10], *corners, *places[10:]]:
-        left, top = max(0, min(x, canvas[0] - width)), max(0, min(y, canvas[1] - height))
-        yield away, _Rect(left, top, left + width, top + height)
+        tag_x, tag_y = max(0, min(x, canvas[0] - width)), max(0, min(y, canvas[1] - height))
+        yield away, _Rect(tag_x, tag_y, tag_x + width, tag_y + height)
 
 
 class _Map:
@@ -117,4 +117,4 @@ class _Map:
             self._cells[cell].append(rect)
 
     def near(self, rect: _Rect) -> set[_Rect]:
-        return {each for cell in rect.cells() for each in self._cells.get(cell, ())}
+        return {neighbour for cell in rect.cells() for neighbour in self._cells.get(cell, ())}

@@ -117,8 +117,8 @@ def compare(tape: Tape, result: Message) -> None:
     recorded, replayed = facts(tape.message), facts(result)
     for what in recorded | replayed:
         if recorded.get(what) != replayed.get(what):
-            shown = shortly(recorded.get(what)), shortly(replayed.get(what))
-            differs(tape.run, what, *shown, tuple(reasons(tape, result)))
+            excerpts = shortly(recorded.get(what)), shortly(replayed.get(what))
+            differs(tape.run, what, *excerpts, tuple(reasons(tape, result)))
     if tape.answers:
         what = "an answer of the model counts that was sent back"
         why = tape.sent_back()

@@ -89,11 +89,11 @@ class RecordedLook:
 
     async def __call__(self, context: Context, run: Run) -> Observation:
         """Return the observation, or fail as the look did."""
-        seen = self._tape.observation()
-        if seen is None:
+        observation = self._tape.observation()
+        if observation is None:
             msg = "nothing could be seen"
             raise RecordedError(msg)
-        return seen
+        return observation
 
 
 class ReplayModel(Model):
@@ -106,8 +106,8 @@ class ReplayModel(Model):
         """Return the next answer, or fail as the model did."""
         if not self._tape.answers:
             raise self._tape.no_answer()
-        given = self._tape.answers.pop(0)
-        answer = ModelAnswer.model_validate(given.model_dump(include=set(ModelAnswer.model_fields)))
+        recorded_answer = self._tape.answers.pop(0)
+        answer = ModelAnswer.model_validate(recorded_answer.model_dump(include=set(ModelAnswer.model_fields)))
         # a version that recorded no statuses for it believed its FINISH
         return answer if answer.offered else answer.model_copy(update={"must_succeed": False})
 
@@ -152,8 +152,14 @@ class RecordedTool(BoundTool):
             return Facts(arguments=arguments)
         if "effect" in recorded:
             self.info = replace(self.info, effect=Effect(str(recorded["effect"])))
-        seen = _RecordedFacts.model_validate(recorded)
-        return Facts(seen.hazards, None, {**arguments, **seen.canonical}, seen.inexact, seen.resources)
+        recorded_facts = _RecordedFacts.model_validate(recorded)
+        return Facts(
+            recorded_facts.hazards,
+            None,
+            {**arguments, **recorded_facts.canonical},
+            recorded_facts.inexact,
+            recorded_facts.resources,
+        )
 
     async def overwritten(self, arguments: Mapping[str, JsonValue]) -> Collection[str]:
         """Name the files for which the task needed no approval."""
@@ -195,10 +201,12 @@ class RecordedPolicy(Policy):
         """Return whether a rule with an unknown match precedes all that match."""
         redacted = {name for name, value in facts.arguments.items() if "${secret:" in json.dumps(value)}
         for rule in self.rules:
-            known = {name: each for name, each in rule.arguments.items() if name not in redacted and MASK not in name}
-            if matches(rule.model_copy(update={"arguments": known}), agent, tool, facts):
-                patterns = (rule.agent, rule.application, rule.tool, *rule.resource, *known.values())
-                return len(known) < len(rule.arguments) or any(MASK in pattern for pattern in patterns)
+            known_patterns = {
+                name: argument for name, argument in rule.arguments.items() if name not in redacted and MASK not in name
+            }
+            if matches(rule.model_copy(update={"arguments": known_patterns}), agent, tool, facts):
+                patterns = (rule.agent, rule.application, rule.tool, *rule.resource, *known_patterns.values())
+                return len(known_patterns) < len(rule.arguments) or any(MASK in pattern for pattern in patterns)
         return False
 
 
@@ -223,11 +231,11 @@ class RecordedServer(Server):
         Nothing depends on the pictures. If an action that points was not run, each point shows something else, or
         nothing is visible.
         """
-        seen, why = self._tape.observation() or Observation(), self._tape.skipped()
+        observation, why = self._tape.observation() or Observation(), self._tape.skipped()
         if UNSEEN_POINT in why:
             raise ToolError(why.partition(UNSEEN_POINT)[2])
         unseen = {"controls": (_ANYWHERE,)} if OTHER_POINT in why else {}
-        return seen.model_copy(update={"picture": None, "annotated": None, **unseen})
+        return observation.model_copy(update={"picture": None, "annotated": None, **unseen})
 
     def resolve(self, seen: Observation, control: Control) -> Control | None:
         """Find the control, unless it had changed."""
@@ -245,11 +253,11 @@ class RecordedServer(Server):
 class RecordedToolbox(Toolbox):
     """The tools that were used."""
 
-    def __init__(self, known: KnownTools, tape: Tape, lanes: Lanes) -> None:
+    def __init__(self, known_tools: KnownTools, tape: Tape, lanes: Lanes) -> None:
         super().__init__((), (), lanes)
-        self._known = known
+        self._known_tools = known_tools
         self._tape = tape
-        self._made: dict[str, RecordedTool] = {}
+        self._recorded_tools: dict[str, RecordedTool] = {}
 
     def server(self, target: Target) -> Server:
         """Return the surface of a target."""
@@ -257,9 +265,9 @@ class RecordedToolbox(Toolbox):
 
     def tools(self, kind: str, target: Target | None) -> Tools:
         """Return the tools that agents of a kind used on a target."""
-        for name, (parameters, effect) in self._known.of(kind, target).items():
-            self._made.setdefault(name, RecordedTool(name, parameters, effect, self._tape))
-        return Tools(self._made)
+        for name, (parameters, effect) in self._known_tools.of(kind, target).items():
+            self._recorded_tools.setdefault(name, RecordedTool(name, parameters, effect, self._tape))
+        return Tools(self._recorded_tools)
 
     def actions(self, kind: str, target: Target | None) -> Tools:
         """Return the tools that a model may call.

@@ -47,25 +47,25 @@ class RecordedTask:
     task: Task
     rows: tuple[Row, ...]
     """The rows of the task, in order, including its events."""
-    before: tuple[Row, ...] = ()
+    earlier_rows: tuple[Row, ...] = ()
     """The rows of the conversation's earlier tasks, in order."""
     lives: tuple[InForce | None, ...] = ()
-    """The settings of each process that worked on one of these tasks, in the order of the rows, including `before`;
-    None for a process that did not record them."""
+    """The settings of each process that worked on one of these tasks, in the order of the rows, those of the
+    earlier tasks first; None for a process that did not record them."""
 
     @classmethod
-    def of(cls, rows: Iterable[Row], before: Iterable[Row] = (), lives: Iterable[InForce | None] = ()) -> Self:
+    def of(cls, rows: Iterable[Row], earlier_rows: Iterable[Row] = (), lives: Iterable[InForce | None] = ()) -> Self:
         """Make a recording of a task's rows.
 
         Raises:
             ValueError: If the first of them is not the task.
         """
-        kept = tuple(rows)
-        first = next((row.message for row in kept if not isinstance(row.message, Event)), None)
+        task_rows = tuple(rows)
+        first = next((row.message for row in task_rows if not isinstance(row.message, Event)), None)
         if not isinstance(first, Task):
             msg = "a recording begins with its task"
             raise ValueError(msg)  # noqa: TRY004 - the rows are what is wrong
-        return cls(first, kept, tuple(before), tuple(lives))
+        return cls(first, task_rows, tuple(earlier_rows), tuple(lives))
 
     @classmethod
     def load(cls, journal: Path, task_id: str) -> Self:
@@ -81,11 +81,15 @@ class RecordedTask:
             if line is None:
                 raise UnknownTaskError(task_id)
             session = line.session or line.id
-            earlier = [each.id for each in tasks[: tasks.index(line)] if session == (each.session or each.id)]
-            before = [row for each in earlier for row in reader.rows(each, events=False)]
-            lives = [each for known in (*earlier, task_id) for each in reader.in_force(known)]
+            earlier = [
+                earlier_task.id
+                for earlier_task in tasks[: tasks.index(line)]
+                if session == (earlier_task.session or earlier_task.id)
+            ]
+            earlier_rows = [row for earlier_task in earlier for row in reader.rows(earlier_task, events=False)]
+            lives = [life for known_task in (*earlier, task_id) for life in reader.in_force(known_task)]
             try:
-                return cls.of(reader.rows(task_id), before, lives)
+                return cls.of(reader.rows(task_id), earlier_rows, lives)
             except ValueError as error:
                 raise JournalDamagedError(journal, f"is damaged: of task {task_id!r} {error}") from error
 
@@ -140,11 +144,11 @@ class Moves:
     The last ones end at the run's end.
     """
 
-    left: list[str] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)
     """The moves that were not replayed yet, in reverse order: the next one is last."""
     recovered: bool = False
     """Whether the agent began with rows from the journal: its moves in them were not published again."""
-    whole: bool = False
+    complete: bool = False
     """Whether the last move, to the machine's final state, is recorded. Otherwise a crash, or the end of the recording,
     may have lost it: an ending is stored with the step that leads to it, and the moves between are published after
     that."""
@@ -155,18 +159,18 @@ def recorded_moves(rows: Iterable[Row], finals: Collection[str]) -> dict[tuple[s
 
     `finals` are the final states.
     """
-    found: dict[tuple[str, int], Moves] = {}
+    moves_of_runs: dict[tuple[str, int], Moves] = {}
     current: dict[str, Moves] = {}
     for row in rows:
         match row.message:
             case Assign(token=token) as assign if token and not row.job:
-                current[assign.run_id] = found[assign.run_id, token] = Moves()
+                current[assign.run_id] = moves_of_runs[assign.run_id, token] = Moves()
             case Event(name=EventName.STATE_CHANGED, run_id=run_id, data=data) if data["source"] and run_id in current:
-                current[run_id].left.insert(0, move(data["source"], data["target"], data["by"]))
-                current[run_id].whole = data["target"] in finals
+                current[run_id].pending.insert(0, move(data["source"], data["target"], data["by"]))
+                current[run_id].complete = data["target"] in finals
             case Event(name=EventName.RUN_RECOVERED, run_id=run_id) if run_id in current:
                 current[run_id].recovered = True
-    return found
+    return moves_of_runs
 
 
 def move(source: object, target: object, by: object) -> str:
@@ -204,15 +208,15 @@ class KnownTools:
         key = self._keys.get(row.run_id)
         if key is None:
             return
-        known = self._tools.setdefault(key, {})
+        known_tools = self._tools.setdefault(key, {})
         for action in _actions(message):
-            known.setdefault(action.tool, (set(), Effect.IDEMPOTENT))[0].update(action.arguments)
+            known_tools.setdefault(action.tool, (set(), Effect.IDEMPOTENT))[0].update(action.arguments)
         once = message.tool if isinstance(message, Intent) else ""
         if isinstance(message, Event) and message.name is EventName.POLICY_DECIDED:
             once = str(message.data["tool"]) if message.data.get("effect") == Effect.ONCE else ""
         if once:
-            parameters, _ = known.get(once, (set(), Effect.ONCE))
-            known[once] = (parameters, Effect.ONCE)
+            parameters, _ = known_tools.get(once, (set(), Effect.ONCE))
+            known_tools[once] = (parameters, Effect.ONCE)
 
 
 def _actions(message: Message) -> tuple[Action, ...]:

@@ -91,8 +91,8 @@ def replay(
     if settings is not None:
         settings = recording.attended(settings)
     unknown = recording.attended(settings or otherwise or Settings())
-    kept = recording.lives if settings is None else ()
-    lives = [settings_in_force(life.sections) if life is not None else None for life in kept]
+    recorded_lives = recording.lives if settings is None else ()
+    lives = [settings_in_force(life.sections) if life is not None else None for life in recorded_lives]
     player = _Player(recording, unknown, lives, table)
     loop = EventLoop("callboard-replay")
     loop.start()
@@ -128,15 +128,15 @@ class _Player:
         self._scenes: dict[str, Scene] = {}
         self._runs: dict[str, Scene] = {}
         self._rows: list[Row] = []
-        self._stage = ReplayContext(recording.task.id, _services(settings, agents), KnownTools(recording.rows))
-        self._stage.services.stream.add_sink(lambda fact: self._stage.emitted(fact.event()))
+        self._context = ReplayContext(recording.task.id, _services(settings, agents), KnownTools(recording.rows))
+        self._context.services.stream.add_sink(lambda fact: self._context.emitted(fact.event()))
 
     async def play(self) -> Replay:
         """Replay the rows in their order."""
         outcome, difference = None, None
         try:
-            for row in self._recording.before:
-                await self._receive(row, again=False)
+            for row in self._recording.earlier_rows:
+                await self._receive(row, recompute=False)
             for row in self._recording.rows:
                 await self._receive(row)
             for scene in self._scenes.values():
@@ -146,17 +146,17 @@ class _Player:
             difference = found.difference
         return Replay(
             task=self._recording.task,
-            transitions=tuple(self._stage.transitions),
-            jobs=self._stage.jobs,
-            taken=self._stage.taken,
+            transitions=tuple(self._context.transitions),
+            jobs=self._context.jobs,
+            taken=self._context.taken_count,
             outcome=outcome,
             difference=difference,
         )
 
-    async def _receive(self, row: Row, *, again: bool = True) -> None:
+    async def _receive(self, row: Row, *, recompute: bool = True) -> None:
         """Pass a row to its scene.
 
-        `again` tells whether to recompute the results of jobs.
+        `recompute` tells whether to recompute the results of jobs.
         """
         message = row.message
         if isinstance(message, Event):
@@ -166,20 +166,20 @@ class _Player:
         if isinstance(message, Task | Recovered):
             self._take_up(next(self._lives, None) or self._settings)
         if isinstance(message, Task):
-            self._stage.services.take(message.model_copy(update={"model": None}))  # the recorded answers are used
-        made = row
+            self._context.services.take(message.model_copy(update={"model": None}))  # the recorded answers are used
+        new_row = row
         if isinstance(message, Assign) and message.token and not row.job:
-            scene = self._scenes.setdefault(message.address, Scene(self._stage, message.address))
+            scene = self._scenes.setdefault(message.address, Scene(self._context, message.address))
             self._runs[message.run_id] = scene
             row = self._whole(row, message)
             scene.begin(row, self._moves.get((message.run_id, message.token)))
         elif row.run_id in self._runs:
-            made = await self._passed(self._runs[row.run_id], row, again=again)
+            new_row = await self._passed(self._runs[row.run_id], row, recompute=recompute)
         elif not row.run_id and isinstance(message, Cancel | Pause | Resume):
             for scene in dict.fromkeys(self._runs.values()):
                 scene.receive(row)
-        if again:
-            self._rows.append(made)
+        if recompute:
+            self._rows.append(new_row)
 
     def _whole(self, row: Row, assign: Assign) -> Row:
         """Restore the fields of a subtask that the journal leaves out.
@@ -197,8 +197,8 @@ class _Player:
 
         If its settings are other ones, the earlier messages are folded, and their usage is booked, again under them.
         """
-        stage = self._stage
-        if settings == stage.services.settings:
+        context = self._context
+        if settings == context.services.settings:
             return
         policy, budgets = Policy(settings.policy.all_rules, explain=settings.policy.explain), Budgets(settings.budget)
         recovered = recover_task(self._rows, 0.0)
@@ -206,17 +206,17 @@ class _Player:
             budgets.take(recovered.record.task)
             book_usage(recovered, budgets)
         agents = proposing(self._agents, is_enabled=settings.system.propose_checks)
-        stage.services = dataclasses.replace(
-            stage.services, settings=settings, policy=policy, budgets=budgets, agents=agents
+        context.services = dataclasses.replace(
+            context.services, settings=settings, policy=policy, budgets=budgets, agents=agents
         )
         for scene in self._scenes.values():
             scene.refold()
 
-    async def _passed(self, scene: Scene, row: Row, *, again: bool) -> Row:
+    async def _passed(self, scene: Scene, row: Row, *, recompute: bool) -> Row:
         if isinstance(row.message, OnTheWay):
             scene.note(row)
-        elif row.job and again:
-            return await scene.again(row)
+        elif row.job and recompute:
+            return await scene.recompute(row)
         elif row.job:
             scene.fold(row)
         else:
@@ -226,7 +226,7 @@ class _Player:
 
 def _known_agents(recording: RecordedTask, agents: Sequence[AgentSpec]) -> Mapping[str, AgentSpec]:
     table = agent_table(AGENTS, agents)
-    assigns = (row.message for row in (*recording.before, *recording.rows) if isinstance(row.message, Assign))
+    assigns = (row.message for row in (*recording.earlier_rows, *recording.rows) if isinstance(row.message, Assign))
     for kind in (agent_kind(assign.address) for assign in assigns):
         if kind not in table:
             msg = f"the recording has agents of the kind {kind!r}, which does not ship: pass it in `agents`"

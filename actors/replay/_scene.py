@@ -51,10 +51,10 @@ class ReplayContext:
     """The replayed task; earlier tasks of its conversation are only folded."""
     services: Services
     """Without models, tools and the dispatcher: each job has its own."""
-    known: KnownTools
+    known_tools: KnownTools
     transitions: list[Transition] = field(default_factory=list)
     jobs: int = 0
-    taken: int = 0
+    taken_count: int = 0
     tape: Tape | None = None
     """The tape of the running job."""
 
@@ -70,20 +70,20 @@ class ReplayContext:
         policies, task_policy = TaskPolicies(), services.task_policies.of(run.assign.task_id)
         if task_policy is not None:
             policies.put(run.assign.task_id, RecordedPolicy(task_policy.rules, tape, name=OF_TASK))
-        own = replace(
+        recorded_services = replace(
             services,
             models={kind: ReplayModel(tape)},
-            toolbox=RecordedToolbox(self.known, tape, services.lanes),
+            toolbox=RecordedToolbox(self.known_tools, tape, services.lanes),
             policy=RecordedPolicy(services.policy.rules, tape),
             output_types=RecordedOutputTypes(),
             task_policies=policies,
             checker=RecordedChecks(tape),
             dispatcher=RecordedDispatcher(services.stream, services.clock, services.secrets, tape),
         )
-        made = pipeline(kind, own)
+        base = pipeline(kind, recorded_services)
         lease = Lease(run.assign.address, run.assign.token)
         lease.paused = tape.paused
-        agent = replace(made, strategies=replace(made.strategies, collect=RecordedLook(tape))).under(lease)
+        agent = replace(base, strategies=replace(base.strategies, collect=RecordedLook(tape))).under(lease)
         self.tape = tape
         self.jobs += 1
         try:
@@ -100,17 +100,17 @@ class Scene:
     Its run is the result of `fold` over the same rows.
     """
 
-    def __init__(self, stage: ReplayContext, address: str) -> None:
-        self._stage = stage
-        self._machine = stage.services.agents[agent_kind(address)].machine
+    def __init__(self, context: ReplayContext, address: str) -> None:
+        self._context = context
+        self._machine = context.services.agents[agent_kind(address)].machine
         self._run: Run | None = None
         self._received: list[Row] = []
         self._notes: list[Row] = []
         self._events: list[Event] = []
         self._moves: Moves | None = None
-        self._silent = False  # whether moves go unpublished: the agent reads its history
+        self._reads_history = False  # whether moves go unpublished: the agent reads its history
         self._result: Message | None = None
-        self._asked: ApprovalRequest | None = None
+        self._approval_request: ApprovalRequest | None = None
 
     @property
     def run(self) -> Run | None:
@@ -125,7 +125,7 @@ class Scene:
         self.end()
         self._break_off()
         self._moves = moves
-        self._silent = moves is not None and moves.recovered
+        self._reads_history = moves is not None and moves.recovered
         self.fold(row)
 
     def end(self) -> None:
@@ -134,8 +134,8 @@ class Scene:
         Raises:
             Differs: If recorded moves are left.
         """
-        if self._moves is not None and self._moves.left and self._run is not None:
-            differs(self._run, "a transition", self._moves.left[-1], "none", decided_on(self._result))
+        if self._moves is not None and self._moves.pending and self._run is not None:
+            differs(self._run, "a transition", self._moves.pending[-1], "none", decided_on(self._result))
 
     def note(self, row: Row) -> None:
         """Keep a job's note until its result comes."""
@@ -144,7 +144,7 @@ class Scene:
     def keep_event(self, event: Event) -> None:
         """Keep a job's event until its result comes."""
         if event.name is EventName.RUN_RECOVERED:
-            self._silent = False
+            self._reads_history = False
         self._events.append(event)
 
     def receive(self, row: Row) -> None:
@@ -152,14 +152,19 @@ class Scene:
         message = row.message
         if isinstance(message, Cancel):
             self._break_off()
-        if isinstance(message, ApprovalAnswer) and message.approved and message.remember and self._asked is not None:
-            asked = self._asked
-            remember = self._stage.services.approved.remember
-            for action in asked.actions:
-                remember(asked.task_id, asked.address, asked.target, action, asked.observation)
+        if (
+            isinstance(message, ApprovalAnswer)
+            and message.approved
+            and message.remember
+            and self._approval_request is not None
+        ):
+            request = self._approval_request
+            remember = self._context.services.approved.remember
+            for action in request.actions:
+                remember(request.task_id, request.address, request.target, action, request.observation)
         self.fold(row)
 
-    async def again(self, row: Row) -> Row:
+    async def recompute(self, row: Row) -> Row:
         """Recompute a job's result, and fold it.
 
         The result is first compared with the recorded one.
@@ -172,21 +177,21 @@ class Scene:
         events, self._events = self._events, []
         if run is None or run.over or row.job <= run.job:
             return row  # it came too late, and was ignored
-        own = [note.message for note in notes if note.job == row.job]
-        tape = Tape(replace(run, busy=True, job=row.job), row.message, own, events)
-        result = tape.message if tape.outside else await self._stage.perform(tape)
+        job_notes = [note.message for note in notes if note.job == row.job]
+        tape = Tape(replace(run, busy=True, job=row.job), row.message, job_notes, events)
+        result = tape.message if tape.outside else await self._context.perform(tape)
         if isinstance(result, Question | ApprovalRequest) and isinstance(row.message, Question | ApprovalRequest):
             result = result.model_copy(update={"id": row.message.id})  # the recorded answer names it
         if tape.outside:
-            self._stage.taken += 1
+            self._context.taken_count += 1
         else:
             compare(tape, result)
         self._result = result
         if isinstance(result, ApprovalRequest):
-            self._asked = result
-        made = row._replace(message=result)
-        self.fold(made)
-        return made
+            self._approval_request = result
+        new_row = row._replace(message=result)
+        self.fold(new_row)
+        return new_row
 
     def fold(self, row: Row) -> None:
         """Pass a message to the run, and move.
@@ -194,12 +199,12 @@ class Scene:
         Raises:
             Differs: If a move differs from the recorded one, or is illegal now.
         """
-        before = self._run
+        old_run = self._run
         self._received.append(row)
         try:
-            self._run = after(before, row, self._stage.services.settings.limits, self._machine, self._move)
+            self._run = after(old_run, row, self._context.services.settings.limits, self._machine, self._move)
         except IllegalMoveError as error:
-            run, wished = before or self._run, move(error.source, error.target, error.by)
+            run, wished = old_run or self._run, move(error.source, error.target, error.by)
             if run is None:
                 raise
             differs(run, "a transition", wished, f"refused: {error}", decided_on(self._result))
@@ -208,14 +213,14 @@ class Scene:
         """Fold all earlier messages under the present limits, without publishing moves."""
         rows, self._received, self._run = self._received, [], None
         moves, self._moves = self._moves, None
-        count = len(self._stage.transitions)
+        count = len(self._context.transitions)
         for row in rows:
             self.fold(row)
-        del self._stage.transitions[count:]
+        del self._context.transitions[count:]
         self._moves = moves
 
     def _move(self, run: Run, wished: Move) -> None:
-        made = Transition(
+        transition = Transition(
             run_id=run.assign.run_id,
             address=run.assign.address,
             step=run.steps,
@@ -226,14 +231,14 @@ class Scene:
         moves = self._moves
         # After the last recorded move, a further one is a difference only if the recording is complete: otherwise a
         # crash may have lost its event.
-        if moves is not None and (moves.left or moves.whole):
-            recorded = moves.left[-1] if moves.left else "none"
-            if recorded == str(made):
-                moves.left.pop()
-            elif not self._silent:
-                differs(run, "a transition", recorded, str(made), decided_on(self._result))
-        if run.assign.task_id == self._stage.task_id:
-            self._stage.transitions.append(made)
+        if moves is not None and (moves.pending or moves.complete):
+            recorded = moves.pending[-1] if moves.pending else "none"
+            if recorded == str(transition):
+                moves.pending.pop()
+            elif not self._reads_history:
+                differs(run, "a transition", recorded, str(transition), decided_on(self._result))
+        if run.assign.task_id == self._context.task_id:
+            self._context.transitions.append(transition)
 
     def _break_off(self) -> None:
         """Fold the notes of a job whose result never came."""

@@ -139,17 +139,21 @@ class Tape:
         # The observation of a step that ended before its decision was not stored; the last look is the nearest to it.
         return self.run.memory[-1].observation if self.run.memory else Observation()
 
-    def _found(self, seen: Observation) -> Observation:
+    def _found(self, observation: Observation) -> Observation:
         """Return an observation after a crash.
 
         The original was not stored. The cut records whether it was another look, or none.
         """
         unfinished, why = self.run.unfinished, self.skipped()
         if unfinished is None or unfinished.decided is None:
-            return seen
+            return observation
         if why.startswith(GONE):
             return Observation(notes=(why.removeprefix(GONE),))
-        return seen.model_copy(update={"fingerprint": f"not {seen.fingerprint}"}) if self.foreign else seen
+        return (
+            observation.model_copy(update={"fingerprint": f"not {observation.fingerprint}"})
+            if self.foreign
+            else observation
+        )
 
     # Answers of the model
 
@@ -188,10 +192,10 @@ class Tape:
         text = json.dumps(dict(arguments), ensure_ascii=False)
         of_tool = [verdict for verdict in self._verdicts if verdict["tool"] == tool]
         same = [verdict for verdict in of_tool if text.startswith(str(verdict["arguments"]))]
-        found = next(iter(same), None)
-        if found is not None and len(same) > 1:
-            self._verdicts.remove(found)
-        return found
+        next_verdict = next(iter(same), None)
+        if next_verdict is not None and len(same) > 1:
+            self._verdicts.remove(next_verdict)
+        return next_verdict
 
     def refused(self) -> str:
         """Return the error of the next action.
