@@ -31,13 +31,13 @@ async def act(context: Context, run: Run, observation: Observation, decision: De
     """
     if not decision.actions and decision.status != AgentStatus.CONFIRM:
         return Acted(decision)
-    decision = decision.model_copy(update={"actions": _named(run, decision.actions)})
+    decision = decision.model_copy(update={"actions": _with_call_ids(run, decision.actions)})
     confirms = run.assign.dry_run and decision.status == AgentStatus.CONFIRM
     if confirms:  # no person is asked: the agent goes on as after an approval
         decision = decision.model_copy(update={"status": AgentStatus.CONTINUE.value})
     actions = ActionList(context, run, observation, decision, decision.actions, confirms=confirms)
     if decision.status != AgentStatus.CONFIRM:
-        why = "" if run.unfinished is None else _given_before(context, run, observation, decision)
+        why = "" if run.unfinished is None else _outdated_answer(context, run, observation, decision)
         return actions.cut(why) if why else await actions.play()
     try:
         return await actions.denied() or Acted(decision, held=decision.actions, held_by=Held.MODEL)
@@ -45,13 +45,13 @@ async def act(context: Context, run: Run, observation: Observation, decision: De
         return actions.give_up(f"nothing was done: {error}", ResultStatus.FAILURE)
 
 
-def _named(run: Run, actions: Sequence[Action]) -> tuple[Action, ...]:
+def _with_call_ids(run: Run, actions: Sequence[Action]) -> tuple[Action, ...]:
     """Assign each action its call id, which a later step keeps."""
     step = f"{run.assign.run_id}.{run.steps + 1}"
     return tuple([action.model_copy(update={"call_id": f"{step}.{number}"}) for number, action in enumerate(actions)])
 
 
-def _given_before(context: Context, run: Run, observation: Observation, decision: Decision) -> str:
+def _outdated_answer(context: Context, run: Run, observation: Observation, decision: Decision) -> str:
     """Return why an answer from before a crash is outdated, or empty.
 
     It is outdated if a surface that only calls change looks different now. On a surface that changes by itself it stays
@@ -98,7 +98,7 @@ def in_window(context: Context, run: Run, acted: Acted) -> Acted:
     if start is None or started.tool != start.tool or started.status is not ResultStatus.SUCCESS:
         return acted
     if isinstance(started.value, str):  # it ran before a crash, and its answer is lost: the model will see the window
-        return replace(acted, decision=_again(acted.decision))
+        return replace(acted, decision=_decide_again(acted.decision))
     try:
         window = Target.model_validate(started.value, strict=False)
         kind = agent_kind(target.address)
@@ -109,7 +109,7 @@ def in_window(context: Context, run: Run, acted: Acted) -> Acted:
     return replace(acted, decision=acted.decision.model_copy(update={"target": window}))
 
 
-def _again(decision: Decision) -> Decision:
+def _decide_again(decision: Decision) -> Decision:
     """Make a HostAgent look and decide again, instead of assigning its subtask."""
     return decision.model_copy(update={"status": AgentStatus.CONTINUE.value, "target": None})
 
@@ -122,7 +122,7 @@ def _without_window(run: Run, decision: Decision) -> Decision:
     """
     step = run.assign.plan_step
     if step is None or step.target is None:
-        return _again(decision)
+        return _decide_again(decision)
     if run.assign.output_schema is None:
         return decision.model_copy(update={"status": AgentStatus.FINISH.value, "target": None})
     why = "a dry run starts no application, so that this step has no output"
@@ -137,7 +137,7 @@ async def act_held(context: Context, run: Run, observation: Observation) -> Acte
     """
     record, decision, held = run.memory[-1], run.memory[-1].decision, run.held
     if not all(action.call_id for action in held):  # held by a version that assigned no ids
-        held = _named(run, held)
+        held = _with_call_ids(run, held)
         decision = decision.model_copy(update={"actions": (*decision.actions[: -len(held)], *held)})
     approved = "" if run.answer is None else run.answer.reason if run.answer.unattended else "approved"
     actions = ActionList(
@@ -153,13 +153,13 @@ async def act_held(context: Context, run: Run, observation: Observation) -> Acte
     if not observation.fingerprint:  # only the observation of a missing surface has none
         return actions.cut(f"held back, but {' '.join(observation.notes)}")
     try:
-        gone = await actions.gone() or _other(context, run, observation)
+        gone = await actions.gone() or _changed_target(context, run, observation)
     except UNSEEN as error:
         return actions.give_up(f"nothing was done: {error}", ResultStatus.FAILURE)
     return actions.cut(f"held back, but {gone}") if gone else in_window(context, run, await actions.play())
 
 
-def _other(context: Context, run: Run, observation: Observation) -> str:
+def _changed_target(context: Context, run: Run, observation: Observation) -> str:
     """Return how a target differs from the one shown, or empty."""
     target, shown_observation = run.assign.target, run.shown
     if target is None:

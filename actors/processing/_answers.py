@@ -206,10 +206,10 @@ def _check_retries(run: Run, target: Target, request: str) -> None:
 
 
 def _action(context: Context, run: Run, tools: Tools, labels: Labels, action: Action, *, program: bool) -> Action:
-    tool = tools.get(action.tool) or _alike(tools, action.tool)
+    tool = tools.get(action.tool) or _tool_named_like(tools, action.tool)
     if tool is None:
         raise InvalidAnswerError(context.services.toolbox.missing(context.kind, run.assign.target, action.tool))
-    control = action.control if tool.info.names_controls else _beside(action)
+    control = action.control if tool.info.names_controls else _extra_control(action)
     if control is not None and not context.is_host:
         control = _control(tool, labels, control)
     complete = action.arguments if control is None else {**action.arguments, **_of_control(tool, action, control)}
@@ -230,7 +230,7 @@ def _action(context: Context, run: Run, tools: Tools, labels: Labels, action: Ac
 _checked_action = maker(Action)
 
 
-def _beside(action: Action) -> ControlRef | None:
+def _extra_control(action: Action) -> ControlRef | None:
     """Return the control that an answer names beside its arguments.
 
     Answers for third parties' tools name none.
@@ -242,7 +242,7 @@ def _beside(action: Action) -> ControlRef | None:
     return ControlRef(id=id_, name=name) if id_ or name else None
 
 
-def _alike(tools: Mapping[str, BoundTool], wanted_name: str) -> BoundTool | None:
+def _tool_named_like(tools: Mapping[str, BoundTool], wanted_name: str) -> BoundTool | None:
     """Find a tool by name, ignoring case, spaces and the server's prefix."""
     folded = wanted_name.strip().casefold()
     for known_as in (str.casefold, _bare):

@@ -71,12 +71,12 @@ class Recheck:
         if not any(control.box for control in self._last_look.controls):
             return ""
         for x, y in action.points:
-            if _who(self._observation.at(x, y)) != _who(self._last_look.at(x, y)):
+            if _identity(self._observation.at(x, y)) != _identity(self._last_look.at(x, y)):
                 return OTHER_POINT
         return ""
 
 
-def _who(control: Control | None) -> tuple[str, ...]:
+def _identity(control: Control | None) -> tuple[str, ...]:
     return () if control is None else (control.id, control.name, control.kind)
 
 

@@ -36,7 +36,7 @@ class _Scale(NamedTuple):
         """Return the action with its points scaled."""
         names = (("x", self.width), ("to_x", self.width), ("y", self.height), ("to_y", self.height))
         moved = {
-            name: _moved(value, *sizes)
+            name: _scaled_pixel(value, *sizes)
             for name, sizes in names
             if action.points and isinstance(value := action.arguments.get(name), int)
         }
@@ -47,7 +47,7 @@ class _Scale(NamedTuple):
         return decision.model_copy(update={"actions": tuple(map(self.action, decision.actions))})
 
 
-def _moved(value: int, old_size: int, new_size: int) -> int:
+def _scaled_pixel(value: int, old_size: int, new_size: int) -> int:
     """Return the pixel that contains the centre of the other picture's pixel."""
     return value if old_size == new_size else (2 * value + 1) * new_size // (2 * old_size)
 

@@ -38,7 +38,7 @@ def purpose_of(context: Context, run: Run) -> Look:
     """
     if run.assign.target is None or not context.services.toolbox.server(run.assign.target).pictures:
         return SHOWN
-    return Look(annotate=_named(run), masked=tuple(sorted({*_with_secrets(context, run)})))
+    return Look(annotate=_controls_to_label(run), masked=tuple(sorted({*_with_secrets(context, run)})))
 
 
 def puts_secret(action: Action, tool: BoundTool | None) -> bool:
@@ -189,26 +189,26 @@ def _bounded(observation: Observation, look: Look) -> Observation:
     return observation.model_copy(update={**changes, "notes": tuple(notes)}) if changes else observation
 
 
-def _named(run: Run) -> tuple[str, ...]:
+def _controls_to_label(run: Run) -> tuple[str, ...]:
     """Return the ids of the controls to label; empty for all."""
     if run.status == AgentStatus.SCREENSHOT and run.records:
         named = {*run.records[-1].decision.reannotate}
         earlier_controls = run.records[-1].observation.controls
         return tuple(named | {control.id for control in earlier_controls if control.name in named})
-    return tuple(meant_of(run))
+    return tuple(controls_in_question(run))
 
 
-def meant_of(run: Run) -> list[str]:
+def controls_in_question(run: Run) -> list[str]:
     """Return the ids of the controls that a person is asked about."""
-    return [action.control.id for action in _meant(run) if action.control is not None]
+    return [action.control.id for action in _actions_in_question(run) if action.control is not None]
 
 
 def _strokes(run: Run) -> Strokes:
     """Return the points that a person is asked about, grouped by action."""
-    return [action.points for action in _meant(run) if action.points]
+    return [action.points for action in _actions_in_question(run) if action.points]
 
 
-def _meant(run: Run) -> tuple[Action, ...]:
+def _actions_in_question(run: Run) -> tuple[Action, ...]:
     """Return the actions that a person is asked about."""
     if run.unfinished is not None:
         intent = run.unfinished.intent
@@ -230,7 +230,7 @@ async def picture_before(context: Context, run: Run, now: Observation) -> bytes 
     old_observation = decided or (run.memory[-1].observation if run.memory else None)
     if old_observation is None or old_observation.picture in {None, now.picture}:
         return None
-    control_ids = meant_of(run)
+    control_ids = controls_in_question(run)
     chosen = {
         control.id: control.box
         for control in old_observation.controls

@@ -80,12 +80,12 @@ async def resume_step(context: Context, run: Run, new_observation: Observation) 
     if unfinished.results and unfinished.results[-1].status not in {ResultStatus.SUCCESS, ResultStatus.DRY_RUN}:
         return actions.after_failure()
     gone = not new_observation.fingerprint and decided.after(unfinished.results)
-    if gone or (not unchanged and await _is_other(context, run, new_observation, unfinished)):
-        return actions.cut(_why(context, run, new_observation, unfinished))
+    if gone or (not unchanged and await _has_changed(context, run, new_observation, unfinished)):
+        return actions.cut(_skip_reason(context, run, new_observation, unfinished))
     return in_window(context, run, await actions.run_rest())
 
 
-async def _is_other(context: Context, run: Run, new_observation: Observation, unfinished: Unfinished) -> bool:
+async def _has_changed(context: Context, run: Run, new_observation: Observation, unfinished: Unfinished) -> bool:
     """Return whether the surface changed unexpectedly.
 
     It counts only if the remaining actions may have side effects. This concerns surfaces that only calls change. If the
@@ -108,7 +108,7 @@ async def _is_other(context: Context, run: Run, new_observation: Observation, un
     return await tool.probe(unfinished.known, unfinished.wrote, new_observation.fingerprint) is not Probe.DONE
 
 
-def _why(context: Context, run: Run, new_observation: Observation, unfinished: Unfinished) -> str:
+def _skip_reason(context: Context, run: Run, new_observation: Observation, unfinished: Unfinished) -> str:
     """Return the reason for skipping actions on a changed surface."""
     if not new_observation.fingerprint:  # only the observation of a missing surface has none
         return f"{GONE}{' '.join(new_observation.notes)}"

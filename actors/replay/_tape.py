@@ -128,7 +128,7 @@ class Tape:
             case StepFailure(phase=Phase.DATA_COLLECTION):
                 raise self.failure()
             case StepDone(record=record):
-                return self._found(record.observation)
+                return self._after_crash(record.observation)
             case ApprovalRequest() | Captured():
                 return self.message.observation
         decided = next((note for note in self.notes if isinstance(note, Decided)), None)
@@ -139,7 +139,7 @@ class Tape:
         # The observation of a step that ended before its decision was not stored; the last look is the nearest to it.
         return self.run.memory[-1].observation if self.run.memory else Observation()
 
-    def _found(self, observation: Observation) -> Observation:
+    def _after_crash(self, observation: Observation) -> Observation:
         """Return an observation after a crash.
 
         The original was not stored. The cut records whether it was another look, or none.

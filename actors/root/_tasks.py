@@ -211,9 +211,8 @@ class TaskBook:
 
     def __init__(self) -> None:
         self._open_tasks: dict[str, TaskRecord] = {}
-        self._ended_tasks: dict[
-            str, str
-        ] = {}  # the latest ended tasks and their conversations, in the order of their ends
+        self._ended_tasks: dict[str, str] = {}
+        """The latest ended tasks and their conversations, in the order of their ends."""
         self._open_task_counts: Counter[str] = Counter()  # the number of unfinished tasks by conversation
         self._ended_count = 0
         self._unsettled: dict[str, TaskRecord] = {}

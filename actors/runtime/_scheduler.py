@@ -53,15 +53,15 @@ class Scheduler:
     def __init__(self, wake: Callable[[], None] | None = None) -> None:
         """Create it; `wake` notifies a thread that does not poll the queue."""
         self._wake = wake
-        self._sent: queue.SimpleQueue[_Sent | None] = queue.SimpleQueue()
+        self._mailbox: queue.SimpleQueue[_Sent | None] = queue.SimpleQueue()
         self._actors: set[ScheduledActor] = set()
-        self._over = False
+        self._has_ended = False
 
     def put(self, actor: ScheduledActor, message: object, reply_to: pykka.Future[Any] | None = None) -> None:
         """Queue a message for an actor; on any thread."""
-        self._sent.put((actor, message, reply_to))
-        if self._over:
-            self._refuse_rest()
+        self._mailbox.put((actor, message, reply_to))
+        if self._has_ended:
+            self._refuse_queued()
         elif self._wake is not None:
             self._wake()
 
@@ -78,16 +78,16 @@ class Scheduler:
 
         Their senders get an answer. Without one, a host program that stops all actors would wait forever.
         """
-        self._over = True
+        self._has_ended = True
         for actor in tuple(self._actors):
             _guarded(actor.abandon)
-        self._refuse_rest()
+        self._refuse_queued()
 
-    def _refuse_rest(self) -> None:
+    def _refuse_queued(self) -> None:
         """Reject the queued messages, on the thread that finds them."""
         with contextlib.suppress(queue.Empty):
             while True:
-                sent = self._sent.get_nowait()
+                sent = self._mailbox.get_nowait()
                 if sent is not None:
                     _guarded(sent[0].abandon)
                     _handle(sent)
@@ -119,14 +119,14 @@ class ThreadScheduler(Scheduler):
 
         Returns whether it ended in time.
         """
-        self._sent.put(None)
+        self._mailbox.put(None)
         if self.thread.is_alive():
             self.thread.join(timeout)
         return not self.thread.is_alive()
 
     def _main(self) -> None:
         mark_own_thread()
-        while (sent := self._sent.get()) is not None:
+        while (sent := self._mailbox.get()) is not None:
             self._since = time.monotonic()
             _handle(sent)
             self._since = 0.0
@@ -148,7 +148,7 @@ class LoopScheduler(Scheduler):
         self._loop.call(function)
 
     def _handle_next(self) -> None:
-        sent = self._sent.get_nowait()  # never empty: until the end there is one call for each message
+        sent = self._mailbox.get_nowait()  # never empty: until the end there is one call for each message
         if sent is not None:
             _handle(sent)
 

@@ -67,7 +67,7 @@ async def asked_judge(
         before=pictures_before,
         after=pictures_after,
     )
-    start, judge_usage = time.perf_counter(), _Taken()
+    start, judge_usage = time.perf_counter(), _JudgeUsage()
     try:
         results = await _answers(context, run, evidence, judge_usage)
     except OutOfBudgetError:
@@ -93,7 +93,7 @@ async def asked_judge(
     return redacted_results, judge_usage.calls
 
 
-class _Taken:
+class _JudgeUsage:
     """The usage of a judge's calls."""
 
     def __init__(self) -> None:
@@ -104,7 +104,7 @@ class _Taken:
         self.tokens = [0, 0]
 
 
-async def _answers(context: Context, run: Run, evidence: Evidence, judge_usage: _Taken) -> list[JudgeResult]:
+async def _answers(context: Context, run: Run, evidence: Evidence, judge_usage: _JudgeUsage) -> list[JudgeResult]:
     """Ask until an answer is valid, with `limits.repairs` retries."""
     model, reasons = _model(context, run), tuple[str, ...]()
     judge_usage.model = model.name or type(model).__name__

@@ -53,7 +53,7 @@ def finishes(run: Run, acted: Acted) -> bool:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _CheckReading:
     """The value of a check's reading."""
 
     held: bool
@@ -189,7 +189,7 @@ class Checker:
         if shared_names := [name for name in differ if name in files_of_others]:
             unseen.append(f"another task wrote these files, which are left out: {', '.join(shared_names)}")
 
-        def told() -> str:
+        def describe() -> str:
             differences: list[tuple[str, bytes | None, bytes | None]] = []
             for name in differ:
                 old = self._version(context, task_id, name)
@@ -208,7 +208,7 @@ class Checker:
                     unseen.append(f"{name} has changed, and can't be read: {error.strerror}")
             return differences_in_words(differences)
 
-        return await context.services.lanes.run("differences of files", told), unseen
+        return await context.services.lanes.run("differences of files", describe), unseen
 
     def _version(self, context: Context, task_id: str, name: str) -> bytes | None:
         """Return the contents of a file at submission; None without any."""
@@ -273,40 +273,40 @@ class Checker:
             return _cut(secrets.redact(task_id, part)["found"])
 
         try:
-            evidence = await self._found(reader, acted, check)
+            check_reading = await self._check_reading(reader, acted, check)
         except SupervisorStoppedError:
             raise
         except CallboardError as error:
-            evidence = _Found(held=False, problem=str(error))
+            check_reading = _CheckReading(held=False, problem=str(error))
         except Exception as error:  # third-party code boundary: servers and functions of the host program
-            evidence = _Found(held=False, problem=f"{type(error).__name__}: {reason_of(error)}")
+            check_reading = _CheckReading(held=False, problem=f"{type(error).__name__}: {reason_of(error)}")
         expected: JsonValue = check.expected
-        if check.same_as is not None and not evidence.problem:
-            expected = {"same_as": str(check.same_as), "value": shown(evidence.second_value, evidence.at)}
-        value = shown(evidence.value, evidence.at)
+        if check.same_as is not None and not check_reading.problem:
+            expected = {"same_as": str(check.same_as), "value": shown(check_reading.second_value, check_reading.at)}
+        value = shown(check_reading.value, check_reading.at)
         return CheckResult(
             name=check.title,
             reading=str(check),
             expected=expected,
-            found={"at": evidence.at, "value": value} if evidence.at else value,
-            held=evidence.held,
-            problem=one_line(secrets.redact(task_id, evidence.problem), _MOST_SHOWN),
+            found={"at": check_reading.at, "value": value} if check_reading.at else value,
+            held=check_reading.held,
+            problem=one_line(secrets.redact(task_id, check_reading.problem), _MOST_SHOWN),
             show=check.show,
             source=check.source,
             seconds=time.perf_counter() - start,
         )
 
-    async def _found(self, reader: Reader, acted: Acted, check: Check) -> _Found:
+    async def _check_reading(self, reader: Reader, acted: Acted, check: Check) -> _CheckReading:
         match check.form:
             case "program":
                 value = await self._called(reader, check)
-                return _Found(held=value is True, value=value)
+                return _CheckReading(held=value is True, value=value)
             case "file" | "only" | "unchanged":
                 return await self._of_files(reader, acted, check)
             case _:
                 return await self._read(reader, check)
 
-    async def _read(self, reader: Reader, check: Check) -> _Found:
+    async def _read(self, reader: Reader, check: Check) -> _CheckReading:
         value, check = await reader.value(check), reader.expectation(check)
         second_value = None if check.same_as is None else await reader.value(check.same_as)
         if isinstance(second_value, Missing) and check.same_as is not None:
@@ -316,23 +316,25 @@ class Checker:
         wanted_value = (
             second_value if check.same_as is not None else check.equals if check.matcher == "equals" else value
         )
-        return _Found(held, value, second_value, "" if held else difference(value, wanted_value, check.tolerance))
+        return _CheckReading(
+            held, value, second_value, "" if held else difference(value, wanted_value, check.tolerance)
+        )
 
-    async def _of_files(self, reader: Reader, acted: Acted, check: Check) -> _Found:
+    async def _of_files(self, reader: Reader, acted: Acted, check: Check) -> _CheckReading:
         run, files = reader.run, await reader.files()
         old_digests = self._files.get(run.assign.task_id, {})
         if check.file is not None:
             new_digests = await reader.digests((check.file,))
             if check.file not in files:
-                return _Found(held=False, value="there is no such file")
+                return _CheckReading(held=False, value="there is no such file")
             if await reader.is_document(check.file):
                 await reader.part(check.file, "file")
             else:
                 await reader.open(check.file)
             if check.changed is None:
-                return _Found(held=True, value="it exists")
+                return _CheckReading(held=True, value="it exists")
             changed = new_digests.get(check.file) != old_digests.get(check.file)
-            return _Found(held=changed is check.changed, value="changed" if changed else "unchanged")
+            return _CheckReading(held=changed is check.changed, value="changed" if changed else "unchanged")
         new_digests = await reader.digests(check.unchanged)
         effects = effects_of(run, acted, files, await reader.windows())
         if check.unchanged is not None:
@@ -341,7 +343,7 @@ class Checker:
             written = self._written.get(run.assign.task_id, ())
             files_of_others = {name for name, path in files.items() if str(path) in written}
             beside = changes_beside(check.only or (), effects, old_digests, new_digests, files_of_others)
-        return _Found(held=not beside, value={"changed": [*beside]})
+        return _CheckReading(held=not beside, value={"changed": [*beside]})
 
     async def _called(self, reader: Reader, check: Check) -> JsonValue:
         """Call a function of the host program."""
