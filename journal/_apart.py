@@ -75,21 +75,23 @@ class Apart:
 
         Those of observations are replaced when these are stored.
         """
-        message: Message = exchanged(row.message, {Observation: _same, bytes: lambda each: self._picture(row, each)})
+        message: Message = exchanged(
+            row.message, {Observation: _same, bytes: lambda picture: self._picture(row, picture)}
+        )
         return message
 
-    def _observation(self, row: Row, seen: Observation) -> msgspec.Raw:
-        known = self.observations.known(seen, row.run_id)
-        if known.unwritten:
-            self.later[_OBSERVATION].append(known.unwritten)
-            known.unwritten = ()
-        if row.task_id not in known.tasks:
-            known.tasks.add(row.task_id)
-            for name in known.names:
+    def _observation(self, row: Row, observation: Observation) -> msgspec.Raw:
+        entry = self.observations.known(observation, row.run_id)
+        if entry.unwritten:
+            self.later[_OBSERVATION].append(entry.unwritten)
+            entry.unwritten = ()
+        if row.task_id not in entry.tasks:
+            entry.tasks.add(row.task_id)
+            for name in entry.names:
                 self.later[_OBSERVED].append((name, row.task_id))
-            for picture, size in known.pictures:
+            for picture, size in entry.pictures:
                 self.later[_PICTURE].append((picture, row.task_id, size))
-        return known.mark
+        return entry.mark
 
     def _picture(self, row: Row, picture: bytes) -> bytes:
         digest = self.pictures.write(picture)
@@ -105,12 +107,12 @@ class Apart:
             LookupError: If an observation is missing.
             ValueError: If an observation can't be read.
         """
-        found: _M = exchanged(message, self._back)
-        return found
+        restored_message: _M = exchanged(message, self._back)
+        return restored_message
 
 
-def _same(seen: Observation) -> Observation:
-    return seen
+def _same(observation: Observation) -> Observation:
+    return observation
 
 
 @functools.cache
@@ -121,5 +123,5 @@ def _is_plain(kind: type) -> bool:
     """
     if not issubclass(kind, BaseModel):
         return False
-    own = kind.__pydantic_decorators__
-    return not (own.field_serializers or own.model_serializers)
+    decorators = kind.__pydantic_decorators__
+    return not (decorators.field_serializers or decorators.model_serializers)

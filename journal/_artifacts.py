@@ -61,7 +61,7 @@ class Artifacts:
             raise ValueError(msg)
         with journal_errors(self._journal or Path(tempfile.gettempdir()), "written"):
             folder = self._root() / folder_of(task_id)
-            new = [each for each in (folder.parent, folder) if own_folder(each)]
+            new_folders = [candidate for candidate in (folder.parent, folder) if own_folder(candidate)]
             path, descriptor = _opened(folder, re.sub(r"[^A-Za-z0-9.]+", "-", call_id)[-_NAME:], suffix)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
@@ -69,8 +69,8 @@ class Artifacts:
                     file.flush()
                     os.fsync(descriptor)
             if self._durable:
-                for each in (folder, *(made.parent for made in new)):
-                    sync_folder(each)
+                for changed_folder in (folder, *(new_folder.parent for new_folder in new_folders)):
+                    sync_folder(changed_folder)
         return path
 
     def forget(self, task_ids: Iterable[str]) -> None:
@@ -116,11 +116,11 @@ def versions_of(journal: Path) -> Path:
 
 def sweep(journal: Path, task_ids: Iterable[str]) -> None:
     """Delete the artifacts and versions of all tasks except these."""
-    kept = {folder_of(task_id) for task_id in task_ids}
+    kept_names = {folder_of(task_id) for task_id in task_ids}
     for folder in (artifacts_of(journal), versions_of(journal)):
-        for each in folder.iterdir() if folder.is_dir() else ():
-            if each.name not in kept:
-                shutil.rmtree(each, ignore_errors=True)
+        for task_folder in folder.iterdir() if folder.is_dir() else ():
+            if task_folder.name not in kept_names:
+                shutil.rmtree(task_folder, ignore_errors=True)
 
 
 def _opened(folder: Path, name: str, suffix: str) -> tuple[Path, int]:

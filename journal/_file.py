@@ -89,8 +89,8 @@ class JournalFile:
         self._failed = False
         self._closed = False
         with journal_errors(path, "opened"):
-            found = [(str(each), each.stat()) for each in (path, beside(path, "-wal"))]
-            self._places = [(place, (status.st_ino, status.st_dev)) for place, status in found]
+            statuses = [(str(file), file.stat()) for file in (path, beside(path, "-wal"))]
+            self._identities = [(file_path, (status.st_ino, status.st_dev)) for file_path, status in statuses]
             self._count()
             self._observed = ObservedTime(connection)
 
@@ -208,9 +208,9 @@ class JournalFile:
         if self._failed:
             raise self._refusal()
         try:
-            lost = self._misplaced()
-            if lost is not None:
-                problem = f"was deleted or replaced while it was in use ({lost}): put it back, and start again"
+            missing_file = self._misplaced()
+            if missing_file is not None:
+                problem = f"was deleted or replaced while it was in use ({missing_file}): put it back, and start again"
                 raise JournalError(self.path, problem)  # noqa: TRY301 - handled below like a disk error
             if self._apart.pictures.unsynced:
                 self._apart.pictures.sync()
@@ -253,7 +253,7 @@ class JournalFile:
         """
         return rows_of(self.path, self._connection, self._apart, task_id, events=events)
 
-    def events(self, after: int, limit: int) -> list[Event]:
+    def events(self, after_seq: int, limit: int) -> list[Event]:
         """Read the events after a number, in order.
 
         The result may exceed `limit`: a group of events that were written together is always returned complete. A
@@ -263,16 +263,19 @@ class JournalFile:
         Raises:
             JournalDamagedError: If a row can't be read; the message names it.
         """
-        found: list[Event] = []
+        events: list[Event] = []
         group = 0
-        with journal_errors(self.path, "read"), contextlib.closing(self._connection.execute(_EVENTS, (after,))) as rows:
+        with (
+            journal_errors(self.path, "read"),
+            contextlib.closing(self._connection.execute(_EVENTS, (after_seq,))) as rows,
+        ):
             for stored in rows:
                 _, _, _, _, job, kind, _ = stored
-                if len(found) >= limit and not (kind == EVENTS and job == group):
+                if len(events) >= limit and not (kind == EVENTS and job == group):
                     break
-                found += events_in(self.path, stored, after)
+                events += events_in(self.path, stored, after_seq)
                 group = job
-        return sorted(found, key=lambda event: event.seq)
+        return sorted(events, key=lambda event: event.seq)
 
     def result(self, task_id: str) -> TaskResult | None:
         """Read the result of a task; None before its end.
@@ -292,8 +295,8 @@ class JournalFile:
             JournalDamagedError: If a row can't be read; the message names it.
         """
         with journal_errors(self.path, "read"):
-            found = self._connection.execute(_SINCE, (at,)).fetchall()
-        for task_id, submitted in found:
+            rows = self._connection.execute(_SINCE, (at,)).fetchall()
+        for task_id, submitted in rows:
             for task in self._messages(_FIRST, task_id):
                 if isinstance(task, Task):
                     yield task, self.result(task_id) if submitted >= at else None
@@ -409,13 +412,13 @@ class JournalFile:
 
     def _misplaced(self) -> str | None:
         """Return the path of a deleted or replaced file, or None."""
-        for place, before in self._places:
+        for file_path, identity in self._identities:
             try:
-                now = os.stat(place)  # noqa: PTH116 - runs at each commit, and pathlib makes three calls
+                status = os.stat(file_path)  # noqa: PTH116 - runs at each commit, and pathlib makes three calls
             except FileNotFoundError:
-                return place
-            if (now.st_ino, now.st_dev) != before:
-                return place
+                return file_path
+            if (status.st_ino, status.st_dev) != identity:
+                return file_path
         return None if self._lock.intact else str(beside(self.path, ".lock"))
 
     def _count(self) -> None:
@@ -427,8 +430,8 @@ class JournalFile:
 
     def _messages(self, query: str, *parameters: str | int) -> list[Message]:
         with journal_errors(self.path, "read"):
-            found = self._connection.execute(query, parameters).fetchall()
-        return [row_of(self.path, stored, self._apart).message for stored in found]
+            rows = self._connection.execute(query, parameters).fetchall()
+        return [row_of(self.path, stored, self._apart).message for stored in rows]
 
 
 def _check_own(named: Path, path: Path) -> None:

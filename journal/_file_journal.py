@@ -93,8 +93,8 @@ class FileJournal(Journal):
     def append(
         self,
         rows: Sequence[Row],
-        then: Callable[[], None] | None = None,
-        failed: Callable[[Exception], None] | None = None,
+        on_durable: Callable[[], None] | None = None,
+        on_failure: Callable[[Exception], None] | None = None,
         *,
         lazy: bool = False,
     ) -> None:
@@ -103,7 +103,7 @@ class FileJournal(Journal):
         Lazy rows wait here for the next rows of their task that are not lazy, or for `LAZY_SECONDS`. An append without
         rows flushes all lazy rows.
         """
-        lazy = lazy and then is None and failed is None
+        lazy = lazy and on_durable is None and on_failure is None
         with self._lock:
             if lazy:
                 for row in rows:
@@ -117,12 +117,12 @@ class FileJournal(Journal):
                     if not rows:
                         waiting += itertools.chain.from_iterable(self._waiting.values())
                         self._waiting.clear()
-                queued = self._writer.put(Append(rows, then, failed, waiting))
+                queued = self._writer.put(Append(rows, on_durable, on_failure, waiting))
         if lazy:
             if not timed:
                 self.keep_soon()
-        elif not queued and failed is not None:
-            failed(SupervisorStoppedError("the journal is closed"))
+        elif not queued and on_failure is not None:
+            on_failure(SupervisorStoppedError("the journal is closed"))
 
     def _flush_late(self) -> None:
         self._timed = False
@@ -157,33 +157,33 @@ class FileJournal(Journal):
         if first:
             self._later(LAZY_SECONDS, self._flush_late)
 
-    def events(self, after: int, limit: int) -> list[Event]:
+    def events(self, after_seq: int, limit: int) -> list[Event]:
         """Read about `limit` events after a number; see `JournalFile.events`. Blocks."""
-        found: list[Event] = self._ask(lambda file: file.events(after, limit))
-        return found
+        events: list[Event] = self._ask(lambda file: file.events(after_seq, limit))
+        return events
 
     def read(
-        self, task_id: str, then: Callable[[Sequence[Row] | Exception], None], *, conversation: bool = False
+        self, task_id: str, callback: Callable[[Sequence[Row] | Exception], None], *, conversation: bool = False
     ) -> None:
         """Read a task or its conversation on the journal's thread."""
         self._flush()
-        if not self._writer.put(ReadRequest(lambda file: rows_of(file, task_id, conversation=conversation), then)):
-            then(SupervisorStoppedError("the journal is closed"))
+        if not self._writer.put(ReadRequest(lambda file: rows_of(file, task_id, conversation=conversation), callback)):
+            callback(SupervisorStoppedError("the journal is closed"))
 
     def find(self, task: Task) -> str | None:
         """Find a task on the journal's thread."""
-        found: str | None = self._ask(lambda file: file.find(task.id, task.key))
-        return found
+        task_id: str | None = self._ask(lambda file: file.find(task.id, task.key))
+        return task_id
 
     def ended(self, task_id: str) -> tuple[Task, TaskResult] | None:
         """Read an ended task on the journal's thread."""
-        found: tuple[Task, TaskResult] | None = self._ask(lambda file: _ended(file, task_id))
-        return found
+        ending: tuple[Task, TaskResult] | None = self._ask(lambda file: _ended(file, task_id))
+        return ending
 
     def conversation(self, session: str) -> tuple[str, ...]:
         """List a conversation's tasks on the journal's thread."""
-        found: tuple[str, ...] = self._ask(lambda file: _conversation(file, session))
-        return found
+        task_ids: tuple[str, ...] = self._ask(lambda file: _conversation(file, session))
+        return task_ids
 
     def feed(self, reader: Callable[[Sequence[Row]], None], task_ids: Iterable[str] = ()) -> None:
         """Subscribe a reader, on the journal's thread."""
@@ -213,9 +213,9 @@ class FileJournal(Journal):
         raise SupervisorStoppedError(msg)
 
 
-def _pruned(found: int | Exception) -> None:
-    if isinstance(found, Exception) and not isinstance(found, SupervisorStoppedError):
-        _log.error("the journal could not be pruned: %s", found)
+def _pruned(outcome: int | Exception) -> None:
+    if isinstance(outcome, Exception) and not isinstance(outcome, SupervisorStoppedError):
+        _log.error("the journal could not be pruned: %s", outcome)
 
 
 def _conversation(file: JournalFile, session: str) -> tuple[str, ...]:

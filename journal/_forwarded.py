@@ -73,8 +73,8 @@ def _same(first: Assign | SubtaskEnding, message: Assign | SubtaskEnding) -> boo
     """Return whether all fields but the token are identical objects."""
     if type(first) is not type(message):
         return False
-    known = {**first.__dict__, "token": message.token}
-    return all(map(operator.is_, known.values(), message.__dict__.values()))
+    expected_fields = {**first.__dict__, "token": message.token}
+    return all(map(operator.is_, expected_fields.values(), message.__dict__.values()))
 
 
 def resolved(body: str, sent: dict[tuple[str, int], Message]) -> Message:

@@ -24,8 +24,8 @@ class Journal(ABC):
 
     Only `keep_now`, `find`, `ended`, `conversation` and `close` may block.
 
-    Messages to agents are published by `then`, after their row is durable (write-ahead). `then` is called in the order
-    of the rows, so every agent receives its messages in the order of the journal.
+    Messages to agents are published by `on_durable`, after their row is durable (write-ahead). `on_durable` is called
+    in the order of the rows, so every agent receives its messages in the order of the journal.
     """
 
     artifacts: Artifacts
@@ -59,8 +59,8 @@ class Journal(ABC):
     def append(
         self,
         rows: Sequence[Row],
-        then: Callable[[], None] | None = None,
-        failed: Callable[[Exception], None] | None = None,
+        on_durable: Callable[[], None] | None = None,
+        on_failure: Callable[[Exception], None] | None = None,
         *,
         lazy: bool = False,
     ) -> None:
@@ -68,18 +68,19 @@ class Journal(ABC):
 
         Args:
             rows: The rows, in order.
-            then: Called once the rows are durable, on any thread, in the order of the calls to `append`. Must be short.
-            failed: Called instead of `then` with the error, if the rows can't be stored.
+            on_durable: Called once the rows are durable, on any thread, in the order of the calls to `append`. Must be
+                short.
+            on_failure: Called instead of `on_durable` with the error, if the rows can't be stored.
             lazy: Whether the rows may wait for the next rows that are not lazy.
         """
 
     @abstractmethod
     def read(
-        self, task_id: str, then: Callable[[Sequence[Row] | Exception], None], *, conversation: bool = False
+        self, task_id: str, callback: Callable[[Sequence[Row] | Exception], None], *, conversation: bool = False
     ) -> None:
         """Read the rows of a task or of its conversation, without events.
 
-        The result includes all rows appended before. `then` gets the rows or the error.
+        The result includes all rows appended before. `callback` gets the rows or the error.
         """
 
     def task_rows(self, task_id: str) -> concurrent.futures.Future[Sequence[Row]]:
@@ -87,9 +88,9 @@ class Journal(ABC):
 
         The future raises what `read` passes as an error.
         """
-        found: concurrent.futures.Future[Sequence[Row]] = concurrent.futures.Future()
-        self.read(task_id, settler(found))
-        return found
+        future: concurrent.futures.Future[Sequence[Row]] = concurrent.futures.Future()
+        self.read(task_id, settler(future))
+        return future
 
     @abstractmethod
     def find(self, task: Task) -> str | None:
@@ -159,7 +160,7 @@ def settle(future: concurrent.futures.Future[_T], value: _T, error: Exception | 
 def settler(future: concurrent.futures.Future[Any]) -> Callable[[Any], None]:
     """Return a function that settles a future with its argument."""
 
-    def settle_it(found: Any) -> None:
-        settle(future, found, found if isinstance(found, Exception) else None)
+    def settle_it(outcome: Any) -> None:
+        settle(future, outcome, outcome if isinstance(outcome, Exception) else None)
 
     return settle_it

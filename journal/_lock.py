@@ -72,10 +72,10 @@ class JournalLock:
 
     def __init__(self, path: Path, descriptor: int) -> None:
         self._path = path
-        self._place = str(path)
+        self._path_text = str(path)
         self._descriptor: int | None = descriptor
-        own = os.fstat(descriptor)
-        self._identity = own.st_ino, own.st_dev
+        status = os.fstat(descriptor)
+        self._identity = status.st_ino, status.st_dev
         _held.add(self)
 
     @classmethod
@@ -111,10 +111,10 @@ class JournalLock:
         if self._descriptor is None:
             return False
         try:
-            found = os.stat(self._place)  # noqa: PTH116 - runs at each commit, and pathlib makes three calls
+            status = os.stat(self._path_text)  # noqa: PTH116 - runs at each commit, and pathlib makes three calls
         except FileNotFoundError:
             return False
-        return (found.st_ino, found.st_dev) == self._identity
+        return (status.st_ino, status.st_dev) == self._identity
 
     def forked(self) -> None:
         """Close a forked process's copy of the lock; the parent keeps it."""
@@ -171,13 +171,13 @@ def holder_of(journal: Path) -> JournalHolder | None:
 def _taken(path: Path) -> int | None:
     """Lock a file, and return its descriptor; None if it is locked."""
     descriptor = open_own(path, os.O_RDWR)
-    taken = False
+    is_locked = False
     try:
-        taken = _lock(descriptor) and _is_at(path, descriptor)  # the previous holder may just have deleted the file
+        is_locked = _lock(descriptor) and _is_at(path, descriptor)  # the previous holder may just have deleted the file
     finally:
-        if not taken:
+        if not is_locked:
             os.close(descriptor)
-    return descriptor if taken else None
+    return descriptor if is_locked else None
 
 
 def _sign(descriptor: int) -> None:
@@ -189,10 +189,10 @@ def _sign(descriptor: int) -> None:
 
 def _is_at(path: Path, descriptor: int) -> bool:
     try:
-        found, own = path.stat(), os.fstat(descriptor)
+        path_status, descriptor_status = path.stat(), os.fstat(descriptor)
     except FileNotFoundError:
         return False
-    return (found.st_ino, found.st_dev) == (own.st_ino, own.st_dev)
+    return (path_status.st_ino, path_status.st_dev) == (descriptor_status.st_ino, descriptor_status.st_dev)
 
 
 def _named(path: Path) -> JournalHolder:

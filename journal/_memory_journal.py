@@ -45,40 +45,40 @@ class MemoryJournal(Journal):
     def append(
         self,
         rows: Sequence[Row],
-        then: Callable[[], None] | None = None,
-        failed: Callable[[Exception], None] | None = None,
+        on_durable: Callable[[], None] | None = None,
+        on_failure: Callable[[Exception], None] | None = None,
         *,
         lazy: bool = False,
     ) -> None:
-        """Append rows, and call `then` at once.
+        """Append rows, and call `on_durable` at once.
 
-        `then` runs under the lock, so that callbacks run in row order.
+        `on_durable` runs under the lock, so that callbacks run in row order.
 
-        `failed` gets a `ValueError` if a row is a task whose id or key was used before.
+        `on_failure` gets a `ValueError` if a row is a task whose id or key was used before.
         """
         with self._lock:
-            again = [row.task_id for row in rows if type(row.message) is Task and self.find(row.message)]
-            if again:
-                if failed is not None:
-                    failed(ValueError(f"task {again[0]!r} can't be kept: its id or its key was used before"))
+            repeated_ids = [row.task_id for row in rows if type(row.message) is Task and self.find(row.message)]
+            if repeated_ids:
+                if on_failure is not None:
+                    on_failure(ValueError(f"task {repeated_ids[0]!r} can't be kept: its id or its key was used before"))
                 return
             for row in rows:
                 self._rows.setdefault(row.task_id, []).append(row)
                 self._note(row.message)
             self._feed(rows)
-            if then is not None:
-                then()
+            if on_durable is not None:
+                on_durable()
 
     def read(
-        self, task_id: str, then: Callable[[Sequence[Row] | Exception], None], *, conversation: bool = False
+        self, task_id: str, callback: Callable[[Sequence[Row] | Exception], None], *, conversation: bool = False
     ) -> None:
-        """Pass the rows of a task or conversation to `then`."""
+        """Pass the rows of a task or conversation to `callback`."""
         with self._lock:
             if not conversation:
-                then(tuple(self._rows.get(task_id, ())))
+                callback(tuple(self._rows.get(task_id, ())))
                 return
             session = _session(self._rows.get(task_id, ())) or task_id
-            then(tuple(row for rows in self._rows.values() if _session(rows) == session for row in rows))
+            callback(tuple(row for rows in self._rows.values() if _session(rows) == session for row in rows))
 
     def find(self, task: Task) -> str | None:
         """Find a task of this process by its id or key."""

@@ -184,8 +184,8 @@ def migrate(connection: sqlite3.Connection, migrations: tuple[str, ...] = MIGRAT
 
 def tables_in(connection: sqlite3.Connection) -> frozenset[tuple[str, str]]:
     """Return the names and normalized SQL of all database objects."""
-    found = connection.execute("SELECT name, coalesce(sql, '') FROM sqlite_master")
-    return frozenset((name, " ".join(sql.split())) for name, sql in found)
+    tables = connection.execute("SELECT name, coalesce(sql, '') FROM sqlite_master")
+    return frozenset((name, " ".join(sql.split())) for name, sql in tables)
 
 
 @functools.cache

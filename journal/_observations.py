@@ -78,15 +78,15 @@ class _Items:
         self.text = ",".join(self.items)
 
     @functools.cached_property
-    def places(self) -> dict[str, int]:
+    def indexes(self) -> dict[str, int]:
         """The index of each item, by its JSON."""
-        return {item: place for place, item in enumerate(self.items)}
+        return {item: index for index, item in enumerate(self.items)}
 
-    def changes(self, other: _Items) -> str:
+    def changes(self, new_items: _Items) -> str:
         """Encode another list as a delta to this one."""
-        if other is self:
+        if new_items is self:
             return f"[0,{len(self.items)}]" if self.items else ""
-        return _runs(other.items, self.places)
+        return _runs(new_items.items, self.indexes)
 
 
 @dataclass
@@ -94,9 +94,9 @@ class _Base:
     """An observation stored in full, the base of later deltas."""
 
     name: str
-    left: int
+    remaining_size: int
     """The characters of deltas that may still refer to it; at first, its own size."""
-    rest: str
+    other_fields: str
     """Its other fields, as JSON."""
     targets: _Items
     controls: _Items
@@ -112,7 +112,7 @@ class Observations:
         self._bases: dict[str, _Base] = {}
         self._load = functools.lru_cache(_LOADED)(self._read)
 
-    def known(self, seen: Observation, run_id: str) -> Known:
+    def known(self, observation: Observation, run_id: str) -> Known:
         """Return the record of an observation.
 
         The same object gets the same record, while it is cached.
@@ -120,8 +120,8 @@ class Observations:
         Raises:
             ValueError: If the observation can't be serialized.
         """
-        known = self._latest.get(id(seen))
-        if known is None:
+        entry = self._latest.get(id(observation))
+        if entry is None:
             pictures: list[tuple[str, int]] = []
 
             def put(picture: bytes) -> bytes:
@@ -129,21 +129,21 @@ class Observations:
                 pictures.append((digest.hex(), len(picture)))
                 return digest
 
-            bare = exchanged(seen, {bytes: put}) if seen.picture or seen.annotated else seen
+            bare = exchanged(observation, {bytes: put}) if observation.picture or observation.annotated else observation
             name, base, body = self._encoded(bare, run_id)
-            known = Known(
-                observation=seen,
+            entry = Known(
+                observation=observation,
                 mark=msgspec.Raw(_ENCODED({"fingerprint": f"{MARK}{name}"})),
                 names=(name,) if base is None else (name, base),
                 pictures=tuple(pictures),
                 unwritten=(name, base, body) if body else (),
             )
-            self._latest[id(seen)] = known
+            self._latest[id(observation)] = entry
             if len(self._latest) > _LATEST:
                 del self._latest[next(iter(self._latest))]
-        return known
+        return entry
 
-    def bring_back(self, seen: Observation) -> Observation:
+    def bring_back(self, observation: Observation) -> Observation:
         """Load the observation of a placeholder, and restore its pictures.
 
         An observation that is not a placeholder, from an older version's row, gets its pictures only.
@@ -152,10 +152,10 @@ class Observations:
             LookupError: If the observation is missing.
             ValueError: If it can't be read.
         """
-        if seen.fingerprint.startswith(MARK):
-            seen = self._load(seen.fingerprint.removeprefix(MARK))
-        found: Observation = exchanged(seen, {bytes: self._pictures.read})
-        return found
+        if observation.fingerprint.startswith(MARK):
+            observation = self._load(observation.fingerprint.removeprefix(MARK))
+        restored_observation: Observation = exchanged(observation, {bytes: self._pictures.read})
+        return restored_observation
 
     def forget(self) -> None:
         """Clear all caches, after a rollback or a deletion."""
@@ -175,29 +175,33 @@ class Observations:
         Returns:
             The name, the base's name or None, and the text; the text is empty if the observation equals the base.
         """
-        rest = _ENCODE(bare, exclude=_LISTS).decode()
+        other_fields = _ENCODE(bare, exclude=_LISTS).decode()
         if not (bare.targets or bare.controls):
-            return _named(None, rest)
+            return _named(None, other_fields)
         base = self._bases.get(run_id) or next(reversed(self._bases.values()), None)
         if base is None:
             targets, controls = _Items(bare.targets), _Items(bare.controls)
         else:
             targets = base.targets if base.targets.source is bare.targets else _Items(bare.targets)
             controls = base.controls if base.controls.source is bare.controls else _Items(bare.controls)
-        size = len(rest) + len(targets.text) + len(controls.text)
+        size = len(other_fields) + len(targets.text) + len(controls.text)
         if base is not None and size >= _SMALL:
-            if (rest, targets.text, controls.text) == (base.rest, base.targets.text, base.controls.text):
+            if (other_fields, targets.text, controls.text) == (
+                base.other_fields,
+                base.targets.text,
+                base.controls.text,
+            ):
                 self._use_base(base, run_id)
                 return base.name, None, ""
             lists = f'"targets":[{base.targets.changes(targets)}],"controls":[{base.controls.changes(controls)}]'
-            changes = f'{{"rest":{rest},{lists}}}'
-            if len(changes) < min(size // 2, base.left):
-                base.left -= len(changes)
+            changes = f'{{"rest":{other_fields},{lists}}}'
+            if len(changes) < min(size // 2, base.remaining_size):
+                base.remaining_size -= len(changes)
                 self._use_base(base, run_id)
                 return _named(base.name, changes)
-        written = _named(None, f'{rest[:-1]},"targets":[{targets.text}],"controls":[{controls.text}]}}')
+        written = _named(None, f'{other_fields[:-1]},"targets":[{targets.text}],"controls":[{controls.text}]}}')
         if size >= _SMALL:
-            self._use_base(_Base(written[0], size, rest, targets, controls), run_id)
+            self._use_base(_Base(written[0], size, other_fields, targets, controls), run_id)
         return written
 
     def _use_base(self, base: _Base, run_id: str) -> None:
@@ -207,11 +211,11 @@ class Observations:
             self._bases.pop(next(iter(self._bases)))
 
     def _read(self, name: str) -> Observation:
-        found = self._connection.execute(_READ, (name,)).fetchone()
-        if found is None:
+        row = self._connection.execute(_READ, (name,)).fetchone()
+        if row is None:
             msg = f"the observation {name} is not there"
             raise LookupError(msg)
-        base_name, body = found
+        base_name, body = row
         if base_name is None:
             return Observation.model_validate_json(body)
         changes, base = json.loads(body), self._load(base_name)
@@ -232,7 +236,7 @@ def _named(base: str | None, body: str) -> tuple[str, str | None, str]:
     return binascii.b2a_base64(digest[:_BYTES], newline=False).decode(), base, body
 
 
-def _runs(items: Sequence[str], places: dict[str, int]) -> str:
+def _runs(items: Sequence[str], indexes: dict[str, int]) -> str:
     """Delta-encode a list of JSON items, without the brackets.
 
     Consecutive items that are also consecutive in the base become ``[first, count]``; all others are written out.
@@ -240,13 +244,13 @@ def _runs(items: Sequence[str], places: dict[str, int]) -> str:
     written: list[str] = []
     first, count = 0, 0
     for item in items:
-        place = places.get(item, -1)
-        if count and place == first + count:
+        index = indexes.get(item, -1)
+        if count and index == first + count:
             count += 1
             continue
         if count:
             written.append(f"[{first},{count}]")
-        first, count = place, int(place >= 0)
+        first, count = index, int(index >= 0)
         if not count:
             written.append(item)
     return ",".join([*written, f"[{first},{count}]"] if count else written)

@@ -118,8 +118,8 @@ class JournalReader:
     def tasks(self) -> tuple[TaskLine, ...]:
         """List all tasks, in the order of their submission."""
         with journal_errors(self.path, "read"):
-            found = self._connection.execute(_TASKS).fetchall()
-        return tuple(_line(*columns) for columns in found)
+            rows = self._connection.execute(_TASKS).fetchall()
+        return tuple(_line(*columns) for columns in rows)
 
     def rows(self, task_id: str, *, events: bool = True) -> Iterator[Row]:
         """Read the rows of a task, in order.
@@ -129,7 +129,7 @@ class JournalReader:
         """
         return rows_of(self.path, self._connection, self._apart, task_id, events=events)
 
-    def events(self, task_id: str, after: int = 0) -> Iterator[Event]:
+    def events(self, task_id: str, after_seq: int = 0) -> Iterator[Event]:
         """Read the events of a task after a number, in order.
 
         Events of ended phases are not stored; they are derived from the event that ends their step.
@@ -138,9 +138,9 @@ class JournalReader:
             JournalDamagedError: If a row can't be read; the message names it.
         """
         with journal_errors(self.path, "read"):
-            found = self._connection.execute(_EVENTS, (task_id, after)).fetchall()
-        for stored in found:
-            for event in events_in(self.path, stored, after):
+            rows = self._connection.execute(_EVENTS, (task_id, after_seq)).fetchall()
+        for stored in rows:
+            for event in events_in(self.path, stored, after_seq):
                 yield from with_phases(event)
 
     def in_force(self, task_id: str) -> tuple[InForce | None, ...]:
@@ -153,8 +153,8 @@ class JournalReader:
         """
         with journal_errors(self.path, "read"):
             lives = self._connection.execute(_LIVES, (task_id,)).fetchall()
-            found = [self._connection.execute(_IN_FORCE, life).fetchone() for life in lives]
-        rows = [row_of(self.path, stored, self._apart) if stored is not None else None for stored in found]
+            stored_rows = [self._connection.execute(_IN_FORCE, life).fetchone() for life in lives]
+        rows = [row_of(self.path, stored, self._apart) if stored is not None else None for stored in stored_rows]
         return tuple(row.message if row is not None and isinstance(row.message, InForce) else None for row in rows)
 
     def holder(self) -> JournalHolder | None:
@@ -197,19 +197,19 @@ def _copied(path: Path, logs: list[Path], folder: Path) -> Path:
         JournalError: If they exceed `COPIED_BYTES`, or changed while they were copied.
     """
     files = [path, *logs]
-    before = [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    size = sum(size for size, _ in before)
-    left = f"was left by a process that died, and needs recovery from {' and '.join(log.name for log in logs)}"
+    old_states = [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    size = sum(size for size, _ in old_states)
+    reason = f"was left by a process that died, and needs recovery from {' and '.join(log.name for log in logs)}"
     if size > COPIED_BYTES:
         problem = (
-            f"{left}, but is too large to recover in a copy ({size} bytes): start a supervisor on it, or copy these "
+            f"{reason}, but is too large to recover in a copy ({size} bytes): start a supervisor on it, or copy these "
             "files to where this user may write, and open the copy with `sqlite3` once"
         )
         raise JournalError(path, problem)
     for file in files:
         shutil.copyfile(file, folder / file.name)
-    if [(file.stat().st_size, file.stat().st_mtime_ns) for file in files] != before:
-        problem = f"{left}, but changed while it was copied: try again"
+    if [(file.stat().st_size, file.stat().st_mtime_ns) for file in files] != old_states:
+        problem = f"{reason}, but changed while it was copied: try again"
         raise JournalError(path, problem)
     return folder / path.name
 

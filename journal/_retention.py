@@ -97,5 +97,5 @@ class Retention:
         return pages * self._number("PRAGMA page_size")
 
     def _number(self, query: str, *parameters: str) -> int:
-        found: int = self._connection.execute(query, parameters).fetchone()[0]
-        return found
+        number: int = self._connection.execute(query, parameters).fetchone()[0]
+        return number

@@ -170,8 +170,8 @@ def values_of(rows: Sequence[Row], apart: Apart) -> list[Bound]:
     for turn in turns:
         at, task_id, run_id, _, job = turn.first
         if len(turn.entries) == 1:
-            _, _, kind, only = turn.entries[0]
-            body = bytes(only)
+            _, _, kind, raw_body = turn.entries[0]
+            body = bytes(raw_body)
         else:
             kind, body = TURN, _TOGETHER(turn.entries)
         values.append((at, None, task_id, run_id, job, kind, body.decode()))
@@ -186,8 +186,8 @@ def _written(row: Row, apart: Apart, *, repeats: bool) -> tuple[str, bytes, bool
     """
     message = row.message
     kind = _KINDS.get(type(message)) or _kind_of(type(message))
-    if kind.forwarded and (again := apart.forwarded.reference(row)):
-        return AGAIN, again, False
+    if kind.forwarded and (reference := apart.forwarded.reference(row)):
+        return AGAIN, reference, False
     try:
         if repeats and isinstance(message, StepDone):
             body = apart.encoded(row, _rest(message))
@@ -287,7 +287,7 @@ def _kind_of(message: type[Message]) -> _Kind:
     return _KINDS.setdefault(message, kind)
 
 
-def events_in(path: Path, stored: Stored, after: int = 0) -> list[Event]:
+def events_in(path: Path, stored: Stored, after_seq: int = 0) -> list[Event]:
     """Decode the events of a row after a number.
 
     Raises:
@@ -298,7 +298,7 @@ def events_in(path: Path, stored: Stored, after: int = 0) -> list[Event]:
         events = read_events(_with_shared(task_id, body if kind == EVENTS else f"[{body}]"))
     except (ValueError, msgspec.DecodeError) as error:
         raise _unreadable(path, stored, str(error)) from error
-    return [event for event in events if event.seq > after]
+    return [event for event in events if event.seq > after_seq]
 
 
 def _with_shared(task_id: str, body: str) -> str:
@@ -342,31 +342,31 @@ def rows_in(path: Path, stored: Stored, apart: Apart, sent: dict[tuple[str, int]
         entries = _ENTRIES.decode(body) if kind == TURN else [(at, job, kind, body)]
         decided: str | msgspec.Raw = ""
         results: list[str | msgspec.Raw] = []
-        for each_at, each_job, each, message in entries:
+        for entry_at, entry_job, entry_kind, message in entries:
             text = bytes(message).decode() if isinstance(message, msgspec.Raw) else message
-            if each == AGAIN:
-                yield Row(each_at, task_id, run_id, resolved(text, sent), each_job)
+            if entry_kind == AGAIN:
+                yield Row(entry_at, task_id, run_id, resolved(text, sent), entry_job)
                 continue
-            if each == "decided":
+            if entry_kind == "decided":
                 decided, results = message, []
-            elif each == "command_result":
+            elif entry_kind == "command_result":
                 results.append(message)
-            tag, text = ("step_done", _restored(text, decided, results)) if each == REST else (each, text)
-            row = row_of(path, (number, each_at, task_id, run_id, each_job, tag, text), apart)
-            if each_job and isinstance(row.message, Assign | SubtaskEnding):
-                sent[run_id, each_job] = row.message
+            tag, text = ("step_done", _restored(text, decided, results)) if entry_kind == REST else (entry_kind, text)
+            row = row_of(path, (number, entry_at, task_id, run_id, entry_job, tag, text), apart)
+            if entry_job and isinstance(row.message, Assign | SubtaskEnding):
+                sent[run_id, entry_job] = row.message
             yield row
     except (LookupError, ValueError, msgspec.DecodeError) as error:
         raise _unreadable(path, stored, str(error)) from error
 
 
-def _restored(rest: str, decided: str | msgspec.Raw, results: Sequence[str | msgspec.Raw]) -> str:
+def _restored(remainder: str, decided: str | msgspec.Raw, results: Sequence[str | msgspec.Raw]) -> str:
     """Complete a `step_rest` to the JSON of a `StepDone`.
 
     Raises:
         ValueError: If a part can't be decoded.
     """
-    members, shared = _MEMBERS.decode(rest), _DECIDED.decode(decided)
+    members, shared = _MEMBERS.decode(remainder), _DECIDED.decode(decided)
     record = _MEMBERS.decode(members["record"])
     complete = {**record, "observation": shared.observation, "decision": shared.decision, "results": results}
     return _TOGETHER({**members, "record": complete}).decode()
@@ -379,11 +379,11 @@ def row_of(path: Path, stored: Stored, apart: Apart) -> Row:
         JournalDamagedError: If the kind is unknown, or the message is invalid.
     """
     _, at, task_id, run_id, job, kind, body = stored
-    found = Message.registry.get(kind)
-    if found is None:
+    message_type = Message.registry.get(kind)
+    if message_type is None:
         raise _unreadable(path, stored, f"no message is called {kind!r}")
     try:
-        message = apart.bring_back(found.model_validate_json(body, context=STORED))
+        message = apart.bring_back(message_type.model_validate_json(body, context=STORED))
     except (ValueError, LookupError, TypeError) as error:
         raise _unreadable(path, stored, str(error)) from error
     return Row(at, task_id, run_id, message, job)

@@ -66,16 +66,16 @@ def check(path: Path, migrations: tuple[str, ...] = MIGRATIONS) -> None:
                 problem = f"is gone or empty, but rows of it are left in {log}: put it back, or take those away too"
                 raise JournalDamagedError(path, problem)
             return
-        made = [each for each in (log, shared) if not each.exists()]
+        new_files = [file for file in (log, shared) if not file.exists()]
         try:
             with contextlib.closing(connect_reading(path, alone=True)) as connection:
                 check_open(path, connection, migrations)
-                found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+                finding = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         finally:
-            for each in made:
-                each.unlink(missing_ok=True)
-        if found != "ok":
-            raise _damaged(path, found)
+            for file in new_files:
+                file.unlink(missing_ok=True)
+        if finding != "ok":
+            raise _damaged(path, finding)
 
 
 def check_open(
@@ -121,6 +121,6 @@ def _foreign(path: Path) -> JournalDamagedError:
     return JournalDamagedError(path, "is no journal but another program's SQLite file: name another one")
 
 
-def _damaged(path: Path, found: str) -> JournalDamagedError:
-    problem = f"is damaged ({found}): put a copy of it back, or give this one a journal of its own"
+def _damaged(path: Path, finding: str) -> JournalDamagedError:
+    problem = f"is damaged ({finding}): put a copy of it back, or give this one a journal of its own"
     return JournalDamagedError(path, problem)

@@ -39,12 +39,12 @@ class Versions:
         """
         with journal_errors(self._journal, "given a version to keep"):
             path = self.path(task_id, hashlib.sha256(data).hexdigest())
-            new = [each for each in (path.parent.parent, path.parent) if own_folder(each)]
+            new_folders = [candidate for candidate in (path.parent.parent, path.parent) if own_folder(candidate)]
             if not (path.is_file() and path.stat().st_size == len(data)):
                 self._write(path, data)
             # The folder is synced even if the copy was there: the process that made it may have been killed before.
-            for each in (path.parent, *(made.parent for made in new)):
-                sync_folder(each)
+            for changed_folder in (path.parent, *(new_folder.parent for new_folder in new_folders)):
+                sync_folder(changed_folder)
         return path
 
     def read(self, task_id: str, digest: str) -> bytes | None:

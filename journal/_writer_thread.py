@@ -25,20 +25,20 @@ _FOLLOWED = "a callback of the journal failed"
 
 
 class Append(NamedTuple):
-    """Write rows, all or none; then call `then` or `failed`."""
+    """Write rows, all or none; then call `on_durable` or `on_failure`."""
 
     rows: Sequence[Row]
-    then: Callable[[], None] | None = None
-    failed: Callable[[Exception], None] | None = None
-    before: Sequence[Row] = ()
+    on_durable: Callable[[], None] | None = None
+    on_failure: Callable[[Exception], None] | None = None
+    lazy_rows: Sequence[Row] = ()
     """Lazy rows to write before `rows`; they are not part of the atomic batch."""
 
 
 class ReadRequest(NamedTuple):
     """Call a function with the file, after all earlier appends."""
 
-    at: Callable[[JournalFile], Any]
-    then: Callable[[Any], None]
+    query: Callable[[JournalFile], Any]
+    callback: Callable[[Any], None]
 
 
 class RowFeed(NamedTuple):
@@ -54,7 +54,7 @@ class JournalWriter:
     No other thread waits for the disk.
 
     Group commit: the thread takes all queued messages, writes their rows, and commits once. Only then are the rows
-    published: first to the subscribed reader, then by the `then` of each append, in row order.
+    published: first to the subscribed reader, then by the `on_durable` of each append, in row order.
 
     Args:
         file: The open file; the thread closes it when it stops.
@@ -164,13 +164,13 @@ class JournalWriter:
         """
         rows: list[Row] = []
         for append in appends:
-            rows += append.before
+            rows += append.lazy_rows
             rows += append.rows
         if self._failure is None and rows:
             try:
                 self._file.write(rows)
             except ValueError as error:  # a row can't be serialized
-                if len(appends) > 1 or appends[0].before:
+                if len(appends) > 1 or appends[0].lazy_rows:
                     self._append_each(appends)
                 else:
                     self._report_failed(error, *appends)
@@ -191,15 +191,15 @@ class JournalWriter:
             if len(appends) > 1:
                 self._append([append])
                 continue
-            for row in append.before:
+            for row in append.lazy_rows:
                 self._append([Append((row,))])
-            self._append([append._replace(before=())])
+            self._append([append._replace(lazy_rows=())])
 
     def _commit(self) -> None:
         """Commit, and then publish the committed rows.
 
-        Publishing order: the subscribed reader gets all rows first, then each `then` runs in the order of the appends.
-        So an agent is never ahead of the reader, and no row is published before it is committed.
+        Publishing order: the subscribed reader gets all rows first, then each `on_durable` runs in the order of the
+        appends. So an agent is never ahead of the reader, and no row is published before it is committed.
         """
         appended, self._appended = self._appended, []
         if self._failure is None and (appended or self._events_written):
@@ -212,27 +212,27 @@ class JournalWriter:
             self._report_failed(self._failure, *appended)
             return
         if self._feed is not None:
-            kept: list[Row] = []
+            rows: list[Row] = []
             for append in appended:
-                kept += append.before
-                kept += append.rows
+                rows += append.lazy_rows
+                rows += append.rows
             try:
-                self._feed(kept)
+                self._feed(rows)
             except BaseException:  # an edge, like `call`
                 _log.exception(_FOLLOWED)
         for append in appended:
-            if append.then is not None:
+            if append.on_durable is not None:
                 try:
-                    append.then()
+                    append.on_durable()
                 except BaseException:  # an edge, like `call`; inlined to save a call per append
                     _log.exception(_FOLLOWED)
 
-    def _look(self, look: ReadRequest) -> None:
+    def _look(self, request: ReadRequest) -> None:
         try:
-            found = look.at(self._file)
+            answer = request.query(self._file)
         except BaseException as error:  # an edge: the error is passed to the caller
-            found = _as_exception(error)
-        call(look.then, found)
+            answer = _as_exception(error)
+        call(request.callback, answer)
 
     def _change_feed(self, feed: RowFeed) -> None:
         self._commit()  # otherwise the reader would get these rows twice
@@ -240,11 +240,11 @@ class JournalWriter:
         for task_id in feed.task_ids:
             self._look(ReadRequest(functools.partial(rows_of, task_id=task_id, conversation=False), self._feed_old))
 
-    def _feed_old(self, found: Sequence[Row] | Exception) -> None:
-        if isinstance(found, Exception):
-            _log.error("the journal could not be read: %s", found)
+    def _feed_old(self, answer: Sequence[Row] | Exception) -> None:
+        if isinstance(answer, Exception):
+            _log.error("the journal could not be read: %s", answer)
         elif self._feed is not None:
-            self._feed(found)
+            self._feed(answer)
 
     def _break(self, error: Exception) -> None:
         """Fail for good, and roll back.
@@ -262,8 +262,8 @@ class JournalWriter:
 
     def _report_failed(self, error: Exception, *appended: Append) -> None:
         for append in appended:
-            if append.failed is not None:
-                call(append.failed, error)
+            if append.on_failure is not None:
+                call(append.on_failure, error)
             elif isinstance(error, ValueError):
                 _log.error("a row was left out of the journal: %s", error)
 
@@ -292,4 +292,4 @@ def rows_of(file: JournalFile, task_id: str, *, conversation: bool) -> tuple[Row
         task = first.message if first is not None else None
         session = (task.session if isinstance(task, Task) else None) or task_id
         task_ids = list(file.session_tasks(session))
-    return tuple(row for each in task_ids for row in file.rows(each))
+    return tuple(row for member_id in task_ids for row in file.rows(member_id))

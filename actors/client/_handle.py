@@ -46,10 +46,10 @@ class TaskHandle(Generic[OutputT]):
         task: Task,
         done: concurrent.futures.Future[TaskResult],
         submission: Submission,
-        before: int,
+        previous_seq: int,
         output_type: OutputType[OutputT] | None = None,
     ) -> None:
-        """Create it; `before` numbers the last event before the task."""
+        """Create it; `previous_seq` numbers the last event before the task."""
         self.task = task
         """The submitted task."""
         self.task_id = task.id
@@ -60,7 +60,7 @@ class TaskHandle(Generic[OutputT]):
         self._submission = submission
         self._client = submission.client
         self._stream = submission.stream
-        self._before = before
+        self._previous_seq = previous_seq
         self._output_type = output_type
 
     def __repr__(self) -> str:
@@ -149,7 +149,7 @@ class TaskHandle(Generic[OutputT]):
 
         It does so even if the task's last event is no longer kept.
         """
-        feed = self._stream.open(self.task_id, self._before)
+        feed = self._stream.open(self.task_id, self._previous_seq)
         self._done.add_done_callback(lambda _done: self._stream.drop(feed))
         return feed
 

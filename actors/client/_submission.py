@@ -45,7 +45,7 @@ class _Sent:
     """A task that was sent to the root."""
 
     submit: Submit
-    before: int
+    previous_seq: int
     """The number of the last event before it."""
     answer: pykka.Future[Any]
 
@@ -86,19 +86,23 @@ class Submission:
 
     def submit(self, task: Task, output_type: type[OutputT] | None = None) -> TaskHandle[OutputT]:
         """Submit a task; see `Supervisor.submit`."""
-        (taken,) = self._take((task,), _prepared(output_type))
-        if isinstance(taken, Exception):
-            raise taken
-        return taken
+        (outcome,) = self._take((task,), _prepared(output_type))
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def submit_all(
         self, tasks: Iterable[Task], output_type: type[OutputT] | None = None
     ) -> tuple[TaskHandle[OutputT], ...]:
         """Submit tasks; see `Supervisor.submit_all`."""
-        asked = tuple(tasks)
-        taken = self._take(asked, _prepared(output_type))
-        handles = tuple(each for each in taken if isinstance(each, TaskHandle))
-        errors = [(task, each) for task, each in zip(asked, taken, strict=True) if isinstance(each, Exception)]
+        submitted_tasks = tuple(tasks)
+        outcomes = self._take(submitted_tasks, _prepared(output_type))
+        handles = tuple(outcome for outcome in outcomes if isinstance(outcome, TaskHandle))
+        errors = [
+            (task, outcome)
+            for task, outcome in zip(submitted_tasks, outcomes, strict=True)
+            if isinstance(outcome, Exception)
+        ]
         if errors:
             raise NotAllTakenError(errors, handles)
         return handles
@@ -118,13 +122,13 @@ class Submission:
             self._check(task)
         tasks = [task if output_type is None else _with_schema(task, output_type) for task in tasks]
         self.client.check_open()
-        known = [(task, self._known(task, output_type)) for task in tasks]
-        submits = self._submits([task for task, handle in known if handle is None], output_type)
-        for task, handle in known:
+        existing_handles = [(task, self._known(task, output_type)) for task in tasks]
+        submits = self._submits([task for task, handle in existing_handles if handle is None], output_type)
+        for task, handle in existing_handles:
             if handle is not None:
                 self._give(task, handle, output_type)
-        taken = self._all_taken([self._send(submit) for submit in submits])
-        return [handle or next(taken) for _, handle in known]
+        outcomes = self._all_taken([self._send(submit) for submit in submits])
+        return [handle or next(outcomes) for _, handle in existing_handles]
 
     def handle(self, task_id: str, output_type: type[OutputT] | None = None) -> TaskHandle[OutputT]:
         """Return the handle of a task; see `Supervisor.handle`."""
@@ -141,9 +145,9 @@ class Submission:
         ended = self._journal.ended(task_id)
         if ended is None:
             raise self._broken.result() if self._broken.done() else UnknownTaskError(task_id)
-        over: concurrent.futures.Future[TaskResult] = concurrent.futures.Future()
-        over.set_result(ended[1])
-        return TaskHandle(ended[0], over, self, 0, output_type)
+        result_future: concurrent.futures.Future[TaskResult] = concurrent.futures.Future()
+        result_future.set_result(ended[1])
+        return TaskHandle(ended[0], result_future, self, 0, output_type)
 
     def build_model(self, task: Task) -> None:
         """Build a recovered task's own model if it was not built yet."""
@@ -198,10 +202,10 @@ class Submission:
             if lacking := self._checker.lacking(task):
                 raise TaskRefusedError("; ".join(lacking))
         with self.client.while_open():
-            found = self._lookup.targets(tasks)
+            targets = self._lookup.targets(tasks)
             files = self._lookup.files(tasks)
             contents = [self._lookup.contents(task) for task in tasks]
-        for task, target in zip(tasks, found, strict=True):
+        for task, target in zip(tasks, targets, strict=True):
             self._secrets.check_names(task, target)
         talks = {session: self._journal.conversation(session) for session in sessions}
         listed = functools.cache(self._lookup.listed)  # once for all rules of all tasks, if at all
@@ -212,9 +216,9 @@ class Submission:
                 talks.get(task.session or "", ()),
                 output_type,
                 tuple(self._toolbox.unmatched(task.policy, listed)) if task.policy else (),
-                *self._at_start(task, at_start, kept),
+                *self._at_start(task, at_start, content),
             )
-            for task, target, at_start, kept in zip(tasks, found, files, contents, strict=True)
+            for task, target, at_start, content in zip(tasks, targets, files, contents, strict=True)
         ]
 
     def _at_start(
@@ -234,10 +238,10 @@ class Submission:
         return digests, contents if versions is None else None
 
     def _send(self, submit: Submit) -> _Sent:
-        before = self.stream.seq
+        previous_seq = self.stream.seq
         if self._traces is not None:
             self._traces.submitting(submit.task.id)
-        return _Sent(submit, before, self.client.send(submit))
+        return _Sent(submit, previous_seq, self.client.send(submit))
 
     def _all_taken(self, sent: Sequence[_Sent]) -> Iterator[TaskHandle[Any] | Exception]:
         """Wait for the tasks one by one.
@@ -245,9 +249,9 @@ class Submission:
         Once the root has not answered in time, or has stopped, the other tasks are not waited for.
         """
         seconds = self.client.seconds
-        for each in sent:
+        for submission in sent:
             try:
-                yield self._taken(each, seconds)
+                yield self._taken(submission, seconds)
             except Exception as error:  # an edge: the caller gets it, with the handles of the others
                 if isinstance(error, TimeoutError | SupervisorStoppedError):
                     seconds = 0.0
@@ -255,21 +259,21 @@ class Submission:
 
     def _taken(self, sent: _Sent, seconds: Seconds) -> TaskHandle[Any]:
         """Wait until a task is taken, and safe in the journal."""
-        asked, output_type = sent.submit.task, sent.submit.output_type
+        requested_task, output_type = sent.submit.task, sent.submit.output_type
         try:
             task, done, safe = self.client.answer(sent.answer, seconds)
             safe.result(seconds)
         except (ValueError, TaskRefusedError):  # the same task was taken, and ended, in between
-            known = self._known(asked, output_type)
-            if known is None:
+            existing_handle = self._known(requested_task, output_type)
+            if existing_handle is None:
                 raise
-            self._give(asked, known, output_type)
-            return known
-        if task is asked:
-            return TaskHandle(task, done, self, sent.before, output_type)
-        self._refuse_other(asked, task, output_type)
+            self._give(requested_task, existing_handle, output_type)
+            return existing_handle
+        if task is requested_task:
+            return TaskHandle(task, done, self, sent.previous_seq, output_type)
+        self._refuse_other(requested_task, task, output_type)
         same = TaskHandle(task, done, self, 0, output_type)  # an earlier task has its id or key
-        self._give(asked, same, output_type)
+        self._give(requested_task, same, output_type)
         return same
 
     def _known(self, task: Task, output_type: OutputType[OutputT] | None) -> TaskHandle[OutputT] | None:
@@ -279,17 +283,17 @@ class Submission:
         """
         if task.key is None and "id" not in task.model_fields_set:
             return None
-        kept = self._secrets.as_kept(task)
-        found = self._journal.find(kept)
-        if found is None and kept.key != task.key:  # its key may quote a text that became a secret since
-            found = self._journal.find(task)
-        if found is None:
+        redacted_task = self._secrets.as_kept(task)
+        existing_id = self._journal.find(redacted_task)
+        if existing_id is None and redacted_task.key != task.key:  # its key may quote a text that became a secret since
+            existing_id = self._journal.find(task)
+        if existing_id is None:
             return None
-        handle = self._handle(found, output_type)
+        handle = self._handle(existing_id, output_type)
         self._refuse_other(task, handle.task, output_type)
         return handle
 
-    def _refuse_other(self, task: Task, known: Task, output_type: OutputType[Any] | None) -> None:
+    def _refuse_other(self, task: Task, existing_task: Task, output_type: OutputType[Any] | None) -> None:
         """Refuse a task whose id or key belongs to another one.
 
         Tasks with the same key may differ in their ids, labels, secrets, deadlines and priorities. The schema of an
@@ -299,16 +303,19 @@ class Submission:
             TaskRefusedError: If it does; the message describes both tasks, with secrets redacted.
         """
         if output_type is not None:
-            task, known = (each.model_copy(update={"output_schema": None}) for each in (task, known))
-        kept = self._secrets.as_kept(task)
-        before = self._secrets.as_kept(task, of=self._secrets.redact(known.id, known))
-        if known.id == task.id and before.model_dump_json() != kept.model_dump_json():
+            task, existing_task = (
+                compared_task.model_copy(update={"output_schema": None}) for compared_task in (task, existing_task)
+            )
+        redacted_task = self._secrets.as_kept(task)
+        redacted_existing = self._secrets.as_kept(task, of=self._secrets.redact(existing_task.id, existing_task))
+        if existing_task.id == task.id and redacted_existing.model_dump_json() != redacted_task.model_dump_json():
             msg = f"the task id {task.id!r} was used before, for another task: give each task its own, or none"
             raise TaskRefusedError(msg)
-        if _asked_for(before) != _asked_for(kept):
+        if _asked_for(redacted_existing) != _asked_for(redacted_task):
             msg = (
-                f"the key {kept.key!r} was used before: the task {known.id} was to {_described(before)}, this one is "
-                f"to {_described(kept)}; give each request a key of its own"
+                f"the key {redacted_task.key!r} was used before: the task {existing_task.id} was to "
+                f"{_described(redacted_existing)}, this one is to {_described(redacted_task)}; give each request a key "
+                "of its own"
             )
             raise TaskRefusedError(msg)
 
@@ -317,8 +324,8 @@ class Submission:
         if output_type is not None and not handle.done():
             self.client.ask(GiveOutputType(handle.task_id, output_type))
         if task is not None and task.secrets and self._journal.survives and not handle.done():
-            given = GiveSecrets(task.model_copy(update={"id": handle.task_id}))
-            self.client.ask(given).result(self.client.seconds)
+            message = GiveSecrets(task.model_copy(update={"id": handle.task_id}))
+            self.client.ask(message).result(self.client.seconds)
 
 
 def _prepared(output_type: type[OutputT] | None) -> OutputType[OutputT] | None:

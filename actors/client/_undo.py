@@ -23,13 +23,13 @@ class _Changed:
     """A file that a task changed, and whose version before is kept."""
 
     path: Path
-    before: str
+    old_digest: str
     """The SHA-256 of its bytes before the task's first change."""
-    after: set[str] = field(default_factory=set)
+    new_digests: set[str] = field(default_factory=set)
     """The SHA-256 of each version that the task wrote."""
-    others: bool = False
+    by_others: bool = False
     """Whether someone else changed it between two changes of the task."""
-    found: bytes | None = None
+    current_data: bytes | None = None
     """Its bytes now; None if it is gone."""
     mode: int | None = None
     """Its permissions now."""
@@ -57,27 +57,27 @@ def undo(rows: Iterable[Row], versions: Versions, task_id: str, files: Collectio
             the others when it is called again.
     """
     changed = _chosen(_changed(rows), task_id, files)
-    kept = {each.path: versions.read(task_id, each.before) for each in changed}
+    old_contents = {file.path: versions.read(task_id, file.old_digest) for file in changed}
     problems = [
-        f"{each.path} {why}; its version before is {versions.path(task_id, each.before)}"
-        for each in changed
-        if (why := _look(each) or ("has lost its version before" if kept[each.path] is None else ""))
+        f"{file.path} {why}; its version before is {versions.path(task_id, file.old_digest)}"
+        for file in changed
+        if (why := _look(file) or ("has lost its version before" if old_contents[file.path] is None else ""))
     ]
     if problems:
         msg = f"nothing was brought back: {'; '.join(problems)}"
         raise UndoRefusedError(msg)
-    return {each.path: _bring_back(each, kept[each.path] or b"") for each in changed}
+    return {file.path: _bring_back(file, old_contents[file.path] or b"") for file in changed}
 
 
 def _changed(rows: Iterable[Row]) -> list[_Changed]:
-    found: dict[str, _Changed] = {}
+    files: dict[str, _Changed] = {}
     for message in (row.message for row in rows):
-        if not isinstance(message, Foreseen) or not (message.kept or message.path in found):
+        if not isinstance(message, Foreseen) or not (message.kept or message.path in files):
             continue
-        file = found.setdefault(message.path, _Changed(Path(message.path), message.before))
-        file.others |= message.kept and message.before != file.before
-        file.after.add(message.after)
-    return list(found.values())
+        file = files.setdefault(message.path, _Changed(Path(message.path), message.before))
+        file.by_others |= message.kept and message.before != file.old_digest
+        file.new_digests.add(message.after)
+    return list(files.values())
 
 
 def _chosen(changed: list[_Changed], task_id: str, files: Collection[str]) -> list[_Changed]:
@@ -85,11 +85,11 @@ def _chosen(changed: list[_Changed], task_id: str, files: Collection[str]) -> li
         msg = f"there is nothing to bring back: {task_id} changed no file of its may_change"
         raise UndoRefusedError(msg)
     for name in files:
-        if not any(_is_called(each.path, name) for each in changed):
-            known = ", ".join(str(each.path) for each in changed)
-            msg = f"{task_id} has changed no file {name!r} that it names in may_change; it has changed: {known}"
+        if not any(_is_called(file.path, name) for file in changed):
+            paths = ", ".join(str(file.path) for file in changed)
+            msg = f"{task_id} has changed no file {name!r} that it names in may_change; it has changed: {paths}"
             raise UndoRefusedError(msg)
-    return [each for each in changed if not files or any(_is_called(each.path, name) for name in files)]
+    return [file for file in changed if not files or any(_is_called(file.path, name) for name in files)]
 
 
 def _is_called(path: Path, name: str) -> bool:
@@ -111,18 +111,18 @@ def _look(file: _Changed) -> str:
     try:
         if not path.is_file():
             return "is no file by now"
-        file.mode, file.found = stat.S_IMODE(path.stat().st_mode), read_file(path)
+        file.mode, file.current_data = stat.S_IMODE(path.stat().st_mode), read_file(path)
     except OSError as error:
         return f"can't be read: {error.strerror}"
-    return "" if _digest(file.found) == file.before else _in_the_way(file, _digest(file.found))
+    return "" if _digest(file.current_data) == file.old_digest else _in_the_way(file, _digest(file.current_data))
 
 
 def _in_the_way(file: _Changed, now: str) -> str:
     """Return why a file must not be replaced; empty if it may."""
     lock = lock_file(file.path)
     reasons = (
-        (now not in file.after, "was changed since by another program or task"),
-        (file.others, "was changed by another program or task, between two changes of this one"),
+        (now not in file.new_digests, "was changed since by another program or task"),
+        (file.by_others, "was changed by another program or task, between two changes of this one"),
         (bool(lock), f"is open in another program ({lock} exists): close it there first"),
         (not (file.mode or 0) & 0o222, "is read-only"),
     )
@@ -138,12 +138,12 @@ def _bring_back(file: _Changed, data: bytes) -> bool:
 
     Returns False if it is as before already.
     """
-    if file.found is not None and _digest(file.found) == file.before:
+    if file.current_data is not None and _digest(file.current_data) == file.old_digest:
         return False
     delete_stale_spares(file.path.parent)
     with spare_file(file.path, data, file.mode) as spare, write_lock(file.path):
-        again = read_file(file.path) if file.path.exists() else None
-        if again != file.found:
+        latest_data = read_file(file.path) if file.path.exists() else None
+        if latest_data != file.current_data:
             msg = f"{file.path} was changed just now by another program or task: look at it, and call undo again"
             raise UndoRefusedError(msg)
         replace_file(spare, file.path)
