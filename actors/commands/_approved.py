@@ -26,21 +26,31 @@ class Approved:
         self._tasks: dict[str, set[str]] = {}
 
     def remember(
-        self, task_id: str, agent: Address, target: Target | None, action: Action, seen: Observation | None = None
+        self,
+        task_id: str,
+        agent: Address,
+        target: Target | None,
+        action: Action,
+        observation: Observation | None = None,
     ) -> None:
         """Approve an action on an observation, for the rest of the task."""
         with self._lock:
-            self._tasks.setdefault(task_id, set()).add(_key(agent, target, action, seen))
+            self._tasks.setdefault(task_id, set()).add(_key(agent, target, action, observation))
 
     def has(
-        self, task_id: str, agent: Address, target: Target | None, action: Action, seen: Observation | None = None
+        self,
+        task_id: str,
+        agent: Address,
+        target: Target | None,
+        action: Action,
+        observation: Observation | None = None,
     ) -> bool:
         """Return whether an action is approved for the rest of the task.
 
-        `seen` is the present observation: the approval has to hold for it, too.
+        `observation` is the present observation: the approval has to hold for it, too.
         """
         with self._lock:
-            return _key(agent, target, action, seen) in self._tasks.get(task_id, ())
+            return _key(agent, target, action, observation) in self._tasks.get(task_id, ())
 
     def drop(self, task_id: str) -> None:
         """Forget a task."""
@@ -48,12 +58,13 @@ class Approved:
             self._tasks.pop(task_id, None)
 
 
-def _key(agent: Address, target: Target | None, action: Action, seen: Observation | None) -> str:
-    control = seen.control(action.control) if seen is not None and action.control is not None else None
-    meant: Any = [control.id, control.name, control.kind] if control is not None else None
-    if action.points and seen is not None:  # the same point of another picture may be another control
-        controls = [seen.at(x, y) for x, y in action.points]
-        meant = [each and [each.id, each.name, each.kind] for each in controls] if all(controls) else seen.fingerprint
-    which = [seen.window.get(fact) for fact in IDENTITY] if seen is not None else None
+def _key(agent: Address, target: Target | None, action: Action, observation: Observation | None) -> str:
+    control = observation.control(action.control) if observation is not None and action.control is not None else None
+    identity: Any = [control.id, control.name, control.kind] if control is not None else None
+    if action.points and observation is not None:  # the same point of another picture may be another control
+        controls = [observation.at(x, y) for x, y in action.points]
+        identities = [control and [control.id, control.name, control.kind] for control in controls]
+        identity = identities if all(controls) else observation.fingerprint
+    which = [observation.window.get(fact) for fact in IDENTITY] if observation is not None else None
     where = target.id if target is not None else None
-    return json.dumps([agent, where, which, action.tool, action.arguments, meant], sort_keys=True)
+    return json.dumps([agent, where, which, action.tool, action.arguments, identity], sort_keys=True)

@@ -74,15 +74,15 @@ class BoundTool(ABC):
 
         None if they are valid.
         """
-        known = self.info.schema.get("properties", {})
-        unknown = sorted(arguments.keys() - known.keys())
+        properties = self.info.schema.get("properties", {})
+        unknown = sorted(arguments.keys() - properties.keys())
         listed = "patternProperties" not in self.info.schema
         if unknown and listed and self.info.schema.get("additionalProperties", False) is False:
-            names = ", ".join(known) or "none"
+            names = ", ".join(properties) or "none"
             return f"{self.info.name} has no argument {', '.join(map(repr, unknown))}; it takes: {names}"
         return self._check(arguments)
 
-    def same_facts(self, asked: Asked) -> Facts | None:
+    def same_facts(self, query: Asked) -> Facts | None:
         """Return facts for the policy's rules that all calls share.
 
         None if they differ by call; `facts` gives those.
@@ -90,10 +90,10 @@ class BoundTool(ABC):
         return None
 
     @abstractmethod
-    async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
+    async def facts(self, arguments: Mapping[str, JsonValue], task_files: Collection[str], query: Asked) -> Facts:
         """Return a call's facts for the policy's rules.
 
-        `made` has the task's files as absolute paths.
+        `task_files` has the task's files as absolute paths.
         """
 
     async def overwritten(self, arguments: Mapping[str, JsonValue]) -> Collection[str]:
@@ -158,9 +158,9 @@ class LocalTool(BoundTool):
         self._valid: dict[int, _Checked] = {}
         """Validated arguments of pending calls, by identity."""
         self._answers = _plain_answer(tool.tool.fn_metadata)
-        asked = target is not None or server.hazards_of_host
+        may_ask = target is not None or server.hazards_of_host
         only_changes = tool.effect is Effect.READ and reads_are_harmless(server)
-        self._asks = _overrides(server, "hazards") and asked and not only_changes
+        self._asks = _overrides(server, "hazards") and may_ask and not only_changes
         self._asks_effect = target is not None and _overrides(server, "effect")
         self._tool = tool.tool
         fields = tool.tool.fn_metadata.arg_model.model_fields.values()
@@ -183,12 +183,12 @@ class LocalTool(BoundTool):
 
     def _check(self, arguments: Mapping[str, JsonValue]) -> str | None:
         try:
-            whole = {**arguments, **self.binds}
-            given = self._validated(whole)
+            all_arguments = {**arguments, **self.binds}
+            validated_arguments = self._validated(all_arguments)
         except ValidationError as error:
             return self._problem(error)
-        if _SCALARS.issuperset(map(type, whole.values())):  # lists and objects may be modified before the call
-            self._valid[id(arguments)] = whole, given
+        if _SCALARS.issuperset(map(type, all_arguments.values())):  # lists and objects may be modified before the call
+            self._valid[id(arguments)] = all_arguments, validated_arguments
             if len(self._valid) > KEPT:
                 self._valid.pop(next(iter(self._valid)), None)
         return None
@@ -197,7 +197,7 @@ class LocalTool(BoundTool):
         problems = (f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
         return f"{self.info.name}: {'; '.join(problems)}"
 
-    def _given(self, arguments: Mapping[str, JsonValue], checked: _Checked | None) -> dict[str, Any]:
+    def _filled_in(self, arguments: Mapping[str, JsonValue], checked: _Checked | None) -> dict[str, Any]:
         """Return the arguments as the tool receives them.
 
         Those that were checked before are not validated again.
@@ -205,8 +205,8 @@ class LocalTool(BoundTool):
         Raises:
             ValidationError: If they are invalid.
         """
-        whole = {**arguments, **self.binds}
-        return checked[1] if checked is not None and checked[0] == whole else self._validated(whole)
+        all_arguments = {**arguments, **self.binds}
+        return checked[1] if checked is not None and checked[0] == all_arguments else self._validated(all_arguments)
 
     def _validated(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments as the tool receives them.
@@ -221,12 +221,12 @@ class LocalTool(BoundTool):
             return metadata.validate_arguments(arguments)
         return {**metadata.arg_model.model_validate(arguments).__dict__}
 
-    def same_facts(self, asked: Asked) -> Facts | None:
+    def same_facts(self, query: Asked) -> Facts | None:
         """Return the tool's own hazards.
 
         None if the server or the rules inspect calls.
         """
-        looks = self._asks or self._asks_effect or asked.arguments or asked.resources or asked.explain
+        looks = self._asks or self._asks_effect or query.arguments or query.resources or query.explain
         return None if looks else self._marked
 
     async def _ask(self, method: Callable[..., Any], *arguments: object) -> Any:
@@ -237,7 +237,7 @@ class LocalTool(BoundTool):
         """Ask the server; empty if it raises."""
         return await self._text_of("replaced", arguments)
 
-    async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
+    async def facts(self, arguments: Mapping[str, JsonValue], task_files: Collection[str], query: Asked) -> Facts:
         """Combine the tool's hazards with the server's facts.
 
         The server may inspect its surface.
@@ -245,23 +245,25 @@ class LocalTool(BoundTool):
         server, target, name = self._server, self._target, self.info.name
         hazards = self._hazards
         received = self._received(arguments)
-        given = self._unbound(received)
+        unbound_arguments = self._unbound(received)
         if self._asks:
-            hazards |= await self._ask(server.hazards, target, name, given, made)
+            hazards |= await self._ask(server.hazards, target, name, unbound_arguments, task_files)
         effect: Effect | None = None
         if self._asks_effect:
-            stated = await self._ask(server.effect, target, name, given)
+            stated = await self._ask(server.effect, target, name, unbound_arguments)
             effect = None if stated is None else Effect(stated)  # intents depend on it: an unknown effect must raise
-        if not (asked.arguments or asked.resources or asked.explain):
+        if not (query.arguments or query.resources or query.explain):
             return Facts(hazards, effect)
-        seen: Mapping[str, JsonValue] = {key: canonical(value) for key, value in received.items()}
+        canonical_arguments: Mapping[str, JsonValue] = {key: canonical(value) for key, value in received.items()}
         touched: Collection[str] = (UNKNOWN,)
         with contextlib.suppress(ToolError):  # the tool itself will reject the call
-            seen = await self._ask(server.canonical, target, name, seen)
-        if asked.resources or asked.explain:
+            canonical_arguments = await self._ask(server.canonical, target, name, canonical_arguments)
+        if query.resources or query.explain:
             with contextlib.suppress(ToolError):
-                touched = await self._ask(server.resources, target, name, seen)
-        return Facts(hazards, effect, seen, resources=await self._ask(self._coverage, touched, asked.resources))
+                touched = await self._ask(server.resources, target, name, canonical_arguments)
+        return Facts(
+            hazards, effect, canonical_arguments, resources=await self._ask(self._coverage, touched, query.resources)
+        )
 
     def _coverage(self, touched: Collection[str], patterns: Collection[str]) -> dict[str, dict[str, Coverage]]:
         covers = functools.partial(self._server.coverage, self._target)
@@ -277,13 +279,14 @@ class LocalTool(BoundTool):
                 another version of the tool may have checked them.
         """
         try:
-            given = self._given(arguments, self._valid.get(id(arguments)))
+            validated_arguments = self._filled_in(arguments, self._valid.get(id(arguments)))
         except ValidationError as error:
             raise ToolError(self._problem(error)) from error
-        shown = {
-            name: arguments.get(name, MASK) if isinstance(value, SecretStr) else value for name, value in given.items()
+        visible_arguments = {
+            name: arguments.get(name, MASK) if isinstance(value, SecretStr) else value
+            for name, value in validated_arguments.items()
         }
-        values: dict[str, JsonValue] = to_jsonable_python(settled(shown), serialize_unknown=True)
+        values: dict[str, JsonValue] = to_jsonable_python(settled(visible_arguments), serialize_unknown=True)
         return values
 
     def _unbound(self, received: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -293,9 +296,11 @@ class LocalTool(BoundTool):
         """Ask the server, if its versions can be kept."""
         if self._target is None or not self._server.keeps_versions:
             return ()
-        given = self._unbound(self._received(arguments))
-        found: Collection[str] = await self._ask(self._server.overwritten, self._target, self.info.name, given)
-        return found
+        unbound_arguments = self._unbound(self._received(arguments))
+        paths: Collection[str] = await self._ask(
+            self._server.overwritten, self._target, self.info.name, unbound_arguments
+        )
+        return paths
 
     async def expected(self, arguments: Mapping[str, JsonValue]) -> str:
         """Ask the server; empty if it raises."""
@@ -306,28 +311,30 @@ class LocalTool(BoundTool):
         if self._target is None or not _overrides(self._server, method):
             return ""
         try:
-            given = self._unbound(self._received(arguments))
-            text: str = await self._ask(getattr(self._server, method), self._target, self.info.name, given)
+            unbound_arguments = self._unbound(self._received(arguments))
+            text: str = await self._ask(getattr(self._server, method), self._target, self.info.name, unbound_arguments)
         except Exception:  # third-party code boundary: the text is optional
             return ""
         return text
 
     async def probe(self, intent: Intent, foreseen: Sequence[Foreseen], fingerprint: str) -> Probe:
         """Ask the server, which may inspect its surface."""
-        found: Probe = await self._ask(self._server.probe, self._target, intent, foreseen, fingerprint)
-        return found
+        outcome: Probe = await self._ask(self._server.probe, self._target, intent, foreseen, fingerprint)
+        return outcome
 
     async def call(self, arguments: Mapping[str, JsonValue], guard: EffectGuard) -> JsonValue:
         """Call it on its lane.
 
         A coroutine function is called on the event loop.
         """
-        given = self._given(arguments, self._valid.pop(id(arguments), None))
+        validated_arguments = self._filled_in(arguments, self._valid.pop(id(arguments), None))
         with guard.active():
             if self._tool.is_async:
-                returned = await self._tool.fn(**given)
+                returned = await self._tool.fn(**validated_arguments)
             else:
-                returned = await self._lanes.run(self._lane, functools.partial(self._blocking, given, guard))
+                returned = await self._lanes.run(
+                    self._lane, functools.partial(self._blocking, validated_arguments, guard)
+                )
         if isinstance(returned, str | int) and type(returned) is self._answers:
             return encodable(returned)
         try:
@@ -337,9 +344,9 @@ class LocalTool(BoundTool):
             raise BadAnswerError(msg) from error
         return value_of(converted, wrapped=self._tool.fn_metadata.wrap_output)
 
-    def _blocking(self, given: dict[str, Any], guard: EffectGuard) -> Any:
+    def _blocking(self, validated_arguments: dict[str, Any], guard: EffectGuard) -> Any:
         try:
-            return self._tool.fn(**given)
+            return self._tool.fn(**validated_arguments)
         finally:
             guard.returned()
 
@@ -378,9 +385,9 @@ def _is_secret(schema: Any) -> bool:
 
 def without(schema: dict[str, Any], names: Mapping[str, object]) -> dict[str, Any]:
     """Remove properties from an object's schema."""
-    kept = {name: part for name, part in schema.get("properties", {}).items() if name not in names}
+    properties = {name: part for name, part in schema.get("properties", {}).items() if name not in names}
     required = [name for name in schema.get("required", ()) if name not in names]
-    return {**schema, "properties": kept, "required": required}
+    return {**schema, "properties": properties, "required": required}
 
 
 def value_of(result: CallToolResult, *, wrapped: bool) -> JsonValue:

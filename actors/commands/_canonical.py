@@ -53,8 +53,10 @@ def settled(value: Any) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [settled(item) for item in value]
     if isinstance(value, Decimal) and value.is_finite():
-        whole = value == value.to_integral_value()
-        return int(value) if whole else float(value) if Decimal(repr(float(value))) == value else format(value, "f")
+        is_integer = value == value.to_integral_value()
+        return (
+            int(value) if is_integer else float(value) if Decimal(repr(float(value))) == value else format(value, "f")
+        )
     if isinstance(value, dt.datetime) and value.tzinfo is not None:
         return value.astimezone(dt.UTC)
     return value
@@ -84,72 +86,80 @@ def by_schema(
     """
     root = schema if root is None else root
     parts = _merged(schema, root, _NESTED).get("properties", {})
-    whole = {name: _merged(part, root, _NESTED) for name, part in parts.items()}
-    given = {name: part["default"] for name, part in whole.items() if "default" in part}
-    read = {name: _value(parts.get(name), value, root, _NESTED) for name, value in {**given, **arguments}.items()}
+    merged_parts = {name: _merged(part, root, _NESTED) for name, part in parts.items()}
+    defaults = {name: part["default"] for name, part in merged_parts.items() if "default" in part}
+    read = {name: _value(parts.get(name), value, root, _NESTED) for name, value in {**defaults, **arguments}.items()}
     values = {name: value for name, (value, _) in read.items()}
     return values, frozenset(name for name, (_, exact) in read.items() if not exact)
 
 
-def _merged(schema: Any, root: Mapping[str, Any], left: int) -> dict[str, Any]:
+def _merged(schema: Any, root: Mapping[str, Any], remaining_depth: int) -> dict[str, Any]:
     """Merge a schema with the schemas in its `$ref` and `allOf`.
 
     Its own keywords win.
     """
-    if not isinstance(schema, dict) or left == 0:
+    if not isinstance(schema, dict) or remaining_depth == 0:
         return {}
     merged: dict[str, Any] = {}
-    others = [pointed_at(str(schema["$ref"]), root)] if "$ref" in schema else []
-    for other in (*others, *schema.get("allOf", ()), {key: schema[key] for key in schema.keys() - {"$ref", "allOf"}}):
-        found = other if other is not None and "$ref" not in other and "allOf" not in other else None
-        found = found if found is not None else _merged(other, root, left - 1)
-        merged = {**merged, **found, "properties": {**merged.get("properties", {}), **found.get("properties", {})}}
+    references = [pointed_at(str(schema["$ref"]), root)] if "$ref" in schema else []
+    for part in (
+        *references,
+        *schema.get("allOf", ()),
+        {key: schema[key] for key in schema.keys() - {"$ref", "allOf"}},
+    ):
+        merged_part = part if part is not None and "$ref" not in part and "allOf" not in part else None
+        merged_part = merged_part if merged_part is not None else _merged(part, root, remaining_depth - 1)
+        merged = {
+            **merged,
+            **merged_part,
+            "properties": {**merged.get("properties", {}), **merged_part.get("properties", {})},
+        }
     return merged
 
 
-def _value(schema: Any, value: JsonValue, root: Mapping[str, Any], left: int) -> tuple[JsonValue, bool]:
+def _value(schema: Any, value: JsonValue, root: Mapping[str, Any], remaining_depth: int) -> tuple[JsonValue, bool]:
     """Return a value in canonical form.
 
     The second result tells whether the schema declares the type of each part.
     """
-    if not isinstance(schema, dict) or left == 0:
+    if not isinstance(schema, dict) or remaining_depth == 0:
         return canonical(value), False
     if "$ref" in schema:
-        return _value(pointed_at(str(schema["$ref"]), root), value, root, left - 1)
+        return _value(pointed_at(str(schema["$ref"]), root), value, root, remaining_depth - 1)
     for name in ("anyOf", "oneOf", "allOf"):
         if name in schema:
-            return _of_branches(schema, name, value, root, left)
+            return _of_branches(schema, name, value, root, remaining_depth)
     types = schema.get("type", ())
     named = frozenset([types] if isinstance(types, str) else types)
     if isinstance(value, dict) and "object" in named:
-        made, inexact = by_schema(schema, value, root)
-        return made, not inexact
+        members, inexact = by_schema(schema, value, root)
+        return members, not inexact
     if isinstance(value, list) and "array" in named:
-        found = [_value(schema.get("items"), item, root, left - 1) for item in value]
-        return [item for item, _ in found], all(exact for _, exact in found)
+        converted_items = [_value(schema.get("items"), item, root, remaining_depth - 1) for item in value]
+        return [item for item, _ in converted_items], all(exact for _, exact in converted_items)
     # where the schema allows another type too, a server may read a text as a value of that type
     typed = bool(named) and (named <= _TEXT or not isinstance(value, str))
     return canonical(value), typed or "enum" in schema or "const" in schema
 
 
 def _of_branches(
-    schema: Mapping[str, Any], name: str, value: JsonValue, root: Mapping[str, Any], left: int
+    schema: Mapping[str, Any], name: str, value: JsonValue, root: Mapping[str, Any], remaining_depth: int
 ) -> tuple[JsonValue, bool]:
     fitting = [branch for branch in schema[name] if _fits(branch, value, root)]
     if not fitting:
         return canonical(value), False
     typed = schema[name] if isinstance(value, str) and name != "allOf" else fitting
     exact = all(
-        _value(branch, value, root, left - 1)[1]
+        _value(branch, value, root, remaining_depth - 1)[1]
         for branch in typed
         if not (isinstance(branch, dict) and branch.get("type") == "null")
     )
-    return _value(fitting[0], value, root, left - 1)[0], exact
+    return _value(fitting[0], value, root, remaining_depth - 1)[0], exact
 
 
 def _fits(schema: Mapping[str, Any], value: JsonValue, root: Mapping[str, Any]) -> bool:
-    whole = {name: root[name] for name in ("$defs", "definitions") if name in root} | dict(schema)
+    full_schema = {name: root[name] for name in ("$defs", "definitions") if name in root} | dict(schema)
     try:
-        return bool(validator_of(whole).is_valid(value))
+        return bool(validator_of(full_schema).is_valid(value))
     except Exception:  # third-party code boundary: the schema may be anything
         return False

@@ -68,15 +68,15 @@ class Dispatcher:
             self.report(command, lease, stopped(command, guard))
             msg = f"{command.tool} ended because the supervisor stops; the next one settles whether it was done"
             raise LeaseVoidError(msg)
-        shown = self._secrets.redact(command.task_id, result) if self._secrets.known else result
-        self.report(command, lease, shown)
-        return shown if redacted else result
+        redacted_result = self._secrets.redact(command.task_id, result) if self._secrets.known else result
+        self.report(command, lease, redacted_result)
+        return redacted_result if redacted else result
 
     async def _run(self, command: Command, tools: Tools, lease: Lease, guard: EffectGuard) -> CommandResult:
         tool = tools.get(command.tool)
         if tool is None:
-            known = ", ".join(sorted(tools)) or "none"
-            error = f"there is no tool {command.tool!r}; there are: {known}"
+            names = ", ".join(sorted(tools)) or "none"
+            error = f"there is no tool {command.tool!r}; there are: {names}"
             return _result(call_id=command.call_id, tool=command.tool, status=ResultStatus.FAILURE, error=error)
         effect = command.effect or tool.info.effect
         lease.guard, guard.effect = guard, effect
@@ -86,14 +86,16 @@ class Dispatcher:
         try:
             async with limit:
                 guard.check()  # a void lease allows nothing, even if the tool never checks its guard
-                place = None if command.program else tool.place
-                arguments = self._secrets.fill(command.task_id, command.parameters, place)
+                secret_place = None if command.program else tool.place
+                arguments = self._secrets.fill(command.task_id, command.parameters, secret_place)
                 value = _json_of(await tool.call(arguments, guard))
         except TimeoutError as failure:
             guard.void()
-            late = f"took longer than {command.timeout:g} s; whether it was done, or still will be, is in doubt"
+            timeout_reason = (
+                f"took longer than {command.timeout:g} s; whether it was done, or still will be, is in doubt"
+            )
             in_doubt = limit.expired()
-            error, broke = late if in_doubt else f"{type(failure).__name__}: {failure}", not in_doubt
+            error, broke = timeout_reason if in_doubt else f"{type(failure).__name__}: {failure}", not in_doubt
         except asyncio.CancelledError:
             guard.void()
             self.report(command, lease, stopped(command, guard))

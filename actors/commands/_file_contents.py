@@ -83,36 +83,40 @@ def _office(name: str, data: bytes) -> Contents | None:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
             return None
-        found = Contents()
+        contents = Contents()
         for kind, pattern in (("chart", _CHART), ("picture", _PICTURE)):
             named = (part for part in archive.namelist() if pattern.fullmatch(part))
-            found.parts[kind] = Counter(archive.read(part) for part in named)
+            contents.parts[kind] = Counter(archive.read(part) for part in named)
         if name.lower().endswith(".docx"):
-            _add_text(found, _parsed(archive.read("word/document.xml")))
+            _add_text(contents, _parsed(archive.read("word/document.xml")))
         else:
-            _add_workbook(found, archive)
-        return found
+            _add_workbook(contents, archive)
+        return contents
 
 
-def _add_text(found: Contents, document: Element) -> None:
+def _add_text(contents: Contents, document: Element) -> None:
     cells = [cell for cell in document.iter() if _is(cell, "tc")]
     inside = [part for cell in cells for part in cell.iter() if _is(part, "p")]
-    known = set(map(id, inside))  # ids are unique as long as the list holds the elements
-    paragraphs = [part for part in document.iter() if _is(part, "p") and id(part) not in known]
-    found.texts["paragraph"] = Counter(text for text in map(_text, paragraphs) if text)
-    found.texts["cell"] = Counter(text for text in map(_text, cells) if text)
-    found.parts["table"] = Counter({0: sum(_is(part, "tbl") for part in document.iter())})
+    cell_paragraphs = set(map(id, inside))  # ids are unique as long as the list holds the elements
+    paragraphs = [part for part in document.iter() if _is(part, "p") and id(part) not in cell_paragraphs]
+    contents.texts["paragraph"] = Counter(text for text in map(_text, paragraphs) if text)
+    contents.texts["cell"] = Counter(text for text in map(_text, cells) if text)
+    contents.parts["table"] = Counter({0: sum(_is(part, "tbl") for part in document.iter())})
 
 
-def _add_workbook(found: Contents, archive: zipfile.ZipFile) -> None:
+def _add_workbook(contents: Contents, archive: zipfile.ZipFile) -> None:
     workbook = _parsed(archive.read("xl/workbook.xml"))
     sheets = [part for part in workbook.iter() if _is(part, "sheet")]
-    found.sheets = {part.attrib["sheetId"]: part.attrib["name"] for part in sheets}
+    contents.sheets = {part.attrib["sheetId"]: part.attrib["name"] for part in sheets}
     if _RELATIONS in archive.namelist():
-        places = {part.attrib.get("Id"): part.attrib.get("Target", "") for part in _parsed(archive.read(_RELATIONS))}
+        target_paths = {
+            part.attrib.get("Id"): part.attrib.get("Target", "") for part in _parsed(archive.read(_RELATIONS))
+        }
         for part in sheets:
-            place = next((places.get(value, "") for key, value in part.attrib.items() if key.endswith("}id")), "")
-            found.titles[posixpath.normpath(posixpath.join("/xl", place)).lstrip("/")] = part.attrib["name"]
+            target_path = next(
+                (target_paths.get(value, "") for key, value in part.attrib.items() if key.endswith("}id")), ""
+            )
+            contents.titles[posixpath.normpath(posixpath.join("/xl", target_path)).lstrip("/")] = part.attrib["name"]
     shared: list[str] = []
     if "xl/sharedStrings.xml" in archive.namelist():
         strings = _parsed(archive.read("xl/sharedStrings.xml"))
@@ -121,9 +125,9 @@ def _add_workbook(found: Contents, archive: zipfile.ZipFile) -> None:
         for cell in _parsed(archive.read(name)).iter():
             if _is(cell, "c") and (content := _content(cell, shared)):
                 key = name, cell.attrib["r"]
-                found.cells[key] = content
+                contents.cells[key] = content
                 if content.startswith(FORMULA) and (result := _value(cell, shared)):
-                    found.results[key] = result
+                    contents.results[key] = result
 
 
 def _content(cell: Element, shared: list[str]) -> str:

@@ -26,8 +26,8 @@ def digests_of(files: Mapping[str, Path], names: Collection[str] | None = None) 
     Raises:
         ValueError: If they are too large.
     """
-    wanted = dict(files) if names is None else {name: files[name] for name in names if name in files}
-    sizes = {name: path.stat().st_size for name, path in wanted.items() if path.exists()}
+    wanted_files = dict(files) if names is None else {name: files[name] for name in names if name in files}
+    sizes = {name: path.stat().st_size for name, path in wanted_files.items() if path.exists()}
     if sum(sizes.values()) > _MOST_DIGESTED:
         largest = max(sizes, key=sizes.__getitem__)
         msg = (
@@ -35,7 +35,7 @@ def digests_of(files: Mapping[str, Path], names: Collection[str] | None = None) 
             f"The largest is {largest!r}"
         )
         raise ValueError(msg)
-    return {name: mark for name, path in wanted.items() if (mark := _digest(path))}
+    return {name: mark for name, path in wanted_files.items() if (mark := _digest(path))}
 
 
 def contents_within(files: Mapping[str, Path], most: int) -> dict[str, bytes] | int:
@@ -64,13 +64,13 @@ def join_files(files: Iterable[Mapping[str, Path]]) -> dict[str, Path]:
     Raises:
         ValueError: If two surfaces have files of the same name.
     """
-    found: dict[str, Path] = {}
-    for each in files:
-        for name, path in each.items():
-            if found.setdefault(name, path) != path:
-                msg = f"{name!r} is the name of two files, {found[name]} and {path}"
+    paths: dict[str, Path] = {}
+    for named_paths in files:
+        for name, path in named_paths.items():
+            if paths.setdefault(name, path) != path:
+                msg = f"{name!r} is the name of two files, {paths[name]} and {path}"
                 raise ValueError(msg)
-    return found
+    return paths
 
 
 def _digest(path: Path) -> str:

@@ -71,7 +71,7 @@ class TargetLookup:
             return [None] * len(tasks)
         targets, down = self._listed()
         keeping = {server.name for server in self._servers if server.keeps_versions}
-        files = [each.id for each in targets if each.server in keeping and each.kind is TargetKind.WINDOW]
+        files = [target.id for target in targets if target.server in keeping and target.kind is TargetKind.WINDOW]
         for task in tasks:
             _check_files(task, files, down, self._no_target)
         return [
@@ -86,23 +86,26 @@ class TargetLookup:
         Raises:
             TaskRefusedError: If a check names a file as unchanged that does not exist, or files can't be read.
         """
-        wanted = [compared_files(task) for task in tasks]
-        if all(names == () for names in wanted):
+        names_by_task = [compared_files(task) for task in tasks]
+        if all(names == () for names in names_by_task):
             return [None] * len(tasks)
         refuse_own_thread("looking at files")
         try:
-            found = join_files(self._asked(server, server.files) for server in self._servers)
-            names = None if None in wanted else {name for each in wanted for name in each or ()}
-            digests = self._lanes.submit("digests of files", functools.partial(digests_of, found, names)).result()
+            paths = join_files(self._asked(server, server.files) for server in self._servers)
+            names = (
+                None if None in names_by_task else {name for task_names in names_by_task for name in task_names or ()}
+            )
+            digests = self._lanes.submit("digests of files", functools.partial(digests_of, paths, names)).result()
         except Exception as error:  # third-party code boundary: a server of the host program
             msg = f"the files that the checks compare can't be read: {reason_of(error)}"
             raise TaskRefusedError(msg) from error
         for task in tasks:
-            _check_unchanged(task, found)
-        kept = [
-            digests if names is None else {name: digests[name] for name in names if name in digests} for names in wanted
+            _check_unchanged(task, paths)
+        digests_by_task = [
+            digests if names is None else {name: digests[name] for name in names if name in digests}
+            for names in names_by_task
         ]
-        return [None if names == () else files for names, files in zip(wanted, kept, strict=True)]
+        return [None if names == () else files for names, files in zip(names_by_task, digests_by_task, strict=True)]
 
     def contents(self, task: Task) -> dict[str, bytes] | None:
         """Return the contents of all files, for a task's judge.
@@ -116,8 +119,8 @@ class TargetLookup:
             return None
         refuse_own_thread("looking at files")
         try:
-            found = join_files(self._asked(server, server.files) for server in self._servers)
-            read = self._lanes.submit("contents of files", lambda: contents_within(found, MOST_KEPT)).result()
+            paths = join_files(self._asked(server, server.files) for server in self._servers)
+            read = self._lanes.submit("contents of files", lambda: contents_within(paths, MOST_KEPT)).result()
         except Exception as error:  # third-party code boundary: a server of the host program
             msg = f"the files that the judge compares can't be read: {reason_of(error)}"
             raise TaskRefusedError(msg) from error
@@ -150,12 +153,12 @@ class TargetLookup:
         Raises:
             SettingsError: If two targets share an id: a task that names it would be ambiguous.
         """
-        found: dict[str, str] = {}
+        servers_by_target: dict[str, str] = {}
         for target in self.listed() if owners else ():
-            other = found.setdefault(target.id, target.server)
-            if other != target.server and {other, target.server} & set(owners):
+            first_server = servers_by_target.setdefault(target.id, target.server)
+            if first_server != target.server and {first_server, target.server} & set(owners):
                 msg = (
-                    f"mcpServers: {other!r} and {target.server!r} both offer a target {target.id!r}; "
+                    f"mcpServers: {first_server!r} and {target.server!r} both offer a target {target.id!r}; "
                     "give the MCP server another name, or `surface: false`"
                 )
                 raise SettingsError(msg)
@@ -166,22 +169,22 @@ class TargetLookup:
         Failed servers do not hide the others.
         """
         refuse_own_thread("looking for targets")
-        asked = [
+        answers = [
             (server, self._lanes.submit(server.lane(None) or server.name, server.targets)) for server in self._servers
         ]
-        found: list[Target] = []
+        targets: list[Target] = []
         down: BaseException | None = None
-        for server, answer in asked:
+        for server, answer in answers:
             try:
                 listed: Any = answer.result(self._seconds)
                 if inspect.iscoroutine(listed):
                     listed = self._loop.submit(listed).result(self._seconds)
                 for target in listed:
-                    found += Target.model_validate(target).offers(self._kinds)
+                    targets += Target.model_validate(target).offers(self._kinds)
             except Exception as error:  # third-party code boundary: a server of the host program
                 down = TaskRefusedError(f"the targets of {server.name} can't be listed: {reason_of(error)}")
                 down.__cause__ = error
-        return tuple(found), down
+        return tuple(targets), down
 
 
 def _check_files(task: Task, files: Sequence[str], down: BaseException | None, no_target: Callable[[str], str]) -> None:
@@ -201,7 +204,7 @@ def _check_files(task: Task, files: Sequence[str], down: BaseException | None, n
         if reason := no_target(name):
             msg = f"may_change: {name!r} can't be changed: {reason}"
             raise TaskRefusedError(msg)
-        same = [each for each in files if PurePath(each).name.casefold() == PurePath(name).name.casefold()]
+        same = [file for file in files if PurePath(file).name.casefold() == PurePath(name).name.casefold()]
         hint = did_you_mean(name, same or files, cutoff=0 if same else 0.6)
         listed = ", ".join(files[:_LISTED]) + (" …" if len(files) > _LISTED else "") or "none"
         msg = f"may_change: there is no file {name!r} that a task may change{hint or ';'} there are: {listed}"
@@ -222,17 +225,17 @@ def _check_unchanged(task: Task, files: Collection[str]) -> None:
 
 def _found(
     task: Task,
-    wanted: str,
+    reference: str,
     offered: Sequence[Target],
     down: BaseException | None,
     no_target: Callable[[str], str],
 ) -> Target:
     targets = [target for target in offered if target.open_to(task.id)]
-    target = find_target(targets, wanted)
+    target = find_target(targets, reference)
     if target is None and down is not None:
         raise down  # the target may be one that could not be listed
     if target is None:
-        raise UnknownTargetError(wanted, tuple(known.id for known in targets), no_target(wanted))
+        raise UnknownTargetError(reference, tuple(candidate.id for candidate in targets), no_target(reference))
     if target.kind is TargetKind.APPLICATION:
         msg = f"{target.id!r} is an application: give one of its windows, or no target"
         raise TaskRefusedError(msg)

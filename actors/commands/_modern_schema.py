@@ -44,9 +44,9 @@ def modern(schema: Mapping[str, Any]) -> dict[str, Any]:
 
     Parts that no draft allows stay as they are.
     """
-    kept = {name: part for name, part in schema.items() if name != "$schema"}
+    keywords = {name: part for name, part in schema.items() if name != "$schema"}
     old_ids = _IDS_WITHOUT_DOLLAR.search(str(schema.get("$schema", ""))) is not None
-    converted: dict[str, Any] = _modern(kept, _DEEPEST, old_ids=old_ids)
+    converted: dict[str, Any] = _modern(keywords, _DEEPEST, old_ids=old_ids)
     return converted
 
 
@@ -159,13 +159,15 @@ def _additional_properties(
 ) -> Iterator[jsonschema.ValidationError]:
     if not isinstance(instance, dict):
         return
-    patterns, own = schema.get("patternProperties", {}), schema.get("properties", {})
-    others = [name for name in instance if name not in own and not any(_matches(each, name) for each in patterns)]
+    patterns, properties = schema.get("patternProperties", {}), schema.get("properties", {})
+    extra_names = [
+        name for name in instance if name not in properties and not any(_matches(pattern, name) for pattern in patterns)
+    ]
     if isinstance(additional, dict):
-        for name in others:
+        for name in extra_names:
             yield from validator.descend(instance[name], additional, path=name)
-    elif additional is False and others:
-        yield jsonschema.ValidationError(f"there is no {', '.join(map(repr, others))}")
+    elif additional is False and extra_names:
+        yield jsonschema.ValidationError(f"there is no {', '.join(map(repr, extra_names))}")
 
 
 _extended: Any = jsonschema.validators.extend

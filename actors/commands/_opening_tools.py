@@ -45,12 +45,12 @@ def opening_tools(server: Server) -> tuple[ServerTool, ...]:
     def close_window(window: Annotated[str, Field(description="The window, by its id.")]) -> Any:
         return window
 
-    made = []
+    tools = []
     if _has(server, "start"):
-        made.append(_door(opener(server.name), open_application, "Open an application, and give its new window."))
+        tools.append(_door(opener(server.name), open_application, "Open an application, and give its new window."))
     if _has(server, "stop"):
-        made.append(_door(f"{CLOSE}{server.name}", close_window, "Close a window that this task has opened."))
-    return tuple(made)
+        tools.append(_door(f"{CLOSE}{server.name}", close_window, "Close a window that this task has opened."))
+    return tuple(tools)
 
 
 def _has(server: Server, method: str) -> bool:
@@ -58,8 +58,10 @@ def _has(server: Server, method: str) -> bool:
 
     A tool of the same name does not count.
     """
-    own, inherited = getattr(type(server), method), getattr(Server, method)
-    return own is not inherited and not any(entry.tool.fn == getattr(server, method) for entry in server.tools())
+    implementation, inherited = getattr(type(server), method), getattr(Server, method)
+    return implementation is not inherited and not any(
+        entry.tool.fn == getattr(server, method) for entry in server.tools()
+    )
 
 
 def _door(name: str, function: Any, description: str) -> ServerTool:
@@ -77,11 +79,13 @@ class OpeningTool(LocalTool):
 
     async def call(self, arguments: Mapping[str, JsonValue], guard: EffectGuard) -> JsonValue:
         """Find the target and make the server open or close it."""
-        given = self._tool.fn_metadata.validate_arguments(dict(arguments))
+        validated_arguments = self._tool.fn_metadata.validate_arguments(dict(arguments))
         with guard.active():
-            if "application" in given:
-                return await self._open(str(given["application"]), given.get("arguments") or {}, guard)
-            return await self._close(str(given["window"]), guard)
+            if "application" in validated_arguments:
+                return await self._open(
+                    str(validated_arguments["application"]), validated_arguments.get("arguments") or {}, guard
+                )
+            return await self._close(str(validated_arguments["window"]), guard)
 
     async def _open(self, name: str, arguments: dict[str, JsonValue], guard: EffectGuard) -> JsonValue:
         target = await self._target_called(name, guard)
@@ -96,8 +100,8 @@ class OpeningTool(LocalTool):
         if not isinstance(window, Target):
             msg = f"{self._server.name} opened a {type(window).__name__}, not a Target"
             raise TypeError(msg)
-        shown: JsonValue = window.model_dump(mode="json")
-        return shown
+        window_json: JsonValue = window.model_dump(mode="json")
+        return window_json
 
     async def _close(self, name: str, guard: EffectGuard) -> JsonValue:
         target = await self._target_called(name, guard)
@@ -116,13 +120,13 @@ class OpeningTool(LocalTool):
         session = None if guard.keeper is None else guard.keeper.session
         listed: tuple[Target, ...] = await self._ask(self._server.targets)
         targets = [target for target in listed if target.open_to(task_id, session)]
-        known = {target.id: target for target in targets}
+        targets_by_name = {target.id: target for target in targets}
         for target in targets:  # targets for plug-in agents are offered to HostAgents as `kind:id`
-            known |= {f"{kind}:{target.id}": target for kind in target.kinds}
-        if name not in known:
-            msg = f"there is no {name!r}; there are: {', '.join(known) or 'none'}"
+            targets_by_name |= {f"{kind}:{target.id}": target for kind in target.kinds}
+        if name not in targets_by_name:
+            msg = f"there is no {name!r}; there are: {', '.join(targets_by_name) or 'none'}"
             raise ToolError(msg)
-        return known[name]
+        return targets_by_name[name]
 
     async def _run(self, function: Any, target: Target, guard: EffectGuard) -> Any:
         def call() -> Any:

@@ -27,15 +27,15 @@ MOST_CHARACTERS = 300
 class OutputType(Generic[OutputT]):
     """A type of output: a model, or another type that pydantic validates."""
 
-    def __init__(self, given: type[OutputT]) -> None:
+    def __init__(self, output_type: type[OutputT]) -> None:
         """Prepare the type.
 
         Raises:
             TypeError: If pydantic can't validate it, or it has no JSON Schema that a task may have.
         """
-        self.name = getattr(given, "__name__", None) or str(given)
+        self.name = getattr(output_type, "__name__", None) or str(output_type)
         try:
-            self._adapter: TypeAdapter[OutputT] = TypeAdapter(given)
+            self._adapter: TypeAdapter[OutputT] = TypeAdapter(output_type)
             self.schema: dict[str, JsonValue] = self._adapter.json_schema()
             Task(request=self.name, output_schema=self.schema)  # its schema is checked
         except (PydanticUserError, PydanticUndefinedAnnotation, KeyError, ValidationError) as error:
@@ -80,10 +80,10 @@ class OutputTypes:
     def __init__(self) -> None:
         self._types: dict[str, OutputType[Any]] = {}
 
-    def keep(self, task_id: str, schema: dict[str, JsonValue] | None, given: OutputType[Any] | None) -> None:
+    def keep(self, task_id: str, schema: dict[str, JsonValue] | None, output_type: OutputType[Any] | None) -> None:
         """Keep the type of a task, if its schema is the task's."""
-        if given is not None and given.schema == schema:
-            self._types[task_id] = given
+        if output_type is not None and output_type.schema == schema:
+            self._types[task_id] = output_type
 
     def drop(self, task_id: str) -> None:
         """Forget a task."""
@@ -94,19 +94,19 @@ class OutputTypes:
 
         The reason is for its model. The program's class decides, where there is one, else the schema.
         """
-        given = self._types.get(task_id)
-        if given is None:
+        output_type = self._types.get(task_id)
+        if output_type is None:
             return "; ".join(_listed(_of_schema(schema, value)))
         try:
-            given.of(value)
+            output_type.of(value)
         except OutputTypeError as error:
             return str(error)
         return ""
 
 
 def _of_pydantic(error: ValidationError) -> Iterator[str]:
-    for each in error.errors(include_url=False, include_context=False, include_input=False):
-        yield _said(each["loc"], each["msg"])
+    for detail in error.errors(include_url=False, include_context=False, include_input=False):
+        yield _said(detail["loc"], detail["msg"])
 
 
 def _of_schema(schema: dict[str, JsonValue], value: JsonValue) -> Iterator[str]:
@@ -124,6 +124,6 @@ def _said(path: Iterable[int | str], what: str) -> str:
 
 def _listed(problems: Iterator[str]) -> list[str]:
     """Return the first problems, and the number of the others."""
-    found = list(problems)
-    more = [f"and {len(found) - MOST_PROBLEMS} more"] if len(found) > MOST_PROBLEMS else []
-    return found[:MOST_PROBLEMS] + more
+    texts = list(problems)
+    more = [f"and {len(texts) - MOST_PROBLEMS} more"] if len(texts) > MOST_PROBLEMS else []
+    return texts[:MOST_PROBLEMS] + more

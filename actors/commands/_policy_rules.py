@@ -82,7 +82,7 @@ class Policy:
         self.rules = rules
         self._name = name
         names = frozenset(name for rule in rules for name in rule.arguments)
-        self.asked = Asked(names, tuple(dict.fromkeys(each for rule in rules for each in rule.resource)), explain)
+        self.asked = Asked(names, tuple(dict.fromkeys(pattern for rule in rules for pattern in rule.resource)), explain)
         """The facts about a call that `rule` needs."""
         self._possible = functools.lru_cache(maxsize=KEPT)(self._find)
 
@@ -100,15 +100,15 @@ class Policy:
 
         They end with the first that matches all calls.
         """
-        found = []
+        matches = []
         for number, rule in enumerate(self.rules, 1):
             if _may_match(rule, agent, tool, effect, hazards):
                 why = rule.reason or f"rule {number} of {self._name}"
                 reason = f"{why} ({tool} {', '.join(sorted(hazards))})" if hazards else why
-                found.append((rule, Ruling(rule.verdict, reason)))
+                matches.append((rule, Ruling(rule.verdict, reason)))
                 if not (rule.arguments or rule.resource):
                     break
-        return tuple(found)
+        return tuple(matches)
 
 
 def _lifted(rule: PolicyRule, ruling: Ruling, tool: ToolInfo, facts: Facts) -> Ruling:
@@ -116,7 +116,8 @@ def _lifted(rule: PolicyRule, ruling: Ruling, tool: ToolInfo, facts: Facts) -> R
 
     The call must have no other hazard. The operator's own rules are never lifted.
     """
-    if not facts.may_change or facts.hazards != {Hazard.OVERWRITES} or not any(rule is each for each in DEFAULT_RULES):
+    is_default = any(rule is default for default in DEFAULT_RULES)
+    if not facts.may_change or facts.hazards != {Hazard.OVERWRITES} or not is_default:
         return ruling
     return Ruling(Verdict.ALLOW, f"the task may change {', '.join(facts.may_change)} ({tool.name} overwrites)")
 
@@ -163,8 +164,8 @@ def _may_match(rule: PolicyRule, agent: Address, tool: str, effect: Effect, haza
 
     Arguments and resources are not considered.
     """
-    kind, _, rest = agent.partition("/")
-    application = rest.partition("/")[0] if kind == "app" else ""
+    kind, _, path = agent.partition("/")
+    application = path.partition("/")[0] if kind == "app" else ""
     return (
         fits(rule.agent, agent)
         and fits(rule.application, application)
@@ -201,16 +202,20 @@ def _touches(rule: PolicyRule, facts: Facts) -> bool:
 
     All of them must match for `allow`, else any.
     """
-    found = [
-        {_coverage(pattern, resource, known) for pattern in rule.resource}
-        for resource, known in facts.resources.items()
+    resource_coverages = [
+        {_coverage(pattern, resource, pattern_coverages) for pattern in rule.resource}
+        for resource, pattern_coverages in facts.resources.items()
     ]
     if rule.verdict is Verdict.ALLOW:
-        return bool(found) and UNKNOWN not in facts.resources and all(Coverage.ALL in each for each in found)
-    return any(each != {Coverage.NONE} for each in found)
+        return (
+            bool(resource_coverages)
+            and UNKNOWN not in facts.resources
+            and all(Coverage.ALL in coverages for coverages in resource_coverages)
+        )
+    return any(coverages != {Coverage.NONE} for coverages in resource_coverages)
 
 
-def _coverage(pattern: str, resource: str, known: Mapping[str, Coverage]) -> Coverage:
-    if pattern in known:
-        return known[pattern]
+def _coverage(pattern: str, resource: str, pattern_coverages: Mapping[str, Coverage]) -> Coverage:
+    if pattern in pattern_coverages:
+        return pattern_coverages[pattern]
     return Coverage.ALL if fits(pattern, resource) else Coverage.NONE

@@ -75,11 +75,12 @@ class SecretPlace:
         those that are declared as secret; if it names no tools or no targets, to all of them.
         """
         target = self.target
-        known = ("",) if target is None else (target.id, target.address)  # any program can choose its window's title
+        # no title: any program can choose its window's
+        target_names = ("",) if target is None else (target.id, target.address)
         return (
             (_fits(secret.parameters, parameter) if secret.parameters else parameter in self.declared)
             and (not secret.tools or _fits(secret.tools, self.tool))
-            and (not secret.targets or _fits(secret.targets, *known))
+            and (not secret.targets or _fits(secret.targets, *target_names))
         )
 
 
@@ -112,9 +113,9 @@ class Secrets:
     def keep(self, task: Task) -> None:
         """Keep a task's secrets while it runs."""
         if task.secrets:
-            own = _own(task)
+            task_secrets = _own(task)
             with self._lock:
-                self._tasks[task.id], self._redactors[task.id] = own, self._redactor(own)
+                self._tasks[task.id], self._redactors[task.id] = task_secrets, self._redactor(task_secrets)
                 self.known = True
 
     def drop(self, task_id: str) -> None:
@@ -141,8 +142,13 @@ class Secrets:
     def covered(self, target: str) -> tuple[str, ...]:
         """List a target's controls that any task has put secrets into."""
         with self._lock:
-            found = {control for each in self._covered.values() for known, control in each if known == target}
-        return tuple(sorted(found))
+            controls = {
+                control
+                for pairs in self._covered.values()
+                for covered_target, control in pairs
+                if covered_target == target
+            }
+        return tuple(sorted(controls))
 
     def names(self, task_id: str) -> tuple[str, ...]:
         """List the names of a task's secrets, its own and the operator's."""
@@ -155,24 +161,29 @@ class Secrets:
 
         Each comes with its places: ``tool, argument``.
         """
-        found = (
+        grants = (
             (
                 name,
                 tuple(
-                    f"{place.tool}, {each}" for place, names in places for each in names if place.granted(secret, each)
+                    f"{secret_place.tool}, {parameter}"
+                    for secret_place, names in places
+                    for parameter in names
+                    if secret_place.granted(secret, parameter)
                 ),
             )
             for name, secret in self._of(task_id).items()
         )
-        return tuple((name, where) for name, where in found if where)
+        return tuple((name, where) for name, where in grants if where)
 
-    def fill(self, task_id: str, arguments: dict[str, JsonValue], place: SecretPlace | None) -> dict[str, JsonValue]:
+    def fill(
+        self, task_id: str, arguments: dict[str, JsonValue], secret_place: SecretPlace | None
+    ) -> dict[str, JsonValue]:
         """Replace references with values; without references, the arguments may be returned unchanged.
 
         Args:
             task_id: The task.
             arguments: A call's arguments.
-            place: The call's place if a model decided on it; None if a program did.
+            secret_place: The call's place if a model decided on it; None if a program did.
 
         Raises:
             SecretRefusedError: If a secret is not granted to the place.
@@ -180,29 +191,29 @@ class Secrets:
         """
         if _BEGINS not in repr(arguments) and _MAY_CHANGE.isdisjoint(map(type, arguments.values())):
             return arguments  # otherwise the tool gets copies of lists and objects, which it may modify
-        known = self._of(task_id)
-        if place is not None:
-            for parameter, given in arguments.items():
-                for name in secrets_named(given):
-                    if name in known and not place.granted(known[name], parameter):
-                        raise SecretRefusedError(name, place.tool, parameter)
+        secrets = self._of(task_id)
+        if secret_place is not None:
+            for parameter, argument in arguments.items():
+                for name in secrets_named(argument):
+                    if name in secrets and not secret_place.granted(secrets[name], parameter):
+                        raise SecretRefusedError(name, secret_place.tool, parameter)
 
         def value(mark: re.Match[str]) -> str:
-            if mark[1] not in known:
-                names = ", ".join(known) or "none"
+            if mark[1] not in secrets:
+                names = ", ".join(secrets) or "none"
                 msg = (
                     f"there is no secret {mark[1]!r}; there are: {names}. A task's own secrets are not stored, "
                     "and are lost with the process; those of the settings are available again"
                 )
                 raise UnknownSecretError(msg)
-            return known[mark[1]].value.get_secret_value()
+            return secrets[mark[1]].value.get_secret_value()
 
         def filled(text: str) -> Any:
-            whole = REFERENCE.fullmatch(text) if text.endswith(AS_NUMBER) else None
-            number = None if whole is None else number_of(value(whole))
+            match = REFERENCE.fullmatch(text) if text.endswith(AS_NUMBER) else None
+            number = None if match is None else number_of(value(match))
             return REFERENCE.sub(value, text) if number is None else number
 
-        return {name: each_text(given, filled) for name, given in arguments.items()}
+        return {name: each_text(argument, filled) for name, argument in arguments.items()}
 
     def redact(self, task_id: str, message: _T) -> _T:
         """Replace values with references, in all texts of a message.
@@ -248,13 +259,13 @@ class Secrets:
         if not (self._operators or task.secrets):
             return
         secrets = {**self._operators, **_own(task)}
-        given: dict[str, list[str]] = {
+        names_by_field: dict[str, list[str]] = {
             name: [getattr(task, name) or ""] for name in ("id", "session") if name in task.model_fields_set
         }
-        given["target"] = [task.target or ""] if target is None else _names_of(target)
-        given["model"] = list(task.models)
-        given["may_change"] = list(task.may_change)
-        for what, names in given.items():
+        names_by_field["target"] = [task.target or ""] if target is None else _names_of(target)
+        names_by_field["model"] = list(task.models)
+        names_by_field["may_change"] = list(task.may_change)
+        for what, names in names_by_field.items():
             held = _holder(secrets, names)
             if held is not None:
                 msg = (
@@ -263,17 +274,17 @@ class Secrets:
                 )
                 raise ValueError(msg)
         quotes = task.policy or task.output_schema is not None or task.all_checks or task.judge is not None
-        kept = self.as_kept(task) if quotes else task
-        if kept.policy != task.policy:
+        redacted_task = self.as_kept(task) if quotes else task
+        if redacted_task.policy != task.policy:
             msg = "this task is refused: a rule of its policy quotes a secret, and would not be kept: use a pattern"
             raise ValueError(msg)
-        if kept.all_checks != task.all_checks:
+        if redacted_task.all_checks != task.all_checks:
             msg = "this task is refused: a check quotes a secret, and would not be kept: write ${secret:NAME} instead"
             raise ValueError(msg)
-        if kept.judge != task.judge:
+        if redacted_task.judge != task.judge:
             msg = "this task is refused: a question to its judge quotes a secret, and would not be kept: leave it out"
             raise ValueError(msg)
-        if kept.output_schema != task.output_schema:
+        if redacted_task.output_schema != task.output_schema:
             msg = "this task is refused: the schema of its output quotes a secret, and would not be kept: leave it out"
             raise ValueError(msg)
 
@@ -284,12 +295,12 @@ class Secrets:
         """
         return _redacted(self._redactor(_own(task)), of if of is not None else task)
 
-    def _redactor(self, own: Mapping[str, Secret]) -> Redactor:
-        return Redactor({**self._keys, **_marks({**self._operators, **own})}, SHORTEST_IN_NAME)
+    def _redactor(self, task_secrets: Mapping[str, Secret]) -> Redactor:
+        return Redactor({**self._keys, **_marks({**self._operators, **task_secrets})}, SHORTEST_IN_NAME)
 
     def _of(self, task_id: str) -> dict[str, Secret]:
-        own = self._tasks.get(task_id)  # no lock: `dict.get` is atomic
-        return {**self._operators, **own} if own else self._operators
+        task_secrets = self._tasks.get(task_id)  # no lock: `dict.get` is atomic
+        return {**self._operators, **task_secrets} if task_secrets else self._operators
 
 
 def _marks(secrets: Mapping[str, Secret]) -> dict[str, str]:
@@ -311,7 +322,7 @@ def _holder(secrets: Mapping[str, Secret], names: Iterable[str]) -> str | None:
     """
     for name, secret in secrets.items():
         value = secret.value.get_secret_value()
-        if len(value) >= SHORTEST_IN_NAME and any(value in each for each in names):
+        if len(value) >= SHORTEST_IN_NAME and any(value in text for text in names):
             return name
     return None
 
@@ -340,11 +351,11 @@ def secrets_named(value: JsonValue) -> set[str]:
     """List the names of secrets that a JSON value refers to."""
     if _BEGINS not in repr(value):
         return set()
-    found: set[str] = set()
+    names: set[str] = set()
 
     def look(text: str) -> str:
-        found.update(REFERENCE.findall(text))
+        names.update(REFERENCE.findall(text))
         return text
 
     each_text(value, look)
-    return found
+    return names

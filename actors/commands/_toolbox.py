@@ -94,7 +94,7 @@ class Toolbox:
         They match none of the existing tools, applications, arguments and resources. `targets` lists the targets; it is
         called only for a rule whose application no tool names.
         """
-        known = [
+        known_tools = [
             KnownTool(tool.name, tool.roots, frozenset(tool.tool.parameters.get("properties", ())))
             for tools in self._tools.values()
             for tool in tools
@@ -102,11 +102,11 @@ class Toolbox:
         for session in self._sessions:
             for tool in session.tools():
                 names = frozenset(tool.info.schema.get("properties", ()))
-                known.append(
+                known_tools.append(
                     KnownTool(tool.info.name, frozenset(() if session.everywhere else ("mcp",)), names or None)
                 )
         kinds = {kind for server in self.servers for kind in server.resource_kinds}
-        yield from unmatched(rules, known, kinds, lambda: [target.address.split("/")[1] for target in targets()])
+        yield from unmatched(rules, known_tools, kinds, lambda: [target.address.split("/")[1] for target in targets()])
 
     def server(self, target: Target) -> Server:
         """Return the server that offers a target.
@@ -127,8 +127,8 @@ class Toolbox:
         if target.start is not None:
             return Action(tool=target.start, arguments={"name": target.native.id})
         tool = opener(target.server)
-        found = tool in self.actions(AgentKind.HOST, None)
-        return Action(tool=tool, arguments={"application": target.native.id}) if found else None
+        has_opener = tool in self.actions(AgentKind.HOST, None)
+        return Action(tool=tool, arguments={"application": target.native.id}) if has_opener else None
 
     def offered(self, targets: Sequence[Target]) -> Observation:
         """Build an observation of the targets of all servers.
@@ -137,9 +137,9 @@ class Toolbox:
         Otherwise, with hundreds of windows and tasks, the garbage collector would have to traverse millions of
         references.
         """
-        found = tuple(targets)
-        if found is not self._offered.targets and found != self._offered.targets:
-            self._offered = encodable(Observation(targets=found))
+        offered_targets = tuple(targets)
+        if offered_targets is not self._offered.targets and offered_targets != self._offered.targets:
+            self._offered = encodable(Observation(targets=offered_targets))
         return self._offered
 
     def tools(self, kind: str, target: Target | None) -> Tools:
@@ -172,12 +172,12 @@ class Toolbox:
         )  # the fields that tools are bound by; JSON would be slower than the rest
         if target is not None:
             named = *named, target.server, target.id, target.address, target.group, repr(target.binds)
-        found = self._actions.get(named)
-        if found is None:
-            found = self._actions[named] = actions_of(self.tools(kind, target))
+        tools = self._actions.get(named)
+        if tools is None:
+            tools = self._actions[named] = actions_of(self.tools(kind, target))
             if len(self._actions) > KEPT:
                 self._actions.pop(next(iter(self._actions)), None)
-        return found
+        return tools
 
     def _versions(self) -> Iterator[int]:
         """Yield the versions of the MCP servers' tools, which may change."""
@@ -188,11 +188,11 @@ class Toolbox:
 
         The text names the tools that the agent has, or the target that has this tool.
         """
-        wanted = name.strip().casefold()
+        folded_name = name.strip().casefold()
         for session in self._sessions:
             for tool in session.tools() if not session.everywhere else ():
                 full = tool.info.name
-                if wanted in {full.casefold(), full.partition(".")[2].casefold()}:
+                if folded_name in {full.casefold(), full.partition(".")[2].casefold()}:
                     return (
                         f"{full} can be called on the target {session.name!r} alone; "
                         f"`mcpServers.{session.name}.surface: both` in the settings offers it everywhere"
@@ -200,8 +200,8 @@ class Toolbox:
         tools = self.actions(kind, target)
         for session in self._sessions:
             if session.has_removed(name):
-                known = ", ".join(sorted(tools)) or "none"
-                return f"the MCP server {session.name} has removed its tool {name!r}; there are: {known}"
+                names = ", ".join(sorted(tools)) or "none"
+                return f"the MCP server {session.name} has removed its tool {name!r}; there are: {names}"
         return f"there is no tool {name!r}; there are: {', '.join(sorted(tools)) or 'none'}"
 
 
@@ -210,16 +210,16 @@ def actions_of(tools: Tools) -> Tools:
     return Tools({name: tool for name, tool in tools.items() if tool.type is CommandType.ACTION})
 
 
-def find_target(targets: Sequence[Target], wanted: str) -> Target | None:
+def find_target(targets: Sequence[Target], reference: str) -> Target | None:
     """Find a target by id, else by address, else by name.
 
     A name must be unique.
     """
     for target in targets:
-        if target.id == wanted:
+        if target.id == reference:
             return target
     for target in targets:
-        if target.address == wanted:
+        if target.address == reference:
             return target
-    named = [target for target in targets if target.name == wanted]
+    named = [target for target in targets if target.name == reference]
     return named[0] if len(named) == 1 else None

@@ -51,15 +51,15 @@ def unmatched(
         fitting = [tool for tool in tools if fits(rule.tool, tool.name)]
         if not fitting:
             yield number, f"no tool is called {rule.tool!r}{nearest(rule.tool, names)}"
-        known = {application for tool in tools for application in tool.applications} | {""}
-        if not any(fits(rule.application, each) for each in known):
-            known |= set(applications())
-            if not any(fits(rule.application, each) for each in known):
-                yield number, f"there is no application {rule.application!r}{nearest(rule.application, known)}"
+        roots = {application for tool in tools for application in tool.applications} | {""}
+        if not any(fits(rule.application, root) for root in roots):
+            roots |= set(applications())
+            if not any(fits(rule.application, root) for root in roots):
+                yield number, f"there is no application {rule.application!r}{nearest(rule.application, roots)}"
         for argument in rule.arguments:
-            taken = [tool.arguments for tool in fitting]
-            if fitting and not any(each is None or argument in each for each in taken):
-                arguments = {name for each in taken for name in each or ()}
+            argument_sets = [tool.arguments for tool in fitting]
+            if fitting and not any(declared is None or argument in declared for declared in argument_sets):
+                arguments = {name for declared in argument_sets for name in declared or ()}
                 yield number, f"no tool that it is about takes an argument {argument!r}{nearest(argument, arguments)}"
         for pattern in rule.resource:
             kind, colon, _ = pattern.partition(":")
@@ -68,9 +68,9 @@ def unmatched(
                 yield number, f"no server names resources like {pattern!r}{nearest(kind, kinds)}"
 
 
-def nearest(name: str, known: Collection[str]) -> str:
+def nearest(name: str, candidates: Collection[str]) -> str:
     """Suggest the nearest known name, as the end of a sentence.
 
     Empty if none is near.
     """
-    return did_you_mean(name.removeprefix(EXPRESSION).strip("*"), sorted(known))
+    return did_you_mean(name.removeprefix(EXPRESSION).strip("*"), sorted(candidates))

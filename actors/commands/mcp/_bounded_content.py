@@ -55,9 +55,9 @@ def answer_of(result: CallToolResult) -> ToolAnswer:
     except ToolFailure as error:
         raise ToolFailure(_cut("\n".join((str(error), *named)))) from error
     if result.structured_content is not None:
-        whole = _bounded({"structured": value, "content": [*named]} if named else value)
-        written = json.dumps(whole)
-        return ToolAnswer(whole if len(written) <= MOST_STRUCTURED else _cut(written), tuple(pictures))
+        bounded_value = _bounded({"structured": value, "content": [*named]} if named else value)
+        written = json.dumps(bounded_value)
+        return ToolAnswer(bounded_value if len(written) <= MOST_STRUCTURED else _cut(written), tuple(pictures))
     return ToolAnswer(_cut("\n".join((*texts, *named))) or None, tuple(pictures))
 
 

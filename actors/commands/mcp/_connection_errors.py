@@ -55,11 +55,11 @@ def _refused(error: MCPError, request: str, program: ProgramLog | None) -> str:
     if foreign(error):
         return f"its answer to `{request}` {foreign(error)}: there may be no MCP server at this address"
     unknown = f"it does not know the request `{request}`"
-    known = {
+    explanations = {
         METHOD_NOT_FOUND: f"{unknown}: it has no tools" if request == LISTING else f"{unknown}, {_OTHER}",
         UNSUPPORTED_PROTOCOL_VERSION: "it supports no version of the protocol that this client supports",
     }
-    return known.get(error.code) or f"it answered `{request}` with an error: {error.message}"
+    return explanations.get(error.code) or f"it answered `{request}` with an error: {error.message}"
 
 
 def foreign(error: MCPError) -> str:

@@ -49,7 +49,7 @@ class _Field:
             offered = [YES, NO]
         else:
             titled = self.schema.get("oneOf") or ()
-            offered = [str(value) for value in self.schema.get("enum") or [each.get("const") for each in titled]]
+            offered = [str(value) for value in self.schema.get("enum") or [option.get("const") for option in titled]]
         return (*offered, LEAVE_OUT) if offered and not self.required else tuple(offered)
 
     def question(self, problem: str) -> AskedQuestion:
@@ -106,13 +106,15 @@ async def fill_in(server: str, tool: str, params: ElicitRequestParams, ask: Ask)
     problem: str | None = ""
     for _ in range(TRIES):
         hint = f"This did not fit: {problem}. " if problem else ""
-        answers = await ask(tuple(field.question(hint if not place else "") for place, field in enumerate(fields)))
+        answers = await ask(tuple(field.question(hint if not index else "") for index, field in enumerate(fields)))
         if answers is None:
             return ElicitResult(action="cancel")
         try:
-            given = zip(fields, answers, strict=True)
+            answered_fields = zip(fields, answers, strict=True)
             content: dict[str, Any] = {
-                field.name: field.value(text) for field, text in given if field.required or text not in {"", LEAVE_OUT}
+                field.name: field.value(text)
+                for field, text in answered_fields
+                if field.required or text not in {"", LEAVE_OUT}
             }
         except ValueError as error:
             problem = str(error)
@@ -142,7 +144,7 @@ def _fields(schema: Mapping[str, Any]) -> list[_Field]:
         raise DeclinedError(msg) from error
     for field in fields:
         names = (field.name, str(field.schema.get("title", "")))
-        folded = ["_".join(each.replace("-", " ").split()) for each in names]
+        folded = ["_".join(label.replace("-", " ").split()) for label in names]
         if field.schema.get("format") == "password" or any(map(like_a_key, folded)):
             msg = f"it asks for what looks like a secret: {_short(field.name)!r}"
             raise DeclinedError(msg)

@@ -52,11 +52,11 @@ class ProgramLog:
         The program then never blocks on a full pipe.
         """
         while chunk := await stream.read(_CHUNK):
-            *lines, rest = chunk.split(b"\n")
+            *lines, remainder = chunk.split(b"\n")
             for line in lines:
                 self._add(line)
                 self._end_line()
-            self._add(rest)
+            self._add(remainder)
         self._end_line()
         if self._dropped:
             self._tell("", self._dropped)

@@ -56,9 +56,9 @@ def main(seconds: float, command: list[str]) -> NoReturn:
         os.write(2, f"{error.filename}: {error.strerror}\n".encode(errors="replace"))
         os._exit(_CANNOT_START)
     end = time.monotonic() + _KILL_SECONDS
-    while (others := descendants()) and time.monotonic() < end:
-        _send(signal.SIGSTOP, others)  # so that none can start another one meanwhile
-        _send(signal.SIGKILL, others)
+    while (processes := descendants()) and time.monotonic() < end:
+        _send(signal.SIGSTOP, processes)  # so that none can start another one meanwhile
+        _send(signal.SIGKILL, processes)
         time.sleep(_TICK)
     if os.WIFSIGNALED(status):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -55,11 +55,11 @@ class RunningCalls:
         """Register a running call; at its end its open questions are withdrawn."""
         call = _Running(tool, guard)
         self._running.append(call)
-        before = _current.set(call)
+        token = _current.set(call)
         try:
             yield
         finally:
-            _current.reset(before)
+            _current.reset(token)
             self._running.remove(call)
             for asking in call.asking:
                 asking.cancel()

@@ -162,7 +162,7 @@ class McpConnection:
             msg = f"the MCP server {self._name} is not connected"
             raise ConnectionError(msg)
         failed: list[Exception] = []
-        before = not_sent.set(failed)
+        token = not_sent.set(failed)
         try:
             result = await self._client.call_tool(tool, dict(arguments), progress_callback=progress)
         except MCPError as error:
@@ -176,7 +176,7 @@ class McpConnection:
             msg = f"its answer to `tools/call` can't be used: {reason_of(error)}"
             raise ConnectionLostError(msg) from error
         finally:
-            not_sent.reset(before)
+            not_sent.reset(token)
         if not_finite(result.structured_content):
             written = quoted(json.dumps(result.structured_content))
             msg = f"its answer to `tools/call` has a number that is not finite, which JSON does not have: {written}"
@@ -233,14 +233,14 @@ class McpConnection:
 
     async def _list_again(self) -> None:
         while not self._current.is_set() and self._client is not None and self.connected:
-            before = self._changes
+            change_count = self._changes
             try:
                 async with asyncio.timeout(self._server.start_seconds):
                     self._listed(tuple([tool async for tool in _tools_of(self._client)]))
             except Exception as error:  # third-party code boundary: the tools stay as they were
                 text = f"its changed list of tools can't be read: {why(error, LISTING, self._program)}"
                 self._tell(EventName.SERVER_SAID, server=self._name, text=text)
-            if before == self._changes:
+            if change_count == self._changes:
                 self._current.set()
             await asyncio.sleep(LISTING_PAUSE)
 
@@ -289,8 +289,8 @@ class McpConnection:
             headers = {name: secret.get_secret_value() for name, secret in server.headers.items()}
             timeout = httpx2.Timeout(30.0, read=None)  # a call has its own limit, and may wait for a person
             self._http = BoundedTransport(server.max_bytes)
-            made = httpx2.AsyncClient(headers=headers, timeout=timeout, transport=self._http)
-            http = await stack.enter_async_context(made)
+            http_client = httpx2.AsyncClient(headers=headers, timeout=timeout, transport=self._http)
+            http = await stack.enter_async_context(http_client)
             return streamable_http_client(server.url, http_client=http, max_sse_event_size=server.max_bytes)
         env = {name: secret.get_secret_value() for name, secret in server.env.items()}
         cwd = self._settings.path(server.cwd) if server.cwd is not None else None

@@ -81,8 +81,8 @@ class McpRestarts:
         if self._starting is None or self._starting.done():
             self._starting, self._starting_since = asyncio.ensure_future(self.connected()), now
             self._starting.add_done_callback(lambda done: done.cancelled() or done.exception())  # marks it as retrieved
-        left = max(0.0, self._starting_since + LISTED_SECONDS - now)
-        done, _ = await asyncio.wait([self._starting], timeout=left)
+        remaining_seconds = max(0.0, self._starting_since + LISTED_SECONDS - now)
+        done, _ = await asyncio.wait([self._starting], timeout=remaining_seconds)
         if not done:
             msg = f"the MCP server {self._name} went away, and is still being restarted"
             raise ConnectionError(msg)

@@ -135,11 +135,11 @@ class McpSession:
 
     def tools(self) -> tuple[RemoteTool, ...]:
         """Return its tools, named ``<server>.<tool>``."""
-        given = self._server.tools
+        settings = self._server.tools
         return tuple(
-            RemoteTool(self, tool, given.get(tool.name, _PLAIN))
+            RemoteTool(self, tool, settings.get(tool.name, _PLAIN))
             for tool in self._tools
-            if given.get(tool.name, _PLAIN).offered
+            if settings.get(tool.name, _PLAIN).offered
         )
 
     def unknown_tools(self) -> Iterator[str]:
@@ -179,11 +179,11 @@ class McpSession:
 
         The server's state has then changed.
         """
-        key, answered = (hashlib.sha256(repr(each).encode()) for each in (call, answer.value))
+        key, answered = (hashlib.sha256(repr(part).encode()) for part in (call, answer.value))
         for picture in answer.pictures:
             answered.update(picture)
-        before = self._answers.pop(key.digest(), answered.digest())
-        self.changes += before != answered.digest()
+        previous_digest = self._answers.pop(key.digest(), answered.digest())
+        self.changes += previous_digest != answered.digest()
         self._answers[key.digest()] = answered.digest()
         if len(self._answers) > COMPARED:
             del self._answers[next(iter(self._answers))]
@@ -239,12 +239,12 @@ def _offered_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     It is without nulls, and open if branches declare parameters. Most servers omit `additionalProperties` and accept no
     further parameters. Their schemas are left without it, so that all arguments have types.
     """
-    kept = {key: part for key, part in schema.items() if part is not None}
+    keywords = {key: part for key, part in schema.items() if part is not None}
     try:
-        open_ = _declares_elsewhere(kept)
+        open_ = _declares_elsewhere(keywords)
     except (AttributeError, TypeError, RecursionError):  # a third-party schema may be anything
         open_ = True
-    return {"additionalProperties": True, **kept} if open_ else kept
+    return {"additionalProperties": True, **keywords} if open_ else keywords
 
 
 def _declares_elsewhere(schema: Mapping[str, Any]) -> bool:
@@ -252,14 +252,15 @@ def _declares_elsewhere(schema: Mapping[str, Any]) -> bool:
 
     The parts are references and branches.
     """
-    own = schema.get("properties", {})
+    properties = schema.get("properties", {})
     branches = [branch for name in _BRANCHES for branch in schema.get(name, ())]
     branches += [schema[name] for name in ("then", "else") if name in schema]
     branches += schema.get("dependentSchemas", {}).values()
     return "$ref" in schema or any(
         isinstance(branch, dict)
         and (
-            not branch.get("properties", {}).keys() <= own.keys() or _declares_elsewhere({**branch, "properties": own})
+            not branch.get("properties", {}).keys() <= properties.keys()
+            or _declares_elsewhere({**branch, "properties": properties})
         )
         for branch in branches
     )
@@ -271,11 +272,11 @@ class RemoteTool(BoundTool):
     It has no surface, so nothing can be bound or rechecked.
     """
 
-    def __init__(self, session: McpSession, tool: Tool, given: McpTool = _PLAIN) -> None:
+    def __init__(self, session: McpSession, tool: Tool, tool_settings: McpTool = _PLAIN) -> None:
         self._session = session
         self._tool = tool
-        self._given = given
-        self.seconds = given.seconds
+        self._tool_settings = tool_settings
+        self.seconds = tool_settings.seconds
         self.type = CommandType.ACTION
         self.binds = {}
         self._schema = modern(tool.input_schema)
@@ -283,20 +284,20 @@ class RemoteTool(BoundTool):
             name=f"{session.name}.{tool.name}",
             description=tool.description or "",
             schema=_offered_schema(self._schema),
-            effect=given.effect or effect_of(tool.annotations, trusted=session.trusted),
+            effect=tool_settings.effect or effect_of(tool.annotations, trusted=session.trusted),
             names_controls=False,
         )
         declared = declared_secret(self._schema) if session.trusted else frozenset[str]()
         self.place = SecretPlace(self.info.name, declared)
 
-    def same_facts(self, asked: Asked) -> Facts | None:
+    def same_facts(self, query: Asked) -> Facts | None:
         """Return its hazards, unless the rules look at arguments."""
-        return None if asked.arguments or asked.resources or asked.explain else Facts(self.hazards)
+        return None if query.arguments or query.resources or query.explain else Facts(self.hazards)
 
-    async def facts(self, arguments: Mapping[str, JsonValue], made: Collection[str], asked: Asked) -> Facts:
+    async def facts(self, arguments: Mapping[str, JsonValue], task_files: Collection[str], query: Asked) -> Facts:
         """Read the tool's schema and annotations; the resources it touches are unknown."""
-        seen, inexact = by_schema(self._schema, arguments)
-        return Facts(self.hazards, None, seen, inexact, {UNKNOWN: {}})
+        canonical_arguments, inexact = by_schema(self._schema, arguments)
+        return Facts(self.hazards, None, canonical_arguments, inexact, {UNKNOWN: {}})
 
     @property
     def hazards(self) -> frozenset[Hazard]:
@@ -306,14 +307,18 @@ class RemoteTool(BoundTool):
         tool that changes something may be destructive unless its ``destructiveHint`` is false. Hazards from the
         operator's settings take precedence.
         """
-        if self._given.hazards is not None:
-            return frozenset(self._given.hazards)
-        given = self._tool.annotations if self._session.trusted else None
+        if self._tool_settings.hazards is not None:
+            return frozenset(self._tool_settings.hazards)
+        annotations = self._tool.annotations if self._session.trusted else None
         if self.info.effect is Effect.READ:
             return frozenset()
-        if self.info.effect is Effect.ONCE and not (given and given.destructive_hint):
+        if self.info.effect is Effect.ONCE and not (annotations and annotations.destructive_hint):
             return frozenset({Hazard.UNKNOWN})
-        return frozenset() if given is not None and given.destructive_hint is False else frozenset({Hazard.DELETES})
+        return (
+            frozenset()
+            if annotations is not None and annotations.destructive_hint is False
+            else frozenset({Hazard.DELETES})
+        )
 
     def check(self, arguments: Mapping[str, JsonValue]) -> str | None:
         """Describe the error in arguments.

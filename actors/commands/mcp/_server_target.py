@@ -36,7 +36,7 @@ class McpSurface(Server):
         about = session.about
         title = " ".join(encodable(about.title).split())[:_LONGEST_TITLE] or session.name
         text = encodable(about.instructions)
-        shown = text if len(text) <= LONGEST_INSTRUCTIONS else f"{text[:LONGEST_INSTRUCTIONS]}…"
+        instructions = text if len(text) <= LONGEST_INSTRUCTIONS else f"{text[:LONGEST_INSTRUCTIONS]}…"
         tools = sorted(tool.info.name for tool in session.tools())
         content = repr((title, about.version, text, tools))
         self._target = Target(
@@ -48,7 +48,7 @@ class McpSurface(Server):
             server=self.name,
         )
         self._digest = hashlib.sha256(content.encode()).hexdigest()
-        self._observation = Observation(window={"title": title, "server": session.name}, text=shown)
+        self._observation = Observation(window={"title": title, "server": session.name}, text=instructions)
 
     def targets(self) -> Any:
         """Offer the server if it is connected or can be restarted.

@@ -303,10 +303,10 @@ class _Bounded(httpx2.AsyncByteStream):
         self._max_bytes = max_bytes
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = self._max_bytes
+        remaining_bytes = self._max_bytes
         async for part in self._inner:
-            left -= len(part)
-            if left < 0:
+            remaining_bytes -= len(part)
+            if remaining_bytes < 0:
                 msg = f"it sent a message of more than {self._max_bytes} bytes"
                 raise RefusedMessageError(msg)
             yield part
