@@ -35,7 +35,7 @@ class NamedModels:
         self._settings = settings
         self._providers = Providers(settings)
         self._lock = threading.Lock()
-        self._made: dict[str, Model] = {}
+        self._models: dict[str, Model] = {}
 
     def of_kinds(self, kinds: Collection[str]) -> dict[str, Model]:
         """Build the models that the settings name for kinds of agents.
@@ -55,17 +55,17 @@ class NamedModels:
             SettingsError: If the name has an unknown form, or its file can't be read.
         """
         with self._lock:
-            if name not in self._made:
-                made = _make(self._settings, self._providers, where, name)
-                made.name = name
-                self._made[name] = made
-            return self._made[name]
+            if name not in self._models:
+                built_model = _make(self._settings, self._providers, where, name)
+                built_model.name = name
+                self._models[name] = built_model
+            return self._models[name]
 
     @property
     def made(self) -> tuple[Model, ...]:
         """All models that were built."""
         with self._lock:
-            return tuple(self._made.values())
+            return tuple(self._models.values())
 
 
 class TaskModels:
@@ -97,18 +97,18 @@ class TaskModels:
 
         May block. The error for a recovered task is kept for `lacking`.
         """
-        known = self._known(name)
-        if isinstance(known, Model):
-            return known
+        model = self._known(name)
+        if isinstance(model, Model):
+            return model
         try:  # also after an error: a file may be there by now
-            known = self._wrap(self._named.model(name, "the task's model"))
+            model = self._wrap(self._named.model(name, "the task's model"))
         except SettingsError as error:
             kinds = ", ".join(self._of_kinds)
             hint = "" if ":" in name else f"; the models of the kinds of agents, by kind, are: {kinds or 'none'}"
-            known = SettingsError(f"{error}{hint}", error.commands)
-        if recovered or isinstance(known, Model):
-            self._built[name] = known
-        return known
+            model = SettingsError(f"{error}{hint}", error.commands)
+        if recovered or isinstance(model, Model):
+            self._built[name] = model
+        return model
 
     def _known(self, name: str) -> Model | SettingsError | None:
         return self._of_kinds.get(name) or self._built.get(name)
@@ -136,15 +136,15 @@ class TaskModels:
         Raises:
             ModelError: If it could not be built.
         """
-        known = self._known(name)
-        if not isinstance(known, Model):
+        model = self._known(name)
+        if not isinstance(model, Model):
             raise ModelError(self.lacking(name))
-        return known
+        return model
 
     def lacking(self, name: str) -> str:
         """Return why a model can't be used; empty if it can."""
-        known = self._known(name)
-        return "" if isinstance(known, Model) else str(known or f"the model {name!r} was not built")
+        model = self._known(name)
+        return "" if isinstance(model, Model) else str(model or f"the model {name!r} was not built")
 
     def lacking_judge(self, task: Task) -> str:
         """Return why a judge has no model; empty if it has."""
@@ -152,8 +152,8 @@ class TaskModels:
             return ""
         if name := task.judge.model or task.model:
             return self.lacking(name)
-        known = AgentKind.HOST in self._of_kinds
-        return "" if known else "no model is set for the judge: name one in `judge`, or set models.host"
+        has_host_model = AgentKind.HOST in self._of_kinds
+        return "" if has_host_model else "no model is set for the judge: name one in `judge`, or set models.host"
 
     def drop(self, task_id: str) -> None:
         """Forget a task."""
@@ -161,15 +161,15 @@ class TaskModels:
 
 
 def _make(settings: Settings, providers: Providers, where: str, name: str) -> Model:
-    form, _, rest = name.partition(":")
-    if not form or not rest:
-        known = "scripted:FILE, recorded:FILE, PROVIDER:MODEL"
-        msg = f"{where}: {name!r} is not a known model; known forms are: {known}"
+    form, _, target = name.partition(":")
+    if not form or not target:
+        forms = "scripted:FILE, recorded:FILE, PROVIDER:MODEL"
+        msg = f"{where}: {name!r} is not a known model; known forms are: {forms}"
         raise SettingsError(msg)
     try:
         if form == "recorded":
-            return recorded_model(settings, rest)
-        return ScriptedModel.load(settings.path(rest)) if form == "scripted" else providers.model(name)
+            return recorded_model(settings, target)
+        return ScriptedModel.load(settings.path(target)) if form == "scripted" else providers.model(name)
     except (ScriptError, SettingsError) as error:
         msg = f"{where}: {error}"
         raise SettingsError(msg, error.commands if isinstance(error, SettingsError) else ()) from error
@@ -186,11 +186,11 @@ def given_models(
         SettingsError: If a kind of agent does not exist.
         TypeError: If a value is neither a model nor a function.
     """
-    made: dict[str, Model] = {}
+    built_models: dict[str, Model] = {}
     for kind, model in models.items():
         check_kind("models", kind, kinds)
         if not isinstance(model, Model) and not callable(model):
             msg = f"models: {kind}: expected a Model or a function, not a {type(model).__name__}"
             raise TypeError(msg)
-        made[kind] = model if isinstance(model, Model) else FunctionModel(model)
-    return made
+        built_models[kind] = model if isinstance(model, Model) else FunctionModel(model)
+    return built_models

@@ -130,8 +130,8 @@ def as_function(action: object) -> object:
     named = [key for key in action if str(key).casefold() == "action"]
     if len(named) != 1 or not isinstance(action[named[0]], str):
         return action
-    given = {name: value for name, value in action.items() if name != named[0]}
-    return {"Function": action[named[0]], "Args": given["Args"] if given.keys() == {"Args"} else given}
+    arguments = {name: value for name, value in action.items() if name != named[0]}
+    return {"Function": action[named[0]], "Args": arguments["Args"] if arguments.keys() == {"Args"} else arguments}
 
 
 def tool_call(tool: str, arguments: Mapping[str, Any]) -> Action | None:
@@ -146,11 +146,11 @@ def tool_call(tool: str, arguments: Mapping[str, Any]) -> Action | None:
     name = _ALSO.get(name, name)
     if name not in _FORMS:
         return Action(tool=tool, arguments=dict(arguments))
-    given = {key: value for key, value in arguments.items() if value is not None}
+    present_arguments = {key: value for key, value in arguments.items() if value is not None}
     try:
-        action = _ADAPTER.validate_python({**given, "action": name})
+        action = _ADAPTER.validate_python({**present_arguments, "action": name})
     except ValidationError as error:
-        problems = (f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
+        problems = (f"{'.'.join(map(str, problem['loc'][1:]))}: {problem['msg']}" for problem in error.errors())
         msg = f"{name}: {'; '.join(problems)}"
         raise InvalidAnswerError(msg) from error
     if isinstance(action, Screenshot):

@@ -54,8 +54,8 @@ def read_judgement(content: object, count: int) -> list[tuple[JudgeAnswer, str]]
     try:
         answers = _Judgement.model_validate(parsed(content)).answers
     except ValidationError as error:
-        raise InvalidAnswerError("; ".join(problem_of(each) for each in error.errors())) from error
+        raise InvalidAnswerError("; ".join(problem_of(problem) for problem in error.errors())) from error
     if len(answers) != count:
         msg = f"Answers: there are {len(answers)}, and {count} question{'s' * (count > 1)}: answer each, in their order"
         raise InvalidAnswerError(msg)
-    return [(each.answer, each.reason) for each in answers]
+    return [(answer.answer, answer.reason) for answer in answers]

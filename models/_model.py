@@ -170,8 +170,8 @@ class ModelAnswer(Value):
     def usage(self) -> Usage:
         """The usage, including that of models asked before."""
         cost, unpriced = self.cost or 0.0, int(self.cost is None)
-        given, answered = self.input_tokens, self.output_tokens
-        mine = Usage(input_tokens=given, output_tokens=answered, cost=cost, unpriced_calls=unpriced)
+        input_tokens, output_tokens = self.input_tokens, self.output_tokens
+        mine = Usage(input_tokens=input_tokens, output_tokens=output_tokens, cost=cost, unpriced_calls=unpriced)
         return mine if self.before is NOTHING else mine + self.before
 
 
@@ -295,7 +295,7 @@ class _Thread(threading.Thread):
 async def threads_here() -> tuple[threading.Thread, ...]:
     """Return the threads of the running loop's functions that have not returned."""
     loop = asyncio.get_running_loop()
-    return tuple(each for each in threading.enumerate() if isinstance(each, _Thread) and each.loop is loop)
+    return tuple(thread for thread in threading.enumerate() if isinstance(thread, _Thread) and thread.loop is loop)
 
 
 async def on_thread(function: Callable[[], Any], name: str) -> Any:

@@ -37,33 +37,33 @@ class ProposingHostResponse(HostResponse):
         if len(self.checks) > MOST_PROPOSED:
             msg = f"Checks: {len(self.checks)} are too many; at most {MOST_PROPOSED}"
             raise InvalidAnswerError(msg)
-        return tuple(_proposed(place, given) for place, given in enumerate(self.checks))
+        return tuple(_proposed(index, proposal) for index, proposal in enumerate(self.checks))
 
 
-def _proposed(place: int, given: Mapping[str, JsonValue]) -> Check:
-    known = _without_nulls(given)
-    refused = [name for name in _KEPT_FROM_MODELS if name in known]
+def _proposed(index: int, proposal: Mapping[str, JsonValue]) -> Check:
+    fields = _without_nulls(proposal)
+    refused = [name for name in _KEPT_FROM_MODELS if name in fields]
     if refused:
-        msg = f"Checks.{place}: {refused[0]!r} can't be proposed; name a reading and what you expect of it"
+        msg = f"Checks.{index}: {refused[0]!r} can't be proposed; name a reading and what you expect of it"
         raise InvalidAnswerError(msg)
     try:
-        check = Check.model_validate({**known, "source": "model", "show": "found"}, context=PROPOSED)
+        check = Check.model_validate({**fields, "source": "model", "show": "found"}, context=PROPOSED)
     except ValidationError as error:
-        reasons = "; ".join(_problem(place, problem) for problem in error.errors())
+        reasons = "; ".join(_problem(index, problem) for problem in error.errors())
         raise InvalidAnswerError(reasons) from error
     if check.within > LONGEST_WAIT:
-        msg = f"Checks.{place}.within: {check.within:g} s is too long; at most {LONGEST_WAIT:g}"
+        msg = f"Checks.{index}.within: {check.within:g} s is too long; at most {LONGEST_WAIT:g}"
         raise InvalidAnswerError(msg)
     return check
 
 
-def _without_nulls(given: Mapping[str, Any]) -> dict[str, Any]:
+def _without_nulls(proposal: Mapping[str, Any]) -> dict[str, Any]:
     """Leave out the keys that a strict mode required."""
-    known = {name: value for name, value in given.items() if value is not None}
-    return known | {name: _without_nulls(known[name]) for name in _OBJECTS if isinstance(known.get(name), dict)}
+    fields = {name: value for name, value in proposal.items() if value is not None}
+    return fields | {name: _without_nulls(fields[name]) for name in _OBJECTS if isinstance(fields.get(name), dict)}
 
 
-def _problem(place: int, problem: Any) -> str:
-    where = ".".join(map(str, ("Checks", place, *problem["loc"])))
+def _problem(index: int, problem: Any) -> str:
+    where = ".".join(map(str, ("Checks", index, *problem["loc"])))
     what = "unknown key" if problem["type"] == "extra_forbidden" else problem["msg"].removeprefix("Value error, ")
     return f"{where}: {what}"

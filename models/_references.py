@@ -42,13 +42,13 @@ class References:
     """The outputs and results that an answer can refer to."""
 
     def __init__(
-        self, memory: Sequence[StepRecord], subtasks: Sequence[SubtaskResult], seen: Observation | None = None
+        self, memory: Sequence[StepRecord], subtasks: Sequence[SubtaskResult], observation: Observation | None = None
     ) -> None:
-        """Collect the results, and the observations up to `seen`.
+        """Collect the results, and the observations up to `observation`.
 
-        The answer is based on `seen`.
+        The answer is based on `observation`.
         """
-        self._seen = [*(record.observation for record in memory), *([] if seen is None else [seen])]
+        self._seen = [*(record.observation for record in memory), *([] if observation is None else [observation])]
         self._tree: dict[str, Any] = {
             "subtasks": {str(done.number): {"output": done.output} for done in subtasks if done.output is not None},
             "steps": {str(number): _result_of(record) for number, record in enumerate(memory, 1) if record.results},
@@ -58,9 +58,9 @@ class References:
         """Return all whole results by reference, newest first."""
         return {
             **{
-                f"${{steps.{number}.results.{place}.value}}": result["value"]
+                f"${{steps.{number}.results.{index}.value}}": result["value"]
                 for number, step in reversed(self._tree["steps"].items())
-                for place, result in reversed(list(enumerate(step["results"])))
+                for index, result in reversed(list(enumerate(step["results"])))
                 if "value" in result
             },
             **{
@@ -71,8 +71,8 @@ class References:
 
     def parts(self) -> dict[str, JsonValue]:
         """Return lists and long texts within the results by reference, newest first."""
-        found = (part for name, value in self.results().items() for part in _parts(name[2:-1], value, 0))
-        named = {f"${{{name}}}": value for name, value in found if not _holds_secret(value)}
+        all_parts = (part for name, value in self.results().items() for part in _parts(name[2:-1], value, 0))
+        named = {f"${{{name}}}": value for name, value in all_parts if not _holds_secret(value)}
         return dict(list(named.items())[:MOST])
 
     def put_in(self, value: JsonValue, *, result: bool = False) -> JsonValue:
@@ -87,38 +87,41 @@ class References:
         """
         if not isinstance(value, str) or not _REFERENCE.search(value):
             return value
-        whole = _REFERENCE.fullmatch(value.strip())
-        if whole is None:
+        match = _REFERENCE.fullmatch(value.strip())
+        if match is None:
             self._refuse_parts(value)
             return value
         offered = {*self.parts(), *(self.results() if result else ())}
-        if whole[0] not in offered and self._stands(whole[0]):
+        if match[0] not in offered and self._stands(match[0]):
             return value
         try:
-            meant: JsonValue = look_up(whole[1], self._tree)
+            referent: JsonValue = look_up(match[1], self._tree)
         except LookupError as error:
             there = ", ".join((*self.parts(), *self.results()))
             what = f"you can refer to: {there}" if there else "there is nothing to refer to yet: call a tool first"
             msg = f"{error.args[0]}; {what}"
             raise InvalidAnswerError(msg) from error
-        if _holds_secret(meant):
+        if _holds_secret(referent):
             msg = f"{value} holds the name of a secret, and can't be passed on as a whole; write what you need of it"
             raise InvalidAnswerError(msg)
-        return meant
+        return referent
 
     def _refuse_parts(self, text: str) -> None:
         there = {*self.parts(), *self.results()}
-        inside = (found[0] for found in _REFERENCE.finditer(text))
-        meant = next((name for name in inside if name in there and not self._stands(name)), None)
-        if meant is not None:
+        inside = (match[0] for match in _REFERENCE.finditer(text))
+        reference = next((name for name in inside if name in there and not self._stands(name)), None)
+        if reference is not None:
             alone = ", ".join(list(self.results())[:MOST])
-            msg = f"{meant} stands for the data only where it is the whole value, and nothing beside it: one of {alone}"
+            msg = (
+                f"{reference} stands for the data only where it is the whole value, and nothing beside it: "
+                f"one of {alone}"
+            )
             raise InvalidAnswerError(msg)
 
     def _stands(self, text: str) -> bool:
         """Return whether a text occurs in an observation or in a result."""
-        seen = (observation.model_dump(exclude={"picture", "notes"}) for observation in self._seen)
-        return any(text in part for given in (*seen, self._tree) for part in _texts(given))
+        observations = (observation.model_dump(exclude={"picture", "notes"}) for observation in self._seen)
+        return any(text in part for source in (*observations, self._tree) for part in _texts(source))
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -165,11 +168,11 @@ def _holds_secret(value: JsonValue) -> bool:
     return _SECRET in json.dumps(value, ensure_ascii=False)
 
 
-def fitting(named: Mapping[str, JsonValue], part: object, whole: Mapping[str, Any]) -> list[str]:
+def fitting(named: Mapping[str, JsonValue], part: object, root: Mapping[str, Any]) -> list[str]:
     """Return the references to lists that match a tool's parameter."""
     if not isinstance(part, dict):
         return []
-    schema = {**part, "$defs": whole.get("$defs", {})}
+    schema = {**part, "$defs": root.get("$defs", {})}
     return [name for name, value in named.items() if isinstance(value, list) and _fits(schema, _sample(value))]
 
 

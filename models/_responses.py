@@ -102,8 +102,8 @@ class _Response(BaseModel):
         """Correct the case and the separators of keys."""
         if not isinstance(value, dict):
             return value
-        meant = _meant(cls, tuple(value))
-        return {meant.get(key, key): item for key, item in value.items()} if meant else value
+        spellings = _key_spellings(cls, tuple(value))
+        return {spellings.get(key, key): item for key, item in value.items()} if spellings else value
 
 
 @functools.lru_cache(maxsize=1024)
@@ -123,12 +123,12 @@ def _keys_of(response: type[BaseModel]) -> dict[str, str]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _meant(response: type[BaseModel], keys: tuple[str, ...]) -> dict[str, str]:
+def _key_spellings(response: type[BaseModel], keys: tuple[str, ...]) -> dict[str, str]:
     """Map misspelled keys to the right ones, except keys that would collide."""
-    known = _keys_of(response)
-    meant = {key: key if key in known.values() else known.get(_folded(key), key) for key in keys}
-    often = Counter(meant.values())
-    return {key: other for key, other in meant.items() if other != key and often[other] == 1}
+    known_keys = _keys_of(response)
+    spellings = {key: key if key in known_keys.values() else known_keys.get(_folded(key), key) for key in keys}
+    often = Counter(spellings.values())
+    return {key: spelling for key, spelling in spellings.items() if spelling != key and often[spelling] == 1}
 
 
 @functools.lru_cache(maxsize=1024)
@@ -153,13 +153,13 @@ def _action(response: AgentResponse | ActionResponse) -> Action | None:
     """Convert a response to an action; None if it names no function."""
     if response.function.strip().lower() in _NO_TOOL:
         return None
-    given, label, text = response.arguments, response.label, response.text
-    if "control_id" in given:
-        label = label or _given_text(given["control_id"])
-    if "control_name" in given:
-        text = text or _given_text(given["control_name"])
+    arguments, label, text = response.arguments, response.label, response.text
+    if "control_id" in arguments:
+        label = label or _given_text(arguments["control_id"])
+    if "control_name" in arguments:
+        text = text or _given_text(arguments["control_name"])
     control = ControlRef(id=label, name=text) if label or text else None
-    return _made_action(tool=response.function, arguments=given, control=control)
+    return _made_action(tool=response.function, arguments=arguments, control=control)
 
 
 _made_action = maker(Action)
@@ -231,11 +231,11 @@ class AgentResponse(_Response):
 
     def asked(self) -> tuple[AskedQuestion, ...]:
         """Return the questions; a PENDING answer without one asks its comment."""
-        asked = tuple(AskedQuestion(text=q.text, choices=tuple(q.choices)) for q in self.questions if q.text)
-        if not asked and self.decided_status() == AgentStatus.PENDING:
+        questions = tuple(AskedQuestion(text=q.text, choices=tuple(q.choices)) for q in self.questions if q.text)
+        if not questions and self.decided_status() == AgentStatus.PENDING:
             text = self.comment or self.thought or "How shall I go on?"
             return (AskedQuestion(text=text),)
-        return asked
+        return questions
 
 
 class HostResponse(AgentResponse):
@@ -334,8 +334,8 @@ def _flat(content: dict[str, Any], inside: str) -> dict[str, Any]:
     The flat form is valid, too.
     """
     if not isinstance(content[inside], dict):
-        given = type(content[inside]).__name__
-        msg = f"Decision: must be one JSON object with the Status in it, not a {given}"
+        type_name = type(content[inside]).__name__
+        msg = f"Decision: must be one JSON object with the Status in it, not a {type_name}"
         raise InvalidAnswerError(msg)
     beside = {key: value for key, value in content.items() if key != inside}
     twice = beside.keys() & content[inside].keys()
@@ -368,12 +368,12 @@ class _TwiceError(ValueError):
 
 
 def _once(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(members)
-    if len(made) != len(members):
+    content = dict(members)
+    if len(content) != len(members):
         often = Counter(key for key, _ in members)
         msg = f"the key {next(key for key in often if often[key] > 1)!r} appears twice in one object"
         raise _TwiceError(msg)
-    return made
+    return content
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_once)
@@ -394,21 +394,21 @@ def _read(text: str) -> object:
         if only_thought(text):
             msg = "its thoughts are not closed"
             raise ValueError(msg) from None
-        found = list(_objects(text))
-        if not found:
+        objects = list(_objects(text))
+        if not objects:
             raise
-    if any(other != found[0] for other in found):
-        msg = f"it holds {len(found)} objects; one is asked for"
+    if any(candidate != objects[0] for candidate in objects):
+        msg = f"it holds {len(objects)} objects; one is asked for"
         raise ValueError(msg)
-    return found[0]
+    return objects[0]
 
 
 def only_thought(content: object) -> bool:
     """Return whether the text has only reasoning, finished or not."""
     if not isinstance(content, str):
         return False
-    rest = _THOUGHTS.sub("", content, count=1)
-    return not rest.strip() or _THINKS.search(rest.partition("{")[0]) is not None
+    remainder = _THOUGHTS.sub("", content, count=1)
+    return not remainder.strip() or _THINKS.search(remainder.partition("{")[0]) is not None
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:

@@ -85,9 +85,13 @@ class ScriptedModel(Model):
         who = f"{request.address}, step {request.step}"
         key = self._key(request)
         if key not in self._answers:
-            wanted = key if request.evidence is not None else _ANY_HOST if request.is_host else request.address
-            known = f"it has answers for {', '.join(self._answers)}" if self._answers else "it has no answers at all"
-            msg = f"{who}: {self._source} has no answers for this agent: add a list of them, {wanted!r}; {known}"
+            script_key = key if request.evidence is not None else _ANY_HOST if request.is_host else request.address
+            available = (
+                f"it has answers for {', '.join(self._answers)}" if self._answers else "it has no answers at all"
+            )
+            msg = (
+                f"{who}: {self._source} has no answers for this agent: add a list of them, {script_key!r}; {available}"
+            )
             raise ScriptError(msg)
         answers = self._answers[key]
         if request.reasons:
@@ -156,7 +160,7 @@ def _resolve(value: Any, visible: dict[str, Any]) -> Any:
         return [_resolve(item, visible) for item in value]
     if not isinstance(value, str):
         return value
-    whole = _REFERENCE.fullmatch(value)
-    if whole:
-        return look_up(whole[1], visible)
+    match = _REFERENCE.fullmatch(value)
+    if match:
+        return look_up(match[1], visible)
     return _PART.sub(lambda part: "${" if part[1] is None else str(look_up(part[1], visible)), value)

@@ -66,7 +66,7 @@ class ComputerTool:
 
     def without(self, request: ModelRequest) -> ModelRequest:
         """Return the request without the tools that this one replaces."""
-        return replace(request, tools=tuple(each for each in request.tools if argument_forms(each.name) is None))
+        return replace(request, tools=tuple(tool for tool in request.tools if argument_forms(tool.name) is None))
 
     def instructions(self, answer: str) -> str:
         """Return the instructions for the model.
@@ -83,13 +83,16 @@ class ComputerTool:
         form = {"name": answer, "description": "Say what comes next.", "input_schema": schema}
         if self.version == _TOOLSET:
             tools = {tool.name for tool in request.tools}
-            lost = [*_LOST, *(member for member, tool in _TOOLS.items() if tool not in tools)]
-            own: dict[str, Any] = {"type": self.version, "configs": {member: {"enabled": False} for member in lost}}
+            disabled_members = [*_LOST, *(member for member, tool in _TOOLS.items() if tool not in tools)]
+            computer_tool: dict[str, Any] = {
+                "type": self.version,
+                "configs": {member: {"enabled": False} for member in disabled_members},
+            }
         else:
             width, height = request.observation.picture_size or (1, 1)
-            own = {"type": self.version, "name": NAME, "display_width_px": width, "display_height_px": height}
+            computer_tool = {"type": self.version, "name": NAME, "display_width_px": width, "display_height_px": height}
         beta = _BETAS.get(self.version)
-        return {"extra_body": {"tools": [own, form]}} | ({"anthropic_betas": [beta]} if beta else {})
+        return {"extra_body": {"tools": [computer_tool, form]}} | ({"anthropic_betas": [beta]} if beta else {})
 
     def content(self, response: ModelResponse, answer: str) -> dict[str, Any] | None:
         """Convert a response to an operator's answer.
@@ -99,7 +102,7 @@ class ComputerTool:
         calls = [call for call in response.tool_calls if call.tool_name != answer]
         if not calls:
             return None
-        actions = [each for call in calls for each in _actions(call.tool_name, call.args_as_dict())]
+        actions = [action for call in calls for action in _actions(call.tool_name, call.args_as_dict())]
         arguments = next((call.args_as_dict() for call in response.tool_calls if call.tool_name == answer), {})
         inner = arguments.get("Decision")
         decision = {
@@ -110,38 +113,38 @@ class ComputerTool:
         return {"Thought": response.text or "", **arguments, "Decision": decision}
 
 
-def _actions(name: str, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _actions(name: str, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Convert a call to actions.
 
     An unknown call keeps its name and is rejected later.
     """
-    member = str(given.get("action")) if name == NAME else name
+    member = str(arguments.get("action")) if name == NAME else name
     if member not in _TOOLS:
         return [{"action": member}]
-    action = {"action": _TOOLS[member], **_arguments(member, given)}
-    held = given.get("text") if member not in {"type", "key", "wait"} else None
+    action = {"action": _TOOLS[member], **_arguments(member, arguments)}
+    held = arguments.get("text") if member not in {"type", "key", "wait"} else None
     if isinstance(held, str) and held:  # an action without modifiers is rejected, not run without the keys
         action["modifiers"] = held.split("+")
-    often = given.get("repeat") if member == "key" else 1
+    often = arguments.get("repeat") if member == "key" else 1
     return [action] * min(max(1, often if isinstance(often, int) else 1), MOST_ACTIONS + 1)  # too many are rejected
 
 
-def _arguments(member: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    point = given.get("coordinate")
+def _arguments(member: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    point = arguments.get("coordinate")
     match member:
         case "left_click_drag":
-            return {**_point(given.get("start_coordinate"), "x", "y"), **_point(point, "to_x", "to_y")}
+            return {**_point(arguments.get("start_coordinate"), "x", "y"), **_point(point, "to_x", "to_y")}
         case "scroll":
-            across, down = _WAYS.get(str(given.get("scroll_direction")), (0, 0))
-            amount = given.get("scroll_amount")
+            across, down = _WAYS.get(str(arguments.get("scroll_direction")), (0, 0))
+            amount = arguments.get("scroll_amount")
             steps = amount if isinstance(amount, int) else 1
             return {**_point(point, "x", "y"), "dx": across * steps, "dy": down * steps}
         case "type":
-            return {"text": given.get("text")}
+            return {"text": arguments.get("text")}
         case "key":
-            return {"keys": given.get("text")}
+            return {"keys": arguments.get("text")}
         case "wait":
-            return {"seconds": given.get("duration")}
+            return {"seconds": arguments.get("duration")}
         case _:
             button, count = _CLICKS.get(member, ("left", 1))
             more = {"button": button} if button != "left" else {}

@@ -54,7 +54,7 @@ class Connection:
         self.settings = settings
         self.rate = RateLimit(per_minute=settings.requests_per_minute, concurrent=settings.concurrent)
         self._where = f"providers.{name}"
-        self.kind, self.provider = self._made(name)
+        self.kind, self.provider = self._build_provider(name)
         self.prices = Prices(settings, self.kind, str(self.provider.base_url))
         self._redactor = Redactor(dict.fromkeys(self._all_secrets(), MASK))
         self._entered = False
@@ -92,21 +92,21 @@ class Connection:
         )
 
     def _all_secrets(self) -> set[str]:
-        given = [] if self.settings.api_key is None else [self.settings.api_key.get_secret_value()]
+        secrets = [] if self.settings.api_key is None else [self.settings.api_key.get_secret_value()]
         for header in self.settings.headers.values():
             value = header.get_secret_value()
-            given += [value, value.partition(" ")[2]]  # the part after "Bearer" may be quoted alone
-        given.append(str(getattr(self.provider.client, "api_key", "") or ""))
-        return {secret.strip() for secret in given} | {
+            secrets += [value, value.partition(" ")[2]]  # the part after "Bearer" may be quoted alone
+        secrets.append(str(getattr(self.provider.client, "api_key", "") or ""))
+        return {secret.strip() for secret in secrets} | {
             value for name, value in os.environ.items() if _KEY.search(name) and len(value) >= _SHORTEST_FOUND
         }
 
-    def _made(self, name: str) -> tuple[str, Any]:
+    def _build_provider(self, name: str) -> tuple[str, Any]:
         from pydantic_ai.exceptions import UserError
         from pydantic_ai.providers import infer_provider_class
 
         kind = self.settings.kind or name
-        given: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         try:
             if kind != COMPATIBLE:
                 maker: Any = infer_provider_class(kind)
@@ -121,21 +121,21 @@ class Connection:
             from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
             maker = OpenAICompatibleProvider
-            given["name"] = name
-            given["profile"] = OpenAIModelProfile(
+            options["name"] = name
+            options["profile"] = OpenAIModelProfile(
                 openai_chat_supports_max_completion_tokens=False
             )  # all servers know max_tokens
         if self.settings.url is not None:
-            given["base_url"] = self.settings.url
+            options["base_url"] = self.settings.url
         if self.settings.api_key is not None:
-            given["api_key"] = self.settings.api_key.get_secret_value()
-        unknown = given.keys() - inspect.signature(maker).parameters.keys()
+            options["api_key"] = self.settings.api_key.get_secret_value()
+        unknown = options.keys() - inspect.signature(maker).parameters.keys()
         if unknown:
             names = {"base_url": "url"}
             msg = f"{self._where}: {kind} takes no {', '.join(sorted(names.get(key, key) for key in unknown))}"
             raise SettingsError(msg)
         try:
-            return kind, maker(**given)
+            return kind, maker(**options)
         except UserError as error:
             raise _unset(self._where, str(error)) from error
 
@@ -158,7 +158,7 @@ def mistyped(where: str, kind: str) -> SettingsError:
 def missing(where: str, kind: str) -> SettingsError:
     """Build the error for a missing package or a mistyped kind."""
     near = did_you_mean(kind, _KINDS, cutoff=0.6)
-    if near and kind not in _KINDS and not any(kind.startswith(f"{each}-") for each in _KINDS):
+    if near and kind not in _KINDS and not any(kind.startswith(f"{known_kind}-") for known_kind in _KINDS):
         return mistyped(where, kind)
     package = f"callboard[{_PACKAGES.get(kind, 'models')}]"
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):

@@ -50,36 +50,36 @@ class Prices:
         """
         usage = response.usage
         nothing = bool(usage.input_tokens) and content in ("", {})  # a refusal may have no tokens
-        given = usage.input_tokens or prompt_tokens
-        answered = usage.output_tokens if usage.output_tokens or nothing else len(str(content)) // CHARACTERS + 1
-        if not self._settings.priced and (given, answered) != (usage.input_tokens, usage.output_tokens):
-            return given, answered, None
-        return given, answered, self.cost(response.model_name or model, given, answered, usage)
+        input_tokens = usage.input_tokens or prompt_tokens
+        output_tokens = usage.output_tokens if usage.output_tokens or nothing else len(str(content)) // CHARACTERS + 1
+        if not self._settings.priced and (input_tokens, output_tokens) != (usage.input_tokens, usage.output_tokens):
+            return input_tokens, output_tokens, None
+        return input_tokens, output_tokens, self.cost(response.model_name or model, input_tokens, output_tokens, usage)
 
-    def cost(self, model: str, given: int, answered: int, usage: Any = None) -> float | None:
+    def cost(self, model: str, input_tokens: int, output_tokens: int, usage: Any = None) -> float | None:
         """Return the cost of a call in dollars, or None if unknown.
 
         Args:
             model: The provider's name of the model.
-            given: The number of tokens of the prompt.
-            answered: The number of tokens of the answer.
+            input_tokens: The number of tokens of the prompt.
+            output_tokens: The number of tokens of the answer.
             usage: The usage reported by the provider; cached parts of a prompt cost less.
         """
         settings = self._settings
         if settings.input_price is not None and settings.output_price is not None:
-            return (given * settings.input_price + answered * settings.output_price) / MILLION
+            return (input_tokens * settings.input_price + output_tokens * settings.output_price) / MILLION
         if not self.at_home:
             return None  # another server may have any price for a model of that name
         from genai_prices import Usage, calc_price
 
         try:
-            usage = usage or Usage(input_tokens=given, output_tokens=answered)
-            found = calc_price(usage, model_ref=model, provider_id=self._kind)
+            usage = usage or Usage(input_tokens=input_tokens, output_tokens=output_tokens)
+            price = calc_price(usage, model_ref=model, provider_id=self._kind)
         except LookupError:
             return None
-        listed = found.model_price
+        listed = price.model_price
         by_token = listed.input_mtok is not None or listed.output_mtok is not None
-        return float(found.total_price) if by_token or model.endswith(":free") else None
+        return float(price.total_price) if by_token or model.endswith(":free") else None
 
     @functools.cached_property
     def at_home(self) -> bool:

@@ -48,11 +48,11 @@ class FallbackModel(Model):
         """
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(self._models[0].turn())
-            before = _held.set((self, stack))
+            token = _held.set((self, stack))
             try:
                 yield
             finally:
-                _held.reset(before)
+                _held.reset(token)
 
     async def answer(self, request: ModelRequest) -> ModelAnswer:
         """Ask the models in order.
@@ -61,32 +61,32 @@ class FallbackModel(Model):
             ModelError: If all models fail; the message has the reasons.
         """
         failed: list[ModelError] = []
-        before = Usage()
+        failed_usage = Usage()
         owner, stack = _held.get() or (None, None)
-        for place, (model, seconds) in enumerate(zip(self._models, self._seconds, strict=True)):
-            has_turn = place == 0 and owner is self
+        for index, (model, seconds) in enumerate(zip(self._models, self._seconds, strict=True)):
+            has_turn = index == 0 and owner is self
             try:
                 answer = await _in_time(model, request, seconds, contextlib.nullcontext() if has_turn else model.turn())
             except ModelError as error:
                 failed.append(error)
-                before += _used(model, request, error)
+                failed_usage += _used(model, request, error)
             else:
-                return answer.model_copy(update={"model": model.name, "before": before}) if place else answer
+                return answer.model_copy(update={"model": model.name, "before": failed_usage}) if index else answer
             if has_turn and stack is not None:
                 await stack.aclose()
         if len(failed) == 1:
             raise failed[0]
         msg = f"no model gave an answer: {'; '.join(map(str, failed))}"
-        raise ModelError(msg, before) from failed[-1]
+        raise ModelError(msg, failed_usage) from failed[-1]
 
     def estimate(self, request: ModelRequest) -> Expected:
         """Return the highest of the models' estimates."""
         all_of_them = [model.estimate(request) for model in self._models]
         costs = [expected.cost for expected in all_of_them]
-        known = [cost for cost in costs if cost is not None]
+        priced_costs = [cost for cost in costs if cost is not None]
         return Expected(
             tokens=max(expected.tokens for expected in all_of_them),
-            cost=max(known) if len(known) == len(costs) else None,
+            cost=max(priced_costs) if len(priced_costs) == len(costs) else None,
         )
 
     async def close(self) -> None:

@@ -98,42 +98,50 @@ class LiveModel(Model):
             where = f"providers.{self.name.partition(':')[0]}.pictures"
             msg = f"{self.name} is shown no pictures, and an operator sees nothing else: if it can see, set {where}"
             raise ModelError(msg)
-        shown, own = self._shown(request), self._own(request)
-        schema = self._schema(shown)
-        prompt = self._prompt(shown, schema)
-        more = {} if own is None else own.settings(request, _ANSWER, schema)
-        response = await self._asked(self._messages(prompt, schema, own), schema, more)
-        content = _content(response) if own is None else own.content(response, _ANSWER) or _content(response)
-        given, answered, cost = self._connection.prices.of(response, self._model.model_name, prompt.tokens, content)
-        usage = Usage(input_tokens=given, output_tokens=answered, cost=cost or 0.0, unpriced_calls=int(cost is None))
+        visible_request, computer_tool = self._shown(request), self._own(request)
+        schema = self._schema(visible_request)
+        prompt = self._prompt(visible_request, schema)
+        more = {} if computer_tool is None else computer_tool.settings(request, _ANSWER, schema)
+        response = await self._asked(self._messages(prompt, schema, computer_tool), schema, more)
+        content = (
+            _content(response)
+            if computer_tool is None
+            else computer_tool.content(response, _ANSWER) or _content(response)
+        )
+        input_tokens, output_tokens, cost = self._connection.prices.of(
+            response, self._model.model_name, prompt.tokens, content
+        )
+        usage = Usage(
+            input_tokens=input_tokens, output_tokens=output_tokens, cost=cost or 0.0, unpriced_calls=int(cost is None)
+        )
         self._check_refusal(response, usage)
         cut = self._cut(response, content, usage) or self._empty(response, content, usage)
         return ModelAnswer(
             content=content,
-            input_tokens=given,
-            output_tokens=answered,
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
             cost=cost,
             model=response.model_name or "",
             refers=True,
-            offered=legal_statuses(shown, short=self._settings.short),
-            cut=cut or self._unfit(request, shown, content),
+            offered=legal_statuses(visible_request, short=self._settings.short),
+            cut=cut or self._unfit(request, visible_request, content),
             summarised=prompt.summarised,
             dropped=prompt.dropped,
         )
 
     def estimate(self, request: ModelRequest) -> Expected:
         """Return the usage of the prompt and the longest answer."""
-        shown = self._shown(request)
-        schema = self._schema(shown)
-        prompt = self._prompt(shown, schema)
-        given, answered = prompt.tokens + len(str(schema)) // CHARACTERS, self._settings.max_tokens
-        cost = self._connection.prices.cost(self._model.model_name, given, answered)
-        return Expected(tokens=given + answered, cost=cost)
+        visible_request = self._shown(request)
+        schema = self._schema(visible_request)
+        prompt = self._prompt(visible_request, schema)
+        input_tokens, output_tokens = prompt.tokens + len(str(schema)) // CHARACTERS, self._settings.max_tokens
+        cost = self._connection.prices.cost(self._model.model_name, input_tokens, output_tokens)
+        return Expected(tokens=input_tokens + output_tokens, cost=cost)
 
     def _shown(self, request: ModelRequest) -> ModelRequest:
-        own = self._own(request)
-        shown = request if own is None else own.without(request)
-        return shortened_request(shown) if self._settings.short else shown
+        computer_tool = self._own(request)
+        visible_request = request if computer_tool is None else computer_tool.without(request)
+        return shortened_request(visible_request) if self._settings.short else visible_request
 
     def _own(self, request: ModelRequest) -> ComputerTool | None:
         """Return the provider's computer tool if the request uses it."""
@@ -156,7 +164,9 @@ class LiveModel(Model):
         """Close the provider's connections."""
         await self._connection.close()
 
-    def _messages(self, prompt: Prompt, schema: dict[str, Any], own: ComputerTool | None) -> list[ModelMessage]:
+    def _messages(
+        self, prompt: Prompt, schema: dict[str, Any], computer_tool: ComputerTool | None
+    ) -> list[ModelMessage]:
         from pydantic_ai.messages import BinaryContent, ModelRequest, UserPromptPart
 
         texts = [part for part in prompt.user if isinstance(part, str)]
@@ -164,12 +174,12 @@ class LiveModel(Model):
             BinaryContent(data=part, media_type="image/png") if isinstance(part, bytes) else part
             for part in prompt.user
         ]
-        parts += [] if own is None else [own.instructions(_ANSWER)]
+        parts += [] if computer_tool is None else [computer_tool.instructions(_ANSWER)]
         content = "\n\n".join(texts) if len(texts) == len(parts) else parts  # some servers accept no list of texts
         instructions = prompt.system
         if self._output == "prompted":  # the names in a schema come from documents and screens
-            asked = "Answer with one JSON object of this schema, and nothing around it:"
-            instructions = f"{instructions}\n\n{asked}\n\n{tamed(written(schema))}"
+            schema_request = "Answer with one JSON object of this schema, and nothing around it:"
+            instructions = f"{instructions}\n\n{schema_request}\n\n{tamed(written(schema))}"
         return [ModelRequest(parts=[UserPromptPart(content=content)], instructions=instructions)]
 
     def _parameters(self, schema: dict[str, Any], mode: _Mode) -> ModelRequestParameters:
@@ -229,8 +239,8 @@ class LiveModel(Model):
                 error = refused if refused is not None and self._refuses_form(error) else error
                 pause = retry_pause(error, tries, self._settings, self._connection.rate)
                 if pause is None:
-                    again = f" after {tries} repetitions" if tries else ""
-                    msg = f"{self.name} gave no answer{again}: {self._why(error)}{self._hint(error)}"
+                    repetition = f" after {tries} repetitions" if tries else ""
+                    msg = f"{self.name} gave no answer{repetition}: {self._why(error)}{self._hint(error)}"
                     raise ModelError(msg) from None  # its text may contain the key or the whole prompt
             await asyncio.sleep(pause)
             await self._connection.rate.begin()
@@ -249,8 +259,8 @@ class LiveModel(Model):
             ModelRequestRejectedError,
         )
 
-        others = (ModelAuthenticationError, ModelContextWindowExceededError, ModelNotFoundError)
-        if not isinstance(error, ModelRequestRejectedError) or isinstance(error, others):
+        other_rejections = (ModelAuthenticationError, ModelContextWindowExceededError, ModelNotFoundError)
+        if not isinstance(error, ModelRequestRejectedError) or isinstance(error, other_rejections):
             return False
         text = f"{error} {getattr(error, 'body', '')}".casefold()
         return not self._connection.prices.at_home or "schema" in text or "grammar" in text
@@ -270,8 +280,8 @@ class LiveModel(Model):
         text = text if _is_own_error(error) else f"what came can't be read ({type(error).__name__}: {text})"
         if not status and isinstance(error, ModelConnectionError):
             text = f"no connection to {self._connection.provider.base_url}"
-        shown = self._connection.hidden(" ".join(text.split()))
-        return f"{f'HTTP {status}, ' if status else ''}{shown[:_LONGEST]}"
+        visible_text = self._connection.hidden(" ".join(text.split()))
+        return f"{f'HTTP {status}, ' if status else ''}{visible_text[:_LONGEST]}"
 
     def _hint(self, error: Exception) -> str:
         """Return the address that was called, and the setting that may help."""
@@ -340,25 +350,25 @@ class LiveModel(Model):
             raise ModelError(msg, usage)
         return "" if content and str(content).strip() else problem  # the reader names unfinished thoughts
 
-    def _unfit(self, request: ModelRequest, shown: ModelRequest, content: object) -> str:
+    def _unfit(self, request: ModelRequest, visible_request: ModelRequest, content: object) -> str:
         """Return the problem of an answer that its schema allows.
 
-        The model saw the request as `shown`.
+        The model saw the request as `visible_request`.
         """
         try:
             response = read_response(request.response, content)
             actions, most = response.decided_actions(), self._settings.actions
         except InvalidAnswerError:
             return ""
-        found = len(actions)
-        if found > most:
+        count = len(actions)
+        if count > most:
             what = "action is" if most == 1 else "actions are"
-            return f"the answer has {found} actions, and at most {most} {what} taken at a time"
-        left = copied(shown, [action.arguments for action in actions]) if self._settings.short else []
-        if left:
-            return f"Args has {', '.join(left)} of the example: put in what your subtask says in place of it"
+            return f"the answer has {count} actions, and at most {most} {what} taken at a time"
+        copied_names = copied(visible_request, [action.arguments for action in actions]) if self._settings.short else []
+        if copied_names:
+            return f"Args has {', '.join(copied_names)} of the example: put in what your subtask says in place of it"
         plan = "; ".join(line for line in response.plan if line.strip())
-        acted = found or any(record.acted for record in own_steps(request))  # else it is sent back in any case
+        acted = count or any(record.acted for record in own_steps(request))  # else it is sent back in any case
         if (
             plan and acted and response.decided_status() == AgentStatus.FINISH and not request.reasons
         ):  # a repeated FINISH is accepted
@@ -369,10 +379,10 @@ class LiveModel(Model):
         return ""
 
 
-def _output(wanted: Literal["auto"] | _Mode, model: ProvidersModel) -> _Mode:
+def _output(setting: Literal["auto"] | _Mode, model: ProvidersModel) -> _Mode:
     """Choose the output mode that enforces the form of an answer."""
-    if wanted != "auto":
-        return wanted
+    if setting != "auto":
+        return setting
     if model.profile.get("supports_json_schema_output", False):
         return "native"
     return "tool" if model.profile.get("supports_tools", True) else "prompted"

@@ -47,12 +47,12 @@ class Providers:
             SettingsError: If the model can't be built; the message names the missing part.
         """
         first = self._provider(name)
-        names = (name, *(each for each in first.fallbacks if each != name))
-        whole = self._settings.limits.model_seconds
-        shares = [self._provider(each).seconds or whole / len(names) for each in names]
+        names = (name, *(model_name for model_name in first.fallbacks if model_name != name))
+        limit = self._settings.limits.model_seconds
+        shares = [self._provider(model_name).seconds or limit / len(names) for model_name in names]
         models = [
-            self._one(each, seconds, has_fallback=each != names[-1])
-            for each, seconds in zip(names, shares, strict=True)
+            self._one(model_name, seconds, has_fallback=model_name != names[-1])
+            for model_name, seconds in zip(names, shares, strict=True)
         ]
         if len(models) == 1 and first.seconds is None:
             return models[0]
@@ -77,9 +77,11 @@ class Providers:
             if connection.kind == COMPATIBLE:
                 from pydantic_ai.models.openai import OpenAIChatModel
 
-                made: Any = OpenAIChatModel(model, provider=connection.provider)
+                connected_model: Any = OpenAIChatModel(model, provider=connection.provider)
             else:
-                made = infer_model(f"{connection.kind}:{model}", provider_factory=lambda _: connection.provider)
+                connected_model = infer_model(
+                    f"{connection.kind}:{model}", provider_factory=lambda _: connection.provider
+                )
         except UserError as error:
             msg = f"{name}: {first_sentence(str(error))}"
             raise SettingsError(msg) from error
@@ -88,8 +90,8 @@ class Providers:
         if connection.settings.computer_tool is not None and connection.kind != PROVIDER:
             msg = f"providers.{provider}.computer_tool: {connection.kind} has none that can be asked for: leave it out"
             raise SettingsError(msg)
-        made.profile = {**made.profile, "thinking_tags": _NO_TAGS}
-        return LiveModel(name, made, connection, seconds, has_fallback=has_fallback)
+        connected_model.profile = {**connected_model.profile, "thinking_tags": _NO_TAGS}
+        return LiveModel(name, connected_model, connection, seconds, has_fallback=has_fallback)
 
     def _connection(self, name: str) -> Connection:
         if name not in self._connections:
@@ -111,15 +113,17 @@ def plugin_model(name: str, settings: Settings) -> Model:
         SettingsError: If the plug-in does not exist, fails, or does not return a `Model`.
     """
     provider, _, model = name.partition(":")
-    given, where = settings.providers[provider], f"providers.{provider}"
-    if "model" in given.options:
+    provider_settings, where = settings.providers[provider], f"providers.{provider}"
+    if "model" in provider_settings.options:
         msg = f"{where}.options.model: is the end of the model's name: {provider}:MODEL"
         raise SettingsError(msg)
-    entry = find_plugin(PluginGroup.MODELS, given.plugin, where)
+    entry = find_plugin(PluginGroup.MODELS, provider_settings.plugin, where)
     factory = import_plugin(entry, where)
     takes = callable(factory) and "model" in parameters_of(factory)
-    made = make_plugin(entry, factory, settings, {**given.options, **({"model": model} if takes else {})}, where)
-    if not isinstance(made, Model):
-        msg = f"{where}: {plugin_text(entry)} gave a {type(made).__name__}, no Model"
+    built_model = make_plugin(
+        entry, factory, settings, {**provider_settings.options, **({"model": model} if takes else {})}, where
+    )
+    if not isinstance(built_model, Model):
+        msg = f"{where}: {plugin_text(entry)} gave a {type(built_model).__name__}, no Model"
         raise SettingsError(msg)
-    return made
+    return built_model

@@ -99,10 +99,10 @@ def retry_pause(error: Exception, tries: int, settings: Provider, rate: RateLimi
     passing = (ModelRateLimitError, ModelUnavailableError, ModelServerError, ModelConnectionError)
     if not isinstance(error, ModelAPIError) or not isinstance(error, passing):
         return None
-    longest, wanted = settings.retry_seconds, error.retry_after
-    own = FIRST_PAUSE * 2**tries * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
-    pause = min(own if wanted is None else wanted, longest)
+    longest, server_pause = settings.retry_seconds, error.retry_after
+    backoff = FIRST_PAUSE * 2**tries * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
+    pause = min(backoff if server_pause is None else server_pause, longest)
     if isinstance(error, ModelRateLimitError):
         rate.hold(pause)  # for all agents, even if this call is not retried
-    too_long = wanted is not None and wanted > longest
+    too_long = server_pause is not None and server_pause > longest
     return None if too_long or tries >= settings.retries else pause

@@ -57,8 +57,8 @@ async def mend_reply(response: Any) -> None:
     status, message = _error_in(body, chat=chat)
     if status:
         error = body.get("error")
-        kept = error if isinstance(error, dict) else {}
-        _replace(response, {"error": {**kept, "message": f"{message} (an error within HTTP 200)"}}, status)
+        error_fields = error if isinstance(error, dict) else {}
+        _replace(response, {"error": {**error_fields, "message": f"{message} (an error within HTTP 200)"}}, status)
     elif chat:
         _replace(response, _completed(body), HTTPStatus.OK)
 
@@ -144,8 +144,10 @@ def _extend(call: dict[str, Any], part: dict[str, Any]) -> None:
     function = part.get("function") or {}
     call["function"].setdefault("name", function.get("name"))
     arguments = function.get("arguments")
-    before = call["function"].get("arguments", "")
-    call["function"]["arguments"] = before + arguments if isinstance(arguments, str) else arguments or before
+    previous_arguments = call["function"].get("arguments", "")
+    call["function"]["arguments"] = (
+        previous_arguments + arguments if isinstance(arguments, str) else arguments or previous_arguments
+    )
 
 
 def _completed(body: dict[str, Any]) -> dict[str, Any]:
@@ -191,7 +193,7 @@ def _choice(choice: dict[str, Any], number: int) -> dict[str, Any]:
     fixed = {**_read(message), "role": "assistant", "content": content}
     if not isinstance(message.get("refusal"), str):
         fixed["refusal"] = None
-    fixed["tool_calls"] = [_call(call, place) for place, call in enumerate(calls)] or None
+    fixed["tool_calls"] = [_call(call, index) for index, call in enumerate(calls)] or None
     return {**_read(choice), "index": number, "finish_reason": choice.get("finish_reason") or "stop", "message": fixed}
 
 

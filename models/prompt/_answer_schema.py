@@ -113,8 +113,8 @@ def answer_schema(
 
 def keys_of(*, proposes: bool) -> tuple[str, ...]:
     """Return the keys of an answer, in order."""
-    place = KEYS.index("Decision") + 1
-    return (*KEYS[:place], "Checks", *KEYS[place:]) if proposes else KEYS
+    index = KEYS.index("Decision") + 1
+    return (*KEYS[:index], "Checks", *KEYS[index:]) if proposes else KEYS
 
 
 def own_steps(request: ModelRequest) -> tuple[StepRecord, ...]:
@@ -152,13 +152,13 @@ def legal_statuses(request: ModelRequest, *, short: bool = False) -> tuple[str, 
     - SCREENSHOT needs controls, and for an AppAgent an earlier action; an operator has an action for it.
     - PENDING needs a person who answers.
     """
-    seen = (request.observation, *(record.observation for record in request.memory))
-    unattended = any(UNATTENDED in observation.notes for observation in seen)
+    observations = (request.observation, *(record.observation for record in request.memory))
+    unattended = any(UNATTENDED in observation.notes for observation in observations)
     guesses = set() if request.attended and not unattended else {AgentStatus.PENDING}
     if request.is_host:
-        own = own_subtasks(request)
+        subtasks = own_subtasks(request)
         guesses |= set() if request.observation.targets else {AgentStatus.ASSIGN}
-        guesses |= {AgentStatus.FINISH} if own and own[-1].outcome is not Outcome.FINISHED else set()
+        guesses |= {AgentStatus.FINISH} if subtasks and subtasks[-1].outcome is not Outcome.FINISHED else set()
     results = [result for record in own_steps(request) for result in record.results]
     if issubclass(request.response, AppResponse) and all(result.status is ResultStatus.SKIPPED for result in results):
         reads = any(tool.effect is Effect.READ for tool in offered_tools(request))
@@ -176,23 +176,25 @@ def is_untried(request: ModelRequest) -> bool:
     An answer that asked a person, an answer that was sent back, and a look that failed count as tries. One failed call
     does not, because its error says how to call again. Without a tool that can be called there is nothing to try.
     """
-    seen, steps = request.observation, own_steps(request)
-    unseen = bool(seen.notes) and not (seen.controls or seen.text or seen.picture or seen.window)
+    observation, steps = request.observation, own_steps(request)
+    unseen = bool(observation.notes) and not (
+        observation.controls or observation.text or observation.picture or observation.window
+    )
     if request.is_host or request.reasons or unseen or len(steps) > 1:
         return False
     failed = all(
-        record.results and all(each.status is ResultStatus.FAILURE for each in record.results) for record in steps
+        record.results and all(result.status is ResultStatus.FAILURE for result in record.results) for record in steps
     )
     return failed and bool(offered_tools(request))
 
 
 def offered_tools(request: ModelRequest) -> tuple[ToolInfo, ...]:
     """Return the callable tools by name, given the visible controls."""
-    seen = request.observation.controls
+    controls = request.observation.controls
     usable = (
         tool
         for tool in request.tools
-        if any(fits(tool, control) for control in seen) or not (tool.controls or needs_control(tool))
+        if any(fits(tool, control) for control in controls) or not (tool.controls or needs_control(tool))
     )
     return tuple(sorted(usable, key=lambda tool: tool.name))
 
@@ -273,11 +275,11 @@ class _Forms:
 
     def _result(self) -> Schema:
         """Build the schema of a result: text, reference, or null (last result)."""
-        whole = list(References(self._request.memory, ()).results())[:MOST_RESULTS]
+        references = list(References(self._request.memory, ()).results())[:MOST_RESULTS]
         schema = self._request.output_schema
         if schema is not None:
-            return or_one_of(_typed(schema), whole)
-        named = [{"type": "string", "enum": whole}] if whole else []
+            return or_one_of(_typed(schema), references)
+        named = [{"type": "string", "enum": references}] if references else []
         return {"anyOf": [*named, self.text(), _NULL]}
 
     def action(self) -> Schema:
@@ -310,13 +312,13 @@ class _Forms:
 
         It has the arguments that the tool takes.
         """
-        own = tool.schema.get("properties", {})
-        given = {name: part for name, part in form["properties"].items() if name in own}
-        required = [name for name in form["required"] if name in given]
-        arguments = self._arguments(replace(tool, schema={**form, "properties": given, "required": required}))
+        parameters = tool.schema.get("properties", {})
+        properties = {name: part for name, part in form["properties"].items() if name in parameters}
+        required = [name for name in form["required"] if name in properties]
+        arguments = self._arguments(replace(tool, schema={**form, "properties": properties, "required": required}))
         named = {"action": {"type": "string", "enum": [tool.name]}}
-        made = object_of({**named, **arguments["properties"]})
-        return {**made, "required": ["action", *arguments["required"]]}
+        schema = object_of({**named, **arguments["properties"]})
+        return {**schema, "required": ["action", *arguments["required"]]}
 
     def _control_of(self, tool: ToolInfo) -> Schema:
         """Return the choice among the controls of a tool's kinds."""
@@ -325,14 +327,14 @@ class _Forms:
         if self._control == _TEXT or not fit or len(fit) == len(labels):
             return self._control
         choice = {"type": "string", "enum": fit}
-        known = next((name for name, each in self.controls.items() if each == choice), None)
-        if known is None and len(fit) > self._left:
+        definition = next((key for key, listed_choice in self.controls.items() if listed_choice == choice), None)
+        if definition is None and len(fit) > self._left:
             return self._control
-        if known is None:
-            known = f"Control{len(self.controls) + 1}"
-            self.controls[known] = choice
+        if definition is None:
+            definition = f"Control{len(self.controls) + 1}"
+            self.controls[definition] = choice
             self._left -= len(fit)
-        return {"$ref": f"#/$defs/{known}"}
+        return {"$ref": f"#/$defs/{definition}"}
 
     def _arguments(self, tool: ToolInfo) -> Schema:
         """Build the strict form of a tool's parameters, else a free form."""
@@ -351,17 +353,21 @@ class _Forms:
         Raises:
             LooseError: If the schema has no strict form.
         """
-        whole = tool.schema
-        required, own = whole.get("required", ()), own_parameters(tool)
-        if whole.get("additionalProperties") or whole.get("patternProperties") or not {*required} <= {*own, *CONTROL}:
+        root = tool.schema
+        required, parameters = root.get("required", ()), own_parameters(tool)
+        if (
+            root.get("additionalProperties")
+            or root.get("patternProperties")
+            or not {*required} <= {*parameters, *CONTROL}
+        ):
             raise LooseError
-        given = {
-            name: or_one_of(strict(part, whole), fitting(self._parts, part, whole) if name in required else [])
-            for name, part in own.items()
+        properties = {
+            name: or_one_of(strict(part, root), fitting(self._parts, part, root) if name in required else [])
+            for name, part in parameters.items()
         }
         if self._all_required:
-            return object_of({name: part if name in required else or_null(part) for name, part in given.items()})
-        return {**object_of(given), "required": [name for name in given if name in required]}
+            return object_of({name: part if name in required else or_null(part) for name, part in properties.items()})
+        return {**object_of(properties), "required": [name for name in properties if name in required]}
 
 
 def _typed(schema: Schema) -> Schema:

@@ -34,7 +34,7 @@ def fenced(text: str) -> str:
 
 def tamed(text: str) -> str:
     """Escape marks as JSON does, so that parsing JSON restores the text."""
-    return _MARKS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _MARKS.sub(lambda mark: f"\\u{ord(mark[0]):04x}", text)
 
 
 def written(value: Any) -> str:
@@ -54,23 +54,24 @@ def shortened(value: Any, most: int) -> str:
 
     Lists and texts are truncated.
     """
-    whole = written(value)
-    if len(whole) <= most:
-        return whole
+    full_text = written(value)
+    if len(full_text) <= most:
+        return full_text
     if isinstance(value, list):
-        kept: list[str] = []
+        shown_parts: list[str] = []
         room = most
         for item in value:
             text = written(item)
             room -= len(text) + 2
-            if room < 0 and kept:
+            if room < 0 and shown_parts:
                 break
-            kept.append(shortened(item, most))
-        left = len(value) - len(kept)
-        return f"[{', '.join(kept)}{f', … ({left} of {len(value)} items left out)' if left else ''}]"
+            shown_parts.append(shortened(item, most))
+        omitted_count = len(value) - len(shown_parts)
+        omission = f", … ({omitted_count} of {len(value)} items left out)" if omitted_count else ""
+        return f"[{', '.join(shown_parts)}{omission}]"
     if isinstance(value, dict) and most >= _LEAST * len(value):
         return f"{{{', '.join(_members(value, most))}}}"
-    return cut(whole, most)
+    return cut(full_text, most)
 
 
 def _members(value: dict[str, Any], most: int) -> list[str]:
@@ -79,10 +80,10 @@ def _members(value: dict[str, Any], most: int) -> list[str]:
     Short ones are written in full; long ones share the remaining room.
     """
     lengths = sorted(len(written(part)) for part in value.values())
-    room, left = most - sum(len(key) + 6 for key in value), len(value)
+    room, remaining_count = most - sum(len(key) + 6 for key in value), len(value)
     for length in lengths:
-        if length > room // left:
+        if length > room // remaining_count:
             break
-        room, left = room - length, left - 1
-    share = max(_LEAST, room // max(1, left))
+        room, remaining_count = room - length, remaining_count - 1
+    share = max(_LEAST, room // max(1, remaining_count))
     return [f"{written(key)}: {shortened(part, share)}" for key, part in value.items()]

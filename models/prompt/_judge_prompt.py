@@ -44,14 +44,14 @@ def judge_parts(evidence: Evidence, reasons: tuple[str, ...], *, pictures: bool)
     if evidence.unseen:
         remarks = "\n".join(f"- {' '.join(remark.split())}" for remark in evidence.unseen)  # with names of others
         yield f"## Missing in the evidence\n\n{fenced(remarks)}"
-    shown = (("before", evidence.before), ("after", evidence.after))
-    for when, some in shown if pictures else ():
+    pictures_by_time = (("before", evidence.before), ("after", evidence.after))
+    for when, some in pictures_by_time if pictures else ():
         if some:
             yield f"## Pictures {when} the work"
             yield from some
     if not pictures and (evidence.before or evidence.after):
         yield "There are pictures, too, which you can't see."
-    questions = "\n".join(f"{number}. {tamed(each)}" for number, each in enumerate(evidence.questions, 1))
+    questions = "\n".join(f"{number}. {tamed(question)}" for number, question in enumerate(evidence.questions, 1))
     yield f"## The questions\n\n{questions}"
     if reasons:
         yield f"Your last answer was sent back: {tamed(reasons[-1])}"

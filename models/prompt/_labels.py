@@ -68,16 +68,16 @@ def _called(thing: Named) -> str:
     return f"new empty {name or thing.id}" if application else name
 
 
-def chosen(labels: Mapping[str, _T], given: str) -> _T | None:
+def chosen(labels: Mapping[str, _T], label: str) -> _T | None:
     """Find the chosen object by label or id, else by unique name."""
-    given = given.strip()
-    if given in labels:
-        return labels[given]
-    by_id = [thing for thing in labels.values() if thing.id == given]
-    folded = _folded(given)
-    alike = [thing for name, thing in labels.items() if folded in {_folded(name), _folded(thing.name)}]
-    found = by_id or alike
-    return found[0] if len(found) == 1 and folded else None
+    label = label.strip()
+    if label in labels:
+        return labels[label]
+    by_id = [thing for thing in labels.values() if thing.id == label]
+    folded = _folded(label)
+    same_names = [thing for name, thing in labels.items() if folded in {_folded(name), _folded(thing.name)}]
+    matches = by_id or same_names
+    return matches[0] if len(matches) == 1 and folded else None
 
 
 def _folded(text: str) -> str:

@@ -71,26 +71,26 @@ def prompt_of(
         return Prompt(JUDGE, tuple(judge_parts(request.evidence, request.reasons, pictures=pictures)))
     room, named = request.history_tokens * CHARACTERS, References(request.memory, request.subtasks).parts()
     passed_on = named if short and not request.is_host else ()  # a HostAgent sees the data nowhere else
-    left = subtasks(request, room // 2, passed_on)
-    history = steps(request, room - left.characters)
-    before = "\n\n".join(
+    subtask_history = subtasks(request, room // 2, passed_on)
+    history = steps(request, room - subtask_history.characters)
+    first_text = "\n\n".join(
         (
             *_asked(request),
             *_shared(request),
-            *_before(left, history, host=request.is_host),
+            *_before(subtask_history, history, host=request.is_host),
             *_seen(request, short=short),
             *_references(request, named),
         )
     )
-    seen = request.observation
-    picture = (None if request.is_operator else seen.annotated) or seen.picture if pictures else None
-    shown: tuple[str | bytes, ...] = () if picture is None else (_pictured(request), picture)
-    shown += tuple(_answered(request)) if pictures else ()
-    after = "\n\n".join(prompt_tail(request, short=short))
+    observation = request.observation
+    picture = (None if request.is_operator else observation.annotated) or observation.picture if pictures else None
+    picture_parts: tuple[str | bytes, ...] = () if picture is None else (_pictured(request), picture)
+    picture_parts += tuple(_answered(request)) if pictures else ()
+    last_text = "\n\n".join(prompt_tail(request, short=short))
     if actions is not None:
-        after += f" Put at most {actions} action{'' if actions == 1 else 's'} into it."
-    summarised, dropped = left.summarised + history.summarised, left.dropped + history.dropped
-    return Prompt(system_of(request, short=short), (before, *shown, after), summarised, dropped)
+        last_text += f" Put at most {actions} action{'' if actions == 1 else 's'} into it."
+    summarised, dropped = subtask_history.summarised + history.summarised, subtask_history.dropped + history.dropped
+    return Prompt(system_of(request, short=short), (first_text, *picture_parts, last_text), summarised, dropped)
 
 
 def _pictured(request: ModelRequest) -> str:
@@ -103,11 +103,11 @@ def _pictured(request: ModelRequest) -> str:
 
 def _answered(request: ModelRequest) -> Iterator[str | bytes]:
     """Yield the pictures that tools returned in the latest step."""
-    latest = own_steps(request)[-1:]
-    found = [picture for record in latest for result in record.results for picture in result.pictures][:MOST_ANSWERED]
-    if found:
+    results = [result for record in own_steps(request)[-1:] for result in record.results]
+    pictures = [picture for result in results for picture in result.pictures][:MOST_ANSWERED]
+    if pictures:
         yield "Pictures that the latest actions returned, in their order:"
-        yield from found
+        yield from pictures
 
 
 def _asked(request: ModelRequest) -> Iterator[str]:
@@ -128,57 +128,62 @@ def _asked(request: ModelRequest) -> Iterator[str]:
 def _shared(request: ModelRequest) -> Iterator[str]:
     """Format the shared entries: earlier requests, people's answers and notes."""
     newest = [
-        f"- {_KINDS[each.board]} {written(each.author)}: {' '.join(each.text.split())}"
-        for each in reversed(request.observation.shared)
+        f"- {_KINDS[note.board]} {written(note.author)}: {' '.join(note.text.split())}"
+        for note in reversed(request.observation.shared)
     ]
     if newest:
-        shown = list(bounded(newest, request.history_tokens * CHARACTERS // 4))
-        yield "## What all agents of this task know\n\n" + fenced("\n".join(reversed(shown)))
+        lines = list(bounded(newest, request.history_tokens * CHARACTERS // 4))
+        yield "## What all agents of this task know\n\n" + fenced("\n".join(reversed(lines)))
 
 
-def _before(left: PromptHistory, done: PromptHistory, *, host: bool) -> Iterator[str]:
-    if left.lines:
-        gone = f"({left.dropped} earlier subtasks are not shown)\n" if left.dropped else ""
-        told = fenced(gone + "\n".join(left.lines))
+def _before(subtask_history: PromptHistory, done: PromptHistory, *, host: bool) -> Iterator[str]:
+    if subtask_history.lines:
+        gone = f"({subtask_history.dropped} earlier subtasks are not shown)\n" if subtask_history.dropped else ""
+        outcomes = fenced(gone + "\n".join(subtask_history.lines))
         where = (
             "" if host else "It is not in your window: what your subtask needs of it there, you have to put there.\n\n"
         )
-        yield f"## What earlier subtasks left\n\n{where}{told}"
+        yield f"## What earlier subtasks left\n\n{where}{outcomes}"
     if done.lines:
         gone = f"({done.dropped} earlier steps are not shown)\n" if done.dropped else ""
         yield "## Your steps so far\n\n" + fenced(gone + "\n".join(done.lines))
 
 
 def _seen(request: ModelRequest, *, short: bool) -> Iterator[str]:
-    seen, room = request.observation, request.observation_tokens * CHARACTERS
+    observation, room = request.observation, request.observation_tokens * CHARACTERS
     if request.is_host:
         started = {
-            each.address.split("/")[1]: each.name for each in seen.targets if each.kind is TargetKind.APPLICATION
+            application.address.split("/")[1]: application.name
+            for application in observation.targets
+            if application.kind is TargetKind.APPLICATION
         }
         targets = [
-            _target(label, target, started, request.picture_kinds) for label, target in labelled(seen.targets).items()
+            _target(label, target, started, request.picture_kinds)
+            for label, target in labelled(observation.targets).items()
         ]
         yield "## The targets that there are\n\n" + fenced("\n".join(bounded(targets, room)) or "none")
-        desktop = [cut(written(seen.window), room // 4)] if seen.window else []
-        desktop += [cut(seen.text, room // 4)] if seen.text else []
+        desktop = [cut(written(observation.window), room // 4)] if observation.window else []
+        desktop += [cut(observation.text, room // 4)] if observation.text else []
         if desktop:
             yield "## What the desktop shows\n\n" + fenced("\n".join(desktop))
         return
     lines: list[str] = []
     if request.target is not None:
         lines.append(f"{request.target.kind.value} {written(request.target.name)}")
-    if seen.window:
-        lines.append(cut(written(_telling(seen.window) if short else seen.window), room // 4))
+    if observation.window:
+        lines.append(cut(written(_telling(observation.window) if short else observation.window), room // 4))
     if request.is_operator:
-        lines.append("the picture below" if seen.picture is not None else "no picture: nothing can be pointed at now")
+        lines.append(
+            "the picture below" if observation.picture is not None else "no picture: nothing can be pointed at now"
+        )
         yield "## What you see now\n\n" + fenced("\n".join(lines))
         return
-    controls = [_control(label, control, short=short) for label, control in labelled(seen.controls).items()]
+    controls = [_control(label, control, short=short) for label, control in labelled(observation.controls).items()]
     if controls:
-        lines += ["controls:", *bounded(controls, room if not seen.text else room // 2)]
-    if seen.text:
-        lines += ["text:", cut(seen.text, room // 2)]
-    if not controls and not seen.text:
+        lines += ["controls:", *bounded(controls, room if not observation.text else room // 2)]
+    if observation.text:
+        lines += ["text:", cut(observation.text, room // 2)]
+    if not controls and not observation.text:
         lines.append("no controls")
     yield "## What you see now\n\n" + fenced("\n".join(lines))
     usable = offered_tools(request)
@@ -191,10 +196,10 @@ def _references(request: ModelRequest, named: Mapping[str, JsonValue]) -> Iterat
     """List the data that can be passed on by reference."""
     lines = [f"- {written(name)}: {_amount(value)}" for name, value in named.items()]
     if lines:
-        told = "\n".join(bounded(lines, request.history_tokens * CHARACTERS // 4))
+        text = "\n".join(bounded(lines, request.history_tokens * CHARACTERS // 4))
         yield (
             "## Data that you can pass on\n\nWhere an argument needs all of one of these, its name is the whole value "
-            f"of the argument; the tool gets the data. Don't copy them.\n\n{fenced(told)}"
+            f"of the argument; the tool gets the data. Don't copy them.\n\n{fenced(text)}"
         )
 
 
@@ -219,14 +224,14 @@ def _target(label: str, target: Target, started: Mapping[str, str], picture_kind
 
 def _taken(target: Target) -> str:
     """Describe the parameters for opening an application."""
-    taken = target.takes.get("properties")
-    if not isinstance(taken, dict) or not taken:
+    properties = target.takes.get("properties")
+    if not isinstance(properties, dict) or not properties:
         return ""
-    told = (
+    descriptions = (
         f"{name} ({part['description']})" if isinstance(part, dict) and part.get("description") else name
-        for name, part in taken.items()
+        for name, part in properties.items()
     )
-    return f", opened with {cut(' '.join(', '.join(told).split()), 300)}"
+    return f", opened with {cut(' '.join(', '.join(descriptions).split()), 300)}"
 
 
 def _telling(facts: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -241,5 +246,5 @@ def _control(label: str, control: Control, *, short: bool) -> str:
     more += control.states
     detail = _telling(control.detail) if short else control.detail
     more += [f"{key} {cut(written(value), 300)}" for key, value in detail.items()]
-    told = f" ({', '.join(more)})" if more else ""
-    return f"- {written(label)}: {control.kind}{told}"
+    remarks = f" ({', '.join(more)})" if more else ""
+    return f"- {written(label)}: {control.kind}{remarks}"

@@ -58,8 +58,8 @@ def subtasks(request: ModelRequest, characters: int, named: Container[str] = ())
     """
 
     def in_a_line(result: SubtaskResult) -> str:
-        asked = cut(written(result.request), 80)
-        return f"- subtask {result.number} ({result.address}): {asked} → {_ended(result, request.task_id)}"
+        request_text = cut(written(result.request), 80)
+        return f"- subtask {result.number} ({result.address}): {request_text} → {_ended(result, request.task_id)}"
 
     def in_full(result: SubtaskResult, room: int) -> str:
         return _subtask(result, room // 2, named, request.task_id)
@@ -72,10 +72,10 @@ def bounded(lines: list[str], room: int) -> Iterator[str]:
 
     The first one is always included.
     """
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         room -= len(line) + 1
-        if room < 0 and place:
-            yield f"({len(lines) - place} more are not shown)"
+        if room < 0 and index:
+            yield f"({len(lines) - index} more are not shown)"
             return
         yield line
 
@@ -115,14 +115,14 @@ def _ended(result: SubtaskResult, task_id: str) -> str:
 
 
 def _subtask(result: SubtaskResult, most: int, named: Container[str], task_id: str) -> str:
-    asked = cut(written(result.request), 300)
-    ended = f"subtask {result.number} ({result.address}): {asked} → {_ended(result, task_id)}"
+    request_text = cut(written(result.request), 300)
+    ended = f"subtask {result.number} ({result.address}): {request_text} → {_ended(result, task_id)}"
     why = f"; {cut(written(result.causes[0].reason), 300)}" if result.causes else ""
     comment = f"; it says {cut(written(result.comment), 300)}" if result.comment else ""
     output = _by_name(result.output, f"subtasks.{result.number}.output", named)
-    left = f"; it left {shortened(output, most)}" if output is not None else ""
+    output_text = f"; it left {shortened(output, most)}" if output is not None else ""
     files = f"; files: {cut(written(list(result.artifacts)), 300)}" if result.artifacts else ""
-    return f"- {ended}{why}{comment}{files}{left}"
+    return f"- {ended}{why}{comment}{files}{output_text}"
 
 
 def _by_name(value: JsonValue, path: str, named: Container[str]) -> JsonValue:
@@ -156,15 +156,15 @@ def _in_a_line(number: int, record: StepRecord) -> str:
     done = ", ".join(f"{result.tool} ({result.status.value})" for result in record.results)
     target = record.decision.target
     done = done or (f"assigned to {written(target.name)}" if target is not None else "nothing done")
-    before = "".join(f"; before it, {cut(' '.join(note.split()), 300)}" for note in people_notes(record.observation))
-    return f"- step {number}: {cut(done, 200)}; said {record.decision.status}{before}"
+    notes = "".join(f"; before it, {cut(' '.join(note.split()), 300)}" for note in people_notes(record.observation))
+    return f"- step {number}: {cut(done, 200)}; said {record.decision.status}{notes}"
 
 
 def _call(action: Action, most: int) -> str:
     control = f" on {written(action.control.name or action.control.id)}" if action.control is not None else ""
     hidden = () if action.control is None else ("control_id", "control_name")
-    given = {name: value for name, value in action.arguments.items() if name not in hidden}
-    return f"{action.tool}{control} {cut(written(given), most)}"
+    arguments = {name: value for name, value in action.arguments.items() if name not in hidden}
+    return f"{action.tool}{control} {cut(written(arguments), most)}"
 
 
 def _outcome(action: Action | None, result: CommandResult, most: int, task_id: str) -> str:

@@ -14,7 +14,14 @@ from callboard.models._responses import AppResponse
 from callboard.models.prompt._answer_schema import legal_statuses, offered_tools, own_steps, own_subtasks
 from callboard.models.prompt._fence import cut, fenced, tamed, written
 from callboard.models.prompt._labels import labelled
-from callboard.models.prompt._short import NEGATION, asks_change, asks_question, given, likely_tools, postponed
+from callboard.models.prompt._short import (
+    NEGATION,
+    asks_change,
+    asks_question,
+    existing_things,
+    likely_tools,
+    postponed,
+)
 from callboard.models.prompt._tool_docs import MAKING, either, makes, needed, singular
 
 if TYPE_CHECKING:
@@ -59,8 +66,8 @@ def prompt_tail(request: ModelRequest, *, short: bool = False) -> Iterator[str]:
     if refused:
         yield f"Status can't be {either(refused)} now."
     hints = "".join(f"{hint}\n" for hint in _hints(request, what, done, short=short))
-    asked = tamed(written(cut(request.request, 500)))
-    yield f"Decide about {what}, whether it is done, or what comes next: {asked}\n{hints}{_JSON}"
+    request_text = tamed(written(cut(request.request, 500)))
+    yield f"Decide about {what}, whether it is done, or what comes next: {request_text}\n{hints}{_JSON}"
 
 
 def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Iterator[str]:
@@ -69,31 +76,39 @@ def _hints(request: ModelRequest, what: str, done: str, *, short: bool) -> Itera
     A small model also gets hints derived from its subtask's text.
     """
     results = [result for record in own_steps(request) for result in record.results]
-    meant = _Meant(request, results) if short else None
+    subtask_tools = _SubtaskTools(request, results) if short else None
     reads = {tool.name for tool in request.tools if tool.effect is Effect.READ}
     if request.is_host and not own_subtasks(request):
         yield "What is open has something in it. A new one is empty: there is nothing to read in it."
-    if meant is not None and meant.named and not done:
-        yield f"The words of {what} fit {either(meant.named)}: call that, with what {what} says."
+    if subtask_tools is not None and subtask_tools.named and not done:
+        yield f"The words of {what} fit {either(subtask_tools.named)}: call that, with what {what} says."
     if done:
         yield "What succeeded is not done again."
     if results and results[-1].status is ResultStatus.FAILURE:
         yield "The last call FAILED: what it was for is not done."
         if short and not request.is_host:
             yield "Your steps tell why it FAILED: call it again without that mistake, or call another tool."
-    elif done and meant is not None and meant.missed:
-        yield f"Not called yet: {', '.join(tool.name for tool in meant.missed)}.{meant.next}"
-    elif done and AgentStatus.FINISH in legal_statuses(request) and not (meant is not None and meant.failed):
-        if meant is None or request.is_host:
+    elif done and subtask_tools is not None and subtask_tools.missed:
+        yield f"Not called yet: {', '.join(tool.name for tool in subtask_tools.missed)}.{subtask_tools.next}"
+    elif (
+        done
+        and AgentStatus.FINISH in legal_statuses(request)
+        and not (subtask_tools is not None and subtask_tools.failed)
+    ):
+        if subtask_tools is None or request.is_host:
             yield f"If nothing of {what} is missing any more: FINISH."
-        elif meant.writes and asks_change(request) and all(result.tool in reads for result in results):
-            yield f"So far you only read, and changed nothing. Next is {either(meant.writes)}."
+        elif subtask_tools.writes and asks_change(request) and all(result.tool in reads for result in results):
+            yield f"So far you only read, and changed nothing. Next is {either(subtask_tools.writes)}."
         else:  # worded for copying, because small models repeat it
-            were = "were" if meant.made[1:] else "was"
-            called = f"{' and '.join(meant.made)} {were} called, and succeeded: that is done. " if meant.made else ""
+            were = "were" if subtask_tools.made[1:] else "was"
+            called = (
+                f"{' and '.join(subtask_tools.made)} {were} called, and succeeded: that is done. "
+                if subtask_tools.made
+                else ""
+            )
             yield f"{called}If {what} asks for nothing else, it is done, and nothing is missing: FINISH."
             yield from _handed_over(request)
-    yield from meant.later() if meant is not None else ()
+    yield from subtask_tools.later() if subtask_tools is not None else ()
 
 
 def _handed_over(request: ModelRequest) -> Iterator[str]:
@@ -103,9 +118,9 @@ def _handed_over(request: ModelRequest) -> Iterator[str]:
         return
     reads = {tool.name for tool in request.tools if tool.effect is Effect.READ}
     for number, record in reversed(list(enumerate(request.memory, 1))[len(request.memory) - request.step + 1 :]):
-        for place, result in enumerate(record.results):
+        for index, result in enumerate(record.results):
             if result.tool in reads and result.status is ResultStatus.SUCCESS and result.value is not None:
-                yield f'With FINISH, Result "${{steps.{number}.results.{place}.value}}" hands over all that it read.'
+                yield f'With FINISH, Result "${{steps.{number}.results.{index}.value}}" hands over all that it read.'
                 return
 
 
@@ -144,18 +159,18 @@ def _new(request: ModelRequest) -> Iterator[str]:
     steps = own_steps(request)
     if not steps:
         return
-    before, now = _named(steps[0].observation), _named(request.observation)
-    known = {(kind, thing.name or thing.id) for thing, kind in before.values()}  # ids may be counters
-    made = [
+    old_things, new_things = _named(steps[0].observation), _named(request.observation)
+    old_names = {(kind, thing.name or thing.id) for thing, kind in old_things.values()}  # ids may be counters
+    labels = [
         f"{written(label)} ({kind})"
-        for label, (thing, kind) in now.items()
-        if (kind, thing.name or thing.id) not in known
+        for label, (thing, kind) in new_things.items()
+        if (kind, thing.name or thing.id) not in old_names
     ]
-    if 0 < len(made) <= _LATEST:
-        yield f"- new since then: {', '.join(made)}"
+    if 0 < len(labels) <= _LATEST:
+        yield f"- new since then: {', '.join(labels)}"
 
 
-class _Meant:
+class _SubtaskTools:
     """The tools that create the objects named in a subtask.
 
     They are grouped by outcome. A name is easily mistaken for an object, such as a table called Chart for a chart.
@@ -165,23 +180,23 @@ class _Meant:
 
     def __init__(self, request: ModelRequest, results: Sequence[CommandResult]) -> None:
         """Find the tools by the words of an AppAgent's subtask."""
-        asked = request.request.casefold()
-        words = set(_WORD.findall(asked))
+        text = request.request.casefold()
+        words = set(_WORD.findall(text))
         self._wants = bool(words & (MAKING - {"new"}))
         makers = [tool for tool in request.tools if tool.effect is not Effect.READ and makes(tool.name)]
         often = Counter(thing for tool in makers for thing in makes(tool.name))
         things = {singular(word) for word in words if often[singular(word)] == 1}
-        things -= given(request, things)
-        applies = issubclass(request.response, AppResponse) and not NEGATION.search(asked)
+        things -= existing_things(request, things)
+        applies = issubclass(request.response, AppResponse) and not NEGATION.search(text)
         asks = self._wants or bool(request.subtasks)  # "sort the table" asks for none, but data may be waiting for one
-        meant = [tool for tool in makers if applies and asks and makes(tool.name) & things]
+        wanted_tools = [tool for tool in makers if applies and asks and makes(tool.name) & things]
         kinds = {singular(control.kind.casefold()) for control in request.observation.controls}
         done, tried = {r.tool for r in results if r.status is ResultStatus.SUCCESS}, {r.tool for r in results}
-        self.missed = [tool for tool in meant if tool.name not in tried and makes(tool.name) & things - kinds]
+        self.missed = [tool for tool in wanted_tools if tool.name not in tried and makes(tool.name) & things - kinds]
         """Tools that were not called and whose object does not exist."""
-        self.failed = [tool for tool in meant if tool.name in tried - done]
-        one = [tool.name for tool in meant if tool.name in done and makes(tool.name) & words]
-        self.made = one if len(one) == len(meant) and not _SEVERAL.search(asked) else []
+        self.failed = [tool for tool in wanted_tools if tool.name in tried - done]
+        successful_tools = [tool.name for tool in wanted_tools if tool.name in done and makes(tool.name) & words]
+        self.made = successful_tools if len(successful_tools) == len(wanted_tools) and not _SEVERAL.search(text) else []
         """Tools that created all named objects, if the subtask names one of each."""
 
         self._usable = offered_tools(request)
@@ -205,9 +220,9 @@ class _Meant:
         yield from (f"{tool.name} comes later: {needed(tool, self._makers)}" for tool in missed)
 
 
-def _named(seen: Observation) -> dict[str, tuple[Named, str]]:
+def _named(observation: Observation) -> dict[str, tuple[Named, str]]:
     """Return the observed controls and targets with their kinds, by label."""
     controls: dict[str, tuple[Named, str]] = {
-        label: (each, each.kind) for label, each in labelled(seen.controls).items()
+        label: (thing, thing.kind) for label, thing in labelled(observation.controls).items()
     }
-    return controls | {label: (each, each.kind) for label, each in labelled(seen.targets).items()}
+    return controls | {label: (thing, thing.kind) for label, thing in labelled(observation.targets).items()}

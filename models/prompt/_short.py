@@ -97,24 +97,28 @@ def _needed(tool: ToolInfo, errors: str) -> ToolInfo:
     changes what its optional parameters say.
     """
     needed = [name for name, part in own_parameters(tool).items() if _is_needed(tool, name, part)]
-    asked = [name for name in own_parameters(tool) if re.search(rf"\b{re.escape(name)}\b", errors)]
+    missing_names = [name for name in own_parameters(tool) if re.search(rf"\b{re.escape(name)}\b", errors)]
     required = tool.schema.get("required", ())
-    own = own_parameters(tool) if _is_open(tool) else dict.fromkeys([*needed, *asked])
-    kept = {name: own_parameters(tool)[name] for name in sorted(own, key=lambda name: name in required)}
-    if not kept or tool.schema.keys() & _ALTERNATIVES:
+    shown_names = own_parameters(tool) if _is_open(tool) else dict.fromkeys([*needed, *missing_names])
+    properties = {name: own_parameters(tool)[name] for name in sorted(shown_names, key=lambda name: name in required)}
+    if not properties or tool.schema.keys() & _ALTERNATIVES:
         return tool
     control = {
         name: part for name, part in tool.schema["properties"].items() if takes_control(tool) and name in CONTROL
     }
     more = {"required": [*required, *(name for name in needed if name not in required)]}
     sets = more if tool.effect is Effect.IDEMPOTENT else {}  # it replaces what is there, so it has to say where
-    return dataclasses.replace(tool, schema={**tool.schema, "properties": kept | control, **sets})
+    return dataclasses.replace(tool, schema={**tool.schema, "properties": properties | control, **sets})
 
 
 def _is_open(tool: ToolInfo) -> bool:
     """Return whether a tool does only what its optional parameters say."""
-    required, own = tool.schema.get("required", ()), own_parameters(tool)
-    tells_where = (isinstance(own[name], dict) and own[name].get(ESSENTIAL) for name in required if name in own)
+    required, parameters = tool.schema.get("required", ()), own_parameters(tool)
+    tells_where = (
+        isinstance(parameters[name], dict) and parameters[name].get(ESSENTIAL)
+        for name in required
+        if name in parameters
+    )
     return tool.effect is not Effect.READ and all(tells_where)
 
 
@@ -137,9 +141,9 @@ def tool_examples(request: ModelRequest) -> Iterator[Example]:
     parts = References((), request.subtasks).parts()
     later = postponed(request)
     for tool in reversed(likely_tools(request) or _two_tools(request)):  # the last one counts most
-        does, then = f"{tool.name} does", []
+        does, next_calls = f"{tool.name} does", []
         if later is not None:
-            does, then = f"{later.name}, after {tool.name}, does", [f"Call {later.name}"]
+            does, next_calls = f"{later.name}, after {tool.name}, does", [f"Call {later.name}"]
         call = {"Function": tool.name}
         control = _control(tool, _first(request)) if takes_control(tool) else ""
         if control:
@@ -150,7 +154,7 @@ def tool_examples(request: ModelRequest) -> Iterator[Example]:
                 "Observation": "Nothing was done so far.",
                 "Thought": f"{asks} {does} it.",
                 "Decision": {
-                    "Plan": [f"Call {tool.name}", *then],
+                    "Plan": [f"Call {tool.name}", *next_calls],
                     "Status": AgentStatus.CONTINUE.value,
                     "Actions": [{**call, "Args": _arguments(tool, request, parts)}],
                 },
@@ -164,7 +168,7 @@ def asks_question(request: ModelRequest) -> bool:
     return request.request.rstrip().endswith(("?", "\uff1f"))
 
 
-def given(request: ModelRequest, things: Collection[str]) -> set[str]:
+def existing_things(request: ModelRequest, things: Collection[str]) -> set[str]:
     """Return the things that a subtask takes for given.
 
     It calls them "the", does not add them, and something like them is seen. After earlier subtasks there are none:
@@ -173,14 +177,16 @@ def given(request: ModelRequest, things: Collection[str]) -> set[str]:
     text, controls = request.request.casefold(), _first(request).controls
     kinds = {_ENDINGS.sub("", control.kind.casefold()) for control in controls}
     filled = any(_columns(control.detail) for control in controls)
-    seen = {thing for thing in things if filled or _ENDINGS.sub("", thing) in kinds}
-    return set() if request.subtasks else {thing for thing in seen if re.search(rf"{_NOT_ADDED}the {thing}", text)}
+    present_things = {thing for thing in things if filled or _ENDINGS.sub("", thing) in kinds}
+    if request.subtasks:
+        return set()
+    return {thing for thing in present_things if re.search(rf"{_NOT_ADDED}the {thing}", text)}
 
 
 def asks_change(request: ModelRequest) -> bool:
     """Return whether a subtask asks for a change, without a negation."""
-    asked = request.request
-    return not (asks_question(request) or NEGATION.search(asked)) and bool(_stems(asked) & _CHANGES)
+    text = request.request
+    return not (asks_question(request) or NEGATION.search(text)) and bool(_stems(text) & _CHANGES)
 
 
 def _end(asks: str, when: str, result: str | None) -> Example:
@@ -195,9 +201,9 @@ def _end(asks: str, when: str, result: str | None) -> Example:
     )
 
 
-def _control(tool: ToolInfo, seen: Observation) -> str:
+def _control(tool: ToolInfo, observation: Observation) -> str:
     """Name the only fitting control, else a placeholder for a necessary one."""
-    fit = [label for label, control in labelled(seen.controls).items() if fits(tool, control)]
+    fit = [label for label, control in labelled(observation.controls).items() if fits(tool, control)]
     if len(fit) == 1 and tool.controls:
         return fit[0]
     return f"<the {either(tool.controls or ('control',))}, as it is listed>" if needs_control(tool) else ""
@@ -219,25 +225,25 @@ def likely_tools(request: ModelRequest) -> list[ToolInfo]:
     text = request.request.casefold()
     said = text.partition(": ")[0]  # a text to write says nothing about a tool
     text = said if _stems(said) & {*_ALIKE} else text
-    asked = _stems(text)
+    text_stems = _stems(text)
     names = {tool.name: _stems(tool.name.replace("_", " ")) - _LITERAL for tool in tools}
-    nouns = {noun for each in names.values() for noun in each if len(noun) >= _COMPOUND}
-    asked |= {noun for noun in nouns if any(word.endswith(noun) for word in asked)}  # sheet in worksheet
+    nouns = {noun for stems in names.values() for noun in stems if len(noun) >= _COMPOUND}
+    text_stems |= {noun for noun in nouns if any(word.endswith(noun) for word in text_stems)}  # sheet in worksheet
     words = {tool.name: _stems(_named(tool)) | (_stems(_described(tool)) - {*_ALIKE}) for tool in tools}
-    seen = {_ENDINGS.sub("", control.kind.casefold()) for control in _first(request).controls}
-    telling = {tool.name: names[tool.name] - (seen if not makes(tool.name) else set()) for tool in tools}
+    present_kinds = {_ENDINGS.sub("", control.kind.casefold()) for control in _first(request).controls}
+    telling = {tool.name: names[tool.name] - (present_kinds if not makes(tool.name) else set()) for tool in tools}
     scores = dict.fromkeys(words, 0.0)
-    for stems in (words, telling):
-        often = Counter(stem for each in stems.values() for stem in each)
-        for name, each in stems.items():
-            scores[name] += sum(math.log(1 + len(stems) / often[stem]) for stem in asked & each)
+    for stems_by_tool in (words, telling):
+        often = Counter(stem for stems in stems_by_tool.values() for stem in stems)
+        for name, stems in stems_by_tool.items():
+            scores[name] += sum(math.log(1 + len(stems_by_tool) / often[stem]) for stem in text_stems & stems)
     for tool in tools:
         kinds = {_ENDINGS.sub("", kind) for kind in tool.controls}
-        acts = 0 if not kinds or not asked & seen else 1 if kinds & asked else -1
-        made = {_ENDINGS.sub("", thing) for thing in makes(tool.name)}
-        there = given(request, made)
-        strange = len(names[tool.name] - asked - seen) + 3 * len(made - asked) + 5 * len(there)
-        scores[tool.name] += bool(asked & _stems(tool.name.partition("_")[0]) & _LITERAL)
+        acts = 0 if not kinds or not text_stems & present_kinds else 1 if kinds & text_stems else -1
+        objects = {_ENDINGS.sub("", thing) for thing in makes(tool.name)}
+        there = existing_things(request, objects)
+        strange = len(names[tool.name] - text_stems - present_kinds) + 3 * len(objects - text_stems) + 5 * len(there)
+        scores[tool.name] += bool(text_stems & _stems(tool.name.partition("_")[0]) & _LITERAL)
         scores[tool.name] *= 1 + acts / 2 - min(strange, 6) / 8
     ranked = sorted(tools, key=lambda tool: (-scores[tool.name], tool.name))
     if asks_question(request):
@@ -255,21 +261,21 @@ def postponed(request: ModelRequest) -> ToolInfo | None:
     if not asks_change(request):
         return None
     words = {singular(word) for word in _WORD.findall(request.request.casefold())}
-    wanted = [tool for tool in request.tools if tool.effect is not Effect.READ and makes(tool.name) & words]
+    wanted_tools = [tool for tool in request.tools if tool.effect is not Effect.READ and makes(tool.name) & words]
     offered = _offered_first(request)
-    found = [tool for tool in wanted if tool not in offered and makers_for(tool, offered)]
-    return found[0] if len(found) == 1 else None
+    candidates = [tool for tool in wanted_tools if tool not in offered and makers_for(tool, offered)]
+    return candidates[0] if len(candidates) == 1 else None
 
 
 def _first_makers(later: ToolInfo, request: ModelRequest) -> list[ToolInfo]:
     """Return the makers of a missing control that take most data."""
     parts = References((), request.subtasks).parts()
-    taken = [
+    counted_makers = [
         (sum(bool(fitting(parts, part, maker.schema)) for part in own_parameters(maker).values()), maker)
         for maker in makers_for(later, _offered_first(request))
     ]
-    most = max(count for count, _ in taken)
-    return [maker for count, maker in taken if count == most][:_MOST_EXAMPLES]
+    most = max(count for count, _ in counted_makers)
+    return [maker for count, maker in counted_makers if count == most][:_MOST_EXAMPLES]
 
 
 def _offered_first(request: ModelRequest) -> tuple[ToolInfo, ...]:
@@ -302,18 +308,19 @@ def _about(name: str, part: object) -> str:
 
 def _stems(text: str) -> set[str]:
     """Return the words without endings, and the groups of their verbs."""
-    found = {_ENDINGS.sub("", word) for word in _WORD.findall(text.casefold()) if not _EMPTY.match(word)}
-    return found | {verbs for verbs, stems in _VERBS if found & stems}
+    word_stems = {_ENDINGS.sub("", word) for word in _WORD.findall(text.casefold()) if not _EMPTY.match(word)}
+    return word_stems | {verbs for verbs, stems in _VERBS if word_stems & stems}
 
 
 def _arguments(tool: ToolInfo, request: ModelRequest, parts: Mapping[str, JsonValue]) -> dict[str, Any]:
     """Make the arguments that are required or named by the subtask."""
-    own, asked = own_parameters(tool), _stems(request.request) - _stems(tool.name.replace("_", " ")) - {*_ALIKE}
-    named = [name for name, part in own.items() if asked & _stems(_about(name, part))]
-    optional = [name for name in own if _is_open(tool) and not _is_needed(tool, name, own[name])]
+    parameters = own_parameters(tool)
+    subtask_stems = _stems(request.request) - _stems(tool.name.replace("_", " ")) - {*_ALIKE}
+    named = [name for name, part in parameters.items() if subtask_stems & _stems(_about(name, part))]
+    optional = [name for name in parameters if _is_open(tool) and not _is_needed(tool, name, parameters[name])]
     chosen = {*tool.schema.get("required", ()), *([name for name in optional if name in named] or optional[:1])}
-    chosen |= {name for name in named if _is_needed(tool, name, own[name])}
-    return {name: _argument(name, tool, request, parts) for name in own if name in chosen}
+    chosen |= {name for name in named if _is_needed(tool, name, parameters[name])}
+    return {name: _argument(name, tool, request, parts) for name in parameters if name in chosen}
 
 
 def _argument(name: str, tool: ToolInfo, request: ModelRequest, parts: Mapping[str, JsonValue]) -> Any:
@@ -335,8 +342,8 @@ def _line(tool: ToolInfo, request: ModelRequest, part: Any) -> list[list[str]]:
     There is none for a tool that sets cells: it need not set a whole row.
     """
     lists = isinstance(part, dict) and isinstance(part.get("items"), dict) and part["items"].get("type") == "array"
-    found = [line for control in _first(request).controls if (line := _columns(control.detail))]
-    return found if lists and tool.effect is not Effect.IDEMPOTENT and len(found) == 1 else []
+    column_lists = [line for control in _first(request).controls if (line := _columns(control.detail))]
+    return column_lists if lists and tool.effect is not Effect.IDEMPOTENT and len(column_lists) == 1 else []
 
 
 def _columns(detail: Mapping[str, Any]) -> list[str]:
@@ -348,22 +355,22 @@ def _columns(detail: Mapping[str, Any]) -> list[str]:
     return [f"<value {number}>" for number, _ in enumerate(first, 1)] if isinstance(first, list) else []
 
 
-def _placeholder(name: str, part: Any, whole: dict[str, Any], depth: int = 0) -> Any:
+def _placeholder(name: str, part: Any, root: dict[str, Any], depth: int = 0) -> Any:
     """Make a value that describes a parameter, in the parameter's form."""
     if not isinstance(part, dict) or depth > _DEEPEST:
         return f"<{name}>"
     options = part.get("anyOf") or part.get("oneOf")
     if options or "$ref" in part:
-        inner = options[0] if options else resolved(part, whole)
-        return _placeholder(name, inner, whole, depth + 1)
+        inner = options[0] if options else resolved(part, root)
+        return _placeholder(name, inner, root, depth + 1)
     choices = part.get("enum") or (["true", "false"] if part.get("type") == "boolean" else None)
     if part.get("type") == "array":
-        return [_placeholder(name, part.get("items"), whole, depth + 1)]
+        return [_placeholder(name, part.get("items"), root, depth + 1)]
     if isinstance(part.get("properties"), dict):
-        return {key: _placeholder(key, each, whole, depth + 1) for key, each in part["properties"].items()}
+        return {key: _placeholder(key, member, root, depth + 1) for key, member in part["properties"].items()}
     about = re.split("[.;,]| like ", str(part.get("description", "")))[0]  # a value to copy is no placeholder
-    told = cut(about, 60) if _NOUN.match(about) else name
-    return f"<{either([*map(str, choices)]) if choices else told}>"
+    description = cut(about, 60) if _NOUN.match(about) else name
+    return f"<{either([*map(str, choices)]) if choices else description}>"
 
 
 def copied(request: ModelRequest, arguments: object) -> list[str]:
@@ -380,8 +387,8 @@ def _texts(value: object) -> Iterator[str]:
         case str():
             yield value
         case list():
-            for each in value:
-                yield from _texts(each)
+            for member in value:
+                yield from _texts(member)
         case dict():
-            for each in value.values():
-                yield from _texts(each)
+            for member in value.values():
+                yield from _texts(member)

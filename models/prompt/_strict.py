@@ -40,8 +40,8 @@ class LooseError(Exception):
 # pydantic-ai's JsonSchemaTransformer does not fit: it rewrites one tool's schema for one provider and keeps the parts
 # that it can't make strict. Here the arguments of all tools become parts of one answer, and schemas without a strict
 # form have to be detected.
-def strict(part: object, whole: Schema, depth: int = 0) -> Schema:
-    """Return the strict form of `part`, a subschema of `whole`.
+def strict(part: object, root: Schema, depth: int = 0) -> Schema:
+    """Return the strict form of `part`, a subschema of `root`.
 
     Raises:
         LooseError: If it has no strict form.
@@ -49,20 +49,20 @@ def strict(part: object, whole: Schema, depth: int = 0) -> Schema:
     if not isinstance(part, dict) or depth > _DEEPEST:
         raise LooseError
     if "$ref" in part:
-        return strict(resolved(part, whole), whole, depth + 1)
+        return strict(resolved(part, root), root, depth + 1)
     if "enum" in part or "const" in part:
         return _enumerated(part)
     options = part.get("anyOf") or part.get("oneOf")
     if options:
-        return {"anyOf": [strict(option, whole, depth + 1) for option in options]}
+        return {"anyOf": [strict(option, root, depth + 1) for option in options]}
     if isinstance(part.get("type"), list):
-        return {"anyOf": [strict({**part, "type": kind}, whole, depth + 1) for kind in part["type"]]}
+        return {"anyOf": [strict({**part, "type": kind}, root, depth + 1) for kind in part["type"]]}
     match part.get("type"):
         case "object" if part.get("properties") and not part.get("additionalProperties"):
-            return _members(part, whole, depth)
+            return _members(part, root, depth)
         case "array" if "prefixItems" not in part:
             bounds = {key: part[key] for key in ("minItems", "maxItems") if key in part}
-            return {"type": "array", "items": strict(part.get("items"), whole, depth + 1), **bounds}
+            return {"type": "array", "items": strict(part.get("items"), root, depth + 1), **bounds}
         case "integer" | "number" as kind:
             return {"type": kind, **{key: part[key] for key in ("minimum", "maximum") if key in part}}
         case "string" | "boolean" | "null" as kind:
@@ -71,12 +71,12 @@ def strict(part: object, whole: Schema, depth: int = 0) -> Schema:
             raise LooseError
 
 
-def _members(part: Schema, whole: Schema, depth: int) -> Schema:
+def _members(part: Schema, root: Schema, depth: int) -> Schema:
     required = part.get("required", ())
-    inner = {name: strict(each, whole, depth + 1) for name, each in part["properties"].items()}
+    inner = {name: strict(member, root, depth + 1) for name, member in part["properties"].items()}
     if not set(required) <= set(inner):
         raise LooseError
-    return object_of({name: each if name in required else or_null(each) for name, each in inner.items()})
+    return object_of({name: member if name in required else or_null(member) for name, member in inner.items()})
 
 
 def _enumerated(part: Schema) -> Schema:
@@ -84,13 +84,13 @@ def _enumerated(part: Schema) -> Schema:
 
     Strict modes require a type and distinct values.
     """
-    given = part["enum"] if "enum" in part else [part["const"]]
+    members = part["enum"] if "enum" in part else [part["const"]]
     declared = part.get("type", list(_SCALARS))
     kinds = declared if isinstance(declared, list) else [declared]
-    if not isinstance(given, list):
+    if not isinstance(members, list):
         raise LooseError
     named: dict[str, list[Any]] = {}
-    for value in given:
+    for value in members:
         kind = _kind(value, kinds)
         if kind is not None and value not in named.setdefault(kind, []):
             named[kind].append(value)
@@ -111,18 +111,18 @@ def _kind(value: object, kinds: list[str]) -> str | None:
     """
     match value:
         case None:
-            found = ["null"]
+            candidates = ["null"]
         case bool():
-            found = ["boolean"]
+            candidates = ["boolean"]
         case str():
-            found = ["string"]
+            candidates = ["string"]
         case int():
-            found = ["integer", "number"]
+            candidates = ["integer", "number"]
         case float() if math.isfinite(value):
-            found = ["number"]
+            candidates = ["number"]
         case _:
             raise LooseError
-    return next((kind for kind in found if kind in kinds), None)
+    return next((kind for kind in candidates if kind in kinds), None)
 
 
 def few(names: Iterable[str]) -> bool:
@@ -134,8 +134,8 @@ def few(names: Iterable[str]) -> bool:
 def values(schema: object) -> int:
     """Count the enumerated values in a strict schema."""
     if isinstance(schema, dict):
-        own = schema.get("enum")
-        return len(own) if isinstance(own, list) else sum(map(values, schema.values()))
+        members = schema.get("enum")
+        return len(members) if isinstance(members, list) else sum(map(values, schema.values()))
     return sum(map(values, schema)) if isinstance(schema, list) else 0
 
 
@@ -157,10 +157,10 @@ def is_free(schema: object) -> bool:
     return isinstance(schema, list) and any(map(is_free, schema))
 
 
-def resolved(part: Schema, whole: Schema) -> object:
+def resolved(part: Schema, root: Schema) -> object:
     """Resolve a reference within a schema; None if it is broken."""
-    place: object = pointed_at("#/" + str(part["$ref"]).removeprefix("#").strip("/"), whole)
-    return place
+    target: object = pointed_at("#/" + str(part["$ref"]).removeprefix("#").strip("/"), root)
+    return target
 
 
 def object_of(properties: Schema) -> Schema:
@@ -179,7 +179,7 @@ def or_null(schema: Schema) -> Schema:
     return schema if _NULL in options else {"anyOf": [*options, _NULL]}
 
 
-def without_nulls(value: Any, part: object, whole: Schema, depth: int = 0) -> Any:
+def without_nulls(value: Any, part: object, root: Schema, depth: int = 0) -> Any:
     """Leave out members that `or_null` made a model give as null.
 
     They are those that may be missing, and not be null.
@@ -187,50 +187,50 @@ def without_nulls(value: Any, part: object, whole: Schema, depth: int = 0) -> An
     if not isinstance(part, dict) or not isinstance(value, dict | list) or depth > 2 * _DEEPEST:
         return value
     if "$ref" in part:
-        value = without_nulls(value, resolved(part, whole), whole, depth + 1)
-    for each in part.get("allOf", ()):
-        value = without_nulls(value, each, whole, depth + 1)
+        value = without_nulls(value, resolved(part, root), root, depth + 1)
+    for branch in part.get("allOf", ()):
+        value = without_nulls(value, branch, root, depth + 1)
     options = (*part.get("anyOf", ()), *part.get("oneOf", ()))
     if options:
-        value = _by_options(value, options, whole, depth + 1)
+        value = _by_options(value, options, root, depth + 1)
     if isinstance(value, list):
-        return [without_nulls(each, part.get("items"), whole, depth + 1) for each in value]
+        return [without_nulls(element, part.get("items"), root, depth + 1) for element in value]
     if not isinstance(value, dict):
         return value
     members, required = part.get("properties", {}), part.get("required", ())
     return {
-        name: without_nulls(each, members.get(name), whole, depth + 1)
-        for name, each in value.items()
-        if each is not None or name in required or name not in members or _may_be_null(members[name], whole)
+        name: without_nulls(member, members.get(name), root, depth + 1)
+        for name, member in value.items()
+        if member is not None or name in required or name not in members or _may_be_null(members[name], root)
     }
 
 
-def _by_options(value: Any, options: Iterable[object], whole: Schema, depth: int) -> Any:
+def _by_options(value: Any, options: Iterable[object], root: Schema, depth: int) -> Any:
     """Leave out members by the first option that the rest fits.
 
     A value that fits an option stays as it is. If it fits none, all options apply.
     """
-    checker = jsonschema.Draft202012Validator(whole, registry=Registry())  # fetches no references
+    checker = jsonschema.Draft202012Validator(root, registry=Registry())  # fetches no references
     try:
         if any(checker.evolve(schema=option).is_valid(value) for option in options):
             return value
         for option in options:
-            rest = without_nulls(value, option, whole, depth)
-            if checker.evolve(schema=option).is_valid(rest):
-                return rest
+            stripped_value = without_nulls(value, option, root, depth)
+            if checker.evolve(schema=option).is_valid(stripped_value):
+                return stripped_value
     except (re.error, RecursionError, Unresolvable):  # the check of the output tells that the schema is broken
         return value
     for option in options:
-        value = without_nulls(value, option, whole, depth)
+        value = without_nulls(value, option, root, depth)
     return value
 
 
-def _may_be_null(part: object, whole: Schema, depth: int = 0) -> bool:
+def _may_be_null(part: object, root: Schema, depth: int = 0) -> bool:
     if not isinstance(part, dict) or depth > _DEEPEST:
         return part is True
-    options = (*part.get("anyOf", ()), *part.get("oneOf", ()), *([resolved(part, whole)] if "$ref" in part else ()))
+    options = (*part.get("anyOf", ()), *part.get("oneOf", ()), *([resolved(part, root)] if "$ref" in part else ()))
     if options:
-        return any(_may_be_null(option, whole, depth + 1) for option in options)
+        return any(_may_be_null(option, root, depth + 1) for option in options)
     if "enum" in part or "const" in part:
         return None in part.get("enum", [part.get("const", "")])
     kinds = part.get("type", "null")

@@ -114,20 +114,20 @@ def _answer(request: ModelRequest, *, short: bool) -> Iterator[str]:
     belongs = {key: " or ".join(status for status, keys in parts.items() if key in keys) for key in used}
     proposes = issubclass(request.response, ProposingHostResponse)
     keys = [f"- {key}: {_KEYS[key]}" for key in keys_of(proposes=proposes)]
-    place = KEYS.index("Decision") + 1
+    index = KEYS.index("Decision") + 1
     inside = [f"    - {key}: {meanings[key]}" for key in IN_DECISION]
-    keys[place:place] = [*inside, *(f"    - with {belongs[key]}, {key}: {meanings[key]}" for key in used)]
+    keys[index:index] = [*inside, *(f"    - with {belongs[key]}, {key}: {meanings[key]}" for key in used)]
     yield "## Your answer"
     yield "Answer with one JSON object and nothing else. It has these keys, in this order:"
     yield "\n".join(keys)
-    own = short and request.response.examples is APP
-    shown = list(tool_examples(request) if own else examples(request.response, parts))
-    if own:
+    has_own_examples = short and request.response.examples is APP
+    shown_examples = list(tool_examples(request) if has_own_examples else examples(request.response, parts))
+    if has_own_examples:
         yield "Examples; put in what is meant where there are angle brackets:"
-    elif shown:
+    elif shown_examples:
         yield "Examples, of other work with other tools:"
-    if shown:
-        yield from (f"{when}\n{written(answer)}" for when, answer in shown)
+    if shown_examples:
+        yield from (f"{when}\n{written(answer)}" for when, answer in shown_examples)
 
 
 def examples(response: type[AgentResponse], parts: Mapping[str, Sequence[str]]) -> Iterator[Example]:

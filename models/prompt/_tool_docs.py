@@ -40,7 +40,7 @@ def needed(tool: ToolInfo, usable: Iterable[ToolInfo]) -> str:
 
     The callable tools that may create it are named, too.
     """
-    makers = [each.name for each in makers_for(tool, usable)]
+    makers = [maker.name for maker in makers_for(tool, usable)]
     first = f"call {either(makers)} first" if makers else "make one first"
     return f"it works on a {either(tool.controls) if tool.controls else 'control'}, and there is none yet: {first}."
 
@@ -48,7 +48,7 @@ def needed(tool: ToolInfo, usable: Iterable[ToolInfo]) -> str:
 def makers_for(tool: ToolInfo, usable: Iterable[ToolInfo]) -> list[ToolInfo]:
     """Return the callable tools that may create a missing control."""
     kinds = set(tool.controls)
-    return [each for each in usable if each.effect is not Effect.READ and things(each.name) & kinds]
+    return [tool_info for tool_info in usable if tool_info.effect is not Effect.READ and things(tool_info.name) & kinds]
 
 
 def things(tool: str) -> set[str]:
@@ -91,11 +91,11 @@ def _lines(tool: ToolInfo) -> Iterator[str]:
         yield f"    {name}: {kind}{left_out}{f'. {about}' if about else ''}"
 
 
-def _type(part: Any, whole: dict[str, Any], depth: int) -> str:
+def _type(part: Any, root: dict[str, Any], depth: int) -> str:
     if not isinstance(part, dict) or depth > _DEEPEST:
         return "any JSON"
     if "$ref" in part:
-        return _type(resolved(part, whole), whole, depth + 1)
+        return _type(resolved(part, root), root, depth + 1)
     if isinstance(part.get("enum"), list):
         return " | ".join(written(value) for value in part["enum"])
     if "const" in part:
@@ -105,13 +105,13 @@ def _type(part: Any, whole: dict[str, Any], depth: int) -> str:
     if not options and isinstance(kinds, list):
         options = [{**part, "type": kind} for kind in kinds]
     if options:
-        named = dict.fromkeys(_type(option, whole, depth + 1) for option in options)
+        named = dict.fromkeys(_type(option, root, depth + 1) for option in options)
         return " | ".join(sorted(named, key="null".__eq__))
     match kinds:
         case "array":
-            return f"[{_type(part.get('items'), whole, depth + 1)}, ...]"
+            return f"[{_type(part.get('items'), root, depth + 1)}, ...]"
         case "object" if part.get("properties"):
-            inner = (f"{name}: {_type(each, whole, depth + 1)}" for name, each in part["properties"].items())
+            inner = (f"{name}: {_type(member, root, depth + 1)}" for name, member in part["properties"].items())
             return f"{{{', '.join(inner)}}}"
         case str():
             return "any object" if kinds == "object" else f"{kinds}{_bounds(part)}"

@@ -112,20 +112,20 @@ class RecordedModel(Model):
             if fits:
                 self._played.add(id(fits[0]))
                 return fits[0]
-        before, now = (new or lines)[0].request, sight.digest()
-        found = difflib.unified_diff(before, now, "recorded", "asked now", n=1, lineterm="")
-        changed = list(itertools.islice(found, _MOST_LINES + 1))
-        shown = [*changed[:_MOST_LINES], "…"] if len(changed) > _MOST_LINES else changed
-        difference = "\n".join(shown) or "what differs is not shown: it is the same at its beginning"
+        recorded_text, request_text = (new or lines)[0].request, sight.digest()
+        difference_lines = difflib.unified_diff(recorded_text, request_text, "recorded", "asked now", n=1, lineterm="")
+        changed = list(itertools.islice(difference_lines, _MOST_LINES + 1))
+        shown_lines = [*changed[:_MOST_LINES], "…"] if len(changed) > _MOST_LINES else changed
+        difference = "\n".join(shown_lines) or "what differs is not shown: it is the same at its beginning"
         msg = f"{who}: the request is another one than {self._source} has:\n{difference}"
         raise ScriptError(msg)
 
     def _has(self, address: str) -> str:
-        calls = [call for known, call in self._lines if known == address]
+        calls = [call for line_address, call in self._lines if line_address == address]
         if calls:
             return f"its last one at {address} has the number {max(calls)}"
-        known = ", ".join(sorted({known for known, _ in self._lines})) or "no agent"
-        return f"it has some of {known}"
+        addresses = ", ".join(sorted({line_address for line_address, _ in self._lines})) or "no agent"
+        return f"it has some of {addresses}"
 
 
 def _read(text: str, where: str) -> Recorded:
@@ -138,16 +138,16 @@ def _read(text: str, where: str) -> Recorded:
         raise ScriptError(msg) from error
 
 
-def recorded_model(settings: Settings, rest: str) -> RecordedModel:
-    """Build the model ``recorded:FILE`` or ``recorded:FILE?by=order``; `rest` follows the colon.
+def recorded_model(settings: Settings, source: str) -> RecordedModel:
+    """Build the model ``recorded:FILE`` or ``recorded:FILE?by=order``; `source` follows the colon.
 
     Raises:
         SettingsError: If a parameter is not ``by``, or its value is neither ``request`` nor ``order``.
         ScriptError: If the file can't be read.
     """
-    file, _, asked = rest.partition("?")
-    key, _, value = asked.partition("=")
-    if asked and (key != "by" or value not in set(MatchBy)):
-        msg = f"recorded:{rest}: {asked!r} is not known; known: by=request (as without it), by=order"
+    file, _, query = source.partition("?")
+    key, _, value = query.partition("=")
+    if query and (key != "by" or value not in set(MatchBy)):
+        msg = f"recorded:{source}: {query!r} is not known; known: by=request (as without it), by=order"
         raise SettingsError(msg)
     return RecordedModel.load(settings.path(file), settings.base, MatchBy(value) if value else MatchBy.REQUEST)

@@ -77,7 +77,7 @@ class Recording:
         """
         self.path = path
         self.base = base
-        self.place = RunFolder(base)
+        self.run_folder = RunFolder(base)
         self._lock = threading.Lock()
         try:
             make_private(path.parent, exist_ok=True)
@@ -151,8 +151,8 @@ class RecordingModel(Model):
                 model=self.name,
                 fingerprint=sight.fingerprint,
                 request=tuple(sight.digest()),
-                answer=None if answer is None else _written(answer, recording.place),
-                error=recording.place.hide(why),
+                answer=None if answer is None else _written(answer, recording.run_folder),
+                error=recording.run_folder.hide(why),
                 timeout=isinstance(error, ModelTimeoutError),
                 usage=None if error is None else error.usage,
             )
@@ -162,13 +162,13 @@ class RecordingModel(Model):
         await on_thread(write, "callboard-recording")
 
 
-def _written(answer: ModelAnswer, place: RunFolder) -> ModelAnswer:
+def _written(answer: ModelAnswer, folder: RunFolder) -> ModelAnswer:
     try:
         content: JsonValue = _JSON.validate_python(answer.content)
         _JSON.dump_json(content)
     except ValueError:
         content = repr(answer.content)  # not JSON: the answer is sent back as invalid
-    return answer.model_copy(update={"content": place.hide(content)})
+    return answer.model_copy(update={"content": folder.hide(content)})
 
 
 def recorder(settings: Settings, redact: Redact = as_it_is) -> Callable[[Model], Model]:

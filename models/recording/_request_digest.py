@@ -72,9 +72,9 @@ class RunFolder:
 
     def __init__(self, base: Path) -> None:
         names = sorted({str(base), str(base.resolve())}, key=len, reverse=True)
-        found = "|".join(re.escape(name) for name in names if len(base.parts) > 1)
+        alternatives = "|".join(re.escape(name) for name in names if len(base.parts) > 1)
         self._base = str(base.resolve())
-        folder = rf"|(?<![\w.-])(?:{found})(?![\w-]|\.\w)" if found else ""
+        folder = rf"|(?<![\w.-])(?:{alternatives})(?![\w-]|\.\w)" if alternatives else ""
         self._named = re.compile(_MARK.pattern + folder)
 
     def hide(self, value: Any) -> Any:
@@ -85,8 +85,8 @@ class RunFolder:
         """Replace `BASE` by the folder's path."""
         return _each_text(value, lambda text: _MARK.sub(self._shown, text))
 
-    def _shown(self, found: re.Match[str]) -> str:
-        return _mark(found[1][1:]) if found[1] else self._base
+    def _shown(self, match: re.Match[str]) -> str:
+        return _mark(match[1][1:]) if match[1] else self._base
 
 
 _MARK = re.compile(r"\$\{base(:*)\}")
@@ -96,8 +96,8 @@ def _mark(colons: str) -> str:
     return f"{BASE[:-1]}{colons}}}"
 
 
-def _hidden(found: re.Match[str]) -> str:
-    return BASE if found[1] is None else _mark(f"{found[1]}:")
+def _hidden(match: re.Match[str]) -> str:
+    return BASE if match[1] is None else _mark(f"{match[1]}:")
 
 
 def _each_text(value: Any, change: Any) -> Any:
@@ -110,7 +110,7 @@ def _each_text(value: Any, change: Any) -> Any:
     return value
 
 
-def _plain(value: Any, place: RunFolder) -> Any:
+def _plain(value: Any, folder: RunFolder) -> Any:
     """Convert a part of a request to JSON.
 
     Defaults and irrelevant fields are left out.
@@ -121,26 +121,26 @@ def _plain(value: Any, place: RunFolder) -> Any:
     if isinstance(value, enum.Enum):
         return value.value
     if isinstance(value, BaseModel) or dataclasses.is_dataclass(value):
-        return dict(_fields(value, place))
+        return dict(_fields(value, folder))
     if isinstance(value, bytes):
         return f"sha256:{hashlib.sha256(value).hexdigest()}"
     if isinstance(value, dict):
-        return {place.hide(str(name)): _plain(item, place) for name, item in value.items()}
+        return {folder.hide(str(name)): _plain(item, folder) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item, place) for item in value]
-    return place.hide(value)
+        return [_plain(item, folder) for item in value]
+    return folder.hide(value)
 
 
-def _fields(value: Any, place: RunFolder) -> Iterator[tuple[str, Any]]:
+def _fields(value: Any, folder: RunFolder) -> Iterator[tuple[str, Any]]:
     if isinstance(value, BaseModel):
         fields: dict[str, FieldInfo] = type(value).model_fields
         defaults = {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
     else:
         defaults = {field.name: field.default for field in dataclasses.fields(value)}
     for name, default in defaults.items():
-        found = getattr(value, name)
-        if name not in _UNSEEN and found != default:
-            yield name, _plain(found, place)
+        field_value = getattr(value, name)
+        if name not in _UNSEEN and field_value != default:
+            yield name, _plain(field_value, folder)
 
 
 def _hash(value: Any) -> str:
