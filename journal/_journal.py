@@ -132,7 +132,7 @@ class Journal(ABC):
         Raises:
             JournalError: If the rows can't be stored.
         """
-        await asyncio.wrap_future(self._kept(rows))
+        await asyncio.wrap_future(self._append_durably(rows))
 
     def keep_now(self, *rows: Row) -> None:
         """Append rows, and block until they are durable; for threads.
@@ -140,9 +140,9 @@ class Journal(ABC):
         Raises:
             JournalError: If the rows can't be stored.
         """
-        self._kept(rows).result()
+        self._append_durably(rows).result()
 
-    def _kept(self, rows: Sequence[Row]) -> concurrent.futures.Future[None]:
+    def _append_durably(self, rows: Sequence[Row]) -> concurrent.futures.Future[None]:
         done: concurrent.futures.Future[None] = concurrent.futures.Future()
         self.append(rows, lambda: settle(done, None), lambda error: settle(done, None, error))
         return done

@@ -89,7 +89,7 @@ class JournalLock:
         path = beside(journal, ".lock")
         patient_until = time.monotonic() + PATIENCE_SECONDS
         with journal_errors(journal, "locked"):
-            while (descriptor := _taken(path)) is None:
+            while (descriptor := _lock_file(path)) is None:
                 if time.monotonic() > patient_until:
                     holder = _named(path)
                     raise JournalInUseError(journal, pid=holder.pid, host=holder.host, since=holder.since)
@@ -168,7 +168,7 @@ def holder_of(journal: Path) -> JournalHolder | None:
     return None if free else _named(path)
 
 
-def _taken(path: Path) -> int | None:
+def _lock_file(path: Path) -> int | None:
     """Lock a file, and return its descriptor; None if it is locked."""
     descriptor = open_own(path, os.O_RDWR)
     is_locked = False

@@ -34,7 +34,7 @@ class MemoryJournal(Journal):
         self._rows: dict[str, list[Row]] = {}
         self._tasks: dict[str, Task] = {}
         self._keys: dict[str, str] = {}
-        self._over: dict[str, TaskResult] = {}  # ordered by the time of their end
+        self._results: dict[str, TaskResult] = {}  # ordered by the time of their end
         self._lock = threading.RLock()  # reentrant: callbacks that run under it may append more
 
     @property
@@ -90,7 +90,7 @@ class MemoryJournal(Journal):
     def ended(self, task_id: str) -> tuple[Task, TaskResult] | None:
         """Return an ended task and its result."""
         with self._lock:
-            result = self._over.get(task_id)
+            result = self._results.get(task_id)
             return (self._tasks[task_id], result) if result is not None else None
 
     def conversation(self, session: str) -> tuple[str, ...]:
@@ -123,12 +123,12 @@ class MemoryJournal(Journal):
                 if task.key is not None:
                     self._keys[task.key] = task.id
             case TaskResult(task_id=task_id) if task_id in self._tasks:
-                self._over[task_id] = message
-                if len(self._over) > self._kept_tasks:
-                    self._drop(next(iter(self._over)))
+                self._results[task_id] = message
+                if len(self._results) > self._kept_tasks:
+                    self._drop(next(iter(self._results)))
 
     def _drop(self, task_id: str) -> None:
-        del self._over[task_id]
+        del self._results[task_id]
         self.artifacts.forget((task_id,))
         task = self._tasks.pop(task_id)
         if task.key is not None:

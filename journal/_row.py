@@ -190,7 +190,7 @@ def _written(row: Row, apart: Apart, *, repeats: bool) -> tuple[str, bytes, bool
         return AGAIN, reference, False
     try:
         if repeats and isinstance(message, StepDone):
-            body = apart.encoded(row, _rest(message))
+            body = apart.encoded(row, _unrepeated_fields(message))
         else:
             pictured = kind.pictured and any(getattr(message, name) for name in kind.pictured)
             body = apart.encoded(row, apart.without_pictures(row) if pictured else message)
@@ -204,7 +204,7 @@ def _written(row: Row, apart: Apart, *, repeats: bool) -> tuple[str, bytes, bool
     return REST if repeats else kind.tag, body, deep
 
 
-def _rest(done: StepDone) -> dict[str, object]:
+def _unrepeated_fields(done: StepDone) -> dict[str, object]:
     """Return the fields of a step's end that its row lacks."""
     record = {name: part for name, part in done.record.__dict__.items() if name not in _REPEATED}
     return {**done.__dict__, "record": record}

@@ -97,7 +97,7 @@ class TaskModels:
 
         May block. The error for a recovered task is kept for `lacking`.
         """
-        model = self._known(name)
+        model = self._cached_model(name)
         if isinstance(model, Model):
             return model
         try:  # also after an error: a file may be there by now
@@ -110,7 +110,7 @@ class TaskModels:
             self._built[name] = model
         return model
 
-    def _known(self, name: str) -> Model | SettingsError | None:
+    def _cached_model(self, name: str) -> Model | SettingsError | None:
         return self._of_kinds.get(name) or self._built.get(name)
 
     def take(self, task: Task) -> None:
@@ -136,14 +136,14 @@ class TaskModels:
         Raises:
             ModelError: If it could not be built.
         """
-        model = self._known(name)
+        model = self._cached_model(name)
         if not isinstance(model, Model):
             raise ModelError(self.lacking(name))
         return model
 
     def lacking(self, name: str) -> str:
         """Return why a model can't be used; empty if it can."""
-        model = self._known(name)
+        model = self._cached_model(name)
         return "" if isinstance(model, Model) else str(model or f"the model {name!r} was not built")
 
     def lacking_judge(self, task: Task) -> str:

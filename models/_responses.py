@@ -80,7 +80,7 @@ def list_of(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]
 
 
-def _given(value: object) -> object:
+def _object_for_null(value: object) -> object:
     """Convert null to an empty object."""
     return {} if value is None else value
 
@@ -141,7 +141,7 @@ class ActionResponse(_Response):
     """One tool call in an answer."""
 
     function: Words = Field(default="", validation_alias=names("Function", "function", "tool"))
-    arguments: Annotated[dict[str, JsonValue], BeforeValidator(_given)] = Field(
+    arguments: Annotated[dict[str, JsonValue], BeforeValidator(_object_for_null)] = Field(
         default_factory=dict, validation_alias=names("Args", "args", "Arguments", "arguments", "parameters")
     )
     label: Words = Field(default="", validation_alias=names("ControlLabel", "control_label", "control_id"))
@@ -209,7 +209,7 @@ class AgentResponse(_Response):
         validation_alias=names("Actions", "actions", "ActionList", "action_list", "Action", "action"),
     )
     function: Words = Field(default="", validation_alias=names("Function", "function"))
-    arguments: Annotated[dict[str, JsonValue], BeforeValidator(_given)] = Field(
+    arguments: Annotated[dict[str, JsonValue], BeforeValidator(_object_for_null)] = Field(
         default_factory=dict, validation_alias=names("Args", "args", "Arguments", "arguments")
     )
     label: Words = Field(default="", validation_alias=names("ControlLabel", "control_label"))

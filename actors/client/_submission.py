@@ -122,12 +122,12 @@ class Submission:
             self._check(task)
         tasks = [task if output_type is None else _with_schema(task, output_type) for task in tasks]
         self.client.check_open()
-        existing_handles = [(task, self._known(task, output_type)) for task in tasks]
+        existing_handles = [(task, self._existing_handle(task, output_type)) for task in tasks]
         submits = self._submits([task for task, handle in existing_handles if handle is None], output_type)
         for task, handle in existing_handles:
             if handle is not None:
                 self._give(task, handle, output_type)
-        outcomes = self._all_taken([self._send(submit) for submit in submits])
+        outcomes = self._handles_of([self._send(submit) for submit in submits])
         return [handle or next(outcomes) for _, handle in existing_handles]
 
     def handle(self, task_id: str, output_type: type[OutputT] | None = None) -> TaskHandle[OutputT]:
@@ -243,7 +243,7 @@ class Submission:
             self._traces.submitting(submit.task.id)
         return _Sent(submit, previous_seq, self.client.send(submit))
 
-    def _all_taken(self, sent: Sequence[_Sent]) -> Iterator[TaskHandle[Any] | Exception]:
+    def _handles_of(self, sent: Sequence[_Sent]) -> Iterator[TaskHandle[Any] | Exception]:
         """Wait for the tasks one by one.
 
         Once the root has not answered in time, or has stopped, the other tasks are not waited for.
@@ -251,20 +251,20 @@ class Submission:
         seconds = self.client.seconds
         for submission in sent:
             try:
-                yield self._taken(submission, seconds)
+                yield self._handle_of(submission, seconds)
             except Exception as error:  # an edge: the caller gets it, with the handles of the others
                 if isinstance(error, TimeoutError | SupervisorStoppedError):
                     seconds = 0.0
                 yield error
 
-    def _taken(self, sent: _Sent, seconds: Seconds) -> TaskHandle[Any]:
+    def _handle_of(self, sent: _Sent, seconds: Seconds) -> TaskHandle[Any]:
         """Wait until a task is taken, and safe in the journal."""
         requested_task, output_type = sent.submit.task, sent.submit.output_type
         try:
             task, done, safe = self.client.answer(sent.answer, seconds)
             safe.result(seconds)
         except (ValueError, TaskRefusedError):  # the same task was taken, and ended, in between
-            existing_handle = self._known(requested_task, output_type)
+            existing_handle = self._existing_handle(requested_task, output_type)
             if existing_handle is None:
                 raise
             self._give(requested_task, existing_handle, output_type)
@@ -276,7 +276,7 @@ class Submission:
         self._give(requested_task, same, output_type)
         return same
 
-    def _known(self, task: Task, output_type: OutputType[OutputT] | None) -> TaskHandle[OutputT] | None:
+    def _existing_handle(self, task: Task, output_type: OutputType[OutputT] | None) -> TaskHandle[OutputT] | None:
         """Find a journaled task with the same id or key.
 
         An id that the caller did not set is unique, and not looked up.

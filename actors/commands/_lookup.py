@@ -75,7 +75,8 @@ class TargetLookup:
         for task in tasks:
             _check_files(task, files, down, self._no_target)
         return [
-            None if task.target is None else _found(task, task.target, targets, down, self._no_target) for task in tasks
+            None if task.target is None else _usable_target(task, task.target, targets, down, self._no_target)
+            for task in tasks
         ]
 
     def files(self, tasks: Sequence[Task]) -> list[dict[str, str] | None]:
@@ -91,7 +92,7 @@ class TargetLookup:
             return [None] * len(tasks)
         refuse_own_thread("looking at files")
         try:
-            paths = join_files(self._asked(server, server.files) for server in self._servers)
+            paths = join_files(self._ask_server(server, server.files) for server in self._servers)
             names = (
                 None if None in names_by_task else {name for task_names in names_by_task for name in task_names or ()}
             )
@@ -119,7 +120,7 @@ class TargetLookup:
             return None
         refuse_own_thread("looking at files")
         try:
-            paths = join_files(self._asked(server, server.files) for server in self._servers)
+            paths = join_files(self._ask_server(server, server.files) for server in self._servers)
             read = self._lanes.submit("contents of files", lambda: contents_within(paths, MOST_KEPT)).result()
         except Exception as error:  # third-party code boundary: a server of the host program
             msg = f"the files that the judge compares can't be read: {reason_of(error)}"
@@ -132,7 +133,7 @@ class TargetLookup:
             raise TaskRefusedError(msg)
         return read
 
-    def _asked(self, server: Server, method: Callable[[], Any]) -> Any:
+    def _ask_server(self, server: Server, method: Callable[[], Any]) -> Any:
         """Call a method of a server on its lane."""
         answer: Any = self._lanes.submit(server.lane(None) or server.name, method).result(self._seconds)
         if inspect.iscoroutine(answer):
@@ -223,7 +224,7 @@ def _check_unchanged(task: Task, files: Collection[str]) -> None:
             raise TaskRefusedError(msg)
 
 
-def _found(
+def _usable_target(
     task: Task,
     reference: str,
     offered: Sequence[Target],

@@ -113,7 +113,7 @@ class Secrets:
     def keep(self, task: Task) -> None:
         """Keep a task's secrets while it runs."""
         if task.secrets:
-            task_secrets = _own(task)
+            task_secrets = _secrets_of(task)
             with self._lock:
                 self._tasks[task.id], self._redactors[task.id] = task_secrets, self._redactor(task_secrets)
                 self.known = True
@@ -258,7 +258,7 @@ class Secrets:
         """
         if not (self._operators or task.secrets):
             return
-        secrets = {**self._operators, **_own(task)}
+        secrets = {**self._operators, **_secrets_of(task)}
         names_by_field: dict[str, list[str]] = {
             name: [getattr(task, name) or ""] for name in ("id", "session") if name in task.model_fields_set
         }
@@ -293,7 +293,7 @@ class Secrets:
 
         They are redacted in the task, or in `of`, a possible duplicate.
         """
-        return _redacted(self._redactor(_own(task)), of if of is not None else task)
+        return _redacted(self._redactor(_secrets_of(task)), of if of is not None else task)
 
     def _redactor(self, task_secrets: Mapping[str, Secret]) -> Redactor:
         return Redactor({**self._keys, **_marks({**self._operators, **task_secrets})}, SHORTEST_IN_NAME)
@@ -327,7 +327,7 @@ def _holder(secrets: Mapping[str, Secret], names: Iterable[str]) -> str | None:
     return None
 
 
-def _own(task: Task) -> dict[str, Secret]:
+def _secrets_of(task: Task) -> dict[str, Secret]:
     return {name: secret for name, secret in task.secrets.items() if secret is not None}
 
 

@@ -98,11 +98,11 @@ class LiveModel(Model):
             where = f"providers.{self.name.partition(':')[0]}.pictures"
             msg = f"{self.name} is shown no pictures, and an operator sees nothing else: if it can see, set {where}"
             raise ModelError(msg)
-        visible_request, computer_tool = self._shown(request), self._own(request)
+        visible_request, computer_tool = self._visible_request(request), self._computer_tool_for(request)
         schema = self._schema(visible_request)
         prompt = self._prompt(visible_request, schema)
         more = {} if computer_tool is None else computer_tool.settings(request, _ANSWER, schema)
-        response = await self._asked(self._messages(prompt, schema, computer_tool), schema, more)
+        response = await self._send_request(self._messages(prompt, schema, computer_tool), schema, more)
         content = (
             _content(response)
             if computer_tool is None
@@ -131,19 +131,19 @@ class LiveModel(Model):
 
     def estimate(self, request: ModelRequest) -> Expected:
         """Return the usage of the prompt and the longest answer."""
-        visible_request = self._shown(request)
+        visible_request = self._visible_request(request)
         schema = self._schema(visible_request)
         prompt = self._prompt(visible_request, schema)
         input_tokens, output_tokens = prompt.tokens + len(str(schema)) // CHARACTERS, self._settings.max_tokens
         cost = self._connection.prices.cost(self._model.model_name, input_tokens, output_tokens)
         return Expected(tokens=input_tokens + output_tokens, cost=cost)
 
-    def _shown(self, request: ModelRequest) -> ModelRequest:
-        computer_tool = self._own(request)
+    def _visible_request(self, request: ModelRequest) -> ModelRequest:
+        computer_tool = self._computer_tool_for(request)
         visible_request = request if computer_tool is None else computer_tool.without(request)
         return shortened_request(visible_request) if self._settings.short else visible_request
 
-    def _own(self, request: ModelRequest) -> ComputerTool | None:
+    def _computer_tool_for(self, request: ModelRequest) -> ComputerTool | None:
         """Return the provider's computer tool if the request uses it."""
         return self._computer if self._computer is not None and self._computer.serves(request) else None
 
@@ -206,7 +206,7 @@ class LiveModel(Model):
     def _sent(self, more: Mapping[str, Any]) -> ModelSettings:
         settings: ModelSettings = {
             "max_tokens": self._settings.max_tokens,
-            "max_retries": 0,  # `_asked` retries, within the rate limit
+            "max_retries": 0,  # `_send_request` retries, within the rate limit
             "timeout": self._seconds + 5,  # the caller's timeout comes first
         }
         if self._settings.temperature is not None and _takes_temperature(self._model):
@@ -217,7 +217,7 @@ class LiveModel(Model):
             settings["extra_headers"] = {key: value.get_secret_value() for key, value in self._settings.headers.items()}
         return cast("ModelSettings", {**settings, **more})
 
-    async def _asked(
+    async def _send_request(
         self, messages: list[ModelMessage], schema: dict[str, Any], more: Mapping[str, Any]
     ) -> ModelResponse:
         from pydantic_ai.direct import model_request

@@ -51,7 +51,7 @@ class Providers:
         limit = self._settings.limits.model_seconds
         shares = [self._provider(model_name).seconds or limit / len(names) for model_name in names]
         models = [
-            self._one(model_name, seconds, has_fallback=model_name != names[-1])
+            self._build_model(model_name, seconds, has_fallback=model_name != names[-1])
             for model_name, seconds in zip(names, shares, strict=True)
         ]
         if len(models) == 1 and first.seconds is None:
@@ -62,7 +62,7 @@ class Providers:
         """Return the settings of a model's provider."""
         return self._settings.providers.get(name.partition(":")[0], Provider())
 
-    def _one(self, name: str, seconds: Seconds, *, has_fallback: bool) -> Model:
+    def _build_model(self, name: str, seconds: Seconds, *, has_fallback: bool) -> Model:
         if self._provider(name).plugin:
             return plugin_model(name, self._settings)
         provider, _, model = name.partition(":")

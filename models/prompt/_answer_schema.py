@@ -245,7 +245,7 @@ class _Forms:
         self._most = actions
         self._tools = offered_tools(request)
         self._parts = References(request.memory, request.subtasks).parts()
-        self._left = MOST_VALUES
+        self._remaining_values = MOST_VALUES
         self.controls: dict[str, Schema] = {}
         """Definitions of choices among some of the controls; filled by `action`."""
 
@@ -328,12 +328,12 @@ class _Forms:
             return self._control
         choice = {"type": "string", "enum": fit}
         definition = next((key for key, listed_choice in self.controls.items() if listed_choice == choice), None)
-        if definition is None and len(fit) > self._left:
+        if definition is None and len(fit) > self._remaining_values:
             return self._control
         if definition is None:
             definition = f"Control{len(self.controls) + 1}"
             self.controls[definition] = choice
-            self._left -= len(fit)
+            self._remaining_values -= len(fit)
         return {"$ref": f"#/$defs/{definition}"}
 
     def _arguments(self, tool: ToolInfo) -> Schema:
@@ -342,9 +342,9 @@ class _Forms:
             form = self._form(tool)
         except (LooseError, AttributeError, TypeError):
             return FREE
-        if values(form) > self._left:
+        if values(form) > self._remaining_values:
             return plain(form)
-        self._left -= values(form)
+        self._remaining_values -= values(form)
         return form
 
     def _form(self, tool: ToolInfo) -> Schema:

@@ -75,10 +75,10 @@ def prompt_of(
     history = steps(request, room - subtask_history.characters)
     first_text = "\n\n".join(
         (
-            *_asked(request),
+            *_request_section(request),
             *_shared(request),
-            *_before(subtask_history, history, host=request.is_host),
-            *_seen(request, short=short),
+            *_history_sections(subtask_history, history, host=request.is_host),
+            *_observation_sections(request, short=short),
             *_references(request, named),
         )
     )
@@ -110,7 +110,7 @@ def _answered(request: ModelRequest) -> Iterator[str | bytes]:
         yield from pictures
 
 
-def _asked(request: ModelRequest) -> Iterator[str]:
+def _request_section(request: ModelRequest) -> Iterator[str]:
     if request.is_host:
         yield f"## The request\n\n{tamed(request.request)}"
     else:
@@ -136,7 +136,7 @@ def _shared(request: ModelRequest) -> Iterator[str]:
         yield "## What all agents of this task know\n\n" + fenced("\n".join(reversed(lines)))
 
 
-def _before(subtask_history: PromptHistory, done: PromptHistory, *, host: bool) -> Iterator[str]:
+def _history_sections(subtask_history: PromptHistory, done: PromptHistory, *, host: bool) -> Iterator[str]:
     if subtask_history.lines:
         gone = f"({subtask_history.dropped} earlier subtasks are not shown)\n" if subtask_history.dropped else ""
         outcomes = fenced(gone + "\n".join(subtask_history.lines))
@@ -149,7 +149,7 @@ def _before(subtask_history: PromptHistory, done: PromptHistory, *, host: bool) 
         yield "## Your steps so far\n\n" + fenced(gone + "\n".join(done.lines))
 
 
-def _seen(request: ModelRequest, *, short: bool) -> Iterator[str]:
+def _observation_sections(request: ModelRequest, *, short: bool) -> Iterator[str]:
     observation, room = request.observation, request.observation_tokens * CHARACTERS
     if request.is_host:
         started = {
@@ -219,10 +219,10 @@ def _target(label: str, target: Target, started: Mapping[str, str], picture_kind
     }
     pictured = agent_kind(target.address) in picture_kinds
     how = ", by its picture alone: for what can't be done otherwise" if pictured else ""
-    return f"- {written(label)}: {what.get(target.kind, target.kind)}{how}{_taken(target)}{at}"
+    return f"- {written(label)}: {what.get(target.kind, target.kind)}{how}{_opening_parameters(target)}{at}"
 
 
-def _taken(target: Target) -> str:
+def _opening_parameters(target: Target) -> str:
     """Describe the parameters for opening an application."""
     properties = target.takes.get("properties")
     if not isinstance(properties, dict) or not properties:

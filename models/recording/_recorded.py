@@ -58,7 +58,7 @@ class RecordedModel(Model):
         for line in lines:
             self._lines[line.address, line.call].append(line)
         self._base = base
-        self._place = RunFolder(base)
+        self._run_folder = RunFolder(base)
         self._by = by
         self._source = source
         self._played: set[int] = set()
@@ -92,11 +92,11 @@ class RecordedModel(Model):
         line = self._next(sight, f"{request.address}, step {request.step}, call {request.call}")
         if line.answer is None:
             failure = ModelTimeoutError if line.timeout else ModelError
-            raise failure(self._place.show(line.error), line.usage)
+            raise failure(self._run_folder.show(line.error), line.usage)
         answer = line.answer
         # no secrets even if a program gave it: the file may have been edited
         changed = {"program": False, "must_succeed": answer.must_succeed and not answer.program}
-        return answer.model_copy(update={"content": self._place.show(answer.content), **changed})
+        return answer.model_copy(update={"content": self._run_folder.show(answer.content), **changed})
 
     def _next(self, sight: RequestDigest, who: str) -> Recorded:
         lines = self._lines.get((sight.address, sight.call), [])

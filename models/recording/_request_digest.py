@@ -50,21 +50,21 @@ class RequestDigest:
         self.address = "host" if request.is_host else "judge" if request.evidence is not None else request.address
         """The agent's address; ``host`` and ``judge`` where the address contains the task's id."""
         self.call = request.call
-        self._shown: dict[str, Any] = {
+        self._content: dict[str, Any] = {
             name: value for name, value in _fields(request, RunFolder(base)) if name not in _KEYS
         }
 
     @property
     def fingerprint(self) -> str:
         """The hash of the content."""
-        return _hash(self._shown)
+        return _hash(self._content)
 
     def digest(self) -> list[str]:
         """Format the content as lines.
 
         Long values are cut and followed by a hash.
         """
-        return [line for name, value in self._shown.items() for line in _lines(name, value, "")]
+        return [line for name, value in self._content.items() for line in _lines(name, value, "")]
 
 
 class RunFolder:
@@ -83,9 +83,9 @@ class RunFolder:
 
     def show(self, value: Any) -> Any:
         """Replace `BASE` by the folder's path."""
-        return _each_text(value, lambda text: _MARK.sub(self._shown, text))
+        return _each_text(value, lambda text: _MARK.sub(self._restored_text, text))
 
-    def _shown(self, match: re.Match[str]) -> str:
+    def _restored_text(self, match: re.Match[str]) -> str:
         return _mark(match[1][1:]) if match[1] else self._base
 
 

@@ -316,7 +316,7 @@ async def test_waiting_coroutines_and_threads_hear_that_rows_can_not_be_kept(off
 
 async def test_a_coroutine_that_does_not_wait_any_more_costs_the_others_nothing(office, say):
     office.file.hold.set()
-    kept = office.journal._kept([say("one")])
+    kept = office.journal._append_durably([say("one")])
     assert kept.cancel()
     office.keep(say("two"))
     office.file.go.set()

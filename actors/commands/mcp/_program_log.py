@@ -64,13 +64,13 @@ class ProgramLog:
     def strayed(self, line: bytes) -> None:
         """Record a line of standard output that is not a message."""
         if not self.stray:
-            self.stray = _shown(line)
+            self.stray = _text_of(line)
 
     def _add(self, part: bytes) -> None:
         self._line += part[: LONGEST_LINE + 1 - len(self._line)]
 
     def _end_line(self) -> None:
-        text = _shown(bytes(self._line))
+        text = _text_of(bytes(self._line))
         self._line.clear()
         if not text:
             return
@@ -86,6 +86,6 @@ class ProgramLog:
         self._tell(text, dropped)
 
 
-def _shown(line: bytes) -> str:
+def _text_of(line: bytes) -> str:
     text = line[:LONGEST_LINE].decode(errors="replace").rstrip()
     return f"{text}…" if len(line) > LONGEST_LINE else text

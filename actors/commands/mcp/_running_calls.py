@@ -71,7 +71,7 @@ class RunningCalls:
         """
         call = _current.get() or (self._running[0] if len(self._running) == 1 else None)
         try:
-            return await self._asked(call, params)
+            return await self._elicit(call, params)
         except DeclinedError as error:
             guard = call.guard if call is not None else None
             task_id = guard.command.task_id if guard is not None and guard.command is not None else ""
@@ -79,7 +79,7 @@ class RunningCalls:
             self._tell(EventName.QUESTION_DECLINED, task_id=task_id, **about)
             return ElicitResult(action="decline")
 
-    async def _asked(self, call: _Running | None, params: ElicitRequestParams) -> ElicitResult:
+    async def _elicit(self, call: _Running | None, params: ElicitRequestParams) -> ElicitResult:
         if not self._asks:
             msg = "system.ask_question is off: no person will answer"
             raise DeclinedError(msg)

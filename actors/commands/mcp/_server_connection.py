@@ -101,10 +101,10 @@ class McpConnection:
         self._request = "initialize"
         """The request that is pending while the connection is made."""
         self._ready: asyncio.Future[None] | None = None
-        self._over = asyncio.Event()
+        self._end = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._client: Client | None = None
-        self._lost = False
+        self._is_lost = False
         """Whether the connection was lost: the server's program ended, or the server closed it."""
 
     async def open(self) -> None:
@@ -114,7 +114,7 @@ class McpConnection:
             ConnectionError: If the server can't be started or reached in time; its program is ended then.
         """
         self._ready = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._own(), name=f"mcp-{self._name}")
+        self._task = asyncio.create_task(self._hold_open(), name=f"mcp-{self._name}")
         seconds = self._server.start_seconds
         try:
             done, _ = await asyncio.wait([self._ready], timeout=seconds)
@@ -136,11 +136,11 @@ class McpConnection:
     @property
     def connected(self) -> bool:
         """True while tools can be called."""
-        return self._client is not None and not self._lost
+        return self._client is not None and not self._is_lost
 
     async def close(self) -> None:
         """Disconnect, and end the server's program if there is one."""
-        self._over.set()
+        self._end.set()
         if self._listing is not None:
             self._listing.cancel()
         if self._task is None:
@@ -200,7 +200,7 @@ class McpConnection:
             return None
         if error.message == CUT_OFF:
             return ConnectionLostError(f"{server} ended its answer before it was whole")
-        if not (self._lost or error.message == "Connection closed"):
+        if not (self._is_lost or error.message == "Connection closed"):
             return None
         self._lose()
         if self._requests.broken:
@@ -253,7 +253,7 @@ class McpConnection:
             async with asyncio.timeout(CHECK_SECONDS):
                 await self._current.wait()
 
-    async def _own(self) -> None:
+    async def _hold_open(self) -> None:
         ready = self._ready
         if ready is None:
             return
@@ -270,7 +270,7 @@ class McpConnection:
                 self.about = About(*identity, self._client.instructions or "")
                 if not ready.done():
                     ready.set_result(None)
-                await self._over.wait()
+                await self._end.wait()
         except BaseException as error:  # task boundary: `open` waits for the outcome
             if isinstance(error, asyncio.CancelledError):
                 ready.cancel()
@@ -280,8 +280,8 @@ class McpConnection:
             self._client = None
 
     def _lose(self) -> None:
-        self._lost = True
-        self._over.set()
+        self._is_lost = True
+        self._end.set()
 
     async def _transport(self, stack: AsyncExitStack) -> AbstractAsyncContextManager[TransportStreams]:
         server = self._server

@@ -41,7 +41,7 @@ async def process_of(session):
 async def end(session):
     """Kill the server between two calls, and wait until that is noticed."""
     os.kill(await process_of(session), signal.SIGKILL)
-    await session.restarts.connection._over.wait()
+    await session.restarts.connection._end.wait()
 
 
 async def test_a_call_in_which_the_server_dies_is_in_doubt(over_stdio, dispatch, command):

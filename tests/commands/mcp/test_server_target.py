@@ -182,11 +182,11 @@ def test_a_server_that_was_killed_is_a_target_as_long_as_it_can_be_started(start
     first = supervisor.submit(lone("notes")).result(PATIENCE).output["result"]
     (connection,) = [session.restarts.connection for session in supervisor._assembly.sessions]
     os.kill(first, signal.SIGKILL)
-    supervisor._assembly.loop.submit(connection._over.wait()).result(PATIENCE)
+    supervisor._assembly.loop.submit(connection._end.wait()).result(PATIENCE)
     assert supervisor.submit(lone("notes")).result(PATIENCE).output["result"] != first
     (connection,) = [session.restarts.connection for session in supervisor._assembly.sessions]
     os.kill(int(pid.read_text(encoding="utf-8")), signal.SIGKILL)
-    supervisor._assembly.loop.submit(connection._over.wait()).result(PATIENCE)
+    supervisor._assembly.loop.submit(connection._end.wait()).result(PATIENCE)
     assert [target.id for target in supervisor.targets()] == ["memo:one"]
     with pytest.raises(TaskRefusedError, match=r"the targets of mcp:notes can't be listed: .* went away;"):
         supervisor.submit(lone("notes"))
@@ -216,7 +216,7 @@ def test_work_elsewhere_does_not_wait_for_a_server_that_hangs(start, notes, tmp_
     (session,) = supervisor._assembly.sessions
     again.touch()
     os.kill(int(pid.read_text(encoding="utf-8")), signal.SIGKILL)
-    supervisor._assembly.loop.submit(session.restarts.connection._over.wait()).result(PATIENCE)
+    supervisor._assembly.loop.submit(session.restarts.connection._end.wait()).result(PATIENCE)
     for _ in range(2):
         assert supervisor.submit(Task(request="write a letter")).result(PATIENCE).ok
     assert [target.id for target in supervisor.targets()] == ["memo:one"]
