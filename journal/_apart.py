@@ -81,7 +81,7 @@ class Apart:
         return message
 
     def _observation(self, row: Row, observation: Observation) -> msgspec.Raw:
-        entry = self.observations.known(observation, row.run_id)
+        entry = self.observations.entry(observation, row.run_id)
         if entry.unwritten:
             self.later[_OBSERVATION].append(entry.unwritten)
             entry.unwritten = ()

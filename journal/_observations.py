@@ -51,7 +51,7 @@ _LITERALS: dict[str, TypeAdapter[Any]] = {
 }
 
 
-class Known(msgspec.Struct, eq=False):
+class ObservationEntry(msgspec.Struct, eq=False):
     """An observation with its name and the record of its writes."""
 
     observation: Observation
@@ -108,11 +108,11 @@ class Observations:
     def __init__(self, connection: sqlite3.Connection, pictures: Pictures) -> None:
         self._connection = connection
         self._pictures = pictures
-        self._latest: dict[int, Known] = {}
+        self._latest: dict[int, ObservationEntry] = {}
         self._bases: dict[str, _Base] = {}
         self._load = functools.lru_cache(_LOADED)(self._read)
 
-    def known(self, observation: Observation, run_id: str) -> Known:
+    def entry(self, observation: Observation, run_id: str) -> ObservationEntry:
         """Return the record of an observation.
 
         The same object gets the same record, while it is cached.
@@ -131,7 +131,7 @@ class Observations:
 
             bare = exchanged(observation, {bytes: put}) if observation.picture or observation.annotated else observation
             name, base, body = self._encoded(bare, run_id)
-            entry = Known(
+            entry = ObservationEntry(
                 observation=observation,
                 mark=msgspec.Raw(_ENCODED({"fingerprint": f"{MARK}{name}"})),
                 names=(name,) if base is None else (name, base),
