@@ -26,7 +26,7 @@ def named_check_programs(settings: Settings) -> dict[str, Callable[..., Any]]:
     """
     entries = [
         (find_plugin(PluginGroup.CHECKS, name, where), where)
-        for where, name in ((f"check_programs.{place}", name) for place, name in enumerate(settings.check_programs))
+        for where, name in ((f"check_programs.{index}", name) for index, name in enumerate(settings.check_programs))
     ]
     functions: dict[str, Callable[..., Any]] = {}
     for entry, where in entries:
@@ -41,22 +41,22 @@ def named_check_programs(settings: Settings) -> dict[str, Callable[..., Any]]:
     return functions
 
 
-def all_check_programs(settings: Settings, given: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
+def all_check_programs(settings: Settings, programs: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
     """Put the host program's functions beside those that the settings name.
 
     Raises:
         SettingsError: If both have one of the same name, or as `named_check_programs` does.
         TypeError: If one of the host program's can't be called.
     """
-    for name, function in given.items():
+    for name, function in programs.items():
         if not callable(function):
             msg = f"checks: {name!r} is a {type(function).__name__}, which can't be called"
             raise TypeError(msg)
     named = named_check_programs(settings)
-    if twice := sorted(named.keys() & given.keys()):
+    if twice := sorted(named.keys() & programs.keys()):
         msg = (
             f"check_programs: the host program has functions of the same names: {', '.join(twice)}; "
             "leave one of them out"
         )
         raise SettingsError(msg)
-    return {**named, **given}
+    return {**named, **programs}

@@ -40,12 +40,12 @@ def in_force(settings: Settings) -> dict[str, JsonValue]:
     They are the limits, the policy, the budgets, and whether people are asked. Defaults are included, since a later
     version may have others. Secrets in rules are masked.
     """
-    kept: dict[str, Any] = {name: getattr(settings, name).model_dump(mode="json") for name in _WHOLE}
-    kept["journal"] = settings.journal.model_dump(mode="json", include=_IN_DOUBT)
+    sections: dict[str, Any] = {name: getattr(settings, name).model_dump(mode="json") for name in _WHOLE}
+    sections["journal"] = settings.journal.model_dump(mode="json", include=_IN_DOUBT)
     redactor = output_redactor(settings)
-    for rule in kept["policy"]["rules"]:
+    for rule in sections["policy"]["rules"]:
         rule.update({name: redactor.redact(rule[name]) for name in _FREE})
-    return kept
+    return sections
 
 
 def _with_patterns(sections: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -74,12 +74,12 @@ def settings_in_force(sections: dict[str, JsonValue]) -> Settings:
     """
     sections = _with_patterns(sections)
     try:
-        made: dict[str, Any] = {
+        models: dict[str, Any] = {
             name: section.model_validate(sections[name]) for name, section in _WHOLE.items() if name in sections
         }
-        made["journal"] = JournalSettings.model_validate(sections.get("journal", {}))
+        models["journal"] = JournalSettings.model_validate(sections.get("journal", {}))
     except ValidationError as error:
-        wrong = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+        wrong = "; ".join(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
         msg = f"the settings in the journal are from another version ({wrong}): name a settings file to use instead"
         raise SettingsError(msg) from error
-    return Settings.model_construct(**made)
+    return Settings.model_construct(**models)

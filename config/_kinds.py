@@ -24,8 +24,8 @@ def check_kind(where: str, kind: str, kinds: Collection[str]) -> None:
         SettingsError: If the kind is unknown; the message lists the known ones, and suggests the nearest.
     """
     if kind not in kinds:
-        known = f"there are: {', '.join(kinds)}"
-        msg = f"{where}: there is no kind of agent {kind!r}; {known}{did_you_mean(kind, kinds)}"
+        overview = f"there are: {', '.join(kinds)}"
+        msg = f"{where}: there is no kind of agent {kind!r}; {overview}{did_you_mean(kind, kinds)}"
         raise SettingsError(msg)
 
 
@@ -43,4 +43,4 @@ def _named(settings: Settings) -> Iterator[tuple[str, str]]:
     for section, further in (("models", settings.models.further), ("prompts", settings.prompts.further)):
         yield from ((f"{section}.{kind}", kind) for kind in further)
     for name, server in settings.mcp_servers.items():
-        yield from ((f"mcpServers.{name}.agents.{place}", kind) for place, kind in enumerate(server.agents or ()))
+        yield from ((f"mcpServers.{name}.agents.{index}", kind) for index, kind in enumerate(server.agents or ()))

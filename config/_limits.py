@@ -62,9 +62,11 @@ class Limits(Section):
     """Without a journal: the most ended tasks, the latest ones, that are kept by id and key with result and events. A
     small one takes about 75 kB of memory."""
 
-    def under(self, own: TaskLimits | None) -> Limits:
+    def under(self, task_limits: TaskLimits | None) -> Limits:
         """Return these limits with those that a task sets in their place."""
-        return self if own is None else self.model_copy(update={name: each for name, each in own if each is not None})
+        if task_limits is None:
+            return self
+        return self.model_copy(update={name: limit for name, limit in task_limits if limit is not None})
 
 
 class DailyBudget(Section):
@@ -120,9 +122,9 @@ class BudgetSettings(Section):
 
     @model_validator(mode="after")
     def _labels_differ(self) -> Self:
-        given = [budget.labels for budget in self.daily]
-        for labels in given:
-            if given.count(labels) > 1:
+        label_sets = [budget.labels for budget in self.daily]
+        for labels in label_sets:
+            if label_sets.count(labels) > 1:
                 msg = f"daily: two budgets have the labels {labels}: give all limits in one of them"
                 raise ValueError(msg)
         return self

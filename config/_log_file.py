@@ -57,16 +57,16 @@ class LogFile:
             self._open()
         if self._max_bytes is not None and self._size and self._size + len(lines[0]) + 1 > self._max_bytes:
             self._rotate()
-        size, taken = self._size, 0
+        size, line_count = self._size, 0
         for line in lines:
             size += len(line) + 1
-            if self._max_bytes is not None and taken and size > self._max_bytes:
+            if self._max_bytes is not None and line_count and size > self._max_bytes:
                 break
-            taken += 1
-        text = b"\n".join([*lines[:taken], b""])
+            line_count += 1
+        text = b"\n".join([*lines[:line_count], b""])
         self._file.write(text.decode())
         self._size += len(text)
-        return taken
+        return line_count
 
     def flush(self) -> None:
         """Flush to the operating system.
@@ -80,8 +80,8 @@ class LogFile:
             return  # the next write reopens it
         self._file.flush()
         try:
-            found = self._path.stat()
-            moved = (found.st_dev, found.st_ino) != self._identity
+            status = self._path.stat()
+            moved = (status.st_dev, status.st_ino) != self._identity
         except (FileNotFoundError, NotADirectoryError):
             moved = True
         if moved:

@@ -47,7 +47,7 @@ class LogWriter(Generic[_Said, _Line]):
     """
 
     def __init__(
-        self, name: str, out: LogDestination[_Line], line: Callable[[_Said], _Line], *, own: bool, at_once: int = 1
+        self, name: str, out: LogDestination[_Line], line: Callable[[_Said], _Line], *, closes: bool, at_once: int = 1
     ) -> None:
         """Start the thread.
 
@@ -55,19 +55,19 @@ class LogWriter(Generic[_Said, _Line]):
             name: The thread's name.
             out: The destination; its methods may block or raise.
             line: Renders one event as a line for the destination; may raise.
-            own: Whether to close the destination at the end. The thread closes it, since a blocked write holds its
+            closes: Whether to close the destination at the end. The thread closes it, since a blocked write holds its
                 lock.
             at_once: The most lines in one write; if it fails, those not yet written are lost.
         """
         self._out = out
         self._line = line
-        self._own = own
+        self._closes = closes
         self._at_once = at_once
         self._events: queue.SimpleQueue[_Said | None] = queue.SimpleQueue()
         """The queued events; None only wakes the thread."""
         self._lock = threading.Lock()
         self._finishing = False
-        self._closed = not own
+        self._closed = not closes
         self.lost = 0
         self._thread = threading.Thread(target=self._main, name=name, daemon=True)
         self._thread.start()
@@ -110,7 +110,7 @@ class LogWriter(Generic[_Said, _Line]):
                 if not self._finishing:
                     time.sleep(GATHER_SECONDS)
                 self._write_all(first)
-        if self._own:
+        if self._closes:
             self._closed = _close(self._out)
 
     def _write_all(self, first: _Said) -> None:
@@ -141,9 +141,9 @@ class LogWriter(Generic[_Said, _Line]):
         written = 0
         try:
             while lines:
-                taken = self._out.write(lines)
-                del lines[:taken]
-                written += taken
+                line_count = self._out.write(lines)
+                del lines[:line_count]
+                written += line_count
         except Exception:  # I/O boundary: a failed write costs the lines not yet written
             self._lose(len(lines))
             lines.clear()

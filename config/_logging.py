@@ -103,11 +103,11 @@ class EventLog:
         if how != "off" and out is not None:  # a program without a console has no standard error stream
             pretty = how == "pretty" or (how == "auto" and out.isatty())
             line = log_line(self._redactor, pretty=pretty, colors=out.isatty())
-            self._writers.append(LogWriter("callboard-log-stream", _Stream(out), line, own=False))
+            self._writers.append(LogWriter("callboard-log-stream", _Stream(out), line, closes=False))
         if log.file is not None:
             file = LogFile(settings.path(log.file), log.max_bytes, log.backups)
             rendered = _renderer(_ENCODE, self._redactor)
-            self._writers.append(LogWriter("callboard-log-file", file, rendered, own=True, at_once=AT_ONCE))
+            self._writers.append(LogWriter("callboard-log-file", file, rendered, closes=True, at_once=AT_ONCE))
 
     def _record(self, entry: LabelledEvent) -> logging.LogRecord:
         event, fields = entry.event, self._record_fields(entry)
@@ -137,10 +137,10 @@ class EventLog:
         labels = self._labels.get(task_id)
         logged = HOST.handlers != SILENT or (HOST.propagate and logging.root.handlers)
         phases = phases_of(event) if "phases" in data and (logged or self._phases) else ()
-        for each in (*phases, event):
-            if logged or each.name in self._written:
-                entry = LabelledEvent(each, labels)
-                if each.name in self._written:
+        for fact in (*phases, event):
+            if logged or fact.name in self._written:
+                entry = LabelledEvent(fact, labels)
+                if fact.name in self._written:
                     for writer in self._writers:
                         writer.put(entry)
                 if logged:
@@ -154,7 +154,7 @@ class EventLog:
             return
         with self._starting:
             if self._host is None:
-                self._host = LogWriter("callboard-log-host", _Handlers(), self._record, own=False)
+                self._host = LogWriter("callboard-log-host", _Handlers(), self._record, closes=False)
         self._host.put(entry)
 
     def close(self, timeout: float = 5.0) -> bool:
@@ -209,8 +209,8 @@ class _Message:
 
     def __str__(self) -> str:
         fields = ((name, value) for name, value in self._fields.items() if name not in {"timestamp", "schema"})
-        shown = (f"{name}={value if isinstance(value, str) else to_json(value).decode()}" for name, value in fields)
-        return " ".join([self._name, *shown])
+        texts = (f"{name}={value if isinstance(value, str) else to_json(value).decode()}" for name, value in fields)
+        return " ".join([self._name, *texts])
 
 
 class _Stream:

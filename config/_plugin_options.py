@@ -50,16 +50,19 @@ def fitting_options(
             an unknown one.
     """
     parameters = parameters_of(factory)
-    taken = {
-        name: each for name, each in parameters.items() if each.kind in {each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD}
+    named_parameters = {
+        name: parameter
+        for name, parameter in parameters.items()
+        if parameter.kind in {parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD}
     }
-    takes_any = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
-    unknown = [] if takes_any else [name for name in options if name not in taken]
-    known = f"known: {', '.join(taken) or 'none'}"
-    lines = [f"{where}.options.{name}: unknown option{did_you_mean(name, taken, known)}" for name in unknown]
-    given = {name: revealed(value) for name, value in options.items() if name not in unknown}
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    unknown = [] if takes_any else [name for name in options if name not in named_parameters]
+    overview = f"known: {', '.join(named_parameters) or 'none'}"
+    hints = {name: did_you_mean(name, named_parameters, overview) for name in unknown}
+    lines = [f"{where}.options.{name}: unknown option{hint}" for name, hint in hints.items()]
+    revealed_options = {name: revealed(value) for name, value in options.items() if name not in unknown}
     try:
-        fitting = _validated(taken, given)
+        fitting = _validated(named_parameters, revealed_options)
     except ValidationError as error:
         lines += [
             f"{where}.options.{'.'.join(map(str, problem['loc']))}: {problem['msg'].removeprefix('Value error, ')}"
@@ -81,24 +84,27 @@ def parameters_of(factory: Callable[..., Any]) -> Mapping[str, inspect.Parameter
         return inspect.signature(factory).parameters
 
 
-def _validated(parameters: Mapping[str, inspect.Parameter], given: Mapping[str, Any]) -> dict[str, Any]:
+def _validated(parameters: Mapping[str, inspect.Parameter], options: Mapping[str, Any]) -> dict[str, Any]:
     """Validate options as pydantic fields.
 
     They are renamed, since an option may have a name that pydantic uses.
     """
-    names = {name: f"option_{place}" for place, name in enumerate(parameters)}
+    names = {name: f"option_{index}" for index, name in enumerate(parameters)}
 
     def valid(type_of: Callable[[inspect.Parameter], Any]) -> BaseModel:
         fields: dict[str, Any] = {
-            names[name]: (type_of(each), Field(... if each.default is each.empty else each.default, alias=name))
-            for name, each in parameters.items()
+            names[name]: (
+                type_of(parameter),
+                Field(... if parameter.default is parameter.empty else parameter.default, alias=name),
+            )
+            for name, parameter in parameters.items()
         }
         config = ConfigDict(arbitrary_types_allowed=True, extra="allow", hide_input_in_errors=True)
         model: type[BaseModel] = create_model("Options", __config__=config, **fields)
-        return model.model_validate(dict(given))
+        return model.model_validate(dict(options))
 
     try:
-        made = valid(lambda each: Any if each.annotation is each.empty else each.annotation)
+        instance = valid(lambda parameter: Any if parameter.annotation is parameter.empty else parameter.annotation)
     except PydanticUserError:  # a type can't be resolved at run time: the plug-in has to validate
-        made = valid(lambda _: Any)
-    return {name: getattr(made, names[name]) if name in names else value for name, value in given.items()}
+        instance = valid(lambda _: Any)
+    return {name: getattr(instance, names[name]) if name in names else value for name, value in options.items()}

@@ -34,31 +34,31 @@ class PluginGroup(StrEnum):
     """They are functions for the checks of tasks."""
 
 
-def find_plugin(group: PluginGroup, wanted: str, where: str) -> EntryPoint:
+def find_plugin(group: PluginGroup, plugin_name: str, where: str) -> EntryPoint:
     """Find an entry point by name, from installed metadata. Imports nothing.
 
     Args:
         group: Its group.
-        wanted: Its name, or `DISTRIBUTION:NAME`.
+        plugin_name: Its name, or `DISTRIBUTION:NAME`.
         where: The setting that names it, for errors.
 
     Raises:
         SettingsError: If there is none, or more than one; the message lists those that are installed.
     """
-    distribution, _, name = wanted.rpartition(":")
+    distribution, _, name = plugin_name.rpartition(":")
     installed = sorted(importlib.metadata.entry_points(group=group), key=lambda entry: (entry.name, _owner(entry)))
     named = [entry for entry in installed if entry.name == name]
-    found = [entry for entry in named if not distribution or _normal(_owner(entry)) == _normal(distribution)]
-    if len(found) == 1:
-        return found[0]
+    matches = [entry for entry in named if not distribution or _normal(_owner(entry)) == _normal(distribution)]
+    if len(matches) == 1:
+        return matches[0]
     kind = group.removeprefix("callboard.").removesuffix("s")
-    if found:
-        owners = [f"{_owner(entry)}:{name}" for entry in found]
-        msg = f"{where}: {len(found)} distributions offer a {kind} {name!r}: name one of {', '.join(owners)}"
+    if matches:
+        owners = [f"{_owner(entry)}:{name}" for entry in matches]
+        msg = f"{where}: {len(matches)} distributions offer a {kind} {name!r}: name one of {', '.join(owners)}"
         raise SettingsError(msg)
     hint = "" if named else did_you_mean(name, [entry.name for entry in installed])
     names = ", ".join(f"{entry.name} ({described(entry)})" for entry in installed) or "none"
-    msg = f"{where}: there is no {kind} plug-in {wanted!r}; installed are: {names}{hint}"
+    msg = f"{where}: there is no {kind} plug-in {plugin_name!r}; installed are: {names}{hint}"
     raise SettingsError(msg)
 
 

@@ -182,7 +182,7 @@ def make_private(folder: Path, *, exist_ok: bool = False) -> None:
     Raises:
         OSError: If it can't be created, or exists and `exist_ok` is false.
     """
-    for above in reversed([each for each in folder.parents if not each.exists()]):
+    for above in reversed([parent for parent in folder.parents if not parent.exists()]):
         above.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(mode=0o700, exist_ok=exist_ok)
 

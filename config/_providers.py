@@ -87,8 +87,8 @@ class Provider(Section):
             msg = "needs both prices or neither"
             raise ValueError(msg)
         if self.plugin and self.model_fields_set - _OF_PLUGINS:
-            others = ", ".join(sorted(self.model_fields_set - _OF_PLUGINS))
-            msg = f"a plug-in takes no {others}; put its parameters in `options`"
+            foreign_fields = ", ".join(sorted(self.model_fields_set - _OF_PLUGINS))
+            msg = f"a plug-in takes no {foreign_fields}; put its parameters in `options`"
             raise ValueError(msg)
         if self.options and not self.plugin:
             msg = "`options` needs a `plugin`"
@@ -108,5 +108,5 @@ class Provider(Section):
         return None if url is None else masked(url, in_url(url))
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        shown = {"url": self._without_secrets(self.url)}
-        return [(name, shown.get(name or "", value)) for name, value in super().__repr_args__()]
+        redacted_fields = {"url": self._without_secrets(self.url)}
+        return [(name, redacted_fields.get(name or "", value)) for name, value in super().__repr_args__()]

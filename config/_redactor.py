@@ -93,15 +93,15 @@ class Redactor:
 
         `long` is the shortest secret for `self.long`.
         """
-        known = {value: mark for value, mark in secrets.items() if len(value) >= SHORTEST}
-        longer = {value: mark for value, mark in known.items() if len(value) >= long}
-        self.long: Redactor = self if len(longer) == len(known) else Redactor(longer)
+        marks = {value: mark for value, mark in secrets.items() if len(value) >= SHORTEST}
+        longer = {value: mark for value, mark in marks.items() if len(value) >= long}
+        self.long: Redactor = self if len(longer) == len(marks) else Redactor(longer)
         """A redactor for long secrets only, which do not occur by chance."""
-        self.known = tuple(sorted(known.items(), key=lambda item: len(item[0]), reverse=True))
+        self.known = tuple(sorted(marks.items(), key=lambda item: len(item[0]), reverse=True))
         """The secrets with their replacements, the longest first."""
         parts = (f"({'|'.join((''.join(map(_spelled, value)), *patterns_of(value)))})" for value, _ in self.known)
         self._found = re.compile("|".join([f"({_REFERENCE})", *parts]))
-        self._numbers = {number: _as_number(mark) for value, mark in known.items() for number in numbers_of(value)}
+        self._numbers = {number: _as_number(mark) for value, mark in marks.items() for number in numbers_of(value)}
         self._within = any(len(digits_of(value)) >= LONG for value in longer)
         """Whether secrets are also looked for within the digits of numbers."""
         self._members = dict.fromkeys(JSON_MEMBERS, self._json) if self._numbers else {}
@@ -119,19 +119,19 @@ class Redactor:
             return text
         return self._found.sub(self._mark, self._without_beginnings(text) if _CUT in text else text)
 
-    def _mark(self, found: re.Match[str]) -> str:
-        number = found.lastindex or 1
-        return found[0] if number == 1 else self.known[number - 2][1]
+    def _mark(self, match: re.Match[str]) -> str:
+        number = match.lastindex or 1
+        return match[0] if number == 1 else self.known[number - 2][1]
 
     def _without_beginnings(self, text: str) -> str:
         """Replace the beginning of a secret right before a truncation mark."""
         parts = text.split(_CUT)
-        for place, part in enumerate(parts[:-1]):
-            before = part.rstrip(" ")
+        for index, part in enumerate(parts[:-1]):
+            text = part.rstrip(" ")
             for value, mark in self.known:
-                shown = next((n for n in range(len(value) - 1, SHORTEST - 1, -1) if before.endswith(value[:n])), 0)
-                if shown:
-                    parts[place] = f"{before[:-shown]}{mark}"
+                lengths = range(len(value) - 1, SHORTEST - 1, -1)
+                if length := next((length for length in lengths if text.endswith(value[:length])), 0):
+                    parts[index] = f"{text[:-length]}{mark}"
                     break
         return _CUT.join(parts)
 
@@ -188,7 +188,7 @@ def _spelled(letter: str) -> str:
         return letter
     encoded = letter.encode("utf-8", "surrogatepass")
     units = letter.encode("utf-16-be", "surrogatepass")
-    pairs = [units[place : place + 2].hex() for place in range(0, len(units), 2)]
+    pairs = [units[index : index + 2].hex() for index in range(0, len(units), 2)]
     ways = [
         rf"\\*{re.escape(letter)}",
         "".join(rf"\\+u(?i:{pair})" for pair in pairs),

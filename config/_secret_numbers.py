@@ -76,15 +76,15 @@ def patterns_of(secret: str) -> Iterator[str]:
     digits = digits_of(secret)
     if not digits:
         return
-    rest = digits[1:].rstrip("0")
+    fraction = digits[1:].rstrip("0")
     exponent = rf"0*{len(digits) - 1}(?![0-9])"
     if len(digits) >= LONG:
         yield f"[{_SIGNS}]?".join(map(_any_script, digits))
-        exponent = "[0-9]+" if rest else exponent  # a single digit says too little
+        exponent = "[0-9]+" if fraction else exponent  # a single digit says too little
     else:
         first, last = ("".join(map(_any_script, part)) for part in (digits[:-3], digits[-3:]))  # four or five
         yield rf"(?<!\d){first}[{_SIGNS}]?{last}(?!\d)"
-    decimals = f"[.,]{rest}[0-9]*" if rest else "(?:[.,]0+)?"
+    decimals = f"[.,]{fraction}[0-9]*" if fraction else "(?:[.,]0+)?"
     yield rf"(?<![0-9]){digits[0]}{decimals}[eE][+-]?{exponent}"
     if int(digits) <= _LAST:
         for epoch in _EPOCHS:

@@ -41,12 +41,12 @@ def in_url(text: str) -> list[Span]:
 
     They are the user, the password and query values.
     """
-    found = []
+    spans = []
     for url in _URL.finditer(text):
         if url["user"]:
-            found.append(url.span("user"))
-        found += [(start, end) for start, end, _ in _query(url)]
-    return found
+            spans.append(url.span("user"))
+        spans += [(start, end) for start, end, _ in _query(url)]
+    return spans
 
 
 def in_arguments(arguments: Sequence[str]) -> list[list[Span]]:
@@ -55,16 +55,16 @@ def in_arguments(arguments: Sequence[str]) -> list[list[Span]]:
     Secrets are values with a name like a key's (``--api-key X``, ``--token=X``, ``API_KEY=X``, ``Authorization: X``,
     ``"apiKey": "X"``), and those in URLs.
     """
-    found, before = [], ""
+    spans, previous_argument = [], ""
     for argument in arguments:
-        if _OPTION.fullmatch(before) and not argument.startswith("--"):
-            found.append([(0, len(argument))])
+        if _OPTION.fullmatch(previous_argument) and not argument.startswith("--"):
+            spans.append([(0, len(argument))])
         elif named := _NAMED.match(argument):
-            found.append([named.span("value")])
+            spans.append([named.span("value")])
         else:
-            found.append([match.span("value") for match in _QUOTED.finditer(argument)] + in_url(argument))
-        before = argument
-    return found
+            spans.append([match.span("value") for match in _QUOTED.finditer(argument)] + in_url(argument))
+        previous_argument = argument
+    return spans
 
 
 def masked(text: str, spans: Iterable[Span]) -> str:

@@ -210,10 +210,10 @@ class McpTool(Section):
 
 def _named(name: str) -> str:
     """Refuse a name that addresses, folders or rules can't contain."""
-    odd = sorted({letter for letter in name if letter in "/\\*?[]" or not letter.isprintable()})
-    if odd or not name.strip(" .") or len(name) > _LONGEST_NAME:
+    bad_letters = sorted({letter for letter in name if letter in "/\\*?[]" or not letter.isprintable()})
+    if bad_letters or not name.strip(" .") or len(name) > _LONGEST_NAME:
         empty = f"is empty, only dots, or longer than {_LONGEST_NAME} characters"
-        why = f"has {', '.join(map(repr, odd))}" if odd else empty
+        why = f"has {', '.join(map(repr, bad_letters))}" if bad_letters else empty
         msg = (
             f"the name {why}; a server's name becomes a part of addresses, which rules match, and its folder's name: "
             "choose another one"
@@ -301,8 +301,8 @@ class McpServer(Section):
         return tuple(masked(argument, spans) for argument, spans in zip(args, in_arguments(args), strict=True))
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        shown = {"url": self._without_secrets(self.url), "args": self._without_keys(self.args)}
-        return [(name, shown.get(name or "", value)) for name, value in super().__repr_args__()]
+        redacted_fields = {"url": self._without_secrets(self.url), "args": self._without_keys(self.args)}
+        return [(name, redacted_fields.get(name or "", value)) for name, value in super().__repr_args__()]
 
 
 def _apart(servers: dict[str, McpServer]) -> dict[str, McpServer]:
@@ -311,10 +311,10 @@ def _apart(servers: dict[str, McpServer]) -> dict[str, McpServer]:
     Tools of both could share a name.
     """
     for name in servers:
-        other = next((each for each in servers if each.startswith(f"{name}.")), None)
-        if other is not None:
+        longer = next((server for server in servers if server.startswith(f"{name}.")), None)
+        if longer is not None:
             msg = (
-                f"a tool of {name!r} could have the name of one of {other!r}, since a tool's name is its server's, "
+                f"a tool of {name!r} could have the name of one of {longer!r}, since a tool's name is its server's, "
                 "a dot, and its own: choose another name for one of them"
             )
             raise ValueError(msg)

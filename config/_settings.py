@@ -58,13 +58,13 @@ class _Environment(EnvSettingsSource):
 
     def explode_env_vars(self, field_name: str, field: FieldInfo, env_vars: Mapping[str, str | None]) -> dict[str, Any]:
         """Collect the variables of a section."""
-        found = super().explode_env_vars(field_name, field, env_vars)
+        values = super().explode_env_vars(field_name, field, env_vars)
         if field_name != "secrets":
-            return found
+            return values
         prefix = f"{self.env_prefix}{field_name}{self.env_nested_delimiter}".lower()
         return {
-            name: given if isinstance(given, dict) and "value" in given else env_vars.get(f"{prefix}{name}", given)
-            for name, given in found.items()
+            name: value if isinstance(value, dict) and "value" in value else env_vars.get(f"{prefix}{name}", value)
+            for name, value in values.items()
         }
 
 
@@ -209,7 +209,7 @@ class Settings(BaseSettings):
             base = base or file.resolve().parent
             read = file.absolute()  # pydantic-settings would expand a leading ~
         _check_environment()
-        before = _file_read.set(read)
+        token = _file_read.set(read)
         try:
             loaded = cls(**changes)
         except ValidationError as error:
@@ -218,7 +218,7 @@ class Settings(BaseSettings):
             msg = f"the environment: {error}"
             raise SettingsError(msg) from error
         finally:
-            _file_read.reset(before)
+            _file_read.reset(token)
         _check_kinds(loaded, (*AgentKind, *kinds, *loaded.plugin_kinds), where)
         settings = cls.model_construct(
             _fields_set=loaded.model_fields_set, **{name: getattr(loaded, name) for name in cls.model_fields}
@@ -276,9 +276,9 @@ def _check_readable(file: Path) -> None:
     if {"request", "plan"} & content.keys():
         msg = f"{file}: is a task, not settings: pass it as the task, or pass its folder"
         raise SettingsError(msg)
-    odd = [key for key in content if not isinstance(key, str)]
-    if odd:
-        msg = f"{file}: {odd[0]!r}: a key must be text"
+    bad_keys = [key for key in content if not isinstance(key, str)]
+    if bad_keys:
+        msg = f"{file}: {bad_keys[0]!r}: a key must be text"
         raise SettingsError(msg)
 
 
@@ -288,12 +288,12 @@ def _check_environment() -> None:
     for name in os.environ:
         section, nested, _ = name.upper().removeprefix(prefix).partition("__")
         if name.upper().startswith(prefix) and section.lower() not in Settings.model_fields:
-            known = [each.upper() for each in Settings.model_fields]
+            sections = [field.upper() for field in Settings.model_fields]
             single = (
-                [] if nested else [f"{each}__{key.upper()}" for each in known for key in _known_keys([each.lower()])]
+                [] if nested else [f"{name}__{key.upper()}" for name in sections for key in _known_keys([name.lower()])]
             )
             form = f"{prefix}{{}}{'__...' if nested else ''}"
-            hint = did_you_mean(section, [*known, *single], f"known: {', '.join(known)}", show=form.format)
+            hint = did_you_mean(section, [*sections, *single], f"known: {', '.join(sections)}", show=form.format)
             msg = f"the environment: {name}: unknown section {section.lower()!r}{hint}"
             raise SettingsError(msg)
 
@@ -311,8 +311,8 @@ def _explain(error: ValidationError, where: str) -> str:
 
 def _unknown(where: str, path: list[str], keys: Sequence[str]) -> str:
     """Describe an unknown key, with the nearest known one."""
-    known = [_SHOWN.get(key, key) for key in dict.fromkeys(keys)]
-    hint = did_you_mean(path[-1], known, f"known: {', '.join(known)}")
+    known_keys = [_SHOWN.get(key, key) for key in dict.fromkeys(keys)]
+    hint = did_you_mean(path[-1], known_keys, f"known: {', '.join(known_keys)}")
     return f"{where}: {'.'.join(path)}: unknown key{hint}"
 
 

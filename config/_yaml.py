@@ -71,8 +71,8 @@ def parse_yaml(text: str) -> Any:
         _size(content, {})
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        place = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
-        msg = f"is not valid YAML: {error.problem or error.context}{place}"
+        position = f" (line {mark.line + 1}, column {mark.column + 1})" if mark is not None else ""
+        msg = f"is not valid YAML: {error.problem or error.context}{position}"
         raise YamlError(msg) from None
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         why = (
@@ -85,7 +85,7 @@ def parse_yaml(text: str) -> Any:
     return content
 
 
-def _size(value: object, known: dict[int, int]) -> int:
+def _size(value: object, sizes: dict[int, int]) -> int:
     """Count the parts of a value, with those that aliases repeat.
 
     Raises:
@@ -93,10 +93,10 @@ def _size(value: object, known: dict[int, int]) -> int:
     """
     if not isinstance(value, dict | list):
         return 1
-    if id(value) not in known:
+    if id(value) not in sizes:
         parts = value if isinstance(value, list) else (*value, *value.values())
-        known[id(value)] = 1 + sum(_size(part, known) for part in parts)
-    if known[id(value)] > _MOST_PARTS:
+        sizes[id(value)] = 1 + sum(_size(part, sizes) for part in parts)
+    if sizes[id(value)] > _MOST_PARTS:
         msg = f"has more than {_MOST_PARTS:,} parts, with those that its aliases repeat"
         raise YamlError(msg)
-    return known[id(value)]
+    return sizes[id(value)]

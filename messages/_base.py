@@ -113,8 +113,8 @@ class Value(BaseModel):
         new = object.__new__(type(self))
         changes = update or {}
         _set(new, "__dict__", {**self.__dict__, **changes})
-        known = self.__pydantic_fields_set__  # safe to share: the value is frozen, so the set never changes
-        _set(new, "__pydantic_fields_set__", known if known.issuperset(changes) else {*known, *changes})
+        set_fields = self.__pydantic_fields_set__  # safe to share: the value is frozen, so the set never changes
+        _set(new, "__pydantic_fields_set__", set_fields if set_fields.issuperset(changes) else {*set_fields, *changes})
         _set(new, "__pydantic_extra__", None)
         _set(new, "__pydantic_private__", None)
         return new
@@ -146,17 +146,17 @@ class Message(Value):
         field = cls.model_fields.get("kind")
         if field is None:
             return
-        other = Message.registry.setdefault(field.default, cls)
-        if not issubclass(cls, other) and other.__qualname__ != cls.__qualname__:
-            msg = f"two messages share the tag {field.default!r}: {other.__qualname__} and {cls.__qualname__}"
+        registered = Message.registry.setdefault(field.default, cls)
+        if not issubclass(cls, registered) and registered.__qualname__ != cls.__qualname__:
+            msg = f"two messages share the tag {field.default!r}: {registered.__qualname__} and {cls.__qualname__}"
             raise TypeError(msg)
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
         """Show the fields that differ from their defaults."""
         fields = type(self).model_fields
         for name, value in super().__repr_args__():
-            known = fields.get(name or "")
-            default = known.get_default(call_default_factory=True) if known is not None else None
+            field = fields.get(name or "")
+            default = field.get_default(call_default_factory=True) if field is not None else None
             if name not in {"kind", "schema_version"} and value != default:
                 yield name, Shown(value)
 

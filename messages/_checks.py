@@ -150,12 +150,12 @@ class Reading(Value):
 
     @model_validator(mode="after")
     def _has_one_form(self) -> Self:
-        given = [name for name in self._forms() if getattr(self, name) is not None]
-        if len(given) != 1:
+        forms = [name for name in self._forms() if getattr(self, name) is not None]
+        if len(forms) != 1:
             listed = ", ".join(f"`{name}`" for name in self._forms())
-            msg = f"has {' and '.join(map(repr, given)) or 'nothing to read'}: give exactly one of {listed}"
+            msg = f"has {' and '.join(map(repr, forms)) or 'nothing to read'}: give exactly one of {listed}"
             raise ValueError(msg)
-        form = given[0]
+        form = forms[0]
         if self.target is not None and form not in {"tool", "command"}:
             msg = f"has a `target` beside `{form}`, which names its own: leave `target` out"
             raise ValueError(msg)
@@ -344,17 +344,17 @@ class Check(Reading):
 
     @model_validator(mode="after")
     def _has_one_matcher(self) -> Self:
-        form, given = self.form, list(self._given())
-        if form in _OTHER_FORMS and given:
-            msg = f"has {given[0]!r} beside `{form}`, which says itself what is expected"
+        form, matchers = self.form, list(self._given())
+        if form in _OTHER_FORMS and matchers:
+            msg = f"has {matchers[0]!r} beside `{form}`, which says itself what is expected"
             raise ValueError(msg)
-        if len(given) > 1:
-            msg = f"has {' and '.join(map(repr, given))}: give one matcher, and a check for each further one"
+        if len(matchers) > 1:
+            msg = f"has {' and '.join(map(repr, matchers))}: give one matcher, and a check for each further one"
             raise ValueError(msg)
         if self.changed is not None and form != "file":
             msg = "has `changed` without `file`"
             raise ValueError(msg)
-        if self.tolerance is not None and not {"approx", "equals", "same_as"} & set(given):
+        if self.tolerance is not None and not {"approx", "equals", "same_as"} & set(matchers):
             msg = "has a `tolerance` without `approx`, `equals` or `same_as`"
             raise ValueError(msg)
         if self.between is not None and self.between[0] > self.between[1]:
@@ -364,7 +364,7 @@ class Check(Reading):
 
 
 def _plain(value: Any) -> JsonValue:
-    return [_plain(each) for each in value] if isinstance(value, tuple | list) else value
+    return [_plain(part) for part in value] if isinstance(value, tuple | list) else value
 
 
 class CheckResult(Value):

@@ -115,8 +115,8 @@ class Action(Value):
         """
         if self.tool not in POINTING:
             return ()
-        given = self.arguments
-        pairs = ((given.get("x"), given.get("y")), (given.get("to_x"), given.get("to_y")))
+        values = self.arguments
+        pairs = ((values.get("x"), values.get("y")), (values.get("to_x"), values.get("to_y")))
         return tuple((x, y) for x, y in pairs if isinstance(x, int) and isinstance(y, int))
 
 

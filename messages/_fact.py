@@ -92,14 +92,14 @@ def phases_of(event: Event | Fact) -> list[Fact]:
     return [
         Fact(
             event.seq - 1,
-            each["at"],
+            phase["at"],
             name,
             *where,
-            each["phase"],
-            each["duration"],
-            {"error": each["error"]} if "error" in each else {},
+            phase["phase"],
+            phase["duration"],
+            {"error": phase["error"]} if "error" in phase else {},
         )
-        for each in phases
+        for phase in phases
     ]
 
 

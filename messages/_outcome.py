@@ -98,8 +98,8 @@ class Usage(Value):
         mine, theirs = self.__dict__, other.__dict__
         if not any(theirs.values()):
             return self
-        both = zip(mine, map(operator.add, mine.values(), theirs.values()), strict=True)  # in the order of the fields
-        return _usage(**dict(both))
+        sums = zip(mine, map(operator.add, mine.values(), theirs.values()), strict=True)  # in the order of the fields
+        return _usage(**dict(sums))
 
 
 _usage = maker(Usage)

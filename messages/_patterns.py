@@ -31,7 +31,7 @@ def found_in(expression: str, text: str) -> bool:
 
     The time is linear in the text's length.
     """
-    return _expression(expression, whole=False).isinstance_python(_valid(text))
+    return _expression(expression, full_match=False).isinstance_python(_valid(text))
 
 
 def check_expression(expression: str) -> None:
@@ -40,7 +40,7 @@ def check_expression(expression: str) -> None:
     Raises:
         ValueError: As `_expression`, or if it is too large.
     """
-    _expression(expression, whole=False)
+    _expression(expression, full_match=False)
     if expression_size(expression) > _MOST_STATES:
         msg = f"is too large: its repetitions add up to more than {_MOST_STATES:,}"
         raise ValueError(msg)
@@ -52,26 +52,26 @@ def expression_size(expression: str) -> int:
 
     The time of a search is in proportion to it and to the text's length.
     """
-    sizes, last, place = [0], 0, 0  # of the open groups, and of the last part
-    while place < len(expression):
-        repeated = _REPEATED.match(expression, place)
-        if expression[place] == "(":
+    sizes, last, position = [0], 0, 0  # of the open groups, and of the last part
+    while position < len(expression):
+        repeated = _REPEATED.match(expression, position)
+        if expression[position] == "(":
             sizes.append(0)
-            place += 1
+            position += 1
         elif repeated:
-            place = repeated.end()
+            position = repeated.end()
             times = max(int(repeated[1]), int(repeated[2] or 0), 1)
             sizes[-1] += last * (times - 1)
             last *= times
         else:
-            last = sizes.pop() if expression[place] == ")" and len(sizes) > 1 else 1
-            place += 2 if expression[place] == "\\" else 1
+            last = sizes.pop() if expression[position] == ")" and len(sizes) > 1 else 1
+            position += 2 if expression[position] == "\\" else 1
             sizes[-1] += last
     return sum(sizes)
 
 
 @functools.lru_cache(maxsize=1024)
-def _expression(expression: str, *, whole: bool = True) -> SchemaValidator:
+def _expression(expression: str, *, full_match: bool = True) -> SchemaValidator:
     """Compile a regular expression that matches a text.
 
     A dot matches line ends too. Python's engine backtracks, and takes hours for some expressions. The Rust engine that
@@ -82,7 +82,7 @@ def _expression(expression: str, *, whole: bool = True) -> SchemaValidator:
     """
     try:
         _compiled(expression)  # on its own, too: an expression like `a)(b` is valid only inside the group below
-        return _compiled(rf"\A(?s:{expression})\z" if whole else expression)
+        return _compiled(rf"\A(?s:{expression})\z" if full_match else expression)
     except SchemaError as error:
         why = str(error).strip().splitlines()[-1].strip().removeprefix("error: ").removeprefix("SchemaError: ")
         msg = f"is not a regular expression: {why.rstrip('.')}"

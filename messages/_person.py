@@ -138,11 +138,11 @@ UNATTENDED = "nobody will answer questions: decide yourself, or say FAIL"
 _ANSWERED = "a person answered"
 
 
-def answer_notes(asked: tuple[AskedQuestion, ...], answer: Answer) -> Iterable[str]:
+def answer_notes(questions: tuple[AskedQuestion, ...], answer: Answer) -> Iterable[str]:
     """Yield a note of an observation for each question with its answer."""
     if answer.nobody:
         yield UNATTENDED
-    for question, text in zip(asked, answer.texts, strict=False):
+    for question, text in zip(questions, answer.texts, strict=False):
         yield f"asked {question.text!r}, {_ANSWERED} {text!r}"
 
 

@@ -88,8 +88,8 @@ def paired(
 
     None where no action has that id.
     """
-    known = {action.call_id: action for action in actions}
-    return tuple((known.get(result.call_id), result) for result in results)
+    actions_by_id = {action.call_id: action for action in actions}
+    return tuple((actions_by_id.get(result.call_id), result) for result in results)
 
 
 _NOT_DONE = frozenset({ResultStatus.FAILURE, ResultStatus.SKIPPED})
@@ -146,7 +146,7 @@ class StepRecord(Value):
     @property
     def denials(self) -> tuple[JudgeResult, ...]:
         """The judge's answers for which its FINISH does not hold."""
-        return tuple([each for each in self.judged if each.answer == "no"])
+        return tuple([judge_result for judge_result in self.judged if judge_result.answer == "no"])
 
     @property
     def refused(self) -> bool:

@@ -80,9 +80,9 @@ class Target(Value):
 
         All of them have one lease.
         """
-        own = agent_kind(self.address)
-        kinds = dict.fromkeys(self.kinds or (own,))
-        return tuple(self if kind == own else self._for(kind) for kind in kinds if kind in known)
+        own_kind = agent_kind(self.address)
+        kinds = dict.fromkeys(self.kinds or (own_kind,))
+        return tuple(self if kind == own_kind else self._for(kind) for kind in kinds if kind in known)
 
     def _for(self, kind: str) -> Target:
         address = f"{kind}/{self.address.partition('/')[2]}"
@@ -103,9 +103,9 @@ class Target(Value):
         kind: TargetKind | None = info.data.get("kind")
         if kind is None:
             return address
-        wanted = {TargetKind.DEVICE: AgentKind.MOBILE, TargetKind.SHELL: AgentKind.LINUX}.get(kind, AgentKind.APP)
-        if agent_kind(address) not in {wanted, *info.data.get("kinds", ())}:
-            msg = f"a {kind.value} is worked on by {wanted} agents, and those that `kinds` names, not at {address}"
+        usual = {TargetKind.DEVICE: AgentKind.MOBILE, TargetKind.SHELL: AgentKind.LINUX}.get(kind, AgentKind.APP)
+        if agent_kind(address) not in {usual, *info.data.get("kinds", ())}:
+            msg = f"a {kind.value} is worked on by {usual} agents, and those that `kinds` names, not at {address}"
             raise ValueError(msg)
         return address
 
@@ -149,8 +149,8 @@ class Control(Value):
 
         Fingerprints are made of this text, and those in journals of versions without these fields must stay equal.
         """
-        given = (("box", self.box), ("states", self.states))
-        absent = {name for name, value in given if not value}
+        optional_fields = (("box", self.box), ("states", self.states))
+        absent = {name for name, value in optional_fields if not value}
         return [(name, value) for name, value in super().__repr_args__() if name not in absent]
 
 

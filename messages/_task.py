@@ -300,16 +300,16 @@ class Task(Message):
         return self
 
 
-def _check_references(part: JsonValue, whole: dict[str, JsonValue]) -> None:
+def _check_references(part: JsonValue, schema: dict[str, JsonValue]) -> None:
     """Refuse a reference that leads nowhere, or out of a schema.
 
     Raises:
         ValueError: If there is one.
     """
-    for each in part if isinstance(part, list) else part.values() if isinstance(part, dict) else ():
-        _check_references(each, whole)
+    for child in part if isinstance(part, list) else part.values() if isinstance(part, dict) else ():
+        _check_references(child, schema)
     reference = part.get("$ref") if isinstance(part, dict) else None
-    if isinstance(reference, str) and pointed_at(reference, whole) is None:
+    if isinstance(reference, str) and pointed_at(reference, schema) is None:
         msg = f"has a $ref {reference!r}, which is no part of it: put what it refers to into its $defs"
         raise ValueError(msg)
 

@@ -81,20 +81,20 @@ def pointed_at(reference: str, schema: Mapping[str, Any]) -> Any:
     """
     if not reference.startswith("#/"):
         return schema if reference == "#" else None
-    place: Any = schema
+    node: Any = schema
     for step in reference[2:].split("/"):
-        place = place.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(place, dict) else None
-    return place
+        node = node.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(node, dict) else None
+    return node
 
 
 def did_you_mean(
-    name: str, known: Iterable[str], otherwise: str = "", *, show: Callable[[str], str] = repr, cutoff: float = 0.5
+    name: str, names: Iterable[str], otherwise: str = "", *, show: Callable[[str], str] = repr, cutoff: float = 0.5
 ) -> str:
     """Suggest a known name similar to a wrong one, ending an error.
 
     Args:
         name: The wrong name.
-        known: The known names.
+        names: The known names.
         otherwise: The end if none of them is similar.
         show: Formats the suggested name.
         cutoff: The least similarity, from 0 (any name) to 1.
@@ -102,7 +102,7 @@ def did_you_mean(
     Returns:
         An end such as ``; did you mean 'steps'?``; empty if no name is similar and there is no other end.
     """
-    near = difflib.get_close_matches(name, list(map(str, known)), n=1, cutoff=cutoff)
+    near = difflib.get_close_matches(name, list(map(str, names)), n=1, cutoff=cutoff)
     end = f"did you mean {show(near[0])}?" if near else otherwise
     return f"; {end}" if end else ""
 
