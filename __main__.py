@@ -299,9 +299,10 @@ def run(
             print_head(console, Secrets(call.settings.secrets).as_kept(call.task), call.copy, who.remark)
             warn(supervisor.warnings)
             result = play(supervisor, who.sign(call.task), _stage(console, who, log=log))
-            place = named_journal(call.settings, call.settings_file, journal)
-            undo, history = undo_command(call.task, result, place), task_command("show", call.task.id, place)
-            print_result(console, result, undo, before=call.before, history=history)
+            journal_path = named_journal(call.settings, call.settings_file, journal)
+            undo = undo_command(call.task, result, journal_path)
+            history = task_command("show", call.task.id, journal_path)
+            print_result(console, result, undo, old=call.old_documents, history=history)
             if as_json:
                 typer.echo(result.model_dump_json(indent=2))
         raise typer.Exit(exit_code(result))
@@ -327,8 +328,8 @@ def demo(
     """
     console = terminal(quiet=as_json)
     folder = demo_folder(name)
-    others = ", ".join(each for each in demo_names() if each != name)
-    console.print(f"the example {name}; others: {others}", style="dim", soft_wrap=True)
+    other_names = ", ".join(example for example in demo_names() if example != name)
+    console.print(f"the example {name}; others: {other_names}", style="dim", soft_wrap=True)
     run([str(folder)], output=output, model=model, as_json=as_json, yes=yes, no_input=no_input)
 
 
@@ -363,22 +364,22 @@ def resume(
     console = terminal(quiet=as_json)
     with mistakes():
         models = models_of(model or ())
-        settings, left = take_over(path, who, _changes(who, log_file, journal, log=log) | {"models": models})
-        for each in left:
-            print_head(console, each.task, None, "")
-        if not left:
+        settings, histories = take_over(path, who, _changes(who, log_file, journal, log=log) | {"models": models})
+        for resumed in histories:
+            print_head(console, resumed.task, None, "")
+        if not histories:
             console.print("nothing to resume: the journal has no unfinished task")
         results = []
-        if left:
+        if histories:
             with (
                 with_resume_hint(resume_command(path, journal, models)),
                 Supervisor.start(settings) as supervisor,
             ):
                 warn(supervisor.warnings)
-                results = resume_tasks(supervisor, left, _stage(console, who, log=log))
-        place = named_journal(settings, path or settings_at(None), journal)
-        for task, result in zip((each.task for each in left), results, strict=True):
-            undo, history = undo_command(task, result, place), task_command("show", task.id, place)
+                results = resume_tasks(supervisor, histories, _stage(console, who, log=log))
+        journal_path = named_journal(settings, path or settings_at(None), journal)
+        for task, result in zip((resumed.task for resumed in histories), results, strict=True):
+            undo, history = undo_command(task, result, journal_path), task_command("show", task.id, journal_path)
             print_result(console, result, undo, history=history)
         if as_json:
             typer.echo(json.dumps([result.model_dump(mode="json") for result in results], indent=2))
@@ -612,9 +613,9 @@ def check(
             "system": {"safe_guard": False, "ask_question": False},
         }
         task, placed = prepare(path, None, Path(folder, path.resolve().name), quiet)
-        others = (*placed.mcp_servers, *placed.surfaces)
-        if others:
-            fail(f"a trial run copies documents only; it would call the real tools of {', '.join(others)}")
+        tool_servers = (*placed.mcp_servers, *placed.surfaces)
+        if tool_servers:
+            fail(f"a trial run copies documents only; it would call the real tools of {', '.join(tool_servers)}")
         keep_inside(placed)
         explained = placed.policy.model_copy(update={"explain": True})
         with Supervisor.start(placed.model_copy(update={"policy": explained})) as supervisor:
@@ -673,20 +674,20 @@ def schema(
 
     They are in JSON Schema.
     """
-    known, files = Message.registry, file_schemas()
+    messages, files = Message.registry, file_schemas()
     if message in files:  # for editors
         typer.echo(files[message].read_text(encoding="utf-8"), nl=False)
         return
-    if message is not None and message not in known:
+    if message is not None and message not in messages:
         every = schema_names()
         hint = did_you_mean(message.lower().replace("-", "_"), every, f"there are: {', '.join(every)}")
         fail(f"there is no message or file {message!r}{hint}")
     if message is not None:
-        found = known[message].model_json_schema()
+        content = messages[message].model_json_schema()
     else:
-        union: Any = reduce(or_, (known[tag] for tag in sorted(known)))
-        found = TypeAdapter(Annotated[union, Field(discriminator="kind")]).json_schema()
-    typer.echo(json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **found}, indent=2))
+        union: Any = reduce(or_, (messages[tag] for tag in sorted(messages)))
+        content = TypeAdapter(Annotated[union, Field(discriminator="kind")]).json_schema()
+    typer.echo(json.dumps({"$schema": "https://json-schema.org/draft/2020-12/schema", **content}, indent=2))
 
 
 @app.command()
@@ -769,8 +770,8 @@ def config(
     hidden.
     """
     with mistakes():
-        shown = Settings.load(settings_at(path)).model_dump(mode="json", by_alias=True)
-    text = json.dumps(shown, indent=2, ensure_ascii=False) + "\n" if as_json else _yaml(shown)
+        sections = Settings.load(settings_at(path)).model_dump(mode="json", by_alias=True)
+    text = json.dumps(sections, indent=2, ensure_ascii=False) + "\n" if as_json else _yaml(sections)
     typer.echo(text, nl=False)
 
 

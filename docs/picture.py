@@ -24,7 +24,7 @@ from rich.text import Text
 
 from callboard import Supervisor, Task
 from callboard.terminal._board import TaskDisplay
-from callboard.terminal._document_changes import Before
+from callboard.terminal._document_changes import OldDocuments
 from callboard.terminal._results import print_head, print_result
 
 DOCS = Path(__file__).resolve().parent
@@ -69,7 +69,7 @@ def run(folder: Path, console: Console) -> Path:
         print_head(console, task, copy, "")
         console.print(display.drawn(time.time(), COLUMNS))
         history = f"callboard show {name} runs/{name}"
-        print_result(console, result, before=Before(originals={copy: EXAMPLE}), history=history)
+        print_result(console, result, old=OldDocuments(originals={copy: EXAMPLE}), history=history)
     return copy / "workspace" / "report.xlsx"
 
 

@@ -147,7 +147,7 @@ def pictures(boards: Collection[TaskDisplay], now: float, console: Console) -> G
 
     As many ended runs are hidden as it needs, the oldest first.
     """
-    runs = (each for board in boards for each in board.rows.items())
+    runs = (pair for board in boards for pair in board.rows.items())
     ended = sorted((row.ended, run_id) for run_id, row in runs if row.ended is not None)
     hidden = 0
     while True:
@@ -219,8 +219,8 @@ def _described(event: Event) -> str:  # noqa: C901, PLR0912 - one match, a case 
 
 def _moved(source: str, target: str) -> str:
     """Describe a move between states; empty between those with one word."""
-    before, after = (_STATES.get(state, state) for state in (source, target))
-    return f"{before} → {after}" if before != after else ""
+    old_state, new_state = (_STATES.get(state, state) for state in (source, target))
+    return f"{old_state} → {new_state}" if old_state != new_state else ""
 
 
 def probe_words(probe: str) -> str:

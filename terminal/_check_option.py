@@ -81,34 +81,34 @@ def _in_braces(option: str, where: str) -> dict[str, Any]:
 
 
 def _short(option: str, where: str) -> dict[str, Any]:
-    found = _FORM.fullmatch(option.rstrip())
-    form = "" if found is None else found[1]
+    match = _FORM.fullmatch(option.rstrip())
+    form = "" if match is None else match[1]
     if form in _IN_BRACES:
         fail(f"{where}: `{form}` has no short form: write it in braces, such as '{_IN_BRACES[form]}'")
-    if found is None or form not in _SHORT:
+    if match is None or form not in _SHORT:
         hint = did_you_mean(form.lower(), _SHORT, f"there are: {', '.join(_SHORT)}") if form else ""
         what = f"there is no reading {form!r}{hint}" if form else "it begins with no reading and a colon"
         fail(f"{where}: {what}; write a check {_EXAMPLE}")
-    place = (found[2] or "").strip()
-    if not place:
+    subject = (match[2] or "").strip()
+    if not subject:
         fail(f"{where}: `{form}` names nothing: write it after the colon, {_EXAMPLE}")
     if form in _LISTS:
-        return {form: [name.strip() for name in place.split(",") if name.strip()]}
-    return _reading(form, place, where)
+        return {form: [name.strip() for name in subject.split(",") if name.strip()]}
+    return _reading(form, subject, where)
 
 
-def _reading(form: str, place: str, where: str) -> dict[str, Any]:
-    operators = list(_OPERATOR.finditer(f" {place}"))
+def _reading(form: str, subject: str, where: str) -> dict[str, Any]:
+    operators = list(_OPERATOR.finditer(f" {subject}"))
     if len(operators) > 1:
-        listed = " and ".join(each[0].strip() for each in operators)
+        listed = " and ".join(operator_match[0].strip() for operator_match in operators)
         fail(f"{where}: has {listed}, so it can be read in two ways: write it in braces, {_BRACES}")
     if operators and form not in _WITH_VALUE:
         word = operators[0][0].strip()
         fail(f"{where}: `{form}` says itself what is expected: leave {word!r} out, or write a name with it in braces")
     if not operators:
-        return {"file": place, "changed": True} if form == "changed" else {form: place}
+        return {"file": subject, "changed": True} if form == "changed" else {form: subject}
     operator = operators[0]
-    read, text = f" {place}"[: operator.start()].strip(), f" {place}"[operator.end() :].strip()
+    read, text = f" {subject}"[: operator.start()].strip(), f" {subject}"[operator.end() :].strip()
     if not read:
         fail(f"{where}: `{form}` names nothing before {operator[0].strip()!r}")
     if operator[3]:

@@ -32,7 +32,7 @@ def exit_code(result: TaskResult) -> int:
     """Return the exit code of a task that is over."""
     refused = result.outcome in {Outcome.FINISHED, Outcome.FAILED} and result.verified is False
     failed = any(not check.held and check.source == "task" for check in result.checks)
-    denied = result.outcome is Outcome.FAILED and any(each.answer == "no" for each in result.judged)
+    denied = result.outcome is Outcome.FAILED and any(judge_result.answer == "no" for judge_result in result.judged)
     return NOT_VERIFIED if denied or (refused and (failed or result.ok)) else EXIT_CODES[result.outcome]
 
 
@@ -73,7 +73,7 @@ def failed_checks(result: TaskResult) -> list[str]:
 def judged_event(event: Event) -> str:
     """Describe a `judge.answered` event."""
     answers: Any = event.data["answers"]
-    return f"the judge of {'; '.join(JudgeResult.model_validate(each).told() for each in answers)}"
+    return f"the judge of {'; '.join(JudgeResult.model_validate(judge_answer).told() for judge_answer in answers)}"
 
 
 def described(check: CheckResult) -> str:
@@ -81,15 +81,15 @@ def described(check: CheckResult) -> str:
     proposed = "" if check.source == "task" else " (proposed by the model)"
     if check.held:
         return f"{check.name}{proposed}"
-    found = check.problem or f"found {_found(check.found)}"
-    return f"{check.name}{proposed}: expected {expectation(check.expected)}; {found}"
+    finding = check.problem or f"found {_found(check.found)}"
+    return f"{check.name}{proposed}: expected {expectation(check.expected)}; {finding}"
 
 
-def _found(found: JsonValue) -> str:
+def _found(value: JsonValue) -> str:
     """Describe the value that was read, or its first difference."""
-    if isinstance(found, dict) and found.keys() == {"at", "value"}:
-        return f"{_shown(found['value'])} at {found['at']}"
-    return _shown(found)
+    if isinstance(value, dict) and value.keys() == {"at", "value"}:
+        return f"{_shown(value['value'])} at {value['at']}"
+    return _shown(value)
 
 
 def described_event(event: Event) -> str:
@@ -107,8 +107,8 @@ def expectation(expected: JsonValue) -> str:
     name, value = next(iter(expected.items()))
     match name, value:
         case "same_as", _:
-            other = f": {_shown(expected['value'])}" if "value" in expected else ""
-            return f"the same as {value}{other}"
+            expected_value = f": {_shown(expected['value'])}" if "value" in expected else ""
+            return f"the same as {value}{expected_value}"
         case "between", [least, largest]:
             return f"between {_shown(least)} and {_shown(largest)}"
         case "one_of", list():

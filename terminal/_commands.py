@@ -53,11 +53,11 @@ class Commands(TyperGroup):
                 sys.exit(USAGE)
             parameter = getattr(error, "param", None)
             named = f"{parameter.opts[0]}: " if message and parameter is not None else ""
-            asked = f"; see {context.command_path} --help" if context is not None else ""
+            help_hint = f"; see {context.command_path} --help" if context is not None else ""
             message = message or error.format_message().rstrip(".").replace(". Choose from:\n", ": one of ")
             message = " ".join(message.split())
             try:
-                fail(f"{named}{message}{asked}", USAGE)
+                fail(f"{named}{message}{help_hint}", USAGE)
             except typer.Exit as leaving:
                 code = leaving.exit_code
         except Exception as error:  # the program's edge: a bug, or an error of a plug-in
@@ -144,14 +144,16 @@ def models_of(options: Sequence[str]) -> dict[str, str]:
     A model without a kind is for all other agents. A relative file starts from the current folder, as everywhere in a
     call, and not from the settings'.
     """
-    given: dict[str, str] = {}
+    models: dict[str, str] = {}
     for part in (part for option in options for part in _NEXT.split(option)):
         kind, name = _read(part)
-        if kind in given:
-            fail(f"--model {part.strip()}: there is already a model for {kind or 'all kinds of agents'}: {given[kind]}")
-        given[kind] = name
-    rest = given.pop("", None)
-    return ({} if rest is None else dict.fromkeys(map(str, AgentKind), rest)) | given
+        if kind in models:
+            fail(
+                f"--model {part.strip()}: there is already a model for {kind or 'all kinds of agents'}: {models[kind]}"
+            )
+        models[kind] = name
+    default_model = models.pop("", None)
+    return ({} if default_model is None else dict.fromkeys(map(str, AgentKind), default_model)) | models
 
 
 def model_options(models: dict[str, str]) -> list[str]:
@@ -159,22 +161,22 @@ def model_options(models: dict[str, str]) -> list[str]:
     names = set(models.values())
     if len(names) == 1 and len(models) == len(AgentKind):
         return ["--model", *names]
-    return [each for kind, name in models.items() for each in ("--model", f"{kind}={name}")]
+    return [word for kind, name in models.items() for word in ("--model", f"{kind}={name}")]
 
 
 def _read(part: str) -> tuple[str, str]:
-    found = _KIND.fullmatch(part)
-    kind, name = found.groups() if found else ("", part)
-    if found and kind not in set(AgentKind):
+    match = _KIND.fullmatch(part)
+    kind, name = match.groups() if match else ("", part)
+    if match and kind not in set(AgentKind):
         hint = did_you_mean(kind.lower(), AgentKind, f"there are: {', '.join(AgentKind)}")
         fail(f"--model {part.strip()}: there is no kind of agent {kind!r}{hint}")
-    form, _, rest = name.strip().partition(":")
-    if form and not rest.strip() and ":" in name:
+    form, _, target = name.strip().partition(":")
+    if form and not target.strip() and ":" in name:
         missing, example = ("file", "FILE") if form in _IN_FILES else ("model", "MODEL, such as openai:gpt-5")
         fail(f"--model {part.strip()} names no {missing} after the colon: write {form}:{example}")
-    if not form or not rest:
+    if not form or not target:
         fail(
             f"--model {part.strip()}: {name.strip()!r} is not a known model; "
             "known forms are: scripted:FILE, recorded:FILE, PROVIDER:MODEL, such as openai:gpt-5"
         )
-    return kind, f"{form}:{Path(rest).absolute()}" if form in _IN_FILES else name.strip()
+    return kind, f"{form}:{Path(target).absolute()}" if form in _IN_FILES else name.strip()

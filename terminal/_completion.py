@@ -62,7 +62,7 @@ def completion_script(program: Any) -> str:
 
 
 def _options(command: Any) -> str:
-    names = [name for each in command.params for name in each.opts if name.startswith("--")]
+    names = [name for parameter in command.params for name in parameter.opts if name.startswith("--")]
     return " ".join([*names, "--help"])
 
 
@@ -76,7 +76,7 @@ def task_ids(incomplete: str) -> list[str]:
         if journal is None:
             return []
         with JournalReader.open(journal) as reader:
-            known = [task.id for task in reader.tasks()]
+            ids = [task.id for task in reader.tasks()]
     except (CallboardError, OSError):  # completion has no place for errors; the command itself reports them
         return []
-    return [each for each in reversed(known) if each.startswith(incomplete) and _ID.fullmatch(each)]
+    return [task_id for task_id in reversed(ids) if task_id.startswith(incomplete) and _ID.fullmatch(task_id)]

@@ -52,11 +52,11 @@ def missing_distributions(extra: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_missing(_OURSELVES, extra, set())))
 
 
-def _missing(distribution: str, extra: str, seen: set[tuple[str, str]]) -> list[str]:
+def _missing(distribution: str, extra: str, visited: set[tuple[str, str]]) -> list[str]:
     """Follow the requirements of an extra; versions are left to pip."""
-    if (distribution, extra) in seen:
+    if (distribution, extra) in visited:
         return []
-    seen.add((distribution, extra))
+    visited.add((distribution, extra))
     try:
         requirements = importlib.metadata.requires(distribution) or []
     except importlib.metadata.PackageNotFoundError:
@@ -65,8 +65,8 @@ def _missing(distribution: str, extra: str, seen: set[tuple[str, str]]) -> list[
     for requirement in filter(None, map(_REQUIREMENT.match, requirements)):
         marker = _OF_EXTRA.fullmatch(requirement["marker"] or "")
         if marker is not None and _normal(marker["extra"]) == _normal(extra):
-            asked = [each.strip() for each in (requirement["extras"] or "").split(",")]
-            missing += [name for each in asked for name in _missing(requirement["name"], each, seen)]
+            extras = [part.strip() for part in (requirement["extras"] or "").split(",")]
+            missing += [name for part in extras for name in _missing(requirement["name"], part, visited)]
     return missing
 
 
@@ -129,13 +129,13 @@ def _kinds(settings: Settings) -> tuple[str, ...]:
     return (*AgentKind, *settings.plugin_kinds)
 
 
-def _tried(part: str, name: str, check: Callable[[], object], told: tuple[str, ...] = ()) -> Finding:
+def _tried(part: str, name: str, check: Callable[[], object], remarks: tuple[str, ...] = ()) -> Finding:
     """Check that an object can be made."""
     try:
         check()
     except SettingsError as error:
         return Finding(part=part, name=name, works=False, told=tuple(str(error).splitlines()), commands=error.commands)
-    return Finding(part=part, name=name, works=True, told=told)
+    return Finding(part=part, name=name, works=True, told=remarks)
 
 
 def _journal(settings: Settings) -> Iterator[Finding]:
@@ -154,10 +154,10 @@ def _journal(settings: Settings) -> Iterator[Finding]:
     except (JournalError, OSError) as error:
         details.append(str(error))
         works = False
-    folder = next(each for each in path.absolute().parents if each.exists())  # missing folders are created
+    folder = next(parent for parent in path.absolute().parents if parent.exists())  # missing folders are created
     places = [] if os.access(folder, os.W_OK | os.X_OK) else [folder]
     places += [path] if path.exists() and not os.access(path, os.W_OK) else []
-    details += [f"{place} can't be written by this user" for place in places]
+    details += [f"{unwritable} can't be written by this user" for unwritable in places]
     yield Finding(part="journal", name=str(path), works=works and not places, told=tuple(details))
 
 
@@ -182,21 +182,21 @@ def _surface(surface: NamedSurface, settings: Settings, *, named: bool) -> Findi
     """
     owner = () if surface.name in SHIPPED else (f"a plug-in of {described(surface.entry)}",)
     needs: list[Need] = []
-    found = _tried("surface", surface.name, lambda: needs.extend(surface.needs(settings)), owner)
+    finding = _tried("surface", surface.name, lambda: needs.extend(surface.needs(settings)), owner)
     missing = [need for need in needs if not need.met]
     lacking = any(not need.optional for need in missing)
-    if found.works and named and not lacking:
-        found = _tried("surface", surface.name, lambda: surface.make(settings), owner)
-    told = tuple(
+    if finding.works and named and not lacking:
+        finding = _tried("surface", surface.name, lambda: surface.make(settings), owner)
+    remarks = tuple(
         f"{need.what} is missing{', but only some features need it' if need.optional else ''}" for need in missing
     )
     return Finding(
         part="surface",
         name=surface.name,
-        works=found.works and not lacking,
+        works=finding.works and not lacking,
         named=named,
-        told=(*found.told, *told, *(() if named else ("not configured",))),
-        commands=tuple(dict.fromkeys((*found.commands, *(need.command for need in missing if need.command)))),
+        told=(*finding.told, *remarks, *(() if named else ("not configured",))),
+        commands=tuple(dict.fromkeys((*finding.commands, *(need.command for need in missing if need.command)))),
     )
 
 
@@ -209,15 +209,15 @@ def _servers(settings: Settings, *, online: bool) -> Iterator[Finding]:
     for name, server in settings.mcp_servers.items():
         missing = [need for need in program_needed(server) if not need.met]
         answer = answers.get(name)
-        told = tuple(f"{need.what} is missing" for need in missing)
-        if not told and answer is not None:
-            told = (answer.failed or f"{len(answer.tools)} tools",)
+        remarks = tuple(f"{need.what} is missing" for need in missing)
+        if not remarks and answer is not None:
+            remarks = (answer.failed or f"{len(answer.tools)} tools",)
         yield Finding(
             part="MCP server",
             name=name,
             works=False if missing else None if answer is None else not answer.failed,
             named=not server.optional,
-            told=told or (f"was not {'started' if server.url is None else 'reached'}; --online does that",),
+            told=remarks or (f"was not {'started' if server.url is None else 'reached'}; --online does that",),
             commands=tuple(need.command for need in missing if need.command),
         )
 
@@ -227,8 +227,8 @@ def _models(settings: Settings) -> Iterator[Finding]:
     for kind in _kinds(settings):
         name = settings.models.of(kind)
         if name is not None:
-            made = partial(named_models, settings, [kind])
-            yield _tried("model", f"{kind}: {name}", made, ("can be created; it was not called",))
+            make = partial(named_models, settings, [kind])
+            yield _tried("model", f"{kind}: {name}", make, ("can be created; it was not called",))
 
 
 def _agents(settings: Settings) -> Iterator[Finding]:
@@ -244,14 +244,14 @@ def _check_programs(settings: Settings) -> Iterator[Finding]:
 def _extras(settings: Settings | None) -> Iterator[Finding]:
     """Check the extras, except those that models and surfaces check themselves."""
     observe = Settings.model_construct().observe if settings is None else settings.observe
-    wanted = {"otel": observe.traces, "prometheus": observe.metrics}
+    switches = {"otel": observe.traces, "prometheus": observe.metrics}
     for extra in extras():
         missing = missing_distributions(extra)
         yield Finding(
             part="extra",
             name=extra,
             works=not missing,
-            named=wanted.get(extra, False),
+            named=switches.get(extra, False),
             told=tuple(f"the package {name!r} is missing" for name in missing),
             commands=(f"pip install 'callboard[{extra}]'",) if missing else (),
         )
@@ -263,18 +263,18 @@ _INDENT = 8
 
 def examine(console: Console, file: Path | None, *, online: bool, as_json: bool) -> bool:
     """Print the results. Returns whether everything works that is configured."""
-    found: list[Finding] = []
+    results: list[Finding] = []
     for finding in findings(file, online=online):
-        found.append(finding)
+        results.append(finding)
         if not as_json:
             _print_finding(console, finding)
     if as_json:
-        print_json([dataclasses.asdict(finding) for finding in found])
-    bad = [finding for finding in found if finding.named and finding.works is False]
+        print_json([dataclasses.asdict(finding) for finding in results])
+    bad = [finding for finding in results if finding.named and finding.works is False]
     if not as_json:
-        one = f"{bad[0].part} {bad[0].name} does not work" if len(bad) == 1 else f"{len(bad)} things do not work"
+        summary = f"{bad[0].part} {bad[0].name} does not work" if len(bad) == 1 else f"{len(bad)} things do not work"
         console.print()
-        print_hanging(console, Text(plain(one) if bad else "everything that is configured works here"), 0)
+        print_hanging(console, Text(plain(summary) if bad else "everything that is configured works here"), 0)
     return not bad
 
 

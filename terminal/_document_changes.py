@@ -24,45 +24,46 @@ _MOST_FILES, _MOST_LISTED = 10_000, 20
 """The most files in the folders of a run that are compared, and that are listed."""
 
 
-def described_changes(before: Contents | None, after: Contents | None) -> str:
+def described_changes(old: Contents | None, new: Contents | None) -> str:
     """Describe the differences, such as `12 cells, 1 new chart`.
 
     Without contents before, all that there is counts. Empty if nothing can be counted.
     """
-    if after is None:
+    if new is None:
         return ""
-    if before is None:
-        return ", ".join(_totals(after))
-    return ", ".join(_differences(before, after)) or "no values changed"
+    if old is None:
+        return ", ".join(_totals(new))
+    return ", ".join(_differences(old, new)) or "no values changed"
 
 
-def _totals(found: Contents) -> Iterable[str]:
-    yield from _counted(len(found.cells), "cell")
-    for kind, texts in found.texts.items():
+def _totals(contents: Contents) -> Iterable[str]:
+    yield from _counted(len(contents.cells), "cell")
+    for kind, texts in contents.texts.items():
         yield from _counted(texts.total(), kind)
-    for kind, some in found.parts.items():
+    for kind, some in contents.parts.items():
         yield from _counted(some.total(), kind)
 
 
-def _differences(before: Contents, after: Contents) -> Iterable[str]:
-    yield from _counted(sum(_differ(before, after, cell) for cell in before.cells.keys() | after.cells.keys()), "cell")
-    for kind in before.texts | after.texts:
-        old, new = before.texts.get(kind, Counter()), after.texts.get(kind, Counter())
+def _differences(old_contents: Contents, new_contents: Contents) -> Iterable[str]:
+    cells = old_contents.cells.keys() | new_contents.cells.keys()
+    yield from _counted(sum(_differ(old_contents, new_contents, cell) for cell in cells), "cell")
+    for kind in old_contents.texts | new_contents.texts:
+        old, new = old_contents.texts.get(kind, Counter()), new_contents.texts.get(kind, Counter())
         yield from _counted(max((new - old).total(), (old - new).total()), kind)
-    for kind in before.parts | after.parts:
-        old_parts, new_parts = before.parts.get(kind, Counter()), after.parts.get(kind, Counter())
+    for kind in old_contents.parts | new_contents.parts:
+        old_parts, new_parts = old_contents.parts.get(kind, Counter()), new_contents.parts.get(kind, Counter())
         more = new_parts.total() - old_parts.total()
         yield from _counted(more, f"new {kind}")
         yield from _counted(-more, f"{kind} removed")
         yield from _counted((new_parts - old_parts).total() - max(more, 0), f"{kind} changed")
-    renamed = sum(after.sheets.get(key, title) != title for key, title in before.sheets.items())
-    yield from _counted(len(after.sheets.keys() - before.sheets), "new sheet")
-    yield from _counted(len(before.sheets.keys() - after.sheets), "sheet removed")
+    renamed = sum(new_contents.sheets.get(key, title) != title for key, title in old_contents.sheets.items())
+    yield from _counted(len(new_contents.sheets.keys() - old_contents.sheets), "new sheet")
+    yield from _counted(len(old_contents.sheets.keys() - new_contents.sheets), "sheet removed")
     yield from _counted(renamed, "sheet renamed")
 
 
-def _differ(before: Contents, after: Contents, cell: tuple[str, str]) -> bool:
-    old, new = before.cells.get(cell, ""), after.cells.get(cell, "")
+def _differ(old_contents: Contents, new_contents: Contents, cell: tuple[str, str]) -> bool:
+    old, new = old_contents.cells.get(cell, ""), new_contents.cells.get(cell, "")
     repeated = FORMULA in {old, new} and old.startswith(FORMULA) and new.startswith(FORMULA)
     return old != new and not repeated
 
@@ -83,7 +84,7 @@ class FolderFiles:
     """
 
     folders: tuple[Path, ...] = ()
-    own: tuple[Path, ...] = ()
+    own_files: tuple[Path, ...] = ()
     """Files that callboard itself writes, such as the journal; those that their names begin with are left out, too."""
     marks: Mapping[Path, tuple[int, int]] = field(default_factory=dict)
     """The size and the time of the last change of each file."""
@@ -94,11 +95,11 @@ class FolderFiles:
 
         There are none if they have too many files.
         """
-        given = [settings.documents.workspace, settings.desktop.folder if settings.desktop.wanted else None]
-        given += [shell.cwd for shell in settings.shells.values() if shell.ssh is None]
-        folders = tuple({settings.path(folder).resolve(): None for folder in given if folder is not None})
-        own = (settings.journal.path, settings.log.file, settings.models.record)
-        unread = cls(folders, tuple(settings.path(file).resolve() for file in own if file is not None))
+        places = [settings.documents.workspace, settings.desktop.folder if settings.desktop.wanted else None]
+        places += [shell.cwd for shell in settings.shells.values() if shell.ssh is None]
+        folders = tuple({settings.path(folder).resolve(): None for folder in places if folder is not None})
+        own_files = (settings.journal.path, settings.log.file, settings.models.record)
+        unread = cls(folders, tuple(settings.path(file).resolve() for file in own_files if file is not None))
         marks = unread._marks()
         return cls() if marks is None else replace(unread, marks=marks)
 
@@ -107,21 +108,23 @@ class FolderFiles:
         marks = self._marks()
         if marks is None:
             return []
-        found = [("made", path) for path in marks.keys() - self.marks.keys()]
-        found += [("removed", path) for path in self.marks.keys() - marks.keys()]
-        found += [("changed", path) for path in self.marks.keys() & marks.keys() if marks[path] != self.marks[path]]
-        return sorted(found, key=lambda each: each[1])
+        changes = [("made", path) for path in marks.keys() - self.marks.keys()]
+        changes += [("removed", path) for path in self.marks.keys() - marks.keys()]
+        changes += [("changed", path) for path in self.marks.keys() & marks.keys() if marks[path] != self.marks[path]]
+        return sorted(changes, key=lambda difference: difference[1])
 
     def _marks(self) -> dict[Path, tuple[int, int]] | None:
         """Read the marks of all visible files; None for too many."""
         marks: dict[Path, tuple[int, int]] = {}
         for folder in self.folders:
-            for place, folders, names in os.walk(folder):
+            for parent, folders, names in os.walk(folder):
                 folders[:] = [name for name in folders if not name.startswith(".")]
-                for path in (Path(place, name) for name in names if not name.startswith(".")):
+                for path in (Path(parent, name) for name in names if not name.startswith(".")):
                     with contextlib.suppress(OSError):  # it is being deleted
                         status = path.lstat()
-                        if stat.S_ISREG(status.st_mode) and not any(str(path).startswith(str(own)) for own in self.own):
+                        if stat.S_ISREG(status.st_mode) and not any(
+                            str(path).startswith(str(own_file)) for own_file in self.own_files
+                        ):
                             marks[path] = (status.st_size, status.st_mtime_ns)
                 if len(marks) > _MOST_FILES:
                     return None
@@ -129,7 +132,7 @@ class FolderFiles:
 
 
 @dataclass(frozen=True)
-class Before:
+class OldDocuments:
     """The documents before a task."""
 
     originals: Mapping[Path, Path] = field(default_factory=dict)
@@ -147,13 +150,13 @@ class Before:
         """
         names = _names(result)
         changed = dict.fromkeys((*result.artifacts, *result.changed))
-        lines = [self._line(each, made=each in result.made) for each in changed if Path(each).is_absolute()]
-        others = [(word, path) for word, path in self.files.differences() if str(path) not in changed]
-        for word, path in others[:_MOST_LISTED]:
+        lines = [self._line(name, made=name in result.made) for name in changed if Path(name).is_absolute()]
+        file_changes = [(word, path) for word, path in self.files.differences() if str(path) not in changed]
+        for word, path in file_changes[:_MOST_LISTED]:
             lines.append((word, short(path)) if word == "removed" else self._line(str(path), made=word == "made"))
-        if len(others) > _MOST_LISTED:
-            lines.append(("changed", f"{numbered(len(others) - _MOST_LISTED, 'more file')}"))
-        targets = (each for each in changed if not Path(each).is_absolute())
+        if len(file_changes) > _MOST_LISTED:
+            lines.append(("changed", f"{numbered(len(file_changes) - _MOST_LISTED, 'more file')}"))
+        targets = (name for name in changed if not Path(name).is_absolute())
         for target in targets:
             if target in names:
                 lines.append(("changed", names[target]))
@@ -163,9 +166,9 @@ class Before:
 
     def _line(self, name: str, *, made: bool) -> tuple[str, str]:
         path = Path(name)
-        before = self._contents(path)
-        new = made and before is None
-        counts = described_changes(before, contents_of(path)) if new or before is not None else ""
+        old_contents = self._contents(path)
+        new = made and old_contents is None
+        counts = described_changes(old_contents, contents_of(path)) if new or old_contents is not None else ""
         return "made" if new else "changed", f"{short(path)} ({counts})" if counts else short(path)
 
     def _contents(self, path: Path) -> Contents | None:
@@ -186,8 +189,8 @@ def _names(result: TaskResult) -> dict[str, str]:
     """
     names: dict[str, str] = {}
     for subtask in result.subtasks:
-        application, _, place = subtask.address.partition("/")[2].rpartition("/")
+        application, _, process = subtask.address.partition("/")[2].rpartition("/")
         for target in subtask.changed:
             if not Path(target).is_absolute():
-                names[target] = subtask.target or (application if place.isdigit() and application else target)
+                names[target] = subtask.target or (application if process.isdigit() and application else target)
     return names

@@ -76,7 +76,7 @@ def run_set(path: Path, choices: EvalChoices, programs: Mapping[str, Callable[..
     loaded = LoadedSet.load(path)
     if choices.html is not None and not choices.html.parent.is_dir():
         fail(f"--html {choices.html}: there is no folder {choices.html.parent}")
-    before = None if choices.against is None else EvalReport.load(choices.against)
+    old_report = None if choices.against is None else EvalReport.load(choices.against)
     tasks = loaded.chosen(choices.tasks)
     root = (choices.output or Path(EVALS, slug(loaded.name))).resolve()
     cells = _cells(loaded, tasks, choices, root)
@@ -104,7 +104,7 @@ def run_set(path: Path, choices: EvalChoices, programs: Mapping[str, Callable[..
     order = {(cell.task.name, cell.model, cell.seed): number for number, cell in enumerate(cells)}
     results.sort(key=lambda result: order[result.task, result.model, result.seed])
     report = EvalReport.of(loaded.name, results, not_run)
-    changes = [] if before is None else differences(report, before)
+    changes = [] if old_report is None else differences(report, old_report)
     written = report.model_dump_json(indent=1)
     write_own(root / REPORT_FILE, written)
     if choices.html is not None:
@@ -113,7 +113,7 @@ def run_set(path: Path, choices: EvalChoices, programs: Mapping[str, Callable[..
     if choices.as_json:
         typer.echo(written)
     _print(console, report, changes)
-    return _exit_code(report, before, changes, choices)
+    return _exit_code(report, old_report, changes, choices)
 
 
 def _cells(loaded: LoadedSet, tasks: Sequence[LoadedTask], choices: EvalChoices, root: Path) -> list[Cell]:
@@ -134,12 +134,12 @@ def _cells(loaded: LoadedSet, tasks: Sequence[LoadedTask], choices: EvalChoices,
     return cells
 
 
-def _known(cells: Sequence[Cell], again: Again) -> tuple[list[CellResult], list[Cell]]:
+def _known(cells: Sequence[Cell], repeats: Again) -> tuple[list[CellResult], list[Cell]]:
     """Return the results of earlier processes, and the runs without one."""
     results, waiting = [], []
     for cell in cells:
-        result = None if again is Again.ALL else cell.ended()
-        if again is Again.ALL or (again is Again.ERRORS and result and result.outcome is Outcome.ERROR):
+        result = None if repeats is Again.ALL else cell.ended()
+        if repeats is Again.ALL or (repeats is Again.ERRORS and result and result.outcome is Outcome.ERROR):
             cell.forget()
             result = None
         if result is None:
@@ -163,7 +163,7 @@ def _why(result: CellResult) -> str:
     if result.passed:
         return ""
     outcome = "" if result.outcome is Outcome.FINISHED else f"{result.outcome.value.replace('_', ' ')}: "
-    first = next((f"{name}: {found}" for name, found in result.failures.items()), result.reason)
+    first = next((f"{name}: {problem}" for name, problem in result.failures.items()), result.reason)
     return plain(f": {outcome}{first}")
 
 
@@ -189,8 +189,8 @@ def _print(console: Console, report: EvalReport, changes: Sequence[RateChange]) 
     console.print(table)
     for figures in report.models:
         if figures.apart:
-            told = f"{numbered(figures.apart, 'run')} of {plain(figures.model)} ended by an error or a limit"
-            console.print(Text(told, style=BAD), soft_wrap=True)
+            sentence = f"{numbered(figures.apart, 'run')} of {plain(figures.model)} ended by an error or a limit"
+            console.print(Text(sentence, style=BAD), soft_wrap=True)
     if any(figures.unpriced_calls for figures in report.models):
         console.print(Text("+: some calls have no known price", style="dim"))
     for figures in report.models:
@@ -201,14 +201,14 @@ def _print(console: Console, report: EvalReport, changes: Sequence[RateChange]) 
         style = BAD if change.change < -_CLOSE else GOOD
         line = Text(f"{change.change:+.0%} ", style=style)
         rates = f"{change.before:.0%} before, {change.now:.0%} now"
-        told = f"{change.model}: {rates}, in {numbered(change.tasks, 'task')} of both"
-        console.print(line.append(plain(told), "default"), soft_wrap=True)
+        sentence = f"{change.model}: {rates}, in {numbered(change.tasks, 'task')} of both"
+        console.print(line.append(plain(sentence), "default"), soft_wrap=True)
 
 
 def _exit_code(
-    report: EvalReport, before: EvalReport | None, changes: Sequence[RateChange], choices: EvalChoices
+    report: EvalReport, old_report: EvalReport | None, changes: Sequence[RateChange], choices: EvalChoices
 ) -> int:
-    if before is not None:
+    if old_report is not None:
         compared = {change.model for change in changes}
         lacking = [figures.model for figures in report.models if figures.model not in compared]
         warn(f"{choices.against} has no run of {model} with a task of this set" for model in lacking)

@@ -162,20 +162,23 @@ def _details(report: EvalReport, requests: Mapping[str, str]) -> str:
     failed = [(number, result) for number, result in enumerate(report.results) if not result.passed]
     if not failed:
         return ""
-    shown = "".join(_run(number, result, requests.get(result.task, "")) for number, result in failed)
-    return f"<h2>Runs that did not pass</h2>{shown}"
+    runs = "".join(_run(number, result, requests.get(result.task, "")) for number, result in failed)
+    return f"<h2>Runs that did not pass</h2>{runs}"
 
 
 def _run(number: int, result: CellResult, request: str) -> str:
     seed = "" if result.seed is None else f", seed {result.seed}"
     facts = [("request", request), ("outcome", result.outcome.value.replace("_", " ")), ("because", result.reason)]
-    facts += [(f"check {place}", f"{name}: {found}") for place, (name, found) in enumerate(result.failures.items(), 1)]
+    facts += [
+        (f"check {position}", f"{name}: {problem}")
+        for position, (name, problem) in enumerate(result.failures.items(), 1)
+    ]
     facts += [("answer", result.answer), ("used", f"{result.steps} steps, {result.tokens:,} tokens")]
-    told = "".join(f"<dt>{_text(name)}</dt><dd>{_text(fact)}</dd>" for name, fact in facts if fact)
+    definitions = "".join(f"<dt>{_text(name)}</dt><dd>{_text(fact)}</dd>" for name, fact in facts if fact)
     title = f"{_text(result.task)}, {_text(result.model)}{seed}"
     why = _text("; ".join(reasons(result)))
     summary = f'<summary>{title}: <span class="bad">{why}</span></summary>'
-    return f'<details id="run-{number}">{summary}<dl>{told}</dl></details>'
+    return f'<details id="run-{number}">{summary}<dl>{definitions}</dl></details>'
 
 
 def _not_run(report: EvalReport) -> str:

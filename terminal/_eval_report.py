@@ -183,21 +183,21 @@ class RateChange(Value):
         return self.now - self.before
 
 
-def differences(now: EvalReport, before: EvalReport) -> list[RateChange]:
+def differences(now: EvalReport, old_report: EvalReport) -> list[RateChange]:
     """Compare two reports, model by model.
 
     A model that only one of them has is left out, and so are the tasks that only one of them has. Each task counts the
     same, since a run may lack some seeds.
     """
-    found = []
+    changes = []
     for figures in now.models:
-        shared = [task for task in now.tasks if now.runs(task, figures.model) and before.runs(task, figures.model)]
+        shared = [task for task in now.tasks if now.runs(task, figures.model) and old_report.runs(task, figures.model)]
         if shared:
             rates = [
                 statistics.fmean(
                     statistics.fmean(result.passed for result in report.runs(task, figures.model)) for task in shared
                 )
-                for report in (before, now)
+                for report in (old_report, now)
             ]
-            found.append(RateChange(model=figures.model, tasks=len(shared), before=rates[0], now=rates[1]))
-    return found
+            changes.append(RateChange(model=figures.model, tasks=len(shared), before=rates[0], now=rates[1]))
+    return changes

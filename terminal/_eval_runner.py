@@ -114,11 +114,11 @@ class EvalRunner:
             return NotRun(cell, "interrupted" if self._stopping.is_set() else str(error))
         except (CallboardError, OSError, YamlError, ValidationError) as error:
             return NotRun(cell, reason_of(error))
-        found = CellResult.of(cell, result)
-        cell.keep(found)
+        cell_result = CellResult.of(cell, result)
+        cell.keep(cell_result)
         with self._lock:
-            self.spent += found.cost
-        return found
+            self.spent += cell_result.cost
+        return cell_result
 
     def _result(self, supervisor: Supervisor, handle: TaskHandle) -> TaskResult:
         """Wait for a task, and answer requests in place of a person."""

@@ -57,8 +57,8 @@ def _all_different(seeds: tuple[int, ...]) -> tuple[int, ...]:
 def _as_models(value: object) -> object:
     if isinstance(value, str):
         return {value: value}
-    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
-        return {each: each for each in value}
+    if isinstance(value, list | tuple) and all(isinstance(model, str) for model in value):
+        return {model: model for model in value}
     return value
 
 
@@ -117,9 +117,9 @@ class EvalTask(TermSection):
 
     @model_validator(mode="after")
     def _has_one_form(self) -> Self:
-        given = [name for name in _FORMS if getattr(self, name) is not None]
-        if len(given) != 1:
-            msg = f"has {' and '.join(map(repr, given)) or 'no task'}: give exactly one of folder, file and task"
+        forms = [name for name in _FORMS if getattr(self, name) is not None]
+        if len(forms) != 1:
+            msg = f"has {' and '.join(map(repr, forms)) or 'no task'}: give exactly one of folder, file and task"
             raise ValueError(msg)
         if self.folder is not None and (self.workspace is not None or self.documents):
             msg = "has documents beside `folder`, which names its own"
@@ -199,8 +199,8 @@ def merged(*parts: Mapping[str, Any]) -> dict[str, Any]:
     """Merge sections of settings; later ones take precedence."""
     result: dict[str, Any] = {}
     for key, value in (item for part in parts for item in part.items()):
-        both = isinstance(value, dict) and isinstance(result.get(key), dict)
-        result[key] = merged(result[key], value) if both else value
+        mergeable = isinstance(value, dict) and isinstance(result.get(key), dict)
+        result[key] = merged(result[key], value) if mergeable else value
     return result
 
 
@@ -234,18 +234,19 @@ class LoadedSet:
         if file.is_file():
             base = file.resolve().parent
             return cls(base.name if file.stem == "eval" else file.stem, base, _read(file), str(file))
-        folders = sorted(each.parent for each in path.glob(f"*/{TASK_FILE}") if each.with_name(SETTINGS_FILE).is_file())
+        task_files = path.glob(f"*/{TASK_FILE}")
+        folders = sorted(file.parent for file in task_files if file.with_name(SETTINGS_FILE).is_file())
         if not folders:
             fail(f"{path}: has no {EVAL_FILE}, and no folders with {SETTINGS_FILE} and {TASK_FILE}")
-        content = EvalSet(tasks=tuple(EvalTask(folder=each.resolve()) for each in folders))
+        content = EvalSet(tasks=tuple(EvalTask(folder=folder.resolve()) for folder in folders))
         return cls(path.resolve().name, path.resolve(), content, str(path))
 
     def chosen(self, names: Sequence[str]) -> list[LoadedTask]:
         """Return the tasks with these names; all without one."""
-        known = [task.name for task in self.tasks]
+        task_names = [task.name for task in self.tasks]
         for name in names:
-            if name not in known:
-                hint = did_you_mean(name, known, f"there are: {', '.join(known)}")
+            if name not in task_names:
+                hint = did_you_mean(name, task_names, f"there are: {', '.join(task_names)}")
                 fail(f"--task {name}: there is no such task{hint}")
         return [task for task in self.tasks if not names or task.name in names]
 
@@ -254,18 +255,18 @@ def _anchored(kinds: dict[str, str], base: Path) -> dict[str, str]:
     """Resolve files of scripts and recordings against the set's folder."""
     anchored = {}
     for kind, name in kinds.items():
-        form, _, rest = name.partition(":")
-        anchored[kind] = f"{form}:{base / rest}" if form in IN_FILES and rest else name
+        form, _, file = name.partition(":")
+        anchored[kind] = f"{form}:{base / file}" if form in IN_FILES and file else name
     return anchored
 
 
 def check_different(what: str, names: list[str], source: str) -> None:
     """Refuse names whose runs would share a folder."""
-    taken: dict[str, str] = {}
+    names_by_slug: dict[str, str] = {}
     for name in names:
-        other = taken.setdefault(slug(name).casefold(), name)
-        if other is not name:
-            fail(f"{source}: {what}: {other!r} and {name!r} would share a folder: give one of them another name")
+        first_name = names_by_slug.setdefault(slug(name).casefold(), name)
+        if first_name is not name:
+            fail(f"{source}: {what}: {first_name!r} and {name!r} would share a folder: give one of them another name")
 
 
 def _folder(path: Path, where: str) -> Path:
@@ -294,7 +295,7 @@ def _read(file: Path) -> EvalSet:
         return EvalSet.model_validate(content)
     except ValidationError as error:
         problems = error.errors(include_input=False)
-        fail("\n".join(f"{file}: {problem_text(each, _part_of(each['loc']))}" for each in problems))
+        fail("\n".join(f"{file}: {problem_text(problem, _part_of(problem['loc']))}" for problem in problems))
 
 
 def _part_of(loc: Sequence[str | int]) -> type[BaseModel]:

@@ -88,9 +88,9 @@ def journal_of(settings: Settings, file: Path | None) -> Path:
 def _latest_run() -> str:
     """Name the latest run on a copy; empty without one."""
     runs: dict[float, Path] = {}
-    for each in Path(RUNS).glob(f"*/{SETTINGS_FILE}"):
+    for file in Path(RUNS).glob(f"*/{SETTINGS_FILE}"):
         with contextlib.suppress(FileNotFoundError):  # it is being deleted
-            runs[each.stat().st_ctime] = each.parent  # a copy has the modification time of the original
+            runs[file.stat().st_ctime] = file.parent  # a copy has the modification time of the original
     return f", such as {shlex.quote(str(runs[max(runs)]))}" if runs else ""
 
 
@@ -158,9 +158,9 @@ def list_tasks(console: Console, path: Path | None, *, as_json: bool) -> None:
         return
     if tasks:
         console.print(_table(tasks, console.width))
-    over = sum(task.ended is not None for task in tasks)
+    ended_count = sum(task.ended is not None for task in tasks)
     counted = "1 task" if len(tasks) == 1 else f"{len(tasks)} tasks"
-    console.print(Text(f"{counted}, {len(tasks) - over} unfinished; {held}", style="dim"))
+    console.print(Text(f"{counted}, {len(tasks) - ended_count} unfinished; {held}", style="dim"))
 
 
 def _table(tasks: Sequence[TaskLine], width: int) -> Table:
@@ -212,19 +212,19 @@ def holder_text(reader: JournalReader) -> str:
 
 def find_task(reader: JournalReader, task_id: str) -> str:
     """Find the id of a task by its beginning."""
-    known = [task.id for task in reader.tasks()]
-    found = [task_id] if task_id in known else [each for each in known if each.startswith(task_id)]
-    if len(found) != 1:
-        fail(_unknown(reader.path, task_id, found or known, ambiguous=bool(found)))
-    return found[0]
+    known_ids = [task.id for task in reader.tasks()]
+    matches = [task_id] if task_id in known_ids else [full_id for full_id in known_ids if full_id.startswith(task_id)]
+    if len(matches) != 1:
+        fail(_unknown(reader.path, task_id, matches or known_ids, ambiguous=bool(matches)))
+    return matches[0]
 
 
-def _unknown(journal: Path, task_id: str, known: Sequence[str], *, ambiguous: bool) -> str:
+def _unknown(journal: Path, task_id: str, task_ids: Sequence[str], *, ambiguous: bool) -> str:
     if ambiguous:
-        hint = f"; did you mean {' or '.join(known[:_NAMED])}?"
+        hint = f"; did you mean {' or '.join(task_ids[:_NAMED])}?"
     else:
-        listed = f"there are: {', '.join(known[-_NAMED:])}{' …' if len(known) > _NAMED else ''}"
-        hint = did_you_mean(task_id, known, listed if known else "it is empty", show=str)
+        listed = f"there are: {', '.join(task_ids[-_NAMED:])}{' …' if len(task_ids) > _NAMED else ''}"
+        hint = did_you_mean(task_id, task_ids, listed if task_ids else "it is empty", show=str)
     return plain(f"the journal {journal} has no task {task_id!r}{hint}")
 
 
@@ -262,16 +262,16 @@ def print_log(task_id: str, path: Path | None, *, follow: bool, as_json: bool) -
     with JournalReader.open(journal_at(path)) as reader:
         journal, task_id = reader.path, find_task(reader, task_id)
         task = next(row.message for row in reader.rows(task_id, events=False) if isinstance(row.message, Task))
-        last, over, closed = 0, False, not follow
-        while not over:
+        last, ended, closed = 0, False, not follow
+        while not ended:
             for event in reader.events(task_id, last):
                 typer.echo(line(LabelledEvent(event, dict(task.labels))), nl=False)
-                last, over = event.seq, event.name is EventName.TASK_ENDED
-            if closed or over:
+                last, ended = event.seq, event.name is EventName.TASK_ENDED
+            if closed or ended:
                 break
             closed = reader.holder() is None  # rows that it wrote before it closed the journal are read once more
             time.sleep(_PAUSE)
-    if follow and not over:
+    if follow and not ended:
         warn([f"no process works on {task_id}: resume it with: {resume_hint(path, journal)}"])
 
 
@@ -281,19 +281,19 @@ def undo_task(console: Console, task_id: str, path: Path | None, files: Sequence
     The task is found by the first characters of its id.
     """
     with JournalReader.open(journal_at(path)) as reader:
-        found = find_task(reader, task_id)
-        over = next(task.ended is not None for task in reader.tasks() if task.id == found)
-        if not over and (held := holder_text(reader)):
-            fail(f"{found} is not over, and {held}: cancel it first, or wait for its end")
-        done = undo(reader.rows(found, events=False), Versions(reader.path), found, files)
+        full_id = find_task(reader, task_id)
+        is_over = next(task.ended is not None for task in reader.tasks() if task.id == full_id)
+        if not is_over and (held := holder_text(reader)):
+            fail(f"{full_id} is not over, and {held}: cancel it first, or wait for its end")
+        done = undo(reader.rows(full_id, events=False), Versions(reader.path), full_id, files)
     if as_json:
-        print_json({str(each): brought_back for each, brought_back in done.items()})
-    for each, brought_back in () if as_json else done.items():
+        print_json({str(file): brought_back for file, brought_back in done.items()})
+    for file, brought_back in () if as_json else done.items():
         line = Text("brought back" if brought_back else "unchanged", style=GOOD if brought_back else "dim")
-        console.print(line.append(f"  {plain(short(each))}", style="default"), soft_wrap=True)
-    if not over:
+        console.print(line.append(f"  {plain(short(file))}", style="default"), soft_wrap=True)
+    if not is_over:
         how = resume_hint(path, reader.path)
-        warn([f"{found} is not over; this continues it, from the files as they are now: {how}"])
+        warn([f"{full_id} is not over; this continues it, from the files as they are now: {how}"])
 
 
 def undo_command(task: Task, result: TaskResult, journal: Path | None) -> str:
@@ -301,7 +301,7 @@ def undo_command(task: Task, result: TaskResult, journal: Path | None) -> str:
 
     Empty if it could bring nothing back, or without a journal.
     """
-    changed = [Path(each).as_posix() for each in result.changed]
-    if not any(each.endswith(f"/{name}") for each in changed for name in task.may_change):
+    changed = [Path(path).as_posix() for path in result.changed]
+    if not any(path.endswith(f"/{name}") for path in changed for name in task.may_change):
         return ""
     return task_command("undo", task.id, journal)

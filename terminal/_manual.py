@@ -41,7 +41,7 @@ class _Layout(Markdown):
 
 def page_names() -> list[str]:
     """List the pages; `README` is their index by purpose."""
-    return sorted(each.stem for each in _FOLDER.glob("*.md"))
+    return sorted(page.stem for page in _FOLDER.glob("*.md"))
 
 
 def page_list() -> str:
@@ -57,14 +57,14 @@ def print_page(console: Console, name: str) -> None:
     A terminal shows its layout; a file or pipe gets its Markdown. Only listed
     names are accepted, also in the form `docs/NAME.md`.
     """
-    wanted, known = name.removeprefix("docs/").removesuffix(".md"), page_names()
-    if wanted not in known:
-        hint = did_you_mean(wanted, known, f"there are: {', '.join(known) or 'none'}")
+    page, names = name.removeprefix("docs/").removesuffix(".md"), page_names()
+    if page not in names:
+        hint = did_you_mean(page, names, f"there are: {', '.join(names) or 'none'}")
         fail(f"there is no page {name!r}{hint}")
     if console.is_terminal:
-        console.print(_Layout(_text(wanted), hyperlinks=False), crop=False)
+        console.print(_Layout(_text(page), hyperlinks=False), crop=False)
     else:
-        console.out(_text(wanted), end="", highlight=False)
+        console.out(_text(page), end="", highlight=False)
 
 
 def _text(name: str) -> str:

@@ -54,8 +54,8 @@ def own_documents(arguments: Sequence[str]) -> OwnDocuments | None:
     Returns:
         None if the only argument is a folder or a task file.
     """
-    paths = [Path(each) for each in arguments if os.path.lexists(each)]
-    words = [each for each in arguments if not os.path.lexists(each)]
+    paths = [Path(argument) for argument in arguments if os.path.lexists(argument)]
+    words = [argument for argument in arguments if not os.path.lexists(argument)]
     if len(arguments) == 1 and paths and (paths[0].is_dir() or paths[0].suffix.lower() in _TASK_SUFFIXES):
         return None
     for path in paths:
@@ -71,12 +71,12 @@ def own_documents(arguments: Sequence[str]) -> OwnDocuments | None:
         fail(f"{' and '.join(map(repr, words))} are no files: give one request, in quotes, as in {_EXAMPLE}")
     names: dict[str, Path] = {}
     for path in paths:
-        other = names.setdefault(path.name.casefold(), path)
-        if other is not path:
+        namesake = names.setdefault(path.name.casefold(), path)
+        if namesake is not path:
             fail(
                 f"{path} is named twice: name it once"
-                if other == path
-                else f"{other} and {path} have the same name: rename one of them, or run them one after the other"
+                if namesake == path
+                else f"{namesake} and {path} have the same name: rename one of them, or run them one after the other"
             )
     return OwnDocuments(words[0], tuple(paths))
 
@@ -93,12 +93,12 @@ def _check_document(path: Path) -> None:
         fail(f"{path}: its name has control characters: rename it first")
 
 
-def _check_request(text: str, given: set[str], *, alone: bool) -> None:
+def _check_request(text: str, document_names: set[str], *, alone: bool) -> None:
     """Refuse a mistyped path that would be taken for a request.
 
     Args:
         text: The request. One that names a given document among other words is no path.
-        given: The names of the documents.
+        document_names: The names of the documents.
         alone: Whether no document is named, or another request is.
     """
     if not text.strip():
@@ -107,96 +107,101 @@ def _check_request(text: str, given: set[str], *, alone: bool) -> None:
         text.encode()
     except UnicodeEncodeError:
         fail(f"{text}: is not UTF-8")
-    if len(text.split()) > 1 and any(name in text for name in given):
+    if len(text.split()) > 1 and any(name in text for name in document_names):
         return
     path = Path(text)
     names: list[str] = []
     with contextlib.suppress(OSError, ValueError):  # there is no such folder, or no path can be so long
-        names += [each.name for each in path.parent.iterdir()]
+        names += [neighbour.name for neighbour in path.parent.iterdir()]
     hint = did_you_mean(path.name, names, show=lambda near: repr(str(path.with_name(near))), cutoff=0.8)
     if hint or _LIKE_A_PATH.fullmatch(text.strip()) or (alone and _LIKE_A_NAME.fullmatch(text.strip())):
         fail(f"{text}: there is no such file or folder{hint}")
 
 
 def prepare_documents(
-    given: OwnDocuments, output: Path | None, changes: dict[str, Any], checks: Sequence[Check] = (), *, in_place: bool
+    documents: OwnDocuments,
+    output: Path | None,
+    changes: dict[str, Any],
+    checks: Sequence[Check] = (),
+    *,
+    in_place: bool,
 ) -> tuple[Task, Settings]:
     """Make the folder of a run, with copies of documents.
 
     All that can be refused is refused before it is made.
 
     Args:
-        given: The request and the documents.
+        documents: The request and the documents.
         output: The folder to make; None for one in `runs`.
         changes: Changes to the settings by options.
         checks: The task's checks.
         in_place: Whether the task works on the documents themselves, without copies.
     """
     if in_place:
-        _check_one_folder(given)
+        _check_one_folder(documents)
     checked = Settings.load(None, **changes)
-    _check_models(checked, given)
+    _check_models(checked, documents)
     named_models(checked)
     check_files(checked)
-    place = new_place(_name(given), output)
+    folder = new_place(_name(documents), output)
     try:
-        task, placed = _filled(given, place, changes, checks, in_place=in_place)
-        known = known_ids(placed)
+        task, placed = _filled(documents, folder, changes, checks, in_place=in_place)
+        task_ids = known_ids(placed)
     except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         raise
-    return named(task, place.name, known), placed
+    return named(task, folder.name, task_ids), placed
 
 
-def _check_one_folder(given: OwnDocuments) -> None:
+def _check_one_folder(documents: OwnDocuments) -> None:
     """Refuse documents that can't be changed in place."""
-    if not given.files:
+    if not documents.files:
         fail("--in-place needs documents: name those that may be changed")
-    for file in given.files:
+    for file in documents.files:
         if file.is_symlink():
             fail(f"{file}: is a link: with --in-place, name the document itself, {file.resolve()}")
-        if file.resolve().parent != given.files[0].resolve().parent:
-            fail(f"{given.files[0]} and {file} are in two folders: with --in-place, all documents are in one")
+        if file.resolve().parent != documents.files[0].resolve().parent:
+            fail(f"{documents.files[0]} and {file} are in two folders: with --in-place, all documents are in one")
 
 
-def _check_models(settings: Settings, given: OwnDocuments) -> None:
+def _check_models(settings: Settings, documents: OwnDocuments) -> None:
     """Refuse to run without a model for each agent of documents."""
     lacking = [kind for kind in (AgentKind.HOST, AgentKind.APP) if settings.models.of(kind) is None]
     if len(lacking) == 2:
-        taken = "" if given.files else f"{given.request!r} is no file or folder, so it is a request, and "
-        fail(f"{taken}no model is named: add --model, as in {_EXAMPLE}; `callboard docs models` lists the providers")
+        reason = "" if documents.files else f"{documents.request!r} is no file or folder, so it is a request, and "
+        fail(f"{reason}no model is named: add --model, as in {_EXAMPLE}; `callboard docs models` lists the providers")
     if lacking:
         kind = lacking[0]
         fail(f"no model is named for agents of the kind {kind}: add --model {kind}=NAME, or --model NAME for all")
 
 
-def _name(given: OwnDocuments) -> str:
-    stem = given.files[0].stem if given.files else "task"
+def _name(documents: OwnDocuments) -> str:
+    stem = documents.files[0].stem if documents.files else "task"
     return re.sub(r"[^\w.-]+", "-", stem)[:_LONGEST_NAME].strip("-.") or "task"
 
 
 def _filled(
-    given: OwnDocuments, place: Path, changes: dict[str, Any], checks: Sequence[Check], *, in_place: bool
+    documents: OwnDocuments, folder: Path, changes: dict[str, Any], checks: Sequence[Check], *, in_place: bool
 ) -> tuple[Task, Settings]:
     """Write the settings and the task, and copy the documents."""
-    workspace = given.files[0].resolve().parent if in_place else place / "workspace"
+    workspace = documents.files[0].resolve().parent if in_place else folder / "workspace"
     if not in_place:
         own_folder(workspace)
-        for file in given.files:
+        for file in documents.files:
             shutil.copyfile(file, workspace / file.name)
     settings = {
         "models": {kind: name for kind, name in changes["models"].items() if kind != "record"},
         "documents": {"workspace": str(workspace) if in_place else workspace.name},
         "journal": {"path": "journal.db"},
     }
-    task: dict[str, Any] = {"request": given.request}
-    if given.files:
-        task["may_change"] = [file.name for file in given.files]
+    task: dict[str, Any] = {"request": documents.request}
+    if documents.files:
+        task["may_change"] = [file.name for file in documents.files]
     if checks:
         task["checks"] = [check.model_dump(mode="json", by_alias=True, exclude_unset=True) for check in checks]
-    _write(place / SETTINGS_FILE, "The settings of this run, made from its call.", settings)
-    _write(place / TASK_FILE, "The request of this run.", task)
-    return Task(**task), Settings.load(place / SETTINGS_FILE, **changes)
+    _write(folder / SETTINGS_FILE, "The settings of this run, made from its call.", settings)
+    _write(folder / TASK_FILE, "The request of this run.", task)
+    return Task(**task), Settings.load(folder / SETTINGS_FILE, **changes)
 
 
 def _write(file: Path, title: str, content: dict[str, Any]) -> None:

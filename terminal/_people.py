@@ -299,9 +299,9 @@ def until(ask: ApprovalRequest | Question) -> str:
     """Describe the deadline of a request and its effect; empty without one."""
     if ask.deadline is None:
         return ""
-    then = ask.at_deadline if isinstance(ask, ApprovalRequest) else AtDeadline.FAIL
+    fallback = ask.at_deadline if isinstance(ask, ApprovalRequest) else AtDeadline.FAIL
     form = "%H:%M:%S" if ask.deadline - time.time() < _DAY else "%Y-%m-%d %H:%M:%S"
-    return f"without an answer by {time.strftime(form, time.localtime(ask.deadline))} {_AT_DEADLINE[then]}"
+    return f"without an answer by {time.strftime(form, time.localtime(ask.deadline))} {_AT_DEADLINE[fallback]}"
 
 
 def asked(ask: Question) -> str:

@@ -78,40 +78,40 @@ def _on_copy(
     check_files(original)
     task = with_checks(read_task(path / TASK_FILE, changes), checks)
     _check_model(path, task, original)
-    place = new_place(path.resolve().name, output)
+    folder = new_place(path.resolve().name, output)
     with contextlib.ExitStack() as undo:
-        undo.callback(shutil.rmtree, place)
-        placed = Settings.load(path / SETTINGS_FILE, base=place, **changes)
-        known = known_ids(placed)
-        _copy(path, place, original)
+        undo.callback(shutil.rmtree, folder)
+        placed = Settings.load(path / SETTINGS_FILE, base=folder, **changes)
+        task_ids = known_ids(placed)
+        _copy(path, folder, original)
         for problem in _outside({"documents.workspace": placed.documents.workspace}, placed):
             how = shlex.join(["callboard", "run", str(path / TASK_FILE), "--settings", str(path)])
             fail(f"{problem}: the run would change the original files; if it should, run the task in place: {how}")
         undo.pop_all()
-    return named(task, place.name, known), placed
+    return named(task, folder.name, task_ids), placed
 
 
-def _copy(path: Path, place: Path, original: Settings) -> None:
+def _copy(path: Path, target: Path, original: Settings) -> None:
     """Copy a folder; warn if its journal has unfinished tasks."""
     journal = None if original.journal.path is None else original.path(original.journal.path).resolve()
-    if journal is not None and (left := left_in(journal)):
+    if journal is not None and (unfinished := left_in(journal)):
         how = resume_hint(path, journal)
-        warn([f"{path} has unfinished tasks ({', '.join(left)}), and this runs another; to resume them: {how}"])
+        warn([f"{path} has unfinished tasks ({', '.join(unfinished)}), and this runs another; to resume them: {how}"])
 
-    copy_folder(path, place, without_runs(place, journal, {path.resolve() / EVALS}))
+    copy_folder(path, target, without_runs(target, journal, {path.resolve() / EVALS}))
 
 
 Filter: TypeAlias = "Callable[[str, list[str]], list[str]]"
 """A function that returns the names in a folder that are not copied."""
 
 
-def copy_folder(path: Path, place: Path, skipped: Filter) -> None:
+def copy_folder(path: Path, target: Path, skipped: Filter) -> None:
     """Copy a folder, except for the names that a filter returns."""
-    shutil.copytree(path.resolve(), place, symlinks=True, ignore=skipped, dirs_exist_ok=True)
-    restrict(place)  # the copy now has the permissions of the original folder
+    shutil.copytree(path.resolve(), target, symlinks=True, ignore=skipped, dirs_exist_ok=True)
+    restrict(target)  # the copy now has the permissions of the original folder
 
 
-def without_runs(place: Path, journal: Path | None, left_out: Container[Path] = ()) -> Filter:
+def without_runs(target: Path, journal: Path | None, left_out: Container[Path] = ()) -> Filter:
     """Return the filter of a copy of a folder at this place.
 
     It skips the copy itself, the journal, virtual environments, and what is left out by its path.
@@ -121,8 +121,8 @@ def without_runs(place: Path, journal: Path | None, left_out: Container[Path] = 
         paths = ((name, Path(folder, name)) for name in names)
         return [
             name
-            for name, each in paths
-            if place.is_relative_to(each) or each in left_out or _is_left_out(journal, each)
+            for name, path in paths
+            if target.is_relative_to(path) or path in left_out or _is_left_out(journal, path)
         ]
 
     return skipped
@@ -183,9 +183,9 @@ def keep_inside(settings: Settings) -> None:
 def _outside(folders: Mapping[str, Path | None], settings: Settings) -> Iterator[str]:
     """Describe the folders outside the copy, also behind links."""
     for where, folder in folders.items():
-        place = None if folder is None else Path(os.path.realpath(settings.path(folder)))
-        if place is not None and not place.is_relative_to(settings.base.resolve()):
-            yield f"{where}: {folder} leads to {place}, which is outside the copy"
+        target = None if folder is None else Path(os.path.realpath(settings.path(folder)))
+        if target is not None and not target.is_relative_to(settings.base.resolve()):
+            yield f"{where}: {folder} leads to {target}, which is outside the copy"
 
 
 def new_place(name: str, output: Path | None) -> Path:
@@ -194,19 +194,19 @@ def new_place(name: str, output: Path | None) -> Path:
     Without `output` it is `runs/<name>-<number>`.
     """
     if output is not None:
-        place = output.resolve()
-        if os.path.lexists(place):
+        folder = output.resolve()
+        if os.path.lexists(folder):
             fail(f"{output}: already exists: choose another --output, or resume it: {resume_command(output)}")
-        make_private(place)
-        return place
+        make_private(folder)
+        return folder
     runs = Path(RUNS).resolve()
     make_private(runs, exist_ok=True)
-    return next(place for number in itertools.count(1) if _made(place := runs / f"{name}-{number}"))
+    return next(folder for number in itertools.count(1) if _made(folder := runs / f"{name}-{number}"))
 
 
-def _made(place: Path) -> bool:
+def _made(folder: Path) -> bool:
     try:
-        make_private(place)
+        make_private(folder)
     except FileExistsError:
         return False
     return True
@@ -231,7 +231,7 @@ def read_task(file: Path, changes: Mapping[str, Any] | None = None) -> Task:
     return task.model_copy(update={"model": None}) if (changes or {}).get("models", {}).keys() - {"record"} else task
 
 
-def named(task: Task, name: str, known: Container[str]) -> Task:
+def named(task: Task, name: str, task_ids: Container[str]) -> Task:
     """Give a task without an id the name of its run.
 
     Addresses are then readable.
@@ -240,4 +240,4 @@ def named(task: Task, name: str, known: Container[str]) -> Task:
     if "id" in task.model_fields_set or not name:
         return task
     names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
-    return task.model_copy(update={"id": next(each for each in names if each not in known)})
+    return task.model_copy(update={"id": next(task_id for task_id in names if task_id not in task_ids)})

@@ -12,7 +12,7 @@ from callboard.actors.commands import contents_of
 from callboard.supervisor import Supervisor
 from callboard.surfaces.documents import advice_on
 from callboard.terminal._commands import existing_path, fail
-from callboard.terminal._document_changes import Before, FolderFiles
+from callboard.terminal._document_changes import FolderFiles, OldDocuments
 from callboard.terminal._journals import resume_command, settings_at
 from callboard.terminal._own_documents import OwnDocuments, own_documents, prepare_documents
 from callboard.terminal._place import prepare
@@ -36,7 +36,7 @@ class PreparedRun:
     """The folder with the copies that the task works on; None if it works in place."""
     documents: tuple[Path, ...] = ()
     """The documents that the command line names."""
-    before: Before = field(default_factory=Before)
+    old_documents: OldDocuments = field(default_factory=OldDocuments)
 
     def dry(self) -> PreparedRun:
         """Return the same run, as a dry run."""
@@ -44,9 +44,9 @@ class PreparedRun:
 
     def resume_command(self, journal: Path | None, models: dict[str, str]) -> str:
         """Format the command that resumes this run; empty if there is none."""
-        lost = self.settings_file is None and settings_at(None) is not None  # it would read other settings
+        unreadable = self.settings_file is None and settings_at(None) is not None  # it would read other settings
         unkept = self.settings.journal.path is None
-        return "" if lost or unkept else resume_command(self.settings_file, journal, models)
+        return "" if unreadable or unkept else resume_command(self.settings_file, journal, models)
 
 
 def prepared(
@@ -60,13 +60,13 @@ def prepared(
     in_place: bool = False,
 ) -> PreparedRun:
     """Parse the arguments of a run, and make its folder."""
-    given = own_documents(arguments)
-    if given is not None:
+    documents = own_documents(arguments)
+    if documents is not None:
         if settings is not None:
             fail("--settings belongs to a task file: write one that holds the request, or leave --settings out")
         if may_change:
             fail("--may-change belongs to a folder or a task file: with a request, say --in-place")
-        return _of_documents(given, output, changes, checks, in_place=in_place)
+        return _of_documents(documents, output, changes, checks, in_place=in_place)
     if in_place:
         fail("--in-place belongs to a request: a folder is always copied, and a task file runs in place")
     path = existing_path(Path(arguments[0])) or Path()
@@ -74,20 +74,22 @@ def prepared(
     task = task.model_copy(update={"may_change": (*task.may_change, *may_change)})
     if path.is_file():
         return PreparedRun(task, placed, settings)
-    before = Before(originals={placed.base: path.resolve()}, files=FolderFiles.look(placed))
-    return PreparedRun(task, placed, placed.base, placed.base, before=before)
+    old_documents = OldDocuments(originals={placed.base: path.resolve()}, files=FolderFiles.look(placed))
+    return PreparedRun(task, placed, placed.base, placed.base, old_documents=old_documents)
 
 
 def _of_documents(
-    given: OwnDocuments, output: Path | None, changes: dict[str, Any], checks: Sequence[Check], *, in_place: bool
+    inputs: OwnDocuments, output: Path | None, changes: dict[str, Any], checks: Sequence[Check], *, in_place: bool
 ) -> PreparedRun:
-    task, placed = prepare_documents(given, output, changes, checks, in_place=in_place)
+    task, placed = prepare_documents(inputs, output, changes, checks, in_place=in_place)
     if not in_place:
-        copies = {placed.base / "workspace" / file.name: file.absolute() for file in given.files}
-        before = Before(originals=copies, files=FolderFiles.look(placed))
-        return PreparedRun(task, placed, placed.base, placed.base, given.files, before)
-    before = Before(contents={file: contents_of(file) for file in (each.resolve() for each in given.files)})
-    return PreparedRun(task, placed, placed.base, documents=given.files, before=before)
+        copies = {placed.base / "workspace" / file.name: file.absolute() for file in inputs.files}
+        old_documents = OldDocuments(originals=copies, files=FolderFiles.look(placed))
+        return PreparedRun(task, placed, placed.base, placed.base, inputs.files, old_documents)
+    old_documents = OldDocuments(
+        contents={file: contents_of(file) for file in (path.resolve() for path in inputs.files)}
+    )
+    return PreparedRun(task, placed, placed.base, documents=inputs.files, old_documents=old_documents)
 
 
 def started(run: PreparedRun) -> Supervisor:

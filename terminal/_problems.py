@@ -42,7 +42,7 @@ def problem_text(problem: Any, root: type[BaseModel]) -> str:
     what = _TYPES.get(problem["type"], problem["msg"].removeprefix("Value error, "))
     if problem["type"] == "extra_forbidden":
         part = next((_PARTS[name] for name in reversed(loc[:-1]) if name in _PARTS), root)
-        known = [field.alias or name for name, field in part.model_fields.items()]
-        what = "unknown key" + did_you_mean(str(loc[-1]), known, f"known: {', '.join(known)}")
+        keys = [field.alias or name for name, field in part.model_fields.items()]
+        what = "unknown key" + did_you_mean(str(loc[-1]), keys, f"known: {', '.join(keys)}")
     where = ".".join(map(str, loc))
     return f"{where}: {what}" if where else what

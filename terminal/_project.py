@@ -41,14 +41,14 @@ _FOLDER = "schemas"
 
 def demo_names() -> list[str]:
     """List the examples that have a folder to run."""
-    return sorted(each.parent.name for each in _EXAMPLES.glob(f"*/{TASK_FILE}"))
+    return sorted(task_file.parent.name for task_file in _EXAMPLES.glob(f"*/{TASK_FILE}"))
 
 
 def demo_folder(name: str) -> Path:
     """Find the folder of an example; only listed names are accepted."""
-    known = demo_names()
-    if name not in known:
-        hint = did_you_mean(name, known, f"there are: {', '.join(known) or 'none'}")
+    names = demo_names()
+    if name not in names:
+        hint = did_you_mean(name, names, f"there are: {', '.join(names) or 'none'}")
         fail(f"there is no example {name!r}{hint}")
     return _EXAMPLES / name
 
@@ -68,16 +68,19 @@ def write_project(console: Console, folder: Path) -> None:
     schemas = {f"{_FOLDER}/{path.name}": path.read_text(encoding="utf-8") for path in file_schemas().values()}
     content = {folder / name: text.replace("../../config/schemas/", f"{_FOLDER}/") for name, text in written.items()}
     _write(content | {folder / name: text for name, text in schemas.items()})
-    place = shlex.quote(str(folder))
+    quoted_folder = shlex.quote(str(folder))
     console.print(Text(f"a project in {plain(str(folder.resolve()))}:"), soft_wrap=True)
     for name, meaning in (*_FILES.items(), (f"{_FOLDER}/", "for completion and checks in editors")):
         console.print(Text(f"  {name:<24}{meaning}"), soft_wrap=True)
     console.print("\nnext:")
     for command, meaning in (
-        (f"callboard run {place}", "run the task on a copy, without a model"),
-        (f"pytest {place}", "run the test; needs: pip install pytest"),
-        (f"callboard eval {place}", "run the task three times, and count the runs whose checks held"),
-        (f"callboard run {place} --model openai:gpt-5", "run it with a model; needs: pip install 'callboard[models]'"),
+        (f"callboard run {quoted_folder}", "run the task on a copy, without a model"),
+        (f"pytest {quoted_folder}", "run the test; needs: pip install pytest"),
+        (f"callboard eval {quoted_folder}", "run the task three times, and count the runs whose checks held"),
+        (
+            f"callboard run {quoted_folder} --model openai:gpt-5",
+            "run it with a model; needs: pip install 'callboard[models]'",
+        ),
     ):
         console.print(Text(f"  {plain(command)}"), soft_wrap=True)
         console.print(Text(f"    {meaning}", style="dim"), soft_wrap=True)
@@ -89,12 +92,16 @@ def _write(files: dict[Path, str]) -> None:
     Raises:
         OSError: If one can't be written; those that were written before it are removed.
     """
-    for place in dict.fromkeys(each for path in files for each in path.parents):
-        if os.path.lexists(place) and not place.is_dir():
-            fail(f"{place}: is no folder, and nothing was written: name another folder")
-    taken = [str(path) for path in files if os.path.lexists(path)]
-    if taken:
-        fail("\n".join([f"{path}: already exists" for path in taken] + ["nothing was written: name another folder"]))
+    for folder in dict.fromkeys(ancestor for path in files for ancestor in path.parents):
+        if os.path.lexists(folder) and not folder.is_dir():
+            fail(f"{folder}: is no folder, and nothing was written: name another folder")
+    existing_files = [str(path) for path in files if os.path.lexists(path)]
+    if existing_files:
+        fail(
+            "\n".join(
+                [f"{path}: already exists" for path in existing_files] + ["nothing was written: name another folder"]
+            )
+        )
     with contextlib.ExitStack() as undo:
         for path, text in files.items():
             _make_folder(path.parent, undo)

@@ -17,7 +17,7 @@ from callboard.config import Settings
 from callboard.journal import JournalReader
 from callboard.messages import Outcome
 from callboard.terminal._check_words import failed_checks, proposals, verdict
-from callboard.terminal._document_changes import Before
+from callboard.terminal._document_changes import OldDocuments
 from callboard.terminal._journals import ending, find_task, journal_at, print_json, settings_at
 from callboard.terminal._text import BAD, GOOD, cut, numbered, plain, print_hanging, short
 
@@ -60,7 +60,7 @@ def print_head(console: Console, task: Task, copy: Path | None, remark: str) -> 
 
 
 def print_result(
-    console: Console, result: TaskResult, undo: str = "", *, before: Before | None = None, history: str = ""
+    console: Console, result: TaskResult, undo: str = "", *, old: OldDocuments | None = None, history: str = ""
 ) -> None:
     """Print the outcome of a task, its causes, results and cost.
 
@@ -68,7 +68,7 @@ def print_result(
         console: The terminal.
         result: The result of the task.
         undo: The command that undoes its changes, if there is one.
-        before: The documents before the task, to count the changes of them.
+        old: The documents before the task, to count the changes of them.
         history: The command that prints its history, if there is one.
     """
     ended = ending(result.outcome)
@@ -79,7 +79,7 @@ def print_result(
         console.print(Text(words, style=_VERIFIED[result.verified]))
     facts = [("check", text) for text in failed_checks(result)]
     facts += [("told", text) for text in (proposals(result),) if text]
-    facts += [("judge", each.told()) for each in result.judged]
+    facts += [("judge", judge_result.told()) for judge_result in result.judged]
     facts += [("because", reason) for reason in _reasons(result)]
     facts += [("subtask", reason) for reason in _left_undone(result)]
     if result.ok and result.output is not None:
@@ -88,8 +88,8 @@ def print_result(
     if result.failed_actions:
         facts.append(("failed", f"{numbered(result.failed_actions, 'action')} on the way"))
     facts.append(("used", used(result.usage)))
-    facts += [("planned", _planned(each)) for each in result.would_do]
-    changes = (before or Before()).lines(result)
+    facts += [("planned", _planned(action)) for action in result.would_do]
+    changes = (old or OldDocuments()).lines(result)
     facts += changes
     if not result.actions and not changes:
         facts.append(("changed", "nothing"))
@@ -102,8 +102,8 @@ def print_result(
 
 def _planned(action: PlannedAction) -> str:
     """Describe an action that a dry run did not execute."""
-    given = json.dumps(action.arguments, ensure_ascii=False)
-    return f"{action.tool} {cut(given)}{f' on {action.target}' if action.target else ''}: {action.note}"
+    text = json.dumps(action.arguments, ensure_ascii=False)
+    return f"{action.tool} {cut(text)}{f' on {action.target}' if action.target else ''}: {action.note}"
 
 
 def used(usage: Usage) -> str:
@@ -144,14 +144,14 @@ def _reasons(result: TaskResult) -> list[str]:
     Failed checks have lines of their own.
     """
     checks = [check.told("all") for check in result.checks if not check.held]
-    checks += [each.told() for each in result.judged]
+    checks += [judge_result.told() for judge_result in result.judged]
     causes = [cause for cause in result.causes if not any(check in cause.reason for check in checks)]
-    told = (
-        each
-        for number, each in enumerate(causes)
-        if not any(each.reason in nearer.reason for nearer in causes[:number])
+    distinct_causes = (
+        cause
+        for number, cause in enumerate(causes)
+        if not any(cause.reason in nearer.reason for nearer in causes[:number])
     )
-    return [f"{cause.reason} ({cause.where})" if cause.where else cause.reason for cause in told]
+    return [f"{cause.reason} ({cause.where})" if cause.where else cause.reason for cause in distinct_causes]
 
 
 def _left_undone(result: TaskResult) -> list[str]:
@@ -159,11 +159,11 @@ def _left_undone(result: TaskResult) -> list[str]:
 
     Those that a later subtask of the same agent made up for are left out.
     """
-    last = {each.address: each for each in result.subtasks} if result.ok else {}
+    last = {subtask.address: subtask for subtask in result.subtasks} if result.ok else {}
     return [
-        ": ".join((f"{each.number} {ending(each.outcome)}", *(cause.reason for cause in each.causes[:1])))
-        for each in last.values()
-        if each.outcome is not Outcome.FINISHED
+        ": ".join((f"{subtask.number} {ending(subtask.outcome)}", *(cause.reason for cause in subtask.causes[:1])))
+        for subtask in last.values()
+        if subtask.outcome is not Outcome.FINISHED
     ]
 
 
@@ -200,7 +200,7 @@ def replay_task(console: Console, task_id: str, path: Path | None, settings: Pat
             "outcome": done.outcome.value if done.outcome is not None else None,
             "jobs": done.jobs,
             "taken": done.taken,
-            "transitions": [dataclasses.asdict(made) for made in done.transitions],
+            "transitions": [dataclasses.asdict(transition) for transition in done.transitions],
             "difference": dataclasses.asdict(done.difference) if done.difference is not None else None,
         }
         print_json(facts)
@@ -214,8 +214,10 @@ def _print(console: Console, done: Replay) -> None:
     table = Table(box=box.SIMPLE, pad_edge=False)
     for name in ("agent", "step", "transition", "by"):
         table.add_column(name)
-    for made in done.transitions:
-        table.add_row(plain(made.address), str(made.step), f"{made.source} → {made.target}", made.by)
+    for transition in done.transitions:
+        table.add_row(
+            plain(transition.address), str(transition.step), f"{transition.source} → {transition.target}", transition.by
+        )
     console.print(table)
     if done.difference is not None:
         console.print(Text("The first difference", style=BAD))
@@ -223,6 +225,6 @@ def _print(console: Console, done: Replay) -> None:
             console.print(Text(plain(line)))
         return
     ended = "it was unfinished" if done.outcome is None else f"it ended as {ending(done.outcome)}"
-    taken = f", {done.taken} failed steps taken as recorded" if done.taken else ""
-    counted = f"{done.jobs} jobs, {len(done.transitions)} transitions{taken}"
+    failure_note = f", {done.taken} failed steps taken as recorded" if done.taken else ""
+    counted = f"{done.jobs} jobs, {len(done.transitions)} transitions{failure_note}"
     console.print(Text("the same as recorded", style=GOOD), Text(f"{counted}; {ended}"), sep=": ")

@@ -89,10 +89,10 @@ def show_task(console: Console, task_id: str, path: Path | None, *, as_json: boo
     """
     journal = journal_at(path)
     with JournalReader.open(journal) as reader:
-        found = find_task(reader, task_id)
-        history, held = history_of(reader.rows(found)), holder_text(reader)
+        full_id = find_task(reader, task_id)
+        history, held = history_of(reader.rows(full_id)), holder_text(reader)
     if history is None:
-        fail(f"the journal {journal} has no history of {found}")
+        fail(f"the journal {journal} has no history of {full_id}")
     if as_json:
         print_json(history.as_json())
     else:
@@ -209,8 +209,8 @@ def _decided(record: StepRecord) -> Iterator[Line]:
         yield from _result(action, result)
     yield from ((f"{_call(action)}: not run yet", "dim") for action in record.not_run)
     yield from _checked(record.checks)
-    for each in record.judged:
-        yield f"the judge of {each.told()}", BAD if each.answer == "no" else ""
+    for judge_result in record.judged:
+        yield f"the judge of {judge_result.told()}", BAD if judge_result.answer == "no" else ""
 
 
 def _checked(checks: tuple[CheckResult, ...]) -> Iterator[Line]:
@@ -272,11 +272,11 @@ def _print_broken_off(console: Console, agent: str, unfinished: Unfinished) -> N
     _print_beside(console, " " * _INDENT, title.append(f"  step {decided.step}, in progress", style="yellow"))
     lines = [line for action, result in paired(decided.actions, unfinished.results) for line in _result(action, result)]
     for number, action in enumerate(decided.after(unfinished.results)):
-        begun = number == 0 and unfinished.intent is not None
+        running = number == 0 and unfinished.intent is not None
         lines.append(
             (
-                f"{_call(action)}: {'started, no outcome yet' if begun else 'not run yet'}",
-                "yellow" if begun else "dim",
+                f"{_call(action)}: {'started, no outcome yet' if running else 'not run yet'}",
+                "yellow" if running else "dim",
             )
         )
     for line in lines:

@@ -55,15 +55,15 @@ def take_over(path: Path | None, who: Attendance, changes: dict[str, Any]) -> tu
     file = settings_at(path)
     settings = Settings.load(file, **changes)
     journal = journal_of(settings, file)
-    found: list[TaskHistory] = []
+    histories: list[TaskHistory] = []
     if not journal.is_file() or journal.stat().st_size:  # an empty file has no tasks
         with JournalReader.open(journal) as reader:
             _check_free(reader)
             unfinished = _unfinished(reader.tasks())
-            found = [history for task_id in unfinished if (history := history_of(reader.rows(task_id))) is not None]
-    for history in found:
+            histories = [history for task_id in unfinished if (history := history_of(reader.rows(task_id))) is not None]
+    for history in histories:
         _check_can_go_on(history, settings, who)
-    return settings, tuple(found)
+    return settings, tuple(histories)
 
 
 def _check_can_go_on(history: TaskHistory, settings: Settings, who: Attendance) -> None:
@@ -159,7 +159,7 @@ def with_resume_hint(command: str) -> Iterator[None]:
             typer.echo(f"callboard: {hint}", err=True)
         raise
     except Exception as error:
-        known = isinstance(error, CallboardError | OSError) and not isinstance(error, SupervisorStoppedError)
-        if command and not known:  # a known error is printed as one line, without notes
+        expected = isinstance(error, CallboardError | OSError) and not isinstance(error, SupervisorStoppedError)
+        if command and not expected:  # an expected error is printed as one line, without notes
             error.add_note(hint)
         raise

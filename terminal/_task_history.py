@@ -80,8 +80,8 @@ class TaskHistory:
         """The open questions and approvals."""
         if self.result is not None:
             return ()
-        asked = [entry for entry in self.entries if entry.reply is None]
-        return tuple(entry.message for entry in asked if isinstance(entry.message, Question | ApprovalRequest))
+        open_entries = [entry for entry in self.entries if entry.reply is None]
+        return tuple(entry.message for entry in open_entries if isinstance(entry.message, Question | ApprovalRequest))
 
     def as_json(self) -> dict[str, Any]:
         """Return the history for programs: the journal's own messages, without pictures."""
@@ -120,13 +120,13 @@ def history_of(rows: Iterable[Row]) -> TaskHistory | None:
 
     None if the first of them is not the task.
     """
-    found: TaskHistory | None = None
+    history: TaskHistory | None = None
     for row in rows:
-        if found is not None:
-            _add(found, row)
+        if history is not None:
+            _add(history, row)
         elif isinstance(row.message, Task):
-            found = TaskHistory(row.message, row.at)
-    return found
+            history = TaskHistory(row.message, row.at)
+    return history
 
 
 def _add(history: TaskHistory, row: Row) -> None:  # noqa: C901 - one match, a case a message
@@ -166,9 +166,9 @@ def _enter(history: TaskHistory, row: Row, run_id: str | None = None) -> None:
 
 def _assigned(history: TaskHistory, row: Row, assign: Assign) -> None:
     history.agents[assign.run_id] = assign.address
-    known = [(each.run_id, each.round) for each in history.assigned]
+    assignments = [(earlier.run_id, earlier.round) for earlier in history.assigned]
     history.assigned.append(assign)
-    if (assign.run_id, assign.round) not in known:
+    if (assign.run_id, assign.round) not in assignments:
         _enter(history, row, assign.run_id)
 
 
@@ -184,6 +184,6 @@ def _ended(history: TaskHistory, row: Row, ended: SubtaskEnding | RoundEnding) -
 
 def _replied(history: TaskHistory, reply: Reply) -> None:
     for number, entry in enumerate(history.entries):
-        asked = entry.message
-        if isinstance(asked, Question | ApprovalRequest) and asked.id == reply.id:
+        request = entry.message
+        if isinstance(request, Question | ApprovalRequest) and request.id == reply.id:
             history.entries[number] = replace(entry, reply=reply)

@@ -51,16 +51,16 @@ class Interrupts:
 
     def __enter__(self) -> Self:
         """Install the signal handler."""
-        self._before = {signal.SIGINT: signal.signal(signal.SIGINT, self._first)}
+        self._old_handlers = {signal.SIGINT: signal.signal(signal.SIGINT, self._first)}
         for number in _ENDING:
             if signal.getsignal(number) is signal.SIG_DFL:
-                self._before[number] = signal.signal(number, self._end)
+                self._old_handlers[number] = signal.signal(number, self._end)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Restore the signal handlers."""
-        for number, before in self._before.items():
-            signal.signal(number, before)
+        for number, handler in self._old_handlers.items():
+            signal.signal(number, handler)
 
     def _first(self, _number: int, _frame: FrameType | None) -> None:
         self.wanted = True
@@ -91,24 +91,24 @@ def play(supervisor: Supervisor, task: Task, stage: TaskSession) -> TaskResult:
     def submitted() -> tuple[TaskHandle]:
         return (supervisor.submit(task),)
 
-    shown = Secrets(supervisor.settings.secrets).as_kept(task)
-    return _shown(supervisor, [TaskDisplay(task.id, shown.request)], submitted, stage, after=None)[0]
+    redacted_task = Secrets(supervisor.settings.secrets).as_kept(task)
+    return _shown(supervisor, [TaskDisplay(task.id, redacted_task.request)], submitted, stage, last_seq=None)[0]
 
 
 def resume_tasks(supervisor: Supervisor, histories: Sequence[TaskHistory], stage: TaskSession) -> list[TaskResult]:
     """Show resumed tasks to their ends, each from its recorded progress."""
     boards = [TaskDisplay(history.task.id, history.task.request) for history in histories]
-    seen = 0
+    last_seq = 0
     for board, history in zip(boards, histories, strict=True):
         for event in history.events:
             board.see(event)
-            seen = max(seen, event.seq)
+            last_seq = max(last_seq, event.seq)
         board.lines = []  # they are of an earlier process
 
     def recovered() -> list[TaskHandle]:
         return [supervisor.handle(history.task.id) for history in histories]
 
-    return _shown(supervisor, boards, recovered, stage, after=seen)
+    return _shown(supervisor, boards, recovered, stage, last_seq=last_seq)
 
 
 def _shown(
@@ -117,7 +117,7 @@ def _shown(
     handles: Callable[[], Sequence[TaskHandle]],
     stage: TaskSession,
     *,
-    after: int | None,
+    last_seq: int | None,
 ) -> list[TaskResult]:
     """Subscribe to the events of tasks, and show them.
 
@@ -127,10 +127,10 @@ def _shown(
         try:
             events: queue.SimpleQueue[Event] = queue.SimpleQueue()
             for board in boards:
-                supervisor.subscribe(events.put, after=after, task_id=board.task_id)
-            found = handles()
-            _watch(events, found, {board.task_id: board for board in boards}, interrupts, stage)
-            results = [_result(handle) for handle in found]
+                supervisor.subscribe(events.put, after=last_seq, task_id=board.task_id)
+            open_handles = handles()
+            _watch(events, open_handles, {board.task_id: board for board in boards}, interrupts, stage)
+            results = [_result(handle) for handle in open_handles]
         except (KeyboardInterrupt, SystemExit):
             supervisor.stop(_STOP_SECONDS)
             raise

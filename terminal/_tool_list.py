@@ -82,20 +82,20 @@ class ServerListing:
     """Whether a supervisor starts without it."""
 
 
-def offers(settings: Settings, only: str = "") -> tuple[ServerListing, ...]:
+def offers(settings: Settings, server_name: str = "") -> tuple[ServerListing, ...]:
     """Describe the tools of all servers.
 
     Starts the MCP servers, and ends them; all others are only made, and not opened.
 
     Args:
         settings: The settings that name them.
-        only: The one server to describe; empty for all.
+        server_name: The one server to describe; empty for all.
 
     Raises:
         SettingsError: If a surface names no plug-in.
     """
-    surfaces = [surface for surface in list(named_surfaces(settings)) if only in {"", surface.name}]
-    servers = [name for name in settings.mcp_servers if only in {"", name}]
+    surfaces = [surface for surface in list(named_surfaces(settings)) if server_name in {"", surface.name}]
+    servers = [name for name in settings.mcp_servers if server_name in {"", name}]
     listed = tuple(_surface(surface, settings) for surface in surfaces)
     return (*_redacted(listed, settings), *mcp_offers(settings, servers))
 
@@ -108,10 +108,10 @@ def mcp_offers(settings: Settings, names: Iterable[str]) -> tuple[ServerListing,
 
 def _redacted(listed: Iterable[ServerListing], settings: Settings) -> tuple[ServerListing, ...]:
     """Redact keys and secrets: a server may reveal its start arguments."""
-    shown: tuple[ServerListing, ...] = each_text(
+    redacted_listings: tuple[ServerListing, ...] = each_text(
         tuple(listed), Secrets(settings.secrets, keys_of(settings)).redactor("").text
     )
-    return shown
+    return redacted_listings
 
 
 def _surface(surface: NamedSurface, settings: Settings) -> ServerListing:
@@ -121,12 +121,12 @@ def _surface(surface: NamedSurface, settings: Settings) -> ServerListing:
     except SettingsError as error:
         return ServerListing(name=surface.name, failed=str(error))
     limit = settings.limits.command_seconds
-    own = {name: getattr(type(server), name) is not getattr(Server, name) for name in ("effect", "hazards")}
+    overrides = {name: getattr(type(server), name) is not getattr(Server, name) for name in ("effect", "hazards")}
     return ServerListing(
         name=server.name,
         tools=tuple(_of_server(tool, limit) for tool in (*server.tools(), *opening_tools(server))),
         resource_kinds=tuple(server.resource_kinds),
-        by_call=tuple(name for name, defined in own.items() if defined),
+        by_call=tuple(name for name, defined in overrides.items() if defined),
     )
 
 
@@ -182,20 +182,20 @@ def arguments_of(schema: Mapping[str, Any]) -> tuple[ArgumentListing, ...]:
     """
     parts, required = schema.get("properties"), schema.get("required")
     named = parts if isinstance(parts, dict) else {}
-    wanted = required if isinstance(required, list) else []
-    found = []
+    required_names = required if isinstance(required, list) else []
+    arguments = []
     for name, part in named.items():
-        known = part if isinstance(part, dict) else {}
-        found.append(
+        argument = part if isinstance(part, dict) else {}
+        arguments.append(
             ArgumentListing(
                 name=str(name),
-                type=_type(known, schema),
-                required=name in wanted,
-                default=json.dumps(known["default"], ensure_ascii=False) if "default" in known else "",
-                description=str(known.get("description") or ""),
+                type=_type(argument, schema),
+                required=name in required_names,
+                default=json.dumps(argument["default"], ensure_ascii=False) if "default" in argument else "",
+                description=str(argument.get("description") or ""),
             )
         )
-    return tuple(found)
+    return tuple(arguments)
 
 
 def _type(part: Any, schema: Mapping[str, Any], depth: int = 0) -> str:
@@ -205,8 +205,8 @@ def _type(part: Any, schema: Mapping[str, Any], depth: int = 0) -> str:
     if "$ref" in part:
         name = str(part["$ref"]).rpartition("/")[2]
         definitions = schema.get("$defs")
-        known = definitions.get(name) if isinstance(definitions, dict) else None
-        return name if known is None else _type(known, schema, depth + 1)
+        definition = definitions.get(name) if isinstance(definitions, dict) else None
+        return name if definition is None else _type(definition, schema, depth + 1)
     values = [part["const"]] if "const" in part else part.get("enum")
     if isinstance(values, list):
         return " | ".join(json.dumps(value, ensure_ascii=False) for value in values)
@@ -231,34 +231,35 @@ def list_tools(console: Console, settings: Settings, name: str | None, *, as_jso
     Returns:
         Whether all requested servers answered, except for optional ones.
     """
-    named, wanted = (*SHIPPED, *settings.surfaces, *settings.mcp_servers), name or ""
+    named, query = (*SHIPPED, *settings.surfaces, *settings.mcp_servers), name or ""
     # the server to ask for the tool; empty if each may have it
-    asked = next((each for each in named if wanted == each or wanted.startswith(f"{each}.")), "")
-    listed = offers(settings, asked)
-    shown = listed if name is None else _chosen(listed, name)
+    server_name = next((server for server in named if query == server or query.startswith(f"{server}.")), "")
+    listed = offers(settings, server_name)
+    selection = listed if name is None else _chosen(listed, name)
     if as_json:
-        print_json([dataclasses.asdict(server) for server in shown])
+        print_json([dataclasses.asdict(server) for server in selection])
     else:
-        for server in shown:
+        for server in selection:
             _print_server(console, server)
-        if not shown:
+        if not selection:
             console.print(_NOTHING)
-    warn(server.failed for server in shown if server.failed)
-    return all(server.optional or not server.failed for server in shown)
+    warn(server.failed for server in selection if server.failed)
+    return all(server.optional or not server.failed for server in selection)
 
 
 def _chosen(listed: Sequence[ServerListing], name: str) -> list[ServerListing]:
-    found = []
+    selection = []
     for server in listed:
         tools = tuple(tool for tool in server.tools if name in {server.name, tool.name, f"{server.name}.{tool.name}"})
         if tools or name == server.name or (server.failed and name.startswith(f"{server.name}.")):
-            found.append(dataclasses.replace(server, tools=tools))
-    if not found:
-        known = [*(server.name for server in listed), *(tool.name for server in listed for tool in server.tools)]
-        hint = did_you_mean(name, known, f"servers are: {', '.join(s.name for s in listed)}" if listed else _NOTHING)
+            selection.append(dataclasses.replace(server, tools=tools))
+    if not selection:
+        known_names = [*(server.name for server in listed), *(tool.name for server in listed for tool in server.tools)]
+        overview = f"servers are: {', '.join(s.name for s in listed)}" if listed else _NOTHING
+        hint = did_you_mean(name, known_names, overview)
         failed = "".join(f"\n{server.failed}" for server in listed if server.failed)
         fail(f"there is no server or tool {name!r}{hint}{failed}")
-    return found
+    return selection
 
 
 def _print_server(console: Console, server: ServerListing) -> None:
@@ -286,7 +287,7 @@ def _print_tool(console: Console, tool: ToolListing) -> None:
     print_hanging(console, Text(plain("; ".join(facts)), style="dim"), 4)
     if tool.description.strip():
         print_hanging(console, Text(plain(tool.description)), 4)
-    for each in tool.arguments:
-        left_out = f" = {each.default}" if each.default else ", required" if each.required else ", optional"
-        line = Text("- ").append(plain(each.name), "cyan").append(plain(f": {each.type}{left_out}"), "dim")
-        print_hanging(console, line.append(f"  {plain(each.description)}" if each.description else ""), 4, 2)
+    for argument in tool.arguments:
+        left_out = f" = {argument.default}" if argument.default else ", required" if argument.required else ", optional"
+        line = Text("- ").append(plain(argument.name), "cyan").append(plain(f": {argument.type}{left_out}"), "dim")
+        print_hanging(console, line.append(f"  {plain(argument.description)}" if argument.description else ""), 4, 2)

@@ -15,7 +15,7 @@ from openpyxl.chart import BarChart, Reference
 from callboard import Outcome, Settings, TaskResult
 from callboard.actors.commands import contents_of
 from callboard.messages import SubtaskResult
-from callboard.terminal._document_changes import Before, FolderFiles, described_changes
+from callboard.terminal._document_changes import FolderFiles, OldDocuments, described_changes
 
 
 def book(path: Path, edit: Callable[[Any], object] = lambda _book: None) -> Path:
@@ -164,7 +164,7 @@ def test_files_that_existed_are_changed_and_others_made(tmp_path: Path) -> None:
     book(tmp_path / "old" / "a.xlsx")
     names = [str(book(tmp_path / "new" / name, chart)) for name in ("a.xlsx", "b.xlsx")]
     result = ended(names, (*names, "memo:one"), made=names[1:])
-    assert Before(originals={tmp_path / "new": tmp_path / "old"}).lines(result) == [
+    assert OldDocuments(originals={tmp_path / "new": tmp_path / "old"}).lines(result) == [
         ("changed", f"{names[0]} (1 new chart)"),
         ("made", f"{names[1]} (7 cells, 1 chart)"),
         ("called", "memo:one"),
@@ -173,7 +173,7 @@ def test_files_that_existed_are_changed_and_others_made(tmp_path: Path) -> None:
 
 def test_without_the_files_before_only_new_ones_are_counted(tmp_path: Path) -> None:
     names = [str(book(tmp_path / name)) for name in ("a.xlsx", "b.xlsx")]
-    assert Before().lines(ended(names, names, made=names[1:])) == [
+    assert OldDocuments().lines(ended(names, names, made=names[1:])) == [
         ("changed", names[0]),
         ("made", f"{names[1]} (7 cells)"),
     ]
@@ -198,7 +198,7 @@ def subtask(address: str, changed: str, target: str = "") -> SubtaskResult:
 )
 def test_a_window_is_named_by_its_title_or_application(done: SubtaskResult, name: str) -> None:
     result = ended((), (*done.changed, "open_in_desktop", "mail.send"), ())
-    lines = Before().lines(result.model_copy(update={"subtasks": (done,)}))
+    lines = OldDocuments().lines(result.model_copy(update={"subtasks": (done,)}))
     assert lines == [("changed", name), ("called", "mail.send")]
 
 
@@ -211,7 +211,7 @@ def test_files_that_an_application_saved_are_found_in_a_copy(tmp_path: Path) -> 
     settings = Settings.load(
         base=place, documents={"workspace": "workspace"}, journal={"path": "workspace/journal.db"}, shells={}
     )
-    before = Before(originals={place: original}, files=FolderFiles.look(settings))
+    before = OldDocuments(originals={place: original}, files=FolderFiles.look(settings))
     work = place / "workspace"
     (work / "a.txt").write_text("one\ntwo\n", encoding="utf-8")
     (work / "c.txt").unlink()
@@ -231,7 +231,7 @@ def test_too_many_files_are_not_compared_and_not_all_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = Settings.load(base=tmp_path, documents={"workspace": "."})
-    before = Before(files=FolderFiles.look(settings))
+    before = OldDocuments(files=FolderFiles.look(settings))
     for number in range(22):
         (tmp_path / f"{number}.txt").touch()
     assert before.lines(ended((), (), ()))[-1] == ("changed", "2 more files")
