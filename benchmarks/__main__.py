@@ -35,20 +35,20 @@ def interpreters(names: list[str], cache: Path, *, make_them: bool) -> dict[str,
 
     An environment that can't be made is reported and left out.
     """
-    found: dict[str, Path] = {}
+    interpreters_by_name: dict[str, Path] = {}
     for name in names:
         environment = PEERS[name].environment
         if not make_them:
             if is_made(environment, cache):
-                found[name] = python_of(environment, cache)
+                interpreters_by_name[name] = python_of(environment, cache)
             continue
         try:
-            found[name] = make(environment, cache)
+            interpreters_by_name[name] = make(environment, cache)
         except subprocess.CalledProcessError as error:
             say(f"{name} is left out: {(error.stderr or str(error)).strip().splitlines()[-1]}")
         except OSError as error:
             say(f"{name} is left out: {error}")
-    return found
+    return interpreters_by_name
 
 
 def say(text: str, part: str = "") -> None:
@@ -69,14 +69,14 @@ def write(written: dict[str, str], plot: str, folder: Path) -> None:
 
 def commit() -> str:
     """Name the commit that is measured."""
-    found = subprocess.run(
+    process = subprocess.run(
         ["git", "describe", "--always", "--dirty"],  # noqa: S607 - any git
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    return found.stdout.strip() or "unknown"
+    return process.stdout.strip() or "unknown"
 
 
 def parsed(arguments: list[str] | None) -> argparse.Namespace:
@@ -126,7 +126,7 @@ def main(arguments: list[str] | None = None) -> int:
     print("\n\n".join(written.values()))
     if options.write:
         write(written, plot, options.docs)
-    failed = any("error" in each for said in answers.values() for each in said)
+    failed = any("error" in answer for said in answers.values() for answer in said)
     return 1 if failed or (missing and not options.offline) else 0
 
 

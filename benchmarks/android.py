@@ -44,13 +44,13 @@ def adbutils_of(port: int, serial: str) -> Callable[[], object]:
 
 async def measure(ways: dict[str, Callable[[], Awaitable[Any]]]) -> dict[str, float]:
     """Give the medians of the times in milliseconds; the ways take turns."""
-    taken = defaultdict[str, list[float]](list)
+    times_by_way = defaultdict[str, list[float]](list)
     for _ in range(ROUNDS):
         for name, work in ways.items():
             begin = time.perf_counter()
             await work()
-            taken[name].append(1000 * (time.perf_counter() - begin))
-    return {name: statistics.median(each) for name, each in taken.items()}
+            times_by_way[name].append(1000 * (time.perf_counter() - begin))
+    return {name: statistics.median(times) for name, times in times_by_way.items()}
 
 
 async def work(program: str, home: str) -> None:
@@ -72,8 +72,8 @@ async def work(program: str, home: str) -> None:
             "the program `adb`": process,
         }
         with contextlib.suppress(ImportError):
-            other = adbutils_of(port, device.serial)
-            ways["adbutils"] = lambda: asyncio.to_thread(other)
+            adbutils_way = adbutils_of(port, device.serial)
+            ways["adbutils"] = lambda: asyncio.to_thread(adbutils_way)
         print("| a command that does nothing | ms |\n|---|--:|")
         for called, median in (await measure(ways)).items():
             print(f"| {called} | {median:.1f} |")

@@ -31,7 +31,7 @@ SECONDS = 600
 def run(url: str, seed: int, temperature: float, steps: int) -> str:
     """Have the contact added, and return the run's row."""
     first, last = NAMES[seed % len(NAMES)].split()
-    wanted, phone = Contact(first, last, f"555-01{seed:02}"), Phone()
+    contact, phone = Contact(first, last, f"555-01{seed:02}"), Phone()
     provider = {"url": url, "temperature": temperature, "seed": seed, "actions": 1, "short": True, "pictures": False}
     with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
         port = free.getsockname()[1]
@@ -44,13 +44,13 @@ def run(url: str, seed: int, temperature: float, steps: int) -> str:
             limits={"steps": steps, "model_seconds": SECONDS, "step_seconds": SECONDS, "question_seconds": 1},
             policy=[{"verdict": "allow"}],
         )
-        request = f"Add a contact: first name {first}, last name {last}, phone {wanted.phone}. Save it."
+        request = f"Add a contact: first name {first}, last name {last}, phone {contact.phone}. Save it."
         with Supervisor.start(settings) as supervisor:
             handle = supervisor.submit(Task(request=request, target=device.serial))
             result = handle.result(SECONDS * steps)
             called = [event.data for event in handle.events() if event.name is EventName.COMMAND_ENDED]
-    right = "yes" if wanted in phone.contacts.people else "no"
-    tools = ", ".join(f"{each['tool']}{'' if each['status'] == 'success' else ' (failed)'}" for each in called)
+    right = "yes" if contact in phone.contacts.people else "no"
+    tools = ", ".join(f"{row['tool']}{'' if row['status'] == 'success' else ' (failed)'}" for row in called)
     return f"| {seed} | {result.outcome.value} | {right} | {time.monotonic() - begin:.0f} | {tools} |"
 
 
@@ -61,11 +61,11 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--temperature", type=float, default=0.2)
     parser.add_argument("--steps", type=int, default=12)
-    given = parser.parse_args()
+    options = parser.parse_args()
     print("| seed | the agent says | the contact is there | seconds | tools |\n|--:|---|---|--:|---|")
-    with serving(WEIGHTS[given.model].path, word_threads=2) as url:
-        for seed in range(1, given.runs + 1):
-            print(run(url, seed, given.temperature, given.steps), flush=True)
+    with serving(WEIGHTS[options.model].path, word_threads=2) as url:
+        for seed in range(1, options.runs + 1):
+            print(run(url, seed, options.temperature, options.steps), flush=True)
 
 
 if __name__ == "__main__":

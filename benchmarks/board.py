@@ -128,7 +128,7 @@ class Variant:
     title: str
     durability: Literal["process", "full"] | None
     """Durability of the journal; None: a journal in memory, and no log."""
-    own: bool = False
+    own_windows: bool = False
     """Whether each task has its own window; otherwise all share `POOL` windows, and take turns."""
     wait: float = 0.0
     """Seconds that each model call and each tool call waits."""
@@ -149,15 +149,15 @@ VARIANTS = {
     "off": Variant("callboard, no journal, no log", None),
     "blocks": Variant("callboard, `process`, log, a surface that may block", "process", surface=MemoBlocks),
     "once": Variant("callboard, `process`, log, actions with effect `once`", "process", surface=MemoOnce),
-    "own": Variant("callboard, `process`, log, one window per task", "process", own=True),
-    "waits": Variant("callboard, 8 waits of 10 ms a task, a window a task", "process", own=True, wait=0.01),
+    "own": Variant("callboard, `process`, log, one window per task", "process", own_windows=True),
+    "waits": Variant("callboard, 8 waits of 10 ms a task, a window a task", "process", own_windows=True, wait=0.01),
 }
 
 
 @contextmanager
 def board(variant: Variant, size: int, folder: Path, steps: int = STEPS) -> Iterator[Supervisor]:
     """Start a supervisor for batches of a size, with its agents."""
-    windows = size if variant.own else min(size, POOL)
+    windows = size if variant.own_windows else min(size, POOL)
     settings, models = variant.settings(folder, windows), Stub(variant.wait, steps).models()
     servers = [variant.surface(windows, variant.wait)]
     with Supervisor.start(settings, models=models, servers=servers) as supervisor:
@@ -186,7 +186,7 @@ def finish(handles: Iterable[TaskHandle], decisions: int = DECISIONS) -> None:
 def prepare(variant: Variant, size: int) -> Iterator[Go]:
     """Prepare batches of a size."""
     with tempfile.TemporaryDirectory() as folder, board(variant, size, Path(folder)) as supervisor:
-        windows = size if variant.own else min(size, POOL)
+        windows = size if variant.own_windows else min(size, POOL)
 
         def go(batches: int) -> None:
             for _ in range(batches):

@@ -35,7 +35,7 @@ class Contender:
     """Whether each question needs a new process."""
     _process: subprocess.Popen[str] | None = field(default=None, repr=False)
 
-    def ask(self, asked: dict[str, Any]) -> dict[str, Any]:
+    def ask(self, parameters: dict[str, Any]) -> dict[str, Any]:
         """Ask; a failure is described in the answer's ``error``."""
         if self._process is None:
             command = [self.python, "-m", self.module, *self.arguments]
@@ -45,7 +45,7 @@ class Contender:
         if process.stdin is None or process.stdout is None:
             return {"error": "the process has no pipes"}
         try:
-            print(json.dumps(asked), file=process.stdin, flush=True)
+            print(json.dumps(parameters), file=process.stdin, flush=True)
         except BrokenPipeError:
             return self._ended("the process is gone")
         if not select.select([process.stdout], [], [], PATIENCE)[0]:
@@ -80,7 +80,7 @@ class Question:
     """A question and its contender."""
 
     contender: Contender
-    asked: dict[str, Any]
+    parameters: dict[str, Any]
     sized: bool = False
     """Whether the contender is asked for several numbers of tasks."""
     least: int = 1
@@ -89,7 +89,7 @@ class Question:
     @property
     def cell(self) -> str:
         """The key of its answers: contender, and number of tasks if sized."""
-        return f"{self.contender.key}@{self.asked['tasks']}" if self.sized else self.contender.key
+        return f"{self.contender.key}@{self.parameters['tasks']}" if self.sized else self.contender.key
 
 
 Answers = dict[str, list[dict[str, Any]]]
@@ -112,12 +112,12 @@ def hold(questions: Sequence[Question], rounds: int, seconds: float, say: Callab
             say(f"round {number + 1} of {rounds}")
             for question in questions if number % 2 == 0 else reversed(questions):
                 cell = question.cell
-                late = spent.get(cell, 0.0) > seconds and len(answers.get(cell, ())) >= question.least
-                if late or any("error" in each for each in answers.get(cell, ())):
+                out_of_time = spent.get(cell, 0.0) > seconds and len(answers.get(cell, ())) >= question.least
+                if out_of_time or any("error" in answer for answer in answers.get(cell, ())):
                     continue
-                begun = time.monotonic()
-                said = question.contender.ask(question.asked)
-                spent[cell] = spent.get(cell, 0.0) + time.monotonic() - begun
+                begin = time.monotonic()
+                said = question.contender.ask(question.parameters)
+                spent[cell] = spent.get(cell, 0.0) + time.monotonic() - begin
                 answers.setdefault(cell, []).append({**said, "round": number})
                 if "error" in said:
                     say(f"{cell}: {said['error']}")
@@ -139,11 +139,11 @@ class Spread:
     @classmethod
     def of(cls, values: Iterable[float]) -> Spread | None:
         """Summarize values; None if there are none."""
-        found = sorted(values)
-        if not found:
+        numbers = sorted(values)
+        if not numbers:
             return None
-        low, middle, high = statistics.quantiles(found, n=4, method="inclusive") if len(found) > 1 else found * 3
-        return cls(low, middle, high, len(found))
+        low, middle, high = statistics.quantiles(numbers, n=4, method="inclusive") if len(numbers) > 1 else numbers * 3
+        return cls(low, middle, high, len(numbers))
 
 
 Number = tuple[str, str]
@@ -153,14 +153,14 @@ Number = tuple[str, str]
 def spread(answers: Answers, number: Number, scale: float = 1.0) -> Spread | None:
     """Summarize one number; None if it was not measured."""
     cell, key = number
-    return Spread.of(each[key] * scale for each in answers.get(cell, ()) if key in each)
+    return Spread.of(answer[key] * scale for answer in answers.get(cell, ()) if key in answer)
 
 
 def ratio(answers: Answers, above: Number, below: Number, scale: float = 1.0) -> Spread | None:
     """Summarize the ratio of two numbers; None without a round with both."""
-    measures = {each["round"]: each[below[1]] for each in answers.get(below[0], ()) if below[1] in each}
+    measures = {answer["round"]: answer[below[1]] for answer in answers.get(below[0], ()) if below[1] in answer}
     return Spread.of(
-        each[above[1]] / measures[each["round"]] * scale
-        for each in answers.get(above[0], ())
-        if above[1] in each and each["round"] in measures
+        answer[above[1]] / measures[answer["round"]] * scale
+        for answer in answers.get(above[0], ())
+        if above[1] in answer and answer["round"] in measures
     )

@@ -44,19 +44,19 @@ class Counter:
         if number is None:
             msg = "instructions are counted on Linux alone, on x86_64 and aarch64"
             raise OSError(msg)
-        wanted = _Attributes(
+        attributes = _Attributes(
             size=ctypes.sizeof(_Attributes), config=_INSTRUCTIONS, flags=_INHERIT | _NO_KERNEL | _NO_HYPERVISOR
         )
         libc = ctypes.CDLL(None, use_errno=True)
-        self._descriptor = libc.syscall(number, ctypes.byref(wanted), 0, -1, -1, 0)
+        self._descriptor = libc.syscall(number, ctypes.byref(attributes), 0, -1, -1, 0)
         if self._descriptor < 0:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code))
 
     def read(self) -> int:
         """Give the number so far."""
-        found: tuple[int] = struct.unpack("Q", os.read(self._descriptor, 8))
-        return found[0]
+        fields: tuple[int] = struct.unpack("Q", os.read(self._descriptor, 8))
+        return fields[0]
 
 
 def opened() -> Counter | None:

@@ -42,20 +42,20 @@ def raw_walk(program: AccessibleProgram) -> int:
         (answer,) = program.ask([call])
         return answer
 
-    seen, left = 0, [path for _, path in ask(method(program.root, "Accessible", "GetChildren"))[0]]
-    while left:
-        path = left.pop()
-        found = states(ask(method(path, "Accessible", "GetState")))
-        if not found >> ObjectState.SHOWING & 1:
+    count, paths = 0, [path for _, path in ask(method(program.root, "Accessible", "GetChildren"))[0]]
+    while paths:
+        path = paths.pop()
+        state_bits = states(ask(method(path, "Accessible", "GetState")))
+        if not state_bits >> ObjectState.SHOWING & 1:
             continue
-        seen += 1
+        count += 1
         role = ask(method(path, "Accessible", "GetRoleName"))
         ask(attribute(path, "Accessible", "Name"))
         ask(method(path, "Component", "GetExtents", "u", SCREEN))
-        listed = role[0] not in TABLES and (role[0] != "menu" or found >> ObjectState.SELECTED & 1)
+        listed = role[0] not in TABLES and (role[0] != "menu" or state_bits >> ObjectState.SELECTED & 1)
         children = ask(method(path, "Accessible", "GetChildren")) if listed else ([],)
-        left += [] if isinstance(children, BusError) else [child for _, child in children[0]]
-    return seen
+        paths += [] if isinstance(children, BusError) else [child for _, child in children[0]]
+    return count
 
 
 def median(what: Callable[[], object], rounds: int) -> float:
@@ -90,17 +90,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.desktop")
     parser.add_argument("--rounds", type=int, default=21)
     parser.add_argument("--only", nargs="+", choices=PROGRAMS, default=list(PROGRAMS))
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     stage = Stage("desktop")
     with tempfile.TemporaryDirectory() as folder:
-        commands = {name: PROGRAMS[name] for name in given.only}
+        commands = {name: PROGRAMS[name] for name in options.only}
         server = DesktopServer("private", folder=Path(folder), applications=commands, installed=False)
         server.open(stage)
         try:
             print("| window | controls | look, ms | without a picture | fingerprint | raw walk |")
             print("|---|--:|--:|--:|--:|--:|")
-            for name in given.only:
-                print(measure(server, name, given.rounds), flush=True)
+            for name in options.only:
+                print(measure(server, name, options.rounds), flush=True)
         finally:
             server.close()
             stage.close()

@@ -58,7 +58,7 @@ def run(folder: Path, url: str, seed: int, temperature: float, steps: int) -> st
         said = next((event.data["outcome"] for event in handle.events() if event.name is EventName.SUBTASK_ENDED), "")
     text = file.read_text(encoding="utf-8").strip() if file.is_file() else ""
     right = "yes" if text == SENTENCE else f"no: {text!r}" if text else "no file"
-    tools = ", ".join(f"{each['tool']}{'' if each['status'] == 'success' else ' (failed)'}" for each in called)
+    tools = ", ".join(f"{row['tool']}{'' if row['status'] == 'success' else ' (failed)'}" for row in called)
     return f"| {seed} | {said or result.outcome.value} | {right} | {time.monotonic() - begin:.0f} | {tools} |"
 
 
@@ -69,13 +69,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--temperature", type=float, default=0.2)
     parser.add_argument("--steps", type=int, default=8)
-    given = parser.parse_args()
+    options = parser.parse_args()
     print("| seed | the agent says | the file is right | seconds | tools |\n|--:|---|---|--:|---|")
-    with tempfile.TemporaryDirectory() as folder, serving(WEIGHTS[given.model].path, word_threads=2) as url:
-        for seed in range(1, given.runs + 1):
-            place = Path(folder, str(seed))
-            place.mkdir()
-            print(run(place, url, seed, given.temperature, given.steps), flush=True)
+    with tempfile.TemporaryDirectory() as folder, serving(WEIGHTS[options.model].path, word_threads=2) as url:
+        for seed in range(1, options.runs + 1):
+            subfolder = Path(folder, str(seed))
+            subfolder.mkdir()
+            print(run(subfolder, url, seed, options.temperature, options.steps), flush=True)
 
 
 if __name__ == "__main__":

@@ -45,8 +45,8 @@ def server(url: str | None, model: str) -> Iterator[str]:
     if url is not None:
         yield url
         return
-    with serving(WEIGHTS[model].path, word_threads=2) as own:
-        yield own
+    with serving(WEIGHTS[model].path, word_threads=2) as own_url:
+        yield own_url
 
 
 def main() -> None:
@@ -61,19 +61,19 @@ def main() -> None:
     parser.add_argument("--again", type=Again, choices=[*Again], default=Again.NONE)
     parser.add_argument("--against", type=Path, help="the report.json of an earlier run")
     parser.add_argument("--html", type=Path, help="a page to write")
-    given = parser.parse_args()
+    options = parser.parse_args()
     choices = EvalChoices(
         Attendance(absent="benchmark"),
-        seeds=given.seeds,
-        tasks=given.task,
-        output=given.output,
-        again=given.again,
-        against=given.against,
-        html=given.html,
+        seeds=options.seeds,
+        tasks=options.task,
+        output=options.output,
+        again=options.again,
+        against=options.against,
+        html=options.html,
     )
-    with server(given.url, given.model) as url, mistakes():
+    with server(options.url, options.model) as url, mistakes():
         os.environ[URL] = url
-        sys.exit(run_set(SETS[given.set], choices, PROGRAMS))
+        sys.exit(run_set(SETS[options.set], choices, PROGRAMS))
 
 
 if __name__ == "__main__":

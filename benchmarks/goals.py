@@ -33,9 +33,9 @@ class Goal:
             return spread(answers, self.above, self.scale)
         return ratio(answers, self.above, self.below, self.scale)
 
-    def met(self, found: Spread) -> bool:
+    def met(self, spread: Spread) -> bool:
         """Check whether the median is within the bound."""
-        return found.median <= self.bound if self.sign == "≤" else found.median >= self.bound
+        return spread.median <= self.bound if self.sign == "≤" else spread.median >= self.bound
 
 
 def faster_than(peer: str, title: str, times: float, ours: str = "process") -> Goal:

@@ -22,8 +22,8 @@ def formulas(files: Mapping[str, Path], file: str, sheet: str, cells: Sequence[s
     book = openpyxl.load_workbook(files[file])
     for name in cells:
         value, row = book[sheet][name].value, re.sub(r"\D", "", name)
-        found = re.sub(r"[\s$]", "", str(value)).upper()
-        if found not in {re.sub(r"\b([A-Z])\b", rf"\g<1>{row}", formula) for formula in allowed}:
+        formula_text = re.sub(r"[\s$]", "", str(value)).upper()
+        if formula_text not in {re.sub(r"\b([A-Z])\b", rf"\g<1>{row}", formula) for formula in allowed}:
             return f"{name} is {value!r}"
     return True
 
@@ -34,8 +34,8 @@ def number_format(
     """Check that cells show percentages, or so many decimals."""
     for row in openpyxl.load_workbook(files[file])[sheet][cells]:
         for cell in row:
-            shown = re.search(r"0(?:\.(0+))?(?![0-9#?])", cell.number_format)
-            right = shown is not None and (places is None or len(shown[1] or "") == places)
+            match = re.search(r"0(?:\.(0+))?(?![0-9#?])", cell.number_format)
+            right = match is not None and (places is None or len(match[1] or "") == places)
             if not right or cell.number_format.endswith("%") is not percent:
                 return f"{cell.coordinate} has the format {cell.number_format}"
     return True
@@ -44,9 +44,9 @@ def number_format(
 def bold(files: Mapping[str, Path], file: str, beginning: str) -> object:
     """Check that only the paragraph with this beginning is bold."""
     for paragraph in docx.Document(str(files[file])).paragraphs:
-        wanted = paragraph.text.startswith(beginning)
-        if paragraph.style.name == "Normal" and any(bool(run.bold) is not wanted for run in paragraph.runs):
-            return f"{paragraph.text[:30]!r} is {'not' if wanted else 'also'} bold"
+        expects_bold = paragraph.text.startswith(beginning)
+        if paragraph.style.name == "Normal" and any(bool(run.bold) is not expects_bold for run in paragraph.runs):
+            return f"{paragraph.text[:30]!r} is {'not' if expects_bold else 'also'} bold"
     return True
 
 
@@ -57,8 +57,8 @@ def charted_table(files: Mapping[str, Path], file: str) -> object:
     """
     table = [[cell.text for cell in row.cells] for row in docx.Document(str(files[file])).tables[0].rows]
     books = [path for name, path in sorted(files.items()) if name.endswith(".xlsx")]
-    found = [_difference(sheet, table) for book in books for sheet in openpyxl.load_workbook(book).worksheets]
-    return True if "" in found else found[0] if found else "there is no workbook"
+    differences = [_difference(sheet, table) for book in books for sheet in openpyxl.load_workbook(book).worksheets]
+    return True if "" in differences else differences[0] if differences else "there is no workbook"
 
 
 def _difference(sheet: Any, table: list[list[str]]) -> str:
@@ -66,9 +66,9 @@ def _difference(sheet: Any, table: list[list[str]]) -> str:
     if corner is None:
         return "there is no header"
     last_row, last_column = corner.row + len(table) - 1, corner.column + len(table[0]) - 1
-    found = list(sheet.iter_rows(corner.row, last_row, corner.column, last_column, values_only=True))
+    rows = list(sheet.iter_rows(corner.row, last_row, corner.column, last_column, values_only=True))
     expected = [tuple(table[0]), *((row[0], *(float(text.replace(",", "")) for text in row[1:])) for row in table[1:])]
-    if found != expected:
+    if rows != expected:
         return "there are other values"
     drawn = [
         CellRange(series.val.numRef.f.rpartition("!")[2].replace("$", ""))
@@ -81,8 +81,8 @@ def _difference(sheet: Any, table: list[list[str]]) -> str:
     ]
     if not drawn:
         return "there is no chart"
-    whole = all(any(column.issubset(area) for area in drawn) for column in numbers)
-    return "" if whole else "the chart draws only a part of the table"
+    complete = all(any(column.issubset(area) for area in drawn) for column in numbers)
+    return "" if complete else "the chart draws only a part of the table"
 
 
 PROGRAMS: Mapping[str, Callable[..., Any]] = {

@@ -25,7 +25,7 @@ class Sizes:
     tasks: tuple[int, ...] = (1, 10, 100, 1000)
     waits: tuple[int, ...] = (100, 1000)
     step_tasks: int = 10
-    kept: int = 300
+    memory_tasks: int = 300
     """Waiting tasks, or idle agents, whose memory is averaged."""
     traced: bool = True
     """Whether memory is measured in both ways."""
@@ -42,7 +42,7 @@ QUICK = Sizes(
     tasks=(1, 10),
     waits=(10,),
     step_tasks=2,
-    kept=10,
+    memory_tasks=10,
     traced=False,
     history=20,
     history_tasks=5,
@@ -67,10 +67,10 @@ def job(sizes: Sizes, interpreters: dict[str, Path]) -> Iterator[Question]:
 
 def steps(sizes: Sizes) -> Iterator[Question]:
     """One step of an agent, beside one raw message."""
-    asked = {"tasks": sizes.step_tasks}
-    yield Question(Contender("H", "benchmarks.raw", ("hop",)), asked)
+    parameters = {"tasks": sizes.step_tasks}
+    yield Question(Contender("H", "benchmarks.raw", ("hop",)), parameters)
     for name in ("process", "off"):
-        yield Question(Contender(f"step-{name}", "benchmarks.figures.steps", (name,)), asked)
+        yield Question(Contender(f"step-{name}", "benchmarks.figures.steps", (name,)), parameters)
 
 
 def waits(sizes: Sizes) -> Iterator[Question]:
@@ -84,13 +84,13 @@ def memory(sizes: Sizes) -> Iterator[Question]:
     for what in ("queued", "asking", "idle"):
         for traced in (False, True) if sizes.traced else (False,):
             contender = Contender(f"{what}{'-traced' if traced else ''}", "benchmarks.figures.memory", fresh=True)
-            yield Question(contender, {"what": what, "count": sizes.kept, "traced": traced})
+            yield Question(contender, {"what": what, "count": sizes.memory_tasks, "traced": traced})
 
 
 def history(sizes: Sizes) -> Iterator[Question]:
     """The effect of a long history, and its growth per task."""
-    asked = {"history": sizes.history, "tasks": sizes.history_tasks}
-    yield Question(Contender("history", "benchmarks.figures.history"), asked)
+    parameters = {"history": sizes.history, "tasks": sizes.history_tasks}
+    yield Question(Contender("history", "benchmarks.figures.history"), parameters)
 
 
 def stops(sizes: Sizes) -> Iterator[Question]:

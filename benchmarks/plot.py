@@ -110,14 +110,14 @@ def _line(scale: Scale, line: Series, colour: str, end: float) -> Iterator[str]:
     yield f'<text x="{RIGHT + 27}" y="{end + 4:.1f}" fill="{colour}"{weight}>{label}</text>'
 
 
-def _apart(wanted: Sequence[float]) -> list[float]:
+def _apart(heights: Sequence[float]) -> list[float]:
     """Move labels apart as little as possible, within the frame."""
-    order = sorted(range(len(wanted)), key=wanted.__getitem__)
+    order = sorted(range(len(heights)), key=heights.__getitem__)
     placed: list[float] = []
     for index in order:
-        placed.append(max(wanted[index], placed[-1] + LINE if placed else TOP))
+        placed.append(max(heights[index], placed[-1] + LINE if placed else TOP))
     for back in range(len(placed) - 1, -1, -1):
         limit = BOTTOM if back == len(placed) - 1 else placed[back + 1] - LINE
         placed[back] = min(placed[back], limit)
     places = dict(zip(order, placed, strict=True))
-    return [places[index] for index in range(len(wanted))]
+    return [places[index] for index in range(len(heights))]

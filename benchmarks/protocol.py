@@ -63,13 +63,13 @@ def timed(prepare: Prepare) -> Answer:
     """
     warm = False
 
-    def answer(asked: dict[str, Any]) -> dict[str, Any]:
+    def answer(parameters: dict[str, Any]) -> dict[str, Any]:
         nonlocal warm
         if not warm:
             with prepare(1) as go:
                 go(1)
             warm = True
-        size, least = int(asked["tasks"]), float(asked.get("least", LEAST))
+        size, least = int(parameters["tasks"]), float(parameters.get("least", LEAST))
         with prepare(size) as go:
             if size <= WARMED:
                 go(1)
@@ -77,8 +77,8 @@ def timed(prepare: Prepare) -> Answer:
             while wall < least:
                 batches = max(2 * batches, math.ceil(1.2 * batches * least / max(wall, 1e-6)))
                 wall, cpu, instructions = counted(functools.partial(go, batches))
-        found = {"seconds": wall, "cpu": cpu, **({} if instructions is None else {"instructions": instructions})}
-        return {what: amount / (batches * size) for what, amount in found.items()}
+        amounts = {"seconds": wall, "cpu": cpu, **({} if instructions is None else {"instructions": instructions})}
+        return {what: amount / (batches * size) for what, amount in amounts.items()}
 
     return answer
 

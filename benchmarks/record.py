@@ -67,13 +67,13 @@ def taped(folder: Path) -> Tape:
     def appending(
         journal: FileJournal,
         rows: Sequence[Row],
-        then: Callable[[], None] | None = None,
+        callback: Callable[[], None] | None = None,
         failed: Callable[[Exception], None] | None = None,
         *,
         lazy: bool = False,
     ) -> None:
-        tape.append(({row.task_id for row in rows}, Appended(tuple(rows), then is not None, lazy)))
-        append(journal, rows, then, failed, lazy=lazy)
+        tape.append(({row.task_id for row in rows}, Appended(tuple(rows), callback is not None, lazy)))
+        append(journal, rows, callback, failed, lazy=lazy)
 
     with board(VARIANTS["process"], 1, folder) as supervisor:
         finish(supervisor.submit_all(tasks(1, 1)))
@@ -128,9 +128,9 @@ def _of(row: Row, task_id: str) -> Row:
 def prepare(size: int) -> Iterator[Go]:
     """Prepare batches of a size."""
     with ExitStack() as stack:
-        made, kept = (Path(stack.enter_context(tempfile.TemporaryDirectory())) for _ in range(2))
-        tape = taped(made)
-        settings, clock = VARIANTS["process"].settings(kept), SystemClock("record-clock")
+        tape_folder, replay_folder = (Path(stack.enter_context(tempfile.TemporaryDirectory())) for _ in range(2))
+        tape = taped(tape_folder)
+        settings, clock = VARIANTS["process"].settings(replay_folder), SystemClock("record-clock")
         log = EventLog(settings)
         stack.callback(log.close, PATIENCE)
         opened = open_journal(settings, clock, broken, HostAgentStateManager)

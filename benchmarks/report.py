@@ -91,7 +91,7 @@ def replaced(document: str, name: str, text: str) -> str:
     if not pattern.search(document):
         msg = f"the document has no section {name!r}"
         raise ValueError(msg)
-    return pattern.sub(lambda found: f"{found[1]}\n{text}\n\n{found[2]}", document)
+    return pattern.sub(lambda match: f"{match[1]}\n{text}\n\n{match[2]}", document)
 
 
 def machine(answers: Answers, how: Mapping[str, str]) -> str:
@@ -99,11 +99,11 @@ def machine(answers: Answers, how: Mapping[str, str]) -> str:
     there = {cell.partition("@")[0] for cell in answers}
     named = {peer.environment: REQUIREMENTS[peer.environment] for name, peer in PEERS.items() if name in there}
     versions = [f"Pykka {metadata.version('pykka')}", f"pydantic {metadata.version('pydantic')}"]
-    versions += [each.replace("==", " ") for requirements in named.values() for each in requirements]
+    versions += [requirement.replace("==", " ") for requirements in named.values() for requirement in requirements]
     parts = {when: [part for part in how if how[part] == when] for when in how.values()}
-    place = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    host = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} cores"
     measured = (f"- {', '.join(those)} {when}" for when, those in parts.items())
-    return "\n".join([f"{place}; {', '.join(versions)}. Measured:", "", *measured])
+    return "\n".join([f"{host}; {', '.join(versions)}. Measured:", "", *measured])
 
 
 def sizes_of(answers: Answers) -> list[int]:
@@ -111,10 +111,10 @@ def sizes_of(answers: Answers) -> list[int]:
     return sorted({int(cell.partition("@")[2]) for cell in answers if cell.startswith("J@")})
 
 
-def _job(answers: Answers, key: str, found: Callable[[Number, Number], Spread | None]) -> Iterator[str]:
+def _job(answers: Answers, key: str, spread_of: Callable[[Number, Number], Spread | None]) -> Iterator[str]:
     """Draw a table of the job.
 
-    `found` gets a number of a contender and the same number of J.
+    `spread_of` gets a number of a contender and the same number of J.
     """
     sizes = sizes_of(answers)
     if not sizes:
@@ -122,7 +122,7 @@ def _job(answers: Answers, key: str, found: Callable[[Number, Number], Spread | 
     yield from _head(["", *(f"{size} at once" for size in sizes), "durable"])
     for name, title in titles().items():
         cells = [
-            _failed(answers, f"{name}@{size}") or _spread(found((f"{name}@{size}", key), (f"J@{size}", key)))
+            _failed(answers, f"{name}@{size}") or _spread(spread_of((f"{name}@{size}", key), (f"J@{size}", key)))
             for size in sizes
         ]
         if any(cells):
@@ -139,25 +139,25 @@ def _failed(answers: Answers, cell: str) -> str:
 
 
 def _goals(answers: Answers) -> Iterator[str]:
-    found = [(goal, goal.found(answers)) for goal in GOALS]
-    if all(values is None for _, values in found):
+    spreads = [(goal, goal.found(answers)) for goal in GOALS]
+    if all(values is None for _, values in spreads):
         return
     yield from _head(["", "goal", "measured", "met"])
-    for goal, values in found:
+    for goal, values in spreads:
         bound = f"{goal.sign} {goal.bound:g} {goal.unit}"
         met = "" if values is None else "yes" if goal.met(values) else "no"
         yield _row([goal.what, bound, _spread(values) or "not measured", met])
 
 
 def _figures(answers: Answers) -> Iterator[str]:
-    found = [
+    rows = [
         (what, unit, values)
         for what, number, unit, scale in FIGURES
         if (values := spread(answers, number, scale)) is not None
     ]
-    if found:
+    if rows:
         yield from _head(["", "median (quartiles)", "unit"])
-    for what, unit, values in found:
+    for what, unit, values in rows:
         yield _row([what, _spread(values), unit])
 
 

@@ -53,12 +53,12 @@ def contenders(server: ShellServer, machine: SshServer) -> dict[str, Callable[[]
 def median(work: Callable[[], object]) -> float:
     """Give the median time in milliseconds."""
     work()
-    taken = []
+    times = []
     for _ in range(ROUNDS):
         begin = time.perf_counter()
         work()
-        taken.append(1000 * (time.perf_counter() - begin))
-    return statistics.median(taken)
+        times.append(1000 * (time.perf_counter() - begin))
+    return statistics.median(times)
 
 
 def main() -> None:

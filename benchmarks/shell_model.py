@@ -59,11 +59,11 @@ def run(folder: Path, url: str, seed: int, temperature: float, steps: int) -> st
         handle = supervisor.submit(Task(request=REQUEST, target="logs"))
         result = handle.result(SECONDS * steps)
         called = [event.data for event in handle.events() if event.name is EventName.POLICY_DECIDED]
-    told = f"{result.output or ''} {result.comment}".replace("\n", " ").replace("|", "/")
-    right = "yes" if result.ok and re.search(rf"\b{total}\b", told) and most in told else "no"
-    commands = "; ".join(f"{each['tool']} {each['arguments']}"[:160].replace("|", "¦") for each in called)
+    answer = f"{result.output or ''} {result.comment}".replace("\n", " ").replace("|", "/")
+    right = "yes" if result.ok and re.search(rf"\b{total}\b", answer) and most in answer else "no"
+    commands = "; ".join(f"{row['tool']} {row['arguments']}"[:160].replace("|", "¦") for row in called)
     return (
-        f"| {seed} | {total}, {most} | {result.outcome.value}: {told[:120]} | {right} | "
+        f"| {seed} | {total}, {most} | {result.outcome.value}: {answer[:120]} | {right} | "
         f"{time.monotonic() - begin:.0f} | {commands} |"
     )
 
@@ -75,13 +75,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--temperature", type=float, default=0.2)
     parser.add_argument("--steps", type=int, default=6)
-    given = parser.parse_args()
+    options = parser.parse_args()
     print("| seed | in the logs | the agent says | right | seconds | calls |\n|--:|---|---|---|--:|---|")
-    with tempfile.TemporaryDirectory() as folder, serving(WEIGHTS[given.model].path, word_threads=2) as url:
-        for seed in range(1, given.runs + 1):
-            place = Path(folder, str(seed))
-            place.mkdir()
-            print(run(place, url, seed, given.temperature, given.steps), flush=True)
+    with tempfile.TemporaryDirectory() as folder, serving(WEIGHTS[options.model].path, word_threads=2) as url:
+        for seed in range(1, options.runs + 1):
+            subfolder = Path(folder, str(seed))
+            subfolder.mkdir()
+            print(run(subfolder, url, seed, options.temperature, options.steps), flush=True)
 
 
 if __name__ == "__main__":

@@ -51,9 +51,9 @@ class Calls:
         sys.setprofile(None)
 
 
-def measure(asked: dict[str, Any], variant: str) -> dict[str, float]:
+def measure(parameters: dict[str, Any], variant: str) -> dict[str, float]:
     """Run a batch twice, and count in the second."""
-    size = int(asked["tasks"])
+    size = int(parameters["tasks"])
     calls = Calls()
     try:
         with tempfile.TemporaryDirectory() as folder, board(VARIANTS[variant], size, Path(folder)) as supervisor:

@@ -58,21 +58,21 @@ class History:
         self._count = -1
         self._order = ("with", "without")
 
-    def measure(self, asked: dict[str, Any]) -> dict[str, float]:
+    def measure(self, parameters: dict[str, Any]) -> dict[str, float]:
         """Run the job on a copied history, and on an empty journal."""
-        if self._count != asked["history"]:
+        if self._count != parameters["history"]:
             shutil.rmtree(self._folder / "kept", ignore_errors=True)
             (self._folder / "kept").mkdir()
-            write_history(self._folder / "kept", asked["history"])
-            self._count = asked["history"]
+            write_history(self._folder / "kept", parameters["history"])
+            self._count = parameters["history"]
         figures: dict[str, float] = {}
         self._order = self._order[::-1]
         for name in self._order:
-            with TemporaryDirectory(dir=self._folder) as place:
-                folder = Path(place)
+            with TemporaryDirectory(dir=self._folder) as path:
+                folder = Path(path)
                 if name == "with":
                     shutil.copytree(self._folder / "kept", folder, dirs_exist_ok=True)
-                added, times = job(folder, int(asked["tasks"]))
+                added, times = job(folder, int(parameters["tasks"]))
                 figures |= {name: times.cpu, f"first_{name}": times.first, f"start_{name}": times.start}
                 if name == "without":
                     figures |= added
@@ -94,10 +94,10 @@ def job(folder: Path, count: int) -> tuple[dict[str, float], Times]:
     with supervisor(folder) as running:
         finish(running.submit_all(tasks(POOL, POOL)))
     log = folder / "events.log"
-    before, lines, written = size_of(folder), log.read_bytes().count(b"\n"), log.stat().st_size
-    begun = time.perf_counter()
+    size_before, lines, written = size_of(folder), log.read_bytes().count(b"\n"), log.stat().st_size
+    begin = time.perf_counter()
     with supervisor(folder) as running:
-        started = time.perf_counter() - begun
+        started = time.perf_counter() - begin
         handles: list[TaskHandle] = []
 
         def run() -> None:
@@ -107,7 +107,7 @@ def job(folder: Path, count: int) -> tuple[dict[str, float], Times]:
         first, cpu = spent(run)[1], spent(run)[1]
         events = sum(1 for handle in handles[-EVENTFUL:] for _ in handle.events()) / len(handles[-EVENTFUL:])
     added = {
-        "growth": (size_of(folder) - before) / (2 * count),
+        "growth": (size_of(folder) - size_before) / (2 * count),
         "log": (log.stat().st_size - written) / (2 * count),
         "lines": (log.read_bytes().count(b"\n") - lines) / (2 * count),
         "events": events,

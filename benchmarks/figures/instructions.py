@@ -46,11 +46,11 @@ def counted(row: str, batches: int) -> int:
     """Count the instructions of a process that runs batches of a row."""
     command = [*VALGRIND, sys.executable, "-m", "benchmarks.figures.instructions", row, str(batches)]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
-    found = re.search(r"I +refs: +([\d,]+)", said)
-    if found is None:
+    match = re.search(r"I +refs: +([\d,]+)", said)
+    if match is None:
         msg = f"valgrind printed no count of instructions: {said[-500:]}"
         raise RuntimeError(msg)
-    return int(found[1].replace(",", ""))
+    return int(match[1].replace(",", ""))
 
 
 def main() -> None:
@@ -59,9 +59,9 @@ def main() -> None:
     job = 0.0
     for row, (_, size) in ROWS.items():
         tasks = (MANY - FEW) * (ONE_BY_ONE if size == 1 else size)
-        each = (counted(row, MANY) - counted(row, FEW)) / tasks
-        job = job or each
-        print(f"| {row} | {each / 1e6:.3g} | {each / job:.3g} |", flush=True)
+        instructions = (counted(row, MANY) - counted(row, FEW)) / tasks
+        job = job or instructions
+        print(f"| {row} | {instructions / 1e6:.3g} | {instructions / job:.3g} |", flush=True)
 
 
 if __name__ == "__main__":

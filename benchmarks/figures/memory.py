@@ -63,9 +63,9 @@ class Ruler:
         return grown
 
 
-def measure(asked: dict[str, Any]) -> dict[str, float]:
+def measure(parameters: dict[str, Any]) -> dict[str, float]:
     """Measure one figure."""
-    what, count = str(asked["what"]), int(asked["count"])
+    what, count = str(parameters["what"]), int(parameters["count"])
     with ExitStack() as stack:
         folder = stack.enter_context(TemporaryDirectory())
         settings = Settings.load(
@@ -78,18 +78,18 @@ def measure(asked: dict[str, Any]) -> dict[str, float]:
         models = {"host": FunctionModel(Stub().plan), "app": FunctionModel(done if what == "idle" else ask)}
         supervisor = stack.enter_context(Supervisor.start(settings, models=models, servers=[Memo(windows)]))
         of = {"queued": of_waiting, "asking": of_waiting, "idle": of_idle}[what]
-        ruler = Ruler(traced=bool(asked.get("traced")))
+        ruler = Ruler(traced=bool(parameters.get("traced")))
         return {ruler.name: of(supervisor, windows, count, ruler) / count}
 
 
 def of_waiting(supervisor: Supervisor, windows: int, count: int, ruler: Ruler) -> float:
     """Measure waiting tasks: in one window's queue, or each for an answer."""
     waits = EventName.SUBTASK_QUEUED if windows == 1 else EventName.QUESTION_ASKED
-    first, rest = (1, count) if windows == 1 else (0, count)
+    first, remaining = (1, count) if windows == 1 else (0, count)
     if first:
         with_events(supervisor, EventName.QUESTION_ASKED, 1, lambda: submit(supervisor, 1, windows))
     ruler.grown()
-    with_events(supervisor, waits, rest, lambda: submit(supervisor, rest, windows))
+    with_events(supervisor, waits, remaining, lambda: submit(supervisor, remaining, windows))
     return ruler.grown()
 
 
@@ -116,18 +116,18 @@ def submit(supervisor: Supervisor, count: int, windows: int) -> None:
 def with_events(supervisor: Supervisor, name: EventName, count: int, do: Callable[[], None]) -> None:
     """Run a function, and wait for events of one name."""
     reached = threading.Event()
-    seen = 0
+    event_count = 0
 
     def see(event: Event) -> None:
-        nonlocal seen
-        seen += event.name is name
-        if seen == count:
+        nonlocal event_count
+        event_count += event.name is name
+        if event_count == count:
             reached.set()
 
     end = supervisor.subscribe(see)
     do()
     if not reached.wait(PATIENCE):
-        msg = f"the benchmark is broken: {seen} of {count} {name}"
+        msg = f"the benchmark is broken: {event_count} of {count} {name}"
         raise RuntimeError(msg)
     end()
 

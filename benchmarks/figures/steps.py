@@ -31,9 +31,9 @@ async def work(request: ModelRequest) -> dict[str, Any]:
     return {"Status": status, "Function": "write", "Args": {"text": str(request.step)}}
 
 
-def measure(asked: dict[str, Any], variant: str) -> dict[str, float]:
+def measure(parameters: dict[str, Any], variant: str) -> dict[str, float]:
     """Run short tasks and long ones."""
-    size = int(asked["tasks"])
+    size = int(parameters["tasks"])
     with tempfile.TemporaryDirectory() as folder:
         settings = VARIANTS[variant].settings(Path(folder))
         models = {"app": FunctionModel(work)}

@@ -41,9 +41,9 @@ class Busy:
         return {"Status": "CONTINUE", "Function": "write", "Args": {"text": str(request.step)}}
 
 
-def measure(asked: dict[str, Any]) -> dict[str, float]:
+def measure(parameters: dict[str, Any]) -> dict[str, float]:
     """Measure all of it."""
-    count = int(asked["tasks"])
+    count = int(parameters["tasks"])
     figures: dict[str, float] = {}
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
@@ -54,8 +54,8 @@ def measure(asked: dict[str, Any]) -> dict[str, float]:
         stack.enter_context(busy)
         for number in range(count):
             busy.submit(Task(request="load", target=f"memo:{number}"))
-        other, figures["start_busy"] = start(folder / "other", count, model)
-        other.stop(PATIENCE)
+        busy_supervisor, figures["start_busy"] = start(folder / "other", count, model)
+        busy_supervisor.stop(PATIENCE)
         cancels = [seconds_to_cancel(busy, model, count) for _ in range(CANCELS)]
         figures["cancel"], figures["cancel_longest"] = statistics.median(cancels), max(cancels)
         figures["stop"] = seconds_to_stop(busy)
@@ -68,9 +68,9 @@ def start(folder: Path, count: int, model: Busy) -> tuple[Supervisor, float]:
     log = {"file": folder / "events.log"}
     journal = {"path": folder / "journal.db", "durability": "process"}
     settings = Settings.load(log=log, journal=journal, limits={"steps": MANY, "repeats": MANY, "idle_agents": count})
-    begun = time.perf_counter()
+    begin = time.perf_counter()
     supervisor = Supervisor.start(settings, models={"app": FunctionModel(model.work)}, servers=[Memo(count + 1)])
-    return supervisor, time.perf_counter() - begun
+    return supervisor, time.perf_counter() - begin
 
 
 def seconds_to_cancel(supervisor: Supervisor, model: Busy, count: int) -> float:
@@ -79,23 +79,23 @@ def seconds_to_cancel(supervisor: Supervisor, model: Busy, count: int) -> float:
     if not model.waiting.acquire(timeout=PATIENCE):
         msg = "the benchmark is broken: the task never began"
         raise RuntimeError(msg)
-    begun = time.perf_counter()
+    begin = time.perf_counter()
     handle.cancel("enough")
     result = handle.result(PATIENCE)
     if result.outcome is not Outcome.CANCELLED:
         msg = f"the benchmark is broken: {result}"
         raise RuntimeError(msg)
-    return time.perf_counter() - begun
+    return time.perf_counter() - begin
 
 
 def seconds_to_stop(supervisor: Supervisor) -> float:
     """Stop, and check that nothing is left."""
-    begun = time.perf_counter()
-    left = supervisor.stop(PATIENCE)
-    if left:
-        msg = f"the benchmark is broken: left are {', '.join(left)}"
+    begin = time.perf_counter()
+    unfinished = supervisor.stop(PATIENCE)
+    if unfinished:
+        msg = f"the benchmark is broken: left are {', '.join(unfinished)}"
         raise RuntimeError(msg)
-    return time.perf_counter() - begun
+    return time.perf_counter() - begin
 
 
 if __name__ == "__main__":

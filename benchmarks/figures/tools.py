@@ -39,9 +39,9 @@ async def write(text: str) -> str:
     return text
 
 
-def measure(asked: dict[str, Any]) -> dict[str, float]:
+def measure(parameters: dict[str, Any]) -> dict[str, float]:
     """Measure all three."""
-    calls = int(asked["calls"])
+    calls = int(parameters["calls"])
     stdio = {"command": sys.executable, "args": ["-m", MODULE, "serve-stdio"], "cwd": ROOT}
     everywhere = {"trusted": True, "surface": False}
     with over_http() as url:

@@ -17,9 +17,9 @@ from callboard import Supervisor
 ROUNDS = 3
 
 
-def measure(asked: dict[str, Any]) -> dict[str, float]:
+def measure(parameters: dict[str, Any]) -> dict[str, float]:
     """Run the same tasks on both surfaces."""
-    few, many = (_cpu(windows, int(asked["tasks"])) for windows in asked["windows"])
+    few, many = (_cpu(windows, int(parameters["tasks"])) for windows in parameters["windows"])
     return {"few": few, "many": many, "ratio": many / few}
 
 

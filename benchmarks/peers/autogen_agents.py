@@ -101,13 +101,13 @@ class App(RoutedAgent):
     @message_handler
     async def on_assign(self, message: Assign, _ctx: MessageContext) -> Done:
         """Work on a subtask."""
-        number, over = 0, False
-        while not over:
+        number, is_over = 0, False
+        while not is_over:
             number += 1
             if self._stepwise:
-                over = (await self.send_message(Step(message.task_id, number), self.id)).over
+                is_over = (await self.send_message(Step(message.task_id, number), self.id)).over
             else:
-                over = await self._step(number)
+                is_over = await self._step(number)
         return Done(message.task_id)
 
     @message_handler

@@ -91,14 +91,14 @@ async def job() -> AsyncIterator[Callable[[], Awaitable[None]]]:
     app: Agent[None] = Agent(
         name="app",
         instructions="fill the field",
-        model=Stub(lambda shown: call("write", text=str(shown + 1))),
+        model=Stub(lambda number: call("write", text=str(number + 1))),
         tools=[write],
         tool_use_behavior=until_written,
     )
     host: Agent[None] = Agent(
         name="host",
         instructions="assign, then finish",
-        model=Stub(lambda shown: text("done") if shown else call("assign", input="fill the field")),
+        model=Stub(lambda number: text("done") if number else call("assign", input="fill the field")),
         tools=[app.as_tool("assign", "Have the application do something.")],
     )
 
