@@ -152,8 +152,8 @@ def ask(question: str, *choices: str, comment: str = "", thought: str = "") -> A
     if not question.strip():
         msg = "ask() needs a question"
         raise ValueError(msg)
-    asked: JsonValue = {"text": question, "choices": list(choices)}
-    return _answer(AgentStatus.PENDING, comment, thought) | {"Questions": [asked]}
+    entry: JsonValue = {"text": question, "choices": list(choices)}
+    return _answer(AgentStatus.PENDING, comment, thought) | {"Questions": [entry]}
 
 
 def _answer(status: str, comment: str, thought: str) -> Answer:

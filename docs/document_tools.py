@@ -48,12 +48,12 @@ def _listed(tools: list[ServerTool]) -> str:
 
 
 def _row(entry: ServerTool) -> list[str]:
-    given = entry.tool.parameters["properties"].items()
+    parameters = entry.tool.parameters["properties"].items()
     hazards = [hazard.value for hazard in entry.hazards]
     return [
         f"`{entry.name}`",
         first_line(entry.tool.description) + (f" Takes at most {entry.seconds:g} s." if entry.seconds else ""),
-        ", ".join(f"`{name}`{_bounds(schema)}" for name, schema in given if name not in _HIDDEN),
+        ", ".join(f"`{name}`{_bounds(schema)}" for name, schema in parameters if name not in _HIDDEN),
         ", ".join(sorted(entry.controls)),
         entry.effect.value,
         ", ".join([*sorted(hazards), *([f"({_SOMETIMES[entry.name].value})"] if entry.name in _SOMETIMES else [])]),

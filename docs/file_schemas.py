@@ -78,11 +78,11 @@ def _for_editors(part: Any) -> Any:
         return [_for_editors(item) for item in part]
     if not isinstance(part, dict):
         return part
-    kept = {
+    schema = {
         key: _for_editors(item)
         for key, item in part.items()
         if not (key == "title" and isinstance(item, str)) and not (key == "default" and isinstance(item, dict))
     }
-    if isinstance(kept.get("description"), str):
-        kept["description"] = description(kept["description"])
-    return kept
+    if isinstance(schema.get("description"), str):
+        schema["description"] = description(schema["description"])
+    return schema

@@ -75,12 +75,12 @@ _NOT_SHIPPED = {"tests", "docs", "examples", "benchmarks", "build"}
 
 def field_docstrings(model: type[BaseModel]) -> dict[str, str]:
     """Read the docstring below each field of a class from its source."""
-    found = {}
+    docstrings = {}
     for field, following in itertools.pairwise(_body_of(model)):
         match field, following:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                found[name] = first_line(text)
-    return found
+                docstrings[name] = first_line(text)
+    return docstrings
 
 
 def _body_of(named: type) -> list[ast.stmt]:
@@ -114,16 +114,16 @@ def machine(kind: AgentKind) -> str:
 
 def emitted() -> dict[EventName, set[str]]:
     """Find the events that the source emits, and their data keys."""
-    found: dict[EventName, set[str]] = {}
+    events: dict[EventName, set[str]] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
-        place = path.relative_to(PACKAGE).parts
-        if place[0] in _NOT_SHIPPED or place[0].startswith("."):
+        location = path.relative_to(PACKAGE).parts
+        if location[0] in _NOT_SHIPPED or location[0].startswith("."):
             continue
         for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 for name, keys in _emissions(function):
-                    found.setdefault(name, set()).update(keys)
-    return found
+                    events.setdefault(name, set()).update(keys)
+    return events
 
 
 def _emissions(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tuple[EventName, set[str]]]:
@@ -138,9 +138,8 @@ def _emissions(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[tup
         named = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "name")]
         names = {name for value in named for name in _event_names(_looked_up(value, assigned))}
         if any(keyword.arg == "seq" for keyword in call.keywords):  # the event is made by its class
-            names |= {
-                EventName(name) for name, each in EVENT_CLASSES.items() if ast.unparse(call.func) == each.__name__
-            }
+            cls = ast.unparse(call.func)
+            names |= {EventName(name) for name, event_class in EVENT_CLASSES.items() if cls == event_class.__name__}
         keys = {key for keyword in call.keywords for key in _keys(keyword, assigned)}
         for name in names:
             yield name, keys - set(Event.model_fields)
@@ -197,9 +196,9 @@ def event_parts() -> str:
 
 def _described_fields(model: type[BaseModel]) -> Iterator[str]:
     meanings: dict[str, str] = {}
-    for each in reversed(model.__mro__):
-        if each not in Event.__mro__ and each not in Part.__mro__:
-            meanings.update(field_docstrings(each))
+    for base in reversed(model.__mro__):
+        if base not in Event.__mro__ and base not in Part.__mro__:
+            meanings.update(field_docstrings(base))
     for name, field in model.model_fields.items():
         if name in meanings:
             yield f"`{name}`, {type_name(field.annotation, named=True)}: {meanings[name]}"
@@ -262,18 +261,18 @@ def field_type(name: str, field: FieldInfo) -> str:
 
 
 def _bounds(field: FieldInfo) -> str:
-    found = [f"> {m.gt:g}" for m in field.metadata if isinstance(m, Gt)]
-    found += [f"≥ {m.ge:g}" for m in field.metadata if isinstance(m, Ge)]
-    found += [f"≤ {m.le:g}" for m in field.metadata if isinstance(m, Le) and m.le != threading.TIMEOUT_MAX]
-    return f", {', '.join(found)}" if found else ""
+    bounds = [f"> {m.gt:g}" for m in field.metadata if isinstance(m, Gt)]
+    bounds += [f"≥ {m.ge:g}" for m in field.metadata if isinstance(m, Ge)]
+    bounds += [f"≤ {m.le:g}" for m in field.metadata if isinstance(m, Le) and m.le != threading.TIMEOUT_MAX]
+    return f", {', '.join(bounds)}" if bounds else ""
 
 
 def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "**required**"
     if field.default is PydanticUndefined:
-        made = field.get_default(call_default_factory=True)
-        return "none" if made == {} else "a new one" if isinstance(made, str) else "its defaults"
+        new = field.get_default(call_default_factory=True)
+        return "none" if new == {} else "a new one" if isinstance(new, str) else "its defaults"
     value = field.default
     match value:
         case None | () | "":
@@ -456,7 +455,7 @@ def api(part: str) -> str:
         rows.append([f"`{name}{_parameters(value)}`", meaning(module.__name__, name)])
         if part != "callboard" or value not in _WITH_METHODS:
             continue
-        rows += [[f"`{name}.{attribute}`", told] for attribute, told in attributes_of(value).items()]
+        rows += [[f"`{name}.{attribute}`", text] for attribute, text in attributes_of(value).items()]
         for method, function in methods_of(value):
             rows.append([f"`{name}.{method}{_parameters(function)}`", first_line(function.__doc__)])
     return table(["name", "meaning"], rows)
@@ -488,17 +487,17 @@ def meaning(module: str, name: str) -> str:
 
 def attributes_of(value: type) -> dict[str, str]:
     """Give the public attributes that a class's ``__init__`` sets, with their docstrings."""
-    found = {}
+    attributes = {}
     body = next(node.body for node in _body_of(value) if isinstance(node, ast.FunctionDef) and node.name == "__init__")
     for statement, following in itertools.pairwise([*body, None]):
         match statement, following:
             case ast.Assign(targets=[ast.Attribute(attr=name)]), _ if name.startswith("_"):
                 continue
             case ast.Assign(targets=[ast.Attribute(attr=name)]), ast.Expr(value=ast.Constant(value=str(text))):
-                found[name] = first_line(text)
+                attributes[name] = first_line(text)
             case ast.Assign(targets=[ast.Attribute(attr=name)]), _:
-                found[name] = ""
-    return found
+                attributes[name] = ""
+    return attributes
 
 
 def methods_of(value: type) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -518,14 +517,15 @@ def _parameters(value: object) -> str:
     if not (inspect.isfunction(value) or (plain and not inspect.isabstract(value))) or value in _WITH_METHODS:
         return ""
     signature = inspect.signature(cast("Callable[..., Any]", value))
-    shown = [
-        each.replace(
-            annotation=each.empty, default=each.default if each.default is each.empty else _Shown(each.default)
+    short = [
+        parameter.replace(
+            annotation=parameter.empty,
+            default=parameter.default if parameter.default is parameter.empty else _Shown(parameter.default),
         )
-        for each in signature.parameters.values()
-        if each.name not in {"self", "cls"}
+        for parameter in signature.parameters.values()
+        if parameter.name not in {"self", "cls"}
     ]
-    text = str(signature.replace(parameters=shown, return_annotation=signature.empty))
+    text = str(signature.replace(parameters=short, return_annotation=signature.empty))
     unfit = text == "()" or "<" in text or "(_" in text or " _" in text or len(text) > _LONGEST_SIGNATURE
     return "" if unfit and not inspect.isfunction(value) else text
 
@@ -552,7 +552,7 @@ def errors() -> str:
 def _branch(error: type[Exception], head: str, below: str) -> Iterator[str]:
     yield f"{head}{error.__name__}: {first_line(error.__doc__)}"
     public = [getattr(callboard.errors, name) for name in API["errors"]]
-    children = [each for each in public if error in each.__bases__]
+    children = [subclass for subclass in public if error in subclass.__bases__]
     for child in children:
         last = child is children[-1]
         yield from _branch(child, f"{below}{'└── ' if last else '├── '}", f"{below}{'    ' if last else '│   '}")
@@ -593,16 +593,16 @@ def main() -> int:
     """Update documents and schemas, and print the names of changed ones."""
     changed = []
     for path in sorted(DOCS.glob("*.md")):
-        before = path.read_text(encoding="utf-8")
-        after = regenerated(before)
-        if after != before:
-            path.write_text(after, encoding="utf-8")
+        old_text = path.read_text(encoding="utf-8")
+        new_text = regenerated(old_text)
+        if new_text != old_text:
+            path.write_text(new_text, encoding="utf-8")
             changed.append(path.name)
     for name in FILES:
         path = SCHEMAS / f"{name.removesuffix('.yaml')}.json"
-        after = schema_of_file(name)
-        if not path.exists() or path.read_text(encoding="utf-8") != after:
-            path.write_text(after, encoding="utf-8")
+        new_text = schema_of_file(name)
+        if not path.exists() or path.read_text(encoding="utf-8") != new_text:
+            path.write_text(new_text, encoding="utf-8")
             changed.append(path.name)
     print(f"changed: {', '.join(changed)}" if changed else "nothing changed")
     return 0

@@ -29,8 +29,8 @@ def main() -> None:
         def decide(event: Event) -> None:
             if event.name is EventName.QUESTION_ASKED:
                 for question in handle.questions():
-                    asked = question.questions[0]
-                    print(f"{question.address} asks: {asked.text} {' or '.join(asked.choices)}? I say hello.")
+                    first = question.questions[0]
+                    print(f"{question.address} asks: {first.text} {' or '.join(first.choices)}? I say hello.")
                     handle.answer(question.id, "hello", by="ada")
             if event.name is EventName.APPROVAL_REQUESTED:
                 for request in handle.approvals():

@@ -75,14 +75,14 @@ class Counter:
         The body is ``{"task", "id", "by"}`` with ``"answers": [...]``, or with ``"approve": true`` or ``false``.
         """
         body = await request.json()
-        handle, wanted, by = self.handles[body["task"]], body["id"], body["by"]
+        handle, ask_id, by = self.handles[body["task"]], body["id"], body["by"]
         try:
             if "answers" in body:
-                await asyncio.to_thread(handle.answer, wanted, *body["answers"], by=by)
+                await asyncio.to_thread(handle.answer, ask_id, *body["answers"], by=by)
             elif body["approve"]:
-                await asyncio.to_thread(handle.approve, wanted, by=by, remember=body.get("remember", False))
+                await asyncio.to_thread(handle.approve, ask_id, by=by, remember=body.get("remember", False))
             else:
-                await asyncio.to_thread(handle.reject, wanted, body.get("reason", ""), by=by)
+                await asyncio.to_thread(handle.reject, ask_id, body.get("reason", ""), by=by)
         except NotWaitingError as error:  # answered already, past its deadline, or cancelled
             return JSONResponse({"error": str(error)}, 409)
         except AnswerRefusedError as error:  # the request is still open

@@ -51,16 +51,16 @@ def host(request: ModelRequest) -> dict[str, Any]:
         return {"Status": "FAIL", "Comment": "; ".join(cause.reason for cause in done[-1].causes)}
     if len(done) == 2:  # both
         return {"Status": "FINISH", "Result": done[-1].output, "Comment": done[-1].comment}
-    wanted = "mobile" if done else "app"
-    target = next(each for each in request.observation.targets if each.address.startswith(wanted))
-    asked = "Add the contacts that were read" if done else "Read the table of contacts"
-    return {"Status": "ASSIGN", "ControlLabel": target.id, "Current Sub-Task": asked}
+    kind = "mobile" if done else "app"
+    target = next(offer for offer in request.observation.targets if offer.address.startswith(kind))
+    subtask = "Add the contacts that were read" if done else "Read the table of contacts"
+    return {"Status": "ASSIGN", "ControlLabel": target.id, "Current Sub-Task": subtask}
 
 
 def app(request: ModelRequest) -> dict[str, Any]:
     """Read the table, and return it as the result."""
     if not request.memory:
-        (table,) = [each.id for each in request.observation.controls if each.kind == "table"]
+        (table,) = [control.id for control in request.observation.controls if control.kind == "table"]
         return {"Status": "CONTINUE", "Function": "read_table", "Args": {"control_id": table, "numbers": False}}
     return {"Status": "FINISH", "Result": request.memory[0].results[0].value}
 
@@ -69,18 +69,18 @@ def mobile(request: ModelRequest) -> dict[str, Any]:
     """Choose the next action from the screen and the typed fields."""
     people: list[list[str]] = cast("dict[str, Any]", request.subtasks[0].output)["rows"]
     called = [action.tool for record in request.memory for action in record.decision.actions]
-    seen = {(each.name, each.kind): each.id for each in request.observation.controls}
+    ids = {(control.name, control.kind): control.id for control in request.observation.controls}
     at, field = divmod(called.count("type_text"), len(FIELDS))
     if not called:
         return call("launch_app", application="contacts")
     if called[-1] == "type_text" and not field:
-        return call("tap", control_id=seen["Save", "button"])
-    if at == len(people) and ("Create contact", "button") in seen:
+        return call("tap", control_id=ids["Save", "button"])
+    if at == len(people) and ("Create contact", "button") in ids:
         return {"Status": "FINISH", "Result": at, "Comment": f"{at} contacts were added."}
-    if at < len(people) and (FIELDS[field], "text field") in seen:
-        return call("type_text", control_id=seen[FIELDS[field], "text field"], text=str(people[at][field]))
-    if at < len(people) and ("Create contact", "button") in seen:
-        return call("tap", control_id=seen["Create contact", "button"])
+    if at < len(people) and (FIELDS[field], "text field") in ids:
+        return call("type_text", control_id=ids[FIELDS[field], "text field"], text=str(people[at][field]))
+    if at < len(people) and ("Create contact", "button") in ids:
+        return call("tap", control_id=ids["Create contact", "button"])
     return call("press_key", key="BACK")
 
 
@@ -112,12 +112,12 @@ def main() -> int:
     parser.add_argument(
         "--output", type=Path, default=Path("phone.png"), help="file for the picture of the simulated screen"
     )
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_document(folder / "people.docx", PEOPLE)
-        if given.device:
-            result = add_contacts(folder, given.device, 5037)
+        if options.device:
+            result = add_contacts(folder, options.device, 5037)
         else:
             phone = Phone()
             with plugged_in(phone) as device, contextlib.closing(socket.create_server(("127.0.0.1", 0))) as free:
@@ -126,9 +126,10 @@ def main() -> int:
                 result = add_contacts(folder, device.serial, port)
             contacts = phone.contacts
             contacts.reset()
-            print("The phone's contacts:", *(f"{each.name}, {each.phone}" for each in contacts.people), sep="\n  ")
-            given.output.write_bytes(phone.picture())
-            print(f"The phone's screen is in {given.output}")
+            lines = (f"{contact.name}, {contact.phone}" for contact in contacts.people)
+            print("The phone's contacts:", *lines, sep="\n  ")
+            options.output.write_bytes(phone.picture())
+            print(f"The phone's screen is in {options.output}")
     for check in result.checks:
         print(f"{check.name}: {'holds' if check.held else f'does not hold: {check.found}'}")
     print(f"{result.outcome.value}: {result.comment or '; '.join(cause.reason for cause in result.causes)}")

@@ -132,6 +132,6 @@ def cancel(handle: Known) -> None:
 @app.get("/health")
 def health(supervisor: Running, response: Response) -> dict[str, Any]:
     """Report on the supervisor, with 503 if it does not accept tasks."""
-    found = supervisor.health()
-    response.status_code = 200 if found.ok else 503
-    return found.model_dump(mode="json")
+    report = supervisor.health()
+    response.status_code = 200 if report.ok else 503
+    return report.model_dump(mode="json")

@@ -64,9 +64,9 @@ def main(inbox: Path) -> int:
             for file in sorted(filter(Path.is_file, inbox.glob("*.txt"))):
                 submit(supervisor, file)
             time.sleep(0.2)
-        late = supervisor.stop(STOP_SECONDS)
-    print("stopped", *late, flush=True)
-    return 1 if late else 0
+        unfinished = supervisor.stop(STOP_SECONDS)
+    print("stopped", *unfinished, flush=True)
+    return 1 if unfinished else 0
 
 
 if __name__ == "__main__":
