@@ -43,7 +43,7 @@ class AdbDevice:
     def __init__(self, run: Run, model: str = "Stand-in", place: Place = lambda _path: None) -> None:
         self._run = run
         self._model = model
-        self._place = place
+        self._local_path = place
         self._server: asyncio.Server | None = None
         self._links: dict[_Link, asyncio.Task[None] | None] = {}
         self.port = 0
@@ -100,13 +100,13 @@ class AdbDevice:
 
     def service(self, name: str) -> ShellService | FileService | None:
         """Return the service for a stream; None where the device has none."""
-        kind, _, rest = name.partition(":")
+        kind, _, command = name.partition(":")
         options = kind.split(",")
         if options[0] == "shell":
-            return ShellService(self._run, rest, packets="v2" in options)
+            return ShellService(self._run, command, packets="v2" in options)
         if kind == "exec":
-            return ShellService(self._run, rest, packets=False)
-        return FileService(self._place) if kind == "sync" else None
+            return ShellService(self._run, command, packets=False)
+        return FileService(self._local_path) if kind == "sync" else None
 
 
 class _Link:

@@ -81,10 +81,10 @@ class ShellService:
 
     async def serve(self, stream: AdbStream) -> None:
         """Run it to its end. Its input may come later, or never."""
-        given = asyncio.StreamReader()
-        feeding = asyncio.ensure_future(self._feed(stream, given))
+        input_stream = asyncio.StreamReader()
+        feeding = asyncio.ensure_future(self._feed(stream, input_stream))
         try:
-            code, out, err = await self._run(self._command, given)
+            code, out, err = await self._run(self._command, input_stream)
         finally:
             feeding.cancel()
             await asyncio.gather(feeding, return_exceptions=True)
@@ -95,25 +95,25 @@ class ShellService:
             if data:
                 await stream.write(bytes([kind]) + len(data).to_bytes(4, "little") + data)
 
-    async def _feed(self, stream: AdbStream, given: asyncio.StreamReader) -> None:
+    async def _feed(self, stream: AdbStream, input_stream: asyncio.StreamReader) -> None:
         while not self._packets:
-            given.feed_data(await stream.part())
+            input_stream.feed_data(await stream.part())
         while (head := await stream.read(5))[0] != _CLOSE_STDIN:
             data = await stream.read(int.from_bytes(head[1:], "little"))
             if head[0] == _STDIN:
-                given.feed_data(data)
-        given.feed_eof()
+                input_stream.feed_data(data)
+        input_stream.feed_eof()
 
 
 class FileService:
     """The device's files.
 
     Args:
-        place: Returns the file of this machine for a path of the device.
+        local_path: Returns the file of this machine for a path of the device.
     """
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, local_path: Place) -> None:
+        self._local_path = local_path
 
     async def serve(self, stream: AdbStream) -> None:
         """Answer requests until the last one."""
@@ -136,10 +136,10 @@ class FileService:
                 await stream.write(answer)
 
     def _found(self, path: str) -> Path:
-        place = self._place(path)
-        if place is None:
+        file = self._local_path(path)
+        if file is None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        return place
+        return file
 
     def _stat(self, path: str) -> Iterator[bytes]:
         with contextlib.suppress(OSError):
@@ -149,9 +149,9 @@ class FileService:
 
     def _list(self, path: str) -> Iterator[bytes]:
         with contextlib.suppress(OSError):
-            for each in sorted(self._found(path).iterdir()):
-                name = os.fsencode(each.name)
-                yield b"DENT" + _stat_bytes(each) + struct.pack("<I", len(name)) + name
+            for entry in sorted(self._found(path).iterdir()):
+                name = os.fsencode(entry.name)
+                yield b"DENT" + _stat_bytes(entry) + struct.pack("<I", len(name)) + name
         yield b"DONE" + bytes(16)
 
     def _receive(self, path: str) -> Iterator[bytes]:

@@ -77,23 +77,23 @@ class CrashTrials:
         was, begin = self._done(case), time.time()
         with supervised(case, self._once, journal=journal) as worker:
             handle = worker.submit()  # the same task: if it was accepted before, it resumes
-            asked = _answer(handle, done=was > 0)
+            was_asked = _answer(handle, done=was > 0)
             result = handle.result(SECONDS)
-            found = [
+            probes = [
                 Probe(str(event.data["probe"]))
                 for event in handle.events()
                 if event.name is EventName.COMMAND_IN_DOUBT and event.at >= begin
             ]
             assert result.ok, f"{where} the work ended as {result.outcome}: {result.causes}"
-        if found and found[0] not in {Probe.UNKNOWN, Probe.BEGUN}:  # for an action that was begun, both may be true
+        if probes and probes[0] not in {Probe.UNKNOWN, Probe.BEGUN}:  # for an action that was begun, both may be true
             truth = Probe.DONE if was else Probe.NOT_DONE
-            assert found[0] is truth, (
-                f"{where} it was {truth.value}, and `probe` said {found[0].value}: "
+            assert probes[0] is truth, (
+                f"{where} it was {truth.value}, and `probe` said {probes[0].value}: "
                 "`probe` and `expected` must check, not guess; an outcome that they can't determine is `unknown`"
             )
         done = self._done(case)
         assert done == 1, f"{where} it was done {done} times: mark what must not be repeated as `Effect.ONCE`"
-        return asked
+        return was_asked
 
     def _case(self, folder: Path) -> SurfaceCase:
         folder.mkdir()
@@ -105,11 +105,11 @@ def _answer(handle: TaskHandle, *, done: bool) -> bool:
 
     Returns whether there was a question.
     """
-    asked = False
+    has_question = False
     for event in handle.events():
         if event.name is EventName.QUESTION_ASKED:
             for question in handle.questions():
-                asked = True
+                has_question = True
                 handle.answer(question.id, "it was done" if done else "it was not done")
     handle.result(SECONDS)
-    return asked
+    return has_question

@@ -89,8 +89,8 @@ class Faults:
             (JournalFile, "rollback", rolled_back),
             (EffectGuard, "writing", done),
         )
-        for owner, name, place in places:
-            self._undo.enter_context(mock.patch.object(owner, name, place))
+        for owner, name, hook in places:
+            self._undo.enter_context(mock.patch.object(owner, name, hook))
         return self
 
     def _writing(self, write: Callable[..., None]) -> Callable[..., None]:

@@ -39,8 +39,8 @@ class Leftovers:
         self._places = ExitStack()
         self._places.enter_context(mock.patch.object(tempfile, "tempdir", str(self._temporary)))
         self._mark = uuid.uuid4().hex
-        given = {_MARK: self._mark, "TMPDIR": str(self._temporary)}
-        self._places.enter_context(mock.patch.dict(os.environ, given))
+        variables = {_MARK: self._mark, "TMPDIR": str(self._temporary)}
+        self._places.enter_context(mock.patch.dict(os.environ, variables))
         self._threads = set(threading.enumerate())
         self._children = _children()
         self._files = _files()
@@ -56,13 +56,13 @@ class Leftovers:
         They have some seconds to end.
         """
         end = time.monotonic() + _SECONDS
-        while (found := self._found()) and time.monotonic() < end:
+        while (leaks := self._found()) and time.monotonic() < end:
             time.sleep(0.02)
-        return found
+        return leaks
 
     def _found(self) -> list[str]:
         gc.collect()
-        threads = [f"the thread {each.name!r}" for each in threading.enumerate() if each not in self._threads]
+        threads = [f"the thread {thread.name!r}" for thread in threading.enumerate() if thread not in self._threads]
         pids = {*_marked(self._mark), *(_children() - self._children)} - {os.getpid()}
         processes = [f"the process {pid} ({name})" for pid in sorted(pids) if (name := _name(pid))]
         ports = _ports()
@@ -71,33 +71,33 @@ class Leftovers:
             for fd, target in _files().items()
             if self._files.get(fd) != target
         ]
-        temporary = [f"the file {each}" for each in sorted(self._temporary.rglob("*")) if not each.is_dir()]
+        temporary = [f"the file {path}" for path in sorted(self._temporary.rglob("*")) if not path.is_dir()]
         return [*threads, *processes, *files, *temporary]
 
 
 def _files() -> dict[str, str]:
     """Return the open files of this process, by descriptor."""
-    found = {}
+    targets = {}
     folder = _PROC / "self" / "fd"
-    for each in folder.iterdir() if folder.is_dir() else ():
+    for descriptor in folder.iterdir() if folder.is_dir() else ():
         try:
-            target = str(each.readlink())
+            target = str(descriptor.readlink())
         except OSError:
             continue  # it was the descriptor of the listing itself
         if not target.startswith(f"{_PROC}/{os.getpid()}/fd"):
-            found[each.name] = target
-    return found
+            targets[descriptor.name] = target
+    return targets
 
 
 def _ports() -> dict[str, int]:
     """Return the listening ports, by socket."""
-    found = {}
+    ports = {}
     for name in ("tcp", "tcp6"):
         table = _PROC / "net" / name
         for line in table.read_text().splitlines()[1:] if table.is_file() else ():
             parts = line.split()
-            found[f"socket:[{parts[9]}]"] = int(parts[1].rpartition(":")[2], 16)
-    return found
+            ports[f"socket:[{parts[9]}]"] = int(parts[1].rpartition(":")[2], 16)
+    return ports
 
 
 def _children() -> set[int]:
@@ -105,20 +105,20 @@ def _children() -> set[int]:
 
 
 def _marked(mark: str) -> set[int]:
-    wanted = f"{_MARK}={mark}".encode()
-    found = set()
+    variable = f"{_MARK}={mark}".encode()
+    pids = set()
     for pid in _pids():
         try:
             variables = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
         except OSError:
             continue  # it has ended, or is another user's
-        if wanted in variables:
-            found.add(pid)
-    return found
+        if variable in variables:
+            pids.add(pid)
+    return pids
 
 
 def _pids() -> list[int]:
-    return [int(each.name) for each in _PROC.iterdir() if each.name.isdigit()] if _PROC.is_dir() else []
+    return [int(entry.name) for entry in _PROC.iterdir() if entry.name.isdigit()] if _PROC.is_dir() else []
 
 
 def _name(pid: int) -> str:

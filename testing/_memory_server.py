@@ -66,8 +66,8 @@ class MemoryServer(Server):
     def observe(self, target: Target, look: Look = Look()) -> Observation:
         """Return the target's controls; the fingerprint changes with them."""
         with self._lock:
-            seen = _shown(self._controls_of(target.id))
-        return Observation(controls=seen, fingerprint=repr(seen), window={"title": target.name})
+            controls = _shown(self._controls_of(target.id))
+        return Observation(controls=controls, fingerprint=repr(controls), window={"title": target.name})
 
     def expected(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:
         """Return the fingerprint after appending a text to a field."""
@@ -117,11 +117,11 @@ class MemoryServer(Server):
     ) -> str:
         """Add to a field's text; twice adds twice."""
         with self._lock:
-            whole = self._text(target, control_id) + text
+            new_text = self._text(target, control_id) + text
             with committing():
-                self._controls[target][control_id] = whole
+                self._controls[target][control_id] = new_text
                 self.effects.append((target, control_id, text))
-        return whole
+        return new_text
 
     def _text(self, target: str, control: str) -> str:
         controls = self._controls_of(target)

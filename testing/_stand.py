@@ -105,21 +105,21 @@ class Alone:
 
     def targets(self) -> tuple[Target, ...]:
         """List the targets."""
-        found: tuple[Target, ...] = tuple(self.ask(self.server.targets))
-        return found
+        targets: tuple[Target, ...] = tuple(self.ask(self.server.targets))
+        return targets
 
-    def target(self, wanted: str) -> Target:
+    def target(self, target_id: str) -> Target:
         """Return one of the targets, as the server knows it.
 
         Its id may be that for a further kind of agent.
         """
-        offers = (each for target in self.targets() for each in target.offers(tuple(AgentKind)))
-        return next(each.native for each in offers if each.id == wanted)
+        offers = (offer for target in self.targets() for offer in target.offers(tuple(AgentKind)))
+        return next(offer.native for offer in offers if offer.id == target_id)
 
     def look(self, target: Target, look: Look = Look()) -> Observation:
         """Look at a target."""
-        seen: Observation = self.ask(observed, self.server, target, look, target=target)
-        return seen
+        observation: Observation = self.ask(observed, self.server, target, look, target=target)
+        return observation
 
     @contextlib.contextmanager
     def pictured(self) -> Iterator[list[Look]]:
@@ -129,22 +129,23 @@ class Alone:
         """
         observe: Callable[..., Any] = self.server.observe
         takes_look = "look" in inspect.signature(observe).parameters
-        found: list[Look] = []
+        looks: list[Look] = []
 
         def noted(target: Target, look: Look = Look()) -> Any:
             if look.picture:
-                found.append(look)
+                looks.append(look)
             return observe(target, look) if takes_look else observe(target)
 
         with mock.patch.object(self.server, "observe", noted):
-            yield found
+            yield looks
 
 
 def server_of(supervisor: Supervisor, case: SurfaceCase) -> Server:
     """Return the server that offers the case's target."""
-    known = {target.id: target for target in supervisor._assembly.lookup.listed()}
-    assert case.target in known, f"the case names the target {case.target!r}; there are: {', '.join(known) or 'none'}"
-    return supervisor._assembly.toolbox.server(known[case.target])
+    targets = {target.id: target for target in supervisor._assembly.lookup.listed()}
+    ids = ", ".join(targets) or "none"
+    assert case.target in targets, f"the case names the target {case.target!r}; there are: {ids}"
+    return supervisor._assembly.toolbox.server(targets[case.target])
 
 
 @contextlib.contextmanager
@@ -159,15 +160,15 @@ def _started(
     case: SurfaceCase,
     models: dict[str, FunctionModel],
     clock: Clock | None = None,
-    **given: Any,
+    **sections: Any,
 ) -> Iterator[Supervisor]:
     """Start a supervisor on a case's surface, and check that it stops."""
-    settings = Settings.load(**{"policy": [{"verdict": "allow"}], **case.settings, **given})
+    settings = Settings.load(**{"policy": [{"verdict": "allow"}], **case.settings, **sections})
     servers = [] if case.server is None else [case.server()]
     with Supervisor.start(settings, models=models, servers=servers, clock=clock) as supervisor:
         yield supervisor
-        left = supervisor.stop()
-        assert not left, f"after the supervisor's stop there is still {', '.join(left)}"
+        unfinished = supervisor.stop()
+        assert not unfinished, f"after the supervisor's stop there is still {', '.join(unfinished)}"
 
 
 @contextlib.contextmanager
@@ -176,24 +177,24 @@ def supervised(
     *calls: SurfaceCall,
     journal: Path | None = None,
     clock: Clock | None = None,
-    **given: Any,
+    **sections: Any,
 ) -> Iterator[Worker]:
     """Start a supervisor whose agent makes some calls on the case's target.
 
     It makes one call a step, and then finishes.
     """
     answers = [call.answer for call in calls]
-    seen: list[Observation] = []
+    observations: list[Observation] = []
 
     def decide(request: Any) -> dict[str, Any]:
-        seen.append(request.observation)
+        observations.append(request.observation)
         done = len(request.memory) if request.request == _WORK else len(answers)
         return answers[done] if done < len(answers) else {"Status": "FINISH"}
 
     model = FunctionModel(decide)
     models = {kind.value: model for kind in AgentKind if kind is not AgentKind.HOST}
-    with _started(case, models, clock, journal={"path": journal, "durability": "process"}, **given) as supervisor:
-        yield Worker(supervisor, server_of(supervisor, case), case.target, seen)
+    with _started(case, models, clock, journal={"path": journal, "durability": "process"}, **sections) as supervisor:
+        yield Worker(supervisor, server_of(supervisor, case), case.target, observations)
 
 
 def closes_unopened(server: Server) -> bool:
@@ -214,7 +215,7 @@ class Worker:
     supervisor: Supervisor
     server: Server
     target: str
-    seen: list[Observation]
+    observations: list[Observation]
     """The observations of the agent's model, in order."""
 
     def submit(self, **more: Any) -> TaskHandle:

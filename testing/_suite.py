@@ -86,25 +86,27 @@ class SurfaceSuite:
         case = self.make(tmp_path)
         with opened(case) as alone:
             target, budget = alone.target(case.target), LookBudget()
-            seen = alone.look(target)
+            observation = alone.look(target)
             sizes = {
-                "controls": (len(seen.controls), budget.controls),
-                "text": (len(seen.text), budget.text),
-                "picture": (len(seen.picture or b""), budget.picture),
+                "controls": (len(observation.controls), budget.controls),
+                "text": (len(observation.text), budget.text),
+                "picture": (len(observation.picture or b""), budget.picture),
             }
-            over = {name: size for name, size in sizes.items() if size[0] > size[1]}
-            assert not over, f"an observation is over its budget, `look.budget` (what it has, what it may have): {over}"
+            excesses = {name: size for name, size in sizes.items() if size[0] > size[1]}
+            assert not excesses, (
+                f"an observation is over its budget, `look.budget` (what it has, what it may have): {excesses}"
+            )
             without = alone.look(target, Look(picture=False, shown=False))
             assert without.picture is None, "a look with `picture=False` has a picture; there is one before each action"
             assert without.annotated is None, (
                 "a look with `picture=False` has a picture; there is one before each action"
             )
             if alone.server.pictures:
-                assert (seen.picture or b"").startswith(_PNG), (
+                assert (observation.picture or b"").startswith(_PNG), (
                     "`pictures` is true, and an observation has no PNG picture"
                 )
             else:
-                assert seen.picture is None, "it has pictures: say `pictures = True`"
+                assert observation.picture is None, "it has pictures: say `pictures = True`"
             small = alone.look(target, Look(picture=False, shown=False, budget=LookBudget(controls=1, text=1)))
             cut = len(small.controls) < len(without.controls) or len(small.text) < len(without.text)
             assert small.notes or not cut, "content beyond `look.budget` is left out without a note"
@@ -118,17 +120,17 @@ class SurfaceSuite:
         with opened(case) as alone:
             target = alone.target(case.target)
             begin = time.perf_counter()
-            seen = alone.look(target)
+            observation = alone.look(target)
             took = time.perf_counter() - begin
             with alone.pictured() as pictured:
                 marks = [_mark(alone, case) for _ in range(2)]
-            each = (time.perf_counter() - begin - took) / 2
-            print(f"a fingerprint took {each:.4f} s, a look {took:.4f} s")  # noqa: T201 - a test's report
+            seconds = (time.perf_counter() - begin - took) / 2
+            print(f"a fingerprint took {seconds:.4f} s, a look {took:.4f} s")  # noqa: T201 - a test's report
             assert not pictured, (
                 "`fingerprint` looks with a picture; it is taken before each action, and until all is quiet"
             )
             assert marks[0] == marks[1], "`fingerprint` differs though nothing has changed"
-            expected = seen.fingerprint or marks[0]
+            expected = observation.fingerprint or marks[0]
             assert marks[0] == expected, "`fingerprint` is not that of an observation made at the same moment"
             change = _needs(case.change, "change")
             change()
@@ -143,14 +145,16 @@ class SurfaceSuite:
         replace = _needs(case.replace, "replace")
         with opened(case) as alone:
             target = alone.target(case.target)
-            control = next((each for each in alone.look(target).controls if each.id == case.control), None)
+            control = next(
+                (candidate for candidate in alone.look(target).controls if candidate.id == case.control), None
+            )
             assert control is not None, f"the case names the control {case.control!r}, which is not observed"
-            again = alone.ask(alone.server.resolve, alone.look(target), control, target=target)
-            assert again is not None, "`resolve` does not find a control that is still there"
-            assert again.id == control.id, f"`resolve` gives {again.id!r} for {control.id!r}"
+            same_control = alone.ask(alone.server.resolve, alone.look(target), control, target=target)
+            assert same_control is not None, "`resolve` does not find a control that is still there"
+            assert same_control.id == control.id, f"`resolve` gives {same_control.id!r} for {control.id!r}"
             replace()
-            taken = alone.ask(alone.server.resolve, alone.look(target), control, target=target)
-            assert taken is None, f"`resolve` takes another control for {control.id!r}: {taken}"
+            other_control = alone.ask(alone.server.resolve, alone.look(target), control, target=target)
+            assert other_control is None, f"`resolve` takes another control for {control.id!r}: {other_control}"
 
     def test_a_cancel_returns_at_once_and_nothing_happens_later(self, tmp_path: Path) -> None:
         """A call of an hour delays no cancel.
@@ -178,7 +182,7 @@ class SurfaceSuite:
             assert "in doubt" in str(ended[0]["error"]), f"its error does not mention the doubt: {ended[0]['error']}"
 
     @contextlib.contextmanager
-    def _slow(self, folder: Path, **given: Any) -> Iterator[tuple[float, TaskHandle]]:
+    def _slow(self, folder: Path, **sections: Any) -> Iterator[tuple[float, TaskHandle]]:
         """Start the call of an hour, and check its stop.
 
         Returns the call's time limit. After the stop it must have no effect.
@@ -186,7 +190,7 @@ class SurfaceSuite:
         case = self.make(folder)
         slow, started, done = (_needs(getattr(case, name), name) for name in ("slow", "started", "done"))
         release = case.release or (lambda: None)
-        with Leftovers(folder / "temporary") as left, supervised(case, slow, **given) as worker:
+        with Leftovers(folder / "temporary") as leftovers, supervised(case, slow, **sections) as worker:
             try:
                 handle = worker.submit()
                 _wait(lambda: started() or handle.done(), "`started` never reports that `slow` runs")
@@ -203,7 +207,7 @@ class SurfaceSuite:
                 "or tell with `release` how the hour of one that blocks a thread is ended"
             )
         assert done() == 0, "a stopped call took effect later: make changes inside `committing()`"
-        running = [each for each in left.found() if each.startswith("the process")]
+        running = [leak for leak in leftovers.found() if leak.startswith("the process")]
         assert not running, f"{', '.join(running)} runs on after its call was stopped"
 
     def test_after_a_crash_at_any_row_it_is_done_once(self, tmp_path: Path) -> None:
@@ -221,10 +225,10 @@ class SurfaceSuite:
         case = self.make(folder)
         once = _needs(case.once, "once")
         _needs(case.done, "done")
-        crashes = CrashTrials(self.make, once, lambda each: _needs(each.done, "done")())
+        crashes = CrashTrials(self.make, once, lambda trial: _needs(trial.done, "done")())
         places = crashes.places(folder / "whole", in_call=in_call)
-        asked = sum(crashes.tried(folder / f"{number}", each) for number, each in enumerate(places))
-        print(f"{len(places)} crashes: a person had to be asked {asked} times")  # noqa: T201 - a test's report
+        question_count = sum(crashes.tried(folder / f"{number}", crash) for number, crash in enumerate(places))
+        print(f"{len(places)} crashes: a person had to be asked {question_count} times")  # noqa: T201 - a test's report
 
     def test_a_secret_is_shown_nowhere(self, tmp_path: Path) -> None:
         """A control's secret is in no later output.
@@ -233,8 +237,8 @@ class SurfaceSuite:
         must be the same for both, so that a box in the wrong place, or a text that is computed from the secret, is
         noticed too.
         """
-        one, other = (self._secret_put_in(tmp_path / str(number), secret) for number, secret in enumerate(PASSWORDS))
-        differ = sorted(name for name in one if one[name] != other[name])
+        first, second = (self._secret_put_in(tmp_path / str(number), secret) for number, secret in enumerate(PASSWORDS))
+        differ = sorted(name for name in first if first[name] != second[name])
         assert not differ, (
             f"the output reveals which secret was inserted: {', '.join(differ)}. Give the control a `box` around all "
             "that is drawn of it, and compute no output from its text"
@@ -248,18 +252,21 @@ class SurfaceSuite:
         granted = Secret.model_validate({"value": secret, "parameters": list(call.arguments)})
         with supervised(case, call, journal=journal) as worker:
             result = worker.submit(secrets={"password": granted}).result(SECONDS)
-            assert len(worker.seen) > 1, f"the secret could not be inserted: {result.causes}"
-            shown = worker.seen[1]  # the second step sees the results of the first one
-        control = next((each for each in shown.controls if each.id == case.control), None)
-        if worker.seen[0].picture is not None:
-            assert shown.picture is not None, f"no picture is shown with a secret: {'; '.join(shown.notes)}"
+            assert len(worker.observations) > 1, f"the secret could not be inserted: {result.causes}"
+            observation = worker.observations[1]  # the second step sees the results of the first one
+        control = next((candidate for candidate in observation.controls if candidate.id == case.control), None)
+        if worker.observations[0].picture is not None:
+            assert observation.picture is not None, f"no picture is shown with a secret: {'; '.join(observation.notes)}"
             assert control is not None, f"the case names the control {case.control!r}, which is not observed"
             assert control.box is not None, f"{case.control!r} has no `box`"
-            assert _is_black(shown.picture, control.box), f"the picture shows {case.control!r}, which holds a secret"
+            assert _is_black(observation.picture, control.box), (
+                f"the picture shows {case.control!r}, which holds a secret"
+            )
         files = [path for path in journal.parent.rglob("*") if path.is_file()]
         holding = [path.name for path in files if secret.encode() in path.read_bytes()]
         assert not holding, f"the secret appears in {holding[0]}"
-        parts = shown.model_dump(include={"annotated", "controls", "picture", "text"})  # `window` includes the time
+        comparable = {"annotated", "controls", "picture", "text"}  # `window` includes the time
+        parts = observation.model_dump(include=comparable)
         return {name: repr(part).replace(str(folder), "") for name, part in parts.items()}
 
     def test_a_thing_has_one_name_for_rules(self, tmp_path: Path) -> None:
@@ -271,21 +278,21 @@ class SurfaceSuite:
         case = self.make(tmp_path)
         if len(case.same) < 2:  # a single call has nothing to differ from
             _needs(None, "same")
-        before = case.done() if case.done else 0
+        count = case.done() if case.done else 0
         rules = {"rules": [{"verdict": "deny"}], "explain": True}
         named, kinds = list[list[str]](), set[str]()
         for call in case.same:
             with supervised(case, call, policy=rules) as worker:
                 handle = worker.submit()
                 handle.result(SECONDS)
-                asked = [event.data for event in handle.events() if event.name is EventName.POLICY_DECIDED]
-                assert asked, f"no rule was asked about {call.tool}: {handle.result(SECONDS).causes}"
-                named.append(sorted(cast("dict[str, Any]", asked[0]["resources"])))
+                decisions = [event.data for event in handle.events() if event.name is EventName.POLICY_DECIDED]
+                assert decisions, f"no rule was asked about {call.tool}: {handle.result(SECONDS).causes}"
+                named.append(sorted(cast("dict[str, Any]", decisions[0]["resources"])))
                 kinds.update(worker.server.resource_kinds)
-        assert all(each == named[0] for each in named), f"one thing has several names for rules: {named}"
-        unknown = {each.partition(":")[0] for each in named[0]} - kinds
+        assert all(names == named[0] for names in named), f"one thing has several names for rules: {named}"
+        unknown = {name.partition(":")[0] for name in named[0]} - kinds
         assert not unknown, f"`resource_kinds` lacks some of {sorted(unknown)}"
-        assert case.done is None or case.done() == before, "asking for a call's resources had a side effect"
+        assert case.done is None or case.done() == count, "asking for a call's resources had a side effect"
 
     def test_close_leaves_nothing(self, tmp_path: Path) -> None:
         """No process, thread, file or port is left after `close`.
@@ -293,7 +300,7 @@ class SurfaceSuite:
         This includes those that were started to look and to act. `close` is also called after an `open` that failed, so
         it must not need the things that `open` makes.
         """
-        with Leftovers(tmp_path / "temporary") as left:
+        with Leftovers(tmp_path / "temporary") as leftovers:
             case = self.make(tmp_path)
             with opened(case) as alone:
                 alone.look(alone.target(case.target))
@@ -304,25 +311,25 @@ class SurfaceSuite:
                 "`close` raised where nothing was opened, as after a failed `open`"
             )
             del case
-        found = left.found()
-        assert not found, f"after `close` there is still {', '.join(found)}"
+        leaks = leftovers.found()
+        assert not leaks, f"after `close` there is still {', '.join(leaks)}"
 
     def test_what_was_borrowed_is_given_back(self, tmp_path: Path) -> None:
         """The focus and the clipboard are restored after an agent's work."""
         case = self.make(tmp_path)
         lent, once = _needs(case.lent, "lent"), _needs(case.once, "once")
-        before = lent()
+        original = lent()
         with supervised(case, once) as worker:
             _worked(worker)
-        assert lent() == before, f"{lent()!r} is not given back as it was borrowed: {before!r}"
+        assert lent() == original, f"{lent()!r} is not given back as it was borrowed: {original!r}"
 
 
-def _needs(given: _T | None, name: str) -> _T:
+def _needs(fact: _T | None, name: str) -> _T:
     """Return a fact of the case, or skip the test without it."""
-    if given is None:
+    if fact is None:
         msg = f"SurfaceCase has no `{name}`, so this promise is not checked"
         raise unittest.SkipTest(msg)
-    return given
+    return fact
 
 
 def _worked(worker: Worker) -> None:
@@ -333,7 +340,7 @@ def _worked(worker: Worker) -> None:
     handle = worker.submit()
     result = handle.result(SECONDS)
     ended = [event.data for event in handle.events() if event.name is EventName.COMMAND_ENDED]
-    failed = [each["error"] for each in ended if each["status"] != ResultStatus.SUCCESS.value]
+    failed = [command["error"] for command in ended if command["status"] != ResultStatus.SUCCESS.value]
     assert result.ok, f"`once` does not work: {[cause.reason for cause in result.causes]}"
     assert ended, "`once` was not called"
     assert not failed, f"`once` does not work: {failed}"
@@ -344,8 +351,8 @@ def _mark(alone: Alone, case: SurfaceCase) -> str:
     mark: str = alone.ask(alone.server.fingerprint, target, target=target)
     if mark:
         return mark
-    seen = alone.look(target, Look(picture=False, shown=False))  # the library computes one from the observation
-    return repr((seen.controls, seen.text, seen.window))
+    observation = alone.look(target, Look(picture=False, shown=False))  # the library computes one from the observation
+    return repr((observation.controls, observation.text, observation.window))
 
 
 def _wait(until: Callable[[], bool], otherwise: str) -> None:
@@ -370,5 +377,5 @@ def _is_black(picture: bytes, box: Box) -> bool:
     from PIL import Image
 
     with Image.open(io.BytesIO(picture)) as image:
-        shown = image.convert("RGB").crop((box.x, box.y, box.x + box.width, box.y + box.height))
-    return shown.getcolors() == [(shown.width * shown.height, (0, 0, 0))]
+        area = image.convert("RGB").crop((box.x, box.y, box.x + box.width, box.y + box.height))
+    return area.getcolors() == [(area.width * area.height, (0, 0, 0))]

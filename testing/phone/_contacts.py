@@ -55,7 +55,7 @@ class Contacts(PhoneApplication):
     @property
     def listed(self) -> list[Contact]:
         """All entries, in the order of their names."""
-        return sorted(self.people, key=lambda each: each.name.casefold())
+        return sorted(self.people, key=lambda contact: contact.name.casefold())
 
     def screen(self) -> PhoneScreen:
         """Make its screen; a permission is asked for above it."""
@@ -89,8 +89,8 @@ class Contacts(PhoneApplication):
             return page
         page.action("Create contact", "add", self._create)
         page.action("Search", "menu_search", self._find)
-        for each in self.listed:
-            page.entry(each.name, self._opener(each), self._deleter(each))
+        for contact in self.listed:
+            page.entry(contact.name, self._opener(contact), self._deleter(contact))
         if not self.people:
             page.text("No contacts", "empty")
         return page
@@ -98,17 +98,17 @@ class Contacts(PhoneApplication):
     def _page_search(self) -> Page:
         page = self._made("Search", "list")
         page.field(self._search)
-        wanted = self._search.text.casefold()
-        for each in self.listed:
-            if wanted in f"{each.name} {each.phone} {each.email}".casefold():
-                page.entry(each.name, self._opener(each), self._deleter(each))
+        query = self._search.text.casefold()
+        for contact in self.listed:
+            if query in f"{contact.name} {contact.phone} {contact.email}".casefold():
+                page.entry(contact.name, self._opener(contact), self._deleter(contact))
         return page
 
     def _page_form(self) -> Page:
         page = self._made("Edit contact" if self.shown else "Create contact")
         page.action("Save", "save", self._save)
-        for each in self._fields:
-            page.field(each)
+        for field in self._fields:
+            page.field(field)
         if self._error:
             page.text(self._error, "error")
         return page
@@ -160,16 +160,16 @@ class Contacts(PhoneApplication):
         self.go("form")
 
     def _save(self) -> None:
-        given = Contact(*(each.text for each in self._fields))
-        if not given.name:
+        contact = Contact(*(field.text for field in self._fields))
+        if not contact.name:
             self._error = "Enter a name"
             return
         if self.shown is not None:
-            self.people[self.people.index(self.shown)] = given
+            self.people[self.people.index(self.shown)] = contact
             self.back()
         else:
-            self.people.append(given)
-        self.shown = given
+            self.people.append(contact)
+        self.shown = contact
         self.pages[1:] = ["person"]
         self.phone.focus(None)
 

@@ -33,12 +33,13 @@ def thrown(command: str, what: str) -> NoReturn:
     fail(f"\nException occurred while executing '{command}':\n{what}")
 
 
-def argument(words: list[str], place: int, after: str) -> str:
+def argument(words: list[str], index: int, command: str) -> str:
     """Return a required argument.
 
     Raises:
         ProgramError: If it is missing.
     """
-    if place >= len(words):
-        thrown(after, f'java.lang.IllegalArgumentException: Argument expected after "{words[-1] if words else after}"')
-    return words[place]
+    if index >= len(words):
+        last = words[-1] if words else command
+        thrown(command, f'java.lang.IllegalArgumentException: Argument expected after "{last}"')
+    return words[index]

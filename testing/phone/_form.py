@@ -69,8 +69,8 @@ class Form(PhoneApplication):
 
     def _colours(self) -> Dialog:
         dialog = Dialog(self.phone)
-        for each in self.COLOURS:
-            dialog.choice(each, self._setter("colour", each), checked=each == self.colour)
+        for name in self.COLOURS:
+            dialog.choice(name, self._setter("colour", name), checked=name == self.colour)
         return dialog
 
     def _pick(self) -> None:
@@ -79,10 +79,10 @@ class Form(PhoneApplication):
     def _days(self) -> Dialog:
         dialog, month = Dialog(self.phone), self._month
         title = View("TextView", text=f"{month:%B %Y}", id="date_picker_header")
-        before = View("ImageButton", text="", id="prev", description="Previous month", tap=lambda: self._turn_to(-1))
-        after = View("ImageButton", text="", id="next", description="Next month", tap=lambda: self._turn_to(1))
+        back = View("ImageButton", text="", id="prev", description="Previous month", tap=lambda: self._turn_to(-1))
+        forward = View("ImageButton", text="", id="next", description="Next month", tap=lambda: self._turn_to(1))
         dialog.row([title])
-        dialog.row([before, after])
+        dialog.row([back, forward])
         height = 110 if self.phone.height > self.phone.width else 70
         for week in calendar.monthcalendar(month.year, month.month):
             dialog.row([self._day(month.replace(day=day)) if day else View("Space") for day in week], height)
@@ -105,7 +105,7 @@ class Form(PhoneApplication):
         self.error = "Enter a name" if not self.name.text else "" if self.terms else "Accept the terms"
         if self.error:
             return
-        given = {"name": self.name.text, "password": self.password.text, "news": self.news, "terms": self.terms}
+        values = {"name": self.name.text, "password": self.password.text, "news": self.news, "terms": self.terms}
         more = {"size": self.size, "colour": self.colour, "volume": self.volume, "date": self.date.isoformat()}
-        self.sent.append({**given, **more})
+        self.sent.append({**values, **more})
         self.go("sent")

@@ -47,24 +47,24 @@ class PhoneIntent:
     @classmethod
     def read(cls, words: list[str]) -> PhoneIntent:
         """Read it, as ``Intent.parseCommandArgs`` does."""
-        given, place = cls(), 0
-        while place < len(words):
-            word = words[place]
-            value = words[place + 1] if place + 1 < len(words) else ""
+        intent, index = cls(), 0
+        while index < len(words):
+            word = words[index]
+            value = words[index + 1] if index + 1 < len(words) else ""
             if word in _KEPT:
-                setattr(given, _KEPT[word], argument(words, place + 1, word))
+                setattr(intent, _KEPT[word], argument(words, index + 1, word))
             elif word == "-c":
-                given.categories.append(value)
+                intent.categories.append(value)
             elif word in {"-e", "--es"}:
-                given.extras[value] = argument(words, place + 2, word)
+                intent.extras[value] = argument(words, index + 2, word)
             elif word == "-W":
-                given.waits = True
+                intent.waits = True
             elif word == "-S":
-                given.stops = True
+                intent.stops = True
             elif not word.startswith("-"):
-                given.take(word)
-            place += 1 + (1 if word in _KEPT or word == "-c" else _WITH_VALUE.get(word, 0))
-        return given
+                intent.take(word)
+            index += 1 + (1 if word in _KEPT or word == "-c" else _WITH_VALUE.get(word, 0))
+        return intent
 
     def take(self, word: str) -> None:
         """Take an argument without an option.
@@ -88,8 +88,8 @@ class PhoneIntent:
             ("pkg", self.package),
             ("cmp", _short(self.component)),
         )
-        told = [f"{name}={value}" for name, value in parts if value]
-        return f"Intent {{ {' '.join((*told, *(['(has extras)'] if self.extras else [])))} }}"
+        texts = [f"{name}={value}" for name, value in parts if value]
+        return f"Intent {{ {' '.join((*texts, *(['(has extras)'] if self.extras else [])))} }}"
 
 
 class Managers:
@@ -100,22 +100,22 @@ class Managers:
         place: Gives the file that one of the device's paths stands for.
     """
 
-    def __init__(self, phone: Phone, place: Callable[[str], Path | None]) -> None:
+    def __init__(self, phone: Phone, local_path: Callable[[str], Path | None]) -> None:
         self._phone = phone
-        self._place = place
+        self._local_path = local_path
 
     def am(self, words: list[str]) -> str:
         """Run `am`: start and end applications, and type by broadcast.
 
         Source: ``ActivityManagerShellCommand``.
         """
-        what, rest = (words[0], words[1:]) if words else ("", [])
+        what, arguments = (words[0], words[1:]) if words else ("", [])
         if what in {"start", "start-activity"}:
-            return self._start(PhoneIntent.read(rest))
+            return self._start(PhoneIntent.read(arguments))
         if what == "broadcast":
-            return self._broadcast(PhoneIntent.read(rest))
+            return self._broadcast(PhoneIntent.read(arguments))
         if what == "force-stop":
-            package = argument(rest, len(rest) - 1 if rest else 0, what)
+            package = argument(arguments, len(arguments) - 1 if arguments else 0, what)
             if package in self._phone.apps:
                 self._phone.end(package)
             return ""
@@ -134,24 +134,24 @@ class Managers:
         if intent.package and not intent.action and not intent.component:
             intent.action, intent.categories = "android.intent.action.MAIN", ["android.intent.category.LAUNCHER"]
         phone.intents.append(str(intent))
-        shown = f"Starting: {intent}"
+        report = f"Starting: {intent}"
         package = self._resolved(intent)
         if package is None:
             intent.flags = "0x10000000"
             missing = f"Error type 3\nError: Activity class {{{_long(intent.component)}}} does not exist."
-            told = missing if intent.component else f"Error: Activity not started, unable to resolve {intent}"
+            error = missing if intent.component else f"Error: Activity not started, unable to resolve {intent}"
             if intent.waits:
-                fail(out=f"{shown}\n{told}", code=1)
-            fail(told, 1, shown)
+                fail(out=f"{report}\n{error}", code=1)
+            fail(error, 1, report)
         if intent.stops:
             phone.end(package)
-            shown = f"Stopping: {package}\n{shown}"
+            report = f"Stopping: {package}\n{report}"
         warning, state = self._brought(package, intent)
         if intent.action == "android.intent.action.CALL":
             phone.done.append(("call", intent.data.partition(":")[2]))
         if warning and not intent.waits:
-            fail(warning, 0, shown)
-        lines = [shown, *([warning] if warning else [])]
+            fail(warning, 0, report)
+        lines = [report, *([warning] if warning else [])]
         if intent.waits:
             lines += ["Status: ok", f"LaunchState: {state}", f"Activity: {component(phone.app)}"]
             lines += ["TotalTime: 100", "WaitTime: 102", "Complete"]
@@ -164,9 +164,9 @@ class Managers:
         """
         phone = self._phone
         if phone.app.package == package and not intent.data:
-            told = "intent has been delivered to currently running top-most instance."
-            return f"Warning: Activity not started, {told}", "UNKNOWN (0)"
-        runs = package in {each.package for each in phone.running}
+            remark = "intent has been delivered to currently running top-most instance."
+            return f"Warning: Activity not started, {remark}", "UNKNOWN (0)"
+        runs = package in {application.package for application in phone.running}
         phone.start(package, intent.data)
         if runs and not intent.data:
             return "Warning: Activity not started, its current task has been brought to the front", "HOT"
@@ -178,8 +178,8 @@ class Managers:
         if intent.component:
             package, _, activity = _long(intent.component).partition("/")
             app = phone.apps.get(package)
-            known = [app.activity, *app.activities.values()] if app is not None else []
-            return package if f"{package}/{activity}" in {_long(f"{package}/{each}") for each in known} else None
+            names = [app.activity, *app.activities.values()] if app is not None else []
+            return package if f"{package}/{activity}" in {_long(f"{package}/{name}") for name in names} else None
         scheme = intent.data.partition(":")[0].casefold()
         if intent.action == "android.intent.action.MAIN":
             home = "android.intent.category.HOME" in intent.categories
@@ -211,7 +211,7 @@ class Managers:
 
     def monkey(self, words: list[str]) -> str:
         """Start a package, as the single event of `monkey` does."""
-        packages = [words[place + 1] for place, word in enumerate(words[:-1]) if word == "-p"]
+        packages = [words[index + 1] for index, word in enumerate(words[:-1]) if word == "-p"]
         if not packages or packages[0] not in self._phone.apps:
             fail("** No activities found to run, monkey aborted.", 252)
         self._phone.start(packages[0])
@@ -225,8 +225,8 @@ class Managers:
 
     def pm(self, words: list[str]) -> str:
         """List, add and remove packages: ``PackageManagerShellCommand``."""
-        what, rest = (words[0], words[1:]) if words else ("", [])
-        known: dict[str, Callable[[list[str]], str]] = {
+        what, arguments = (words[0], words[1:]) if words else ("", [])
+        commands: dict[str, Callable[[list[str]], str]] = {
             "list": self._list,
             "path": self._path,
             "install": self._install,
@@ -235,21 +235,22 @@ class Managers:
             "query-activities": self._query,
             "resolve-activity": self._resolve,
         }
-        if what not in known:
+        if what not in commands:
             fail(out=f"Unknown command: {what}")
-        return known[what](rest)
+        return commands[what](arguments)
 
     def _list(self, words: list[str]) -> str:
         if words[:1] != ["packages"]:
             fail(f"Error: unknown list type '{words[0] if words else ''}'")
-        names = [each for each in words[1:] if not each.startswith("-")]
-        found = [each for each in self._phone.packages if all(name in each for name in names)]
+        names = [word for word in words[1:] if not word.startswith("-")]
+        packages = [package for package in self._phone.packages if all(name in package for name in names)]
         if "-3" in words:
-            found = [each for each in found if each in self._phone.installed]
+            packages = [package for package in packages if package in self._phone.installed]
         if "-s" in words:
-            found = [each for each in found if each not in self._phone.installed]
+            packages = [package for package in packages if package not in self._phone.installed]
         files = "-f" in words
-        return "".join(f"package:{f'{self._file(each)}=' if files else ''}{each}\n" for each in sorted(found))
+        lines = (f"package:{f'{self._file(package)}=' if files else ''}{package}\n" for package in sorted(packages))
+        return "".join(lines)
 
     def _file(self, package: str) -> str:
         name = package.rpartition(".")[2]
@@ -266,8 +267,8 @@ class Managers:
     def _install(self, words: list[str]) -> str:
         """Pretend to install a file: the package has the file's name."""
         file = argument(words, len(words) - 1 if words else 0, "install")
-        place = self._place(file)
-        if place is None or not place.is_file():
+        path = self._local_path(file)
+        if path is None or not path.is_file():
             fail(f"Error: Unable to open file: {file}\nConsider using a file under /data/local/tmp/", 1)
         package = PurePosixPath(file).stem
         if re.fullmatch(r"[A-Za-z]\w*(?:\.[A-Za-z]\w*)+", package) is None:
@@ -299,15 +300,15 @@ class Managers:
         apps = [app for app in self._phone.apps.values() if not isinstance(app, Home)]
         if "--components" in words:
             return "".join(f"{component(app)}\n" for app in apps)
-        told = [f"  Activity #{place}:\n    {_ACTIVITY}\n    {component(app)}\n" for place, app in enumerate(apps)]
-        return f"{len(apps)} activities found:\n{''.join(told)}"
+        lines = [f"  Activity #{number}:\n    {_ACTIVITY}\n    {component(app)}\n" for number, app in enumerate(apps)]
+        return f"{len(apps)} activities found:\n{''.join(lines)}"
 
     def _resolve(self, words: list[str]) -> str:
         app = self._phone.apps.get(words[-1]) if words else None
         if app is None or isinstance(app, Home):
             return "No activity found\n"
-        told = component(app)
-        return f"{told}\n" if "--components" in words else f"{_ACTIVITY}\n{told}\n"
+        name = component(app)
+        return f"{name}\n" if "--components" in words else f"{_ACTIVITY}\n{name}\n"
 
 
 def component(app: PhoneApplication, activity: str = "") -> str:
@@ -327,8 +328,8 @@ def _short(name: str) -> str:
 
 def _safe(url: str) -> str:
     """Format an address as ``Uri.toSafeString`` does, without private parts."""
-    scheme, _, rest = url.partition(":")
+    scheme, _, remainder = url.partition(":")
     if scheme.casefold() in _PRIVATE:
-        return f"{scheme}:{re.sub(r'[^-@.]', 'x', rest)}"
-    host = re.match(r"//([^/?#]*)", rest)
+        return f"{scheme}:{re.sub(r'[^-@.]', 'x', remainder)}"
+    host = re.match(r"//([^/?#]*)", remainder)
     return f"{scheme}://{host[1].rpartition('@')[2]}/..." if host else url

@@ -49,7 +49,7 @@ class Notes(PhoneApplication):
         page = self._made("Notes", "notes")
         page.action("New note", "new", lambda: self._edit(None))
         self._entries = [
-            page.entry(each.title, self._opener(each), self._deleter(each), self._mover(each)) for each in self.notes
+            page.entry(note.title, self._opener(note), self._deleter(note), self._mover(note)) for note in self.notes
         ]
         if not self.notes:
             page.text("No notes", "empty")
@@ -90,8 +90,8 @@ class Notes(PhoneApplication):
     def _mover(self, note: NotebookEntry) -> Callable[[View], None]:
         def drop(target: View) -> None:
             if target in self._entries:
-                place = self._entries.index(target)
+                target_index = self._entries.index(target)
                 self.notes.remove(note)
-                self.notes.insert(place, note)
+                self.notes.insert(target_index, note)
 
         return drop

@@ -60,12 +60,12 @@ class Page:
         self._y = 0
         self._bar = View("Toolbar", (0, STATUS, phone.width, TOP), id="toolbar")
         self._left = phone.width - 20
-        left = 0
+        indent = 0
         if up is not None:
-            left = 130
-            box = (0, STATUS, left, TOP)
+            indent = 130
+            box = (0, STATUS, indent, TOP)
             self._bar.inside.append(View("ImageButton", box, text="", description="Navigate up", tap=up))
-        self._bar.inside.append(View("TextView", (left, STATUS, phone.width, TOP), title, "title"))
+        self._bar.inside.append(View("TextView", (indent, STATUS, phone.width, TOP), title, "title"))
         self.fields: list[Field] = []
 
     def action(self, text: str, id_: str, tap: Act) -> None:
@@ -86,8 +86,8 @@ class Page:
         for start in range(0, len(keys), across):
             left, top, right, bottom = self._next(ROW)
             wide = (right - left) // across
-            for place, (text, id_, tap) in enumerate(keys[start : start + across]):
-                at = left + place * wide
+            for column, (text, id_, tap) in enumerate(keys[start : start + across]):
+                at = left + column * wide
                 self._inside.append(View("Button", (at + 20, top, at + wide - 20, bottom), text, id_, tap=tap))
 
     def drop_down(self, name: str, id_: str, value: str, tap: Act) -> None:
@@ -108,15 +108,15 @@ class Page:
         needed = len(lines(text, self.phone.width)) * LINE + ROW - LINE
         self._inside.append(View("TextView", self._next(height or needed), text, id_))
 
-    def field(self, given: Field) -> None:
+    def field(self, field: Field) -> None:
         """Add a text field."""
-        shown = max(given.lines, len(lines(given.text, self.phone.width)))
-        view = View("EditText", self._next(ROW + (shown - 1) * LINE), given.text, given.id, hint=given.hint)
-        view.password, view.focused = given.password, self.phone.field is given
+        line_count = max(field.lines, len(lines(field.text, self.phone.width)))
+        view = View("EditText", self._next(ROW + (line_count - 1) * LINE), field.text, field.id, hint=field.hint)
+        view.password, view.focused = field.password, self.phone.field is field
         view.caret = self.phone.cursor
-        view.tap = lambda: self.phone.focus(given)
+        view.tap = lambda: self.phone.focus(field)
         self._inside.append(view)
-        self.fields.append(given)
+        self.fields.append(field)
 
     def check(self, kind: str, text: str, id_: str, tap: Act, *, checked: bool) -> None:
         """Add a check box, a switch or a radio button."""
@@ -182,8 +182,8 @@ class Dialog:
         """Add views side by side; a blank one leaves its place empty."""
         left, top, right, bottom = self._next(height)
         wide = (right - left) // len(views)
-        for place, view in enumerate(views):
-            view.box = (left + place * wide, top, left + (place + 1) * wide, bottom)
+        for column, view in enumerate(views):
+            view.box = (left + column * wide, top, left + (column + 1) * wide, bottom)
         self._inside += [view for view in views if view.kind != "Space"]
 
     def answers(self, answers: Sequence[Answer]) -> Dialog:
@@ -195,9 +195,9 @@ class Dialog:
     def views(self) -> list[View]:
         """Return the dialog."""
         height = self._y + 30
-        left, top = (self._phone.width - self._width) // 2, max(0, (self._phone.height - height) // 2)
+        x, y = (self._phone.width - self._width) // 2, max(0, (self._phone.height - height) // 2)
         box = (0, 0, self._width, height)
-        return [View("FrameLayout", box, id="dialog", inside=self._inside).moved(left, top)]
+        return [View("FrameLayout", box, id="dialog", inside=self._inside).moved(x, y)]
 
     def _next(self, height: int) -> Box:
         top, self._y = self._y, self._y + height

@@ -33,10 +33,10 @@ _FONTS = ("DejaVuSans.ttf", "Roboto-Regular.ttf", "NotoSans-Regular.ttf")
 def lines(text: str, width: int) -> list[str]:
     """Split a text into the lines that fit a width, in pixels."""
     most = max(4, (width - 2 * MARGIN) // _LETTER)
-    found = list[str]()
+    wrapped = list[str]()
     for line in text.split("\n"):
-        found += textwrap.wrap(line, most, drop_whitespace=False, replace_whitespace=False, expand_tabs=False) or [""]
-    return found
+        wrapped += textwrap.wrap(line, most, drop_whitespace=False, replace_whitespace=False, expand_tabs=False) or [""]
+    return wrapped
 
 
 def paint(screen: PhoneScreen, size: tuple[int, int], keyboard: int, *, awake: bool) -> bytes:
@@ -130,9 +130,9 @@ class _Painter:
         self._draw.rectangle((0, top, *size), fill=_PALE)
         for row, letters in enumerate(_ROWS):
             wide = size[0] // 10 if letters.strip() else size[0] // 2
-            left = (size[0] - wide * len(letters)) // 2
-            for place, letter in enumerate(letters):
-                x, y = left + place * wide, top + row * step
+            start = (size[0] - wide * len(letters)) // 2
+            for column, letter in enumerate(letters):
+                x, y = start + column * wide, top + row * step
                 self._draw.rounded_rectangle((x + 8, y + 14, x + wide - 8, y + step - 8), 16, fill="white")
                 self._text((x + wide // 2, y + step // 2), letter, _INK, SIZE, "mm")
 
@@ -144,15 +144,15 @@ class _Painter:
             return  # its container draws it
         left, top, right, bottom = box
         size = 56 if view.id == "title" else SIZE
-        shown = lines(view.text, right - left)
-        first = (top + bottom) // 2 - (len(shown) - 1) * LINE // 2
+        text_lines = lines(view.text, right - left)
+        first = (top + bottom) // 2 - (len(text_lines) - 1) * LINE // 2
         ink = "#b3261e" if view.id == "error" else _ACCENT if view.id == "heading" else _INK
-        for number, line in enumerate(shown):
+        for number, line in enumerate(text_lines):
             self._text((left + MARGIN, first + number * LINE), line, ink, size, "lm")
 
     def _button(self, view: View, box: Box) -> None:
         left, top, right, bottom = box
-        label, middle = view.text or view.description, ((left + right) // 2, (top + bottom) // 2)
+        label, middle = view.text or view.description, _middle(box)
         if view.id == "icon":
             colour = _ICONS[sum(map(ord, label)) % len(_ICONS)]
             self._draw.rounded_rectangle((middle[0] - 85, top + 10, middle[0] + 85, top + 180), 48, fill=colour)
@@ -179,9 +179,9 @@ class _Painter:
         for number, line in enumerate(lines(text or view.hint, right - left)):
             self._text((left + MARGIN, top + 75 + number * LINE), line, _INK if text else _GREY, SIZE, "lm")
         if view.focused:
-            before = lines(text[: view.caret], right - left)
-            x = left + MARGIN + self._draw.textlength(before[-1], _font(SIZE))
-            y = top + 75 + (len(before) - 1) * LINE
+            lines_to_caret = lines(text[: view.caret], right - left)
+            x = left + MARGIN + self._draw.textlength(lines_to_caret[-1], _font(SIZE))
+            y = top + 75 + (len(lines_to_caret) - 1) * LINE
             self._draw.line((x, y - 28, x, y + 28), _ACCENT, 4)
 
     def _check(self, view: View, box: Box) -> None:
@@ -215,8 +215,8 @@ class _Painter:
         left, top, right, bottom = box
         middle, x = (top + bottom) // 2, right - 90
         self._draw.rounded_rectangle((left + 24, top + 14, right - 24, bottom - 14), 12, outline=_GREY, width=3)
-        shown = f"{view.description}: {view.inside[0].text}" if view.inside else view.description
-        self._text((left + MARGIN, middle), shown, _INK, SIZE, "lm")
+        label = f"{view.description}: {view.inside[0].text}" if view.inside else view.description
+        self._text((left + MARGIN, middle), label, _INK, SIZE, "lm")
         self._draw.polygon(((x - 22, middle - 12), (x + 22, middle - 12), (x, middle + 16)), fill=_INK)
 
     def _bar(self, _view: View, box: Box) -> None:
@@ -230,9 +230,13 @@ class _Painter:
         self._draw.line((box[0] + MARGIN, box[3] - 1, box[2] - MARGIN, box[3] - 1), _RULE, 2)
 
     def _day(self, view: View, box: Box) -> None:
-        left, top, right, bottom = box
-        middle = ((left + right) // 2, (top + bottom) // 2)
+        middle = _middle(box)
         if view.checked:
-            half = min(46, (bottom - top) // 2)
+            half = min(46, (box[3] - box[1]) // 2)
             self._draw.ellipse((middle[0] - half, middle[1] - half, middle[0] + half, middle[1] + half), fill=_ACCENT)
         self._text(middle, view.text, "white" if view.checked else _INK, 38, "mm")
+
+
+def _middle(box: Box) -> tuple[int, int]:
+    left, top, right, bottom = box
+    return (left + right) // 2, (top + bottom) // 2

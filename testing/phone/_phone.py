@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from callboard.testing.phone._page import Field
+    from callboard.testing.phone._phone_screen import Box
 
 LATIN = "com.android.inputmethod.latin/.LatinIME"
 ADB_KEYBOARD = "com.android.adbkeyboard/.AdbIME"
@@ -119,7 +120,7 @@ class Phone:
 
         The last one is in front, or was.
         """
-        return [self.apps[each] for each in self._stack if each != Home.package]
+        return [self.apps[name] for name in self._stack if name != Home.package]
 
     @property
     def packages(self) -> list[str]:
@@ -173,8 +174,8 @@ class Phone:
         if not self.locked:
             return self.app.screen()
         clock = View("TextView", (0, 400, self.width, 600), "12:00", "clock")
-        told = View("TextView", (0, 600, self.width, 750), "Swipe up to unlock", "keyguard_indication_text")
-        return PhoneScreen("com.android.systemui", "", [clock, told])
+        hint = View("TextView", (0, 600, self.width, 750), "Swipe up to unlock", "keyguard_indication_text")
+        return PhoneScreen("com.android.systemui", "", [clock, hint])
 
     def hierarchy(self) -> str:
         """Return the screen's hierarchy, as `uiautomator dump` does."""
@@ -194,17 +195,17 @@ class Phone:
         if not self._reached(x, y):
             return
         screen = self.screen()
-        found = screen.at(x, y, lambda view: view.reacts)
-        if found is None:
+        hit = screen.at(x, y, lambda view: view.reacts)
+        if hit is None:
             if screen.behind and not screen.covers and screen.at(x, y, lambda _: True) is None:
                 self.app.back()
             return
-        view, (left, _, right, _) = found
+        view, box = hit
         if not view.enabled:
             return
         act = view.hold if long and view.hold is not None else view.tap
         if view.slide is not None:
-            view.slide(_share(x, left, right))
+            view.slide(_share(x, box))
         elif act is not None:
             act()
 
@@ -223,8 +224,7 @@ class Phone:
             slider = screen.at(x, y, lambda view: view.slide)
             list_ = screen.at(x, y, lambda view: view.scroll)
             if slider is not None and slider[0].slide is not None:
-                left, _, right, _ = slider[1]
-                slider[0].slide(_share(to_x, left, right))
+                slider[0].slide(_share(to_x, slider[1]))
             elif list_ is not None and list_[0].scroll is not None:
                 list_[0].scroll.by(y - to_y)
 
@@ -262,8 +262,8 @@ class Phone:
         if self.field is None:
             return False
         fields = self.app.fields()
-        place = fields.index(self.field) + 1 if self.field in fields else len(fields)
-        self.focus(fields[place] if place < len(fields) else None)
+        position = fields.index(self.field) + 1 if self.field in fields else len(fields)
+        self.focus(fields[position] if position < len(fields) else None)
         return True
 
     def start(self, package: str, url: str = "") -> None:
@@ -280,7 +280,7 @@ class Phone:
             self.apps[package].reset()
             self._stack.remove(package)
         else:
-            self._stack = [Home.package, *(each.package for each in self.running if each.package != package)]
+            self._stack = [Home.package, *(app.package for app in self.running if app.package != package)]
         self._stack.append(package)
         if url:
             self.app.open(url)
@@ -297,7 +297,7 @@ class Phone:
         self.others.remove(package)
         self.installed.remove(package)
         for keyboards in (self.imes, self.enabled_imes):
-            keyboards[:] = [each for each in keyboards if not each.startswith(f"{package}/")]
+            keyboards[:] = [keyboard for keyboard in keyboards if not keyboard.startswith(f"{package}/")]
         if self.ime not in self.imes:
             self.ime = LATIN
 
@@ -376,9 +376,10 @@ class Phone:
         return self._shell.opened()
 
 
-def _share(x: int, left: int, right: int) -> float:
+def _share(x: int, slider: Box) -> float:
     """Return the place of a touch on a slider.
 
     It is from 0 to 1.
     """
+    left, _, right, _ = slider
     return max(0.0, min(1.0, (x - left - MARGIN) / (right - left - 2 * MARGIN)))

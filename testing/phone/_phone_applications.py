@@ -62,8 +62,8 @@ class PhoneApplication:
 
     def current(self) -> Page:
         """Make its page, which can still be added to."""
-        made: Page = getattr(self, f"_page_{self.page}")()
-        return made
+        page: Page = getattr(self, f"_page_{self.page}")()
+        return page
 
     def fields(self) -> list[Field]:
         """Return the text fields of its page."""
@@ -126,12 +126,12 @@ class Home(PhoneApplication):
         if self.page == "recents":
             return self.current().views()
         step = self.phone.width // 3
-        found = [View("TextView", (0, 100, self.phone.width, 260), "Sunday, 1 March", "date")]
-        for place, app in enumerate(each for each in self.phone.apps.values() if each is not self):
-            left, top = place % 3 * step, 300 + place // 3 * 320
-            box = (left + 40, top, left + step - 40, top + 260)
-            found.append(View("Button", box, app.label, "icon", tap=self._starter(app)))
-        return found
+        views = [View("TextView", (0, 100, self.phone.width, 260), "Sunday, 1 March", "date")]
+        for index, app in enumerate(other_app for other_app in self.phone.apps.values() if other_app is not self):
+            x, y = index % 3 * step, 300 + index // 3 * 320
+            box = (x + 40, y, x + step - 40, y + 260)
+            views.append(View("Button", box, app.label, "icon", tap=self._starter(app)))
+        return views
 
     def _page_recents(self) -> Page:
         page = self._made("Recent apps", "overview_panel")
@@ -238,7 +238,7 @@ class Dialler(PhoneApplication):
     """Calls numbers."""
 
     package, label = "com.android.dialer", "Phone"
-    KEYS: ClassVar[Mapping[str, str]] = {each: {"*": "star", "#": "pound"}.get(each, each) for each in "123456789*0#"}
+    KEYS: ClassVar[Mapping[str, str]] = {key: {"*": "star", "#": "pound"}.get(key, key) for key in "123456789*0#"}
 
     def __init__(self, phone: Phone) -> None:
         super().__init__(phone)
@@ -251,7 +251,7 @@ class Dialler(PhoneApplication):
     def _page_main(self) -> Page:
         page = self._made("Phone")
         page.field(self.number)
-        page.keys([(each, f"key_{name}", self._presser(each)) for each, name in self.KEYS.items()])
+        page.keys([(key, f"key_{name}", self._presser(key)) for key, name in self.KEYS.items()])
         page.button("Call", "dial", self.call, enabled=bool(self.number.text))
         return page
 

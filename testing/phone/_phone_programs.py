@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from callboard.testing.phone._phone import Phone
 
-_LETTERS = {29 + place: letter for place, letter in enumerate("abcdefghijklmnopqrstuvwxyz")}
-_DIGITS = {7 + place: digit for place, digit in enumerate("0123456789")}
+_LETTERS = {29 + index: letter for index, letter in enumerate("abcdefghijklmnopqrstuvwxyz")}
+_DIGITS = {7 + index: digit for index, digit in enumerate("0123456789")}
 _NAMES = {
     3: "HOME", 4: "BACK", 5: "CALL", 6: "ENDCALL", 19: "DPAD_UP", 20: "DPAD_DOWN", 21: "DPAD_LEFT", 22: "DPAD_RIGHT",
     23: "DPAD_CENTER", 24: "VOLUME_UP", 25: "VOLUME_DOWN", 26: "POWER", 61: "TAB", 62: "SPACE", 66: "ENTER", 67: "DEL",
@@ -45,10 +45,10 @@ class PhonePrograms:
         place: Returns the file for one of the device's paths; None for one that its shell may not write.
     """
 
-    def __init__(self, phone: Phone, place: Callable[[str], Path | None]) -> None:
+    def __init__(self, phone: Phone, local_path: Callable[[str], Path | None]) -> None:
         self._phone = phone
-        self._place = place
-        managers, reports = Managers(phone, place), Reports(phone)
+        self._local_path = local_path
+        managers, reports = Managers(phone, local_path), Reports(phone)
         self._known: dict[str, Callable[[list[str]], str]] = {
             "am": managers.am,
             "cmd": managers.cmd,
@@ -78,7 +78,7 @@ class PhonePrograms:
             return error.code, error.out.encode(errors="replace"), error.err.encode(errors="replace")
 
     def _screencap(self, words: list[str]) -> bytes:
-        files = [each for each in words if not each.startswith("-")]
+        files = [word for word in words if not word.startswith("-")]
         try:
             picture = self._phone.picture()
         except RuntimeError as error:
@@ -95,36 +95,36 @@ class PhonePrograms:
         """
         if words[:1] != ["dump"]:
             fail(f"Error: unsupported command: {words[0] if words else ''}", 1)
-        files = [each for each in words[1:] if not each.startswith("--")]
+        files = [word for word in words[1:] if not word.startswith("--")]
         file = files[0] if files else "/sdcard/window_dump.xml"
         if self._phone.moving:
             self._phone.moving -= 1
             fail("ERROR: could not get idle state.", 0)
         if not self._phone.awake:
             fail("ERROR: null root node returned by UiTestAutomationBridge.", 0)
-        told = self._phone.hierarchy()
+        document = self._phone.hierarchy()
         if file == "/dev/tty":
-            return f"{told}UI hierchary dumped to: {file}\n"
+            return f"{document}UI hierchary dumped to: {file}\n"
         self._write(
-            file, told.encode(), f"java.io.FileNotFoundException: {file}: open failed: EACCES (Permission denied)"
+            file, document.encode(), f"java.io.FileNotFoundException: {file}: open failed: EACCES (Permission denied)"
         )
         return f"UI hierchary dumped to: {file}\n"
 
     def _write(self, file: str, data: bytes, refused: str) -> None:
-        place = self._place(file)
-        if place is None:
+        path = self._local_path(file)
+        if path is None:
             fail(refused, 1)
         try:
-            place.write_bytes(data)
+            path.write_bytes(data)
         except OSError:
             fail(refused, 1)
 
     def _input(self, words: list[str]) -> str:
         """Touch, type and press keys: ``InputShellCommand``."""
-        given = words[1:] if words and words[0] in _SOURCES else list(words)
-        if given[:1] == ["-d"]:
-            given = given[2:]
-        what, rest = (given[0], given[1:]) if given else ("", [])
+        arguments = words[1:] if words and words[0] in _SOURCES else list(words)
+        if arguments[:1] == ["-d"]:
+            arguments = arguments[2:]
+        what, parameters = (arguments[0], arguments[1:]) if arguments else ("", [])
         acts = {
             "tap": self._tap,
             "swipe": self._swipe,
@@ -134,19 +134,19 @@ class PhonePrograms:
         }
         if what not in acts:
             fail(out=f"Unknown command: {what}", code=0)
-        self._phone.inputs.append(" ".join(given))
+        self._phone.inputs.append(" ".join(arguments))
         try:
-            acts[what](what, rest)
+            acts[what](what, parameters)
         except (ValueError, OverflowError):
             thrown(what, f"java.lang.IllegalArgumentException: Error: Invalid arguments for command: {what}")
         return ""
 
     def _tap(self, what: str, words: list[str]) -> None:
-        x, y = (round(float(argument(words, place, what))) for place in range(2))
+        x, y = (round(float(argument(words, index, what))) for index in range(2))
         self._phone.tap(x, y)
 
     def _swipe(self, what: str, words: list[str]) -> None:
-        x, y, to_x, to_y = (round(float(argument(words, place, what))) for place in range(4))
+        x, y, to_x, to_y = (round(float(argument(words, index, what))) for index in range(4))
         if what == "draganddrop":
             self._phone.drag(x, y, to_x, to_y)
         else:
@@ -163,13 +163,13 @@ class PhonePrograms:
         self._phone.type(text.replace("%s", " "))
 
     def _keys(self, what: str, words: list[str]) -> None:
-        given = list(words)
-        while given and given[0].startswith("--"):
-            del given[: 2 if given[0] == "--delay" else 1]
-        argument(given, 0, what)
-        for each in given:
-            number = int(each) if each.isdigit() else -1
-            self._key(_NAMES.get(number, each).upper().removeprefix("KEYCODE_"))
+        keys = list(words)
+        while keys and keys[0].startswith("--"):
+            del keys[: 2 if keys[0] == "--delay" else 1]
+        argument(keys, 0, what)
+        for key in keys:
+            number = int(key) if key.isdigit() else -1
+            self._key(_NAMES.get(number, key).upper().removeprefix("KEYCODE_"))
 
     def _key(self, key: str) -> None:
         phone = self._phone

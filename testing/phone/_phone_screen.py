@@ -82,17 +82,17 @@ class View:
         """Move it with its contents, and return it."""
         left, top, right, bottom = self.box
         self.box = (left + across, top + down, right + across, bottom + down)
-        for each in self.inside:
-            each.moved(across, down)
+        for child in self.inside:
+            child.moved(across, down)
         return self
 
     def shown(self, window: Box) -> Iterator[tuple[View, Box]]:
         """Return it and its contents in drawing order, with their visible parts."""
-        seen = common(self.box, window)
-        if seen is not None:
-            yield self, seen
-            for each in self.inside:
-                yield from each.shown(seen)
+        visible_box = common(self.box, window)
+        if visible_box is not None:
+            yield self, visible_box
+            for child in self.inside:
+                yield from child.shown(visible_box)
 
 
 @dataclass(frozen=True)
@@ -107,23 +107,23 @@ class PhoneScreen:
     covers: bool = False
     """True if touches beside a dialog have no effect; otherwise they close it."""
 
-    def at(self, x: int, y: int, wanted: Callable[[View], object]) -> tuple[View, Box] | None:
+    def at(self, x: int, y: int, accepts: Callable[[View], object]) -> tuple[View, Box] | None:
         """Return the last drawn view at a point.
 
-        `wanted` must be true for it.
+        `accepts` must be true for it.
         """
-        found = None
+        hit = None
         for top in self.views:
-            for view, (left, above, right, below) in top.shown(top.box):
-                if left <= x < right and above <= y < below and wanted(view):
-                    found = view, (left, above, right, below)
-        return found
+            for view, box in top.shown(top.box):
+                if common(box, (x, y, x + 1, y + 1)) is not None and accepts(view):
+                    hit = view, box
+        return hit
 
 
-def common(one: Box, other: Box) -> Box | None:
+def common(first: Box, second: Box) -> Box | None:
     """Return the intersection of two boxes."""
-    left, top = max(one[0], other[0]), max(one[1], other[1])
-    right, bottom = min(one[2], other[2]), min(one[3], other[3])
+    left, top = max(first[0], second[0]), max(first[1], second[1])
+    right, bottom = min(first[2], second[2]), min(first[3], second[3])
     return (left, top, right, bottom) if left < right and top < bottom else None
 
 
@@ -137,27 +137,32 @@ def hierarchy(screen: PhoneScreen, size: tuple[int, int], rotation: int, android
     else:
         content = View("FrameLayout", (0, 0, *size), id="android:id/content", inside=list(screen.views))
         roots = [View("FrameLayout", (0, 0, *size), inside=[content])]
-    told = "".join(text for root in roots for text in _node(screen.package, root, 0, (0, 0, *size), android))
+    xml = "".join(text for root in roots for text in _node(screen.package, root, 0, (0, 0, *size), android))
     return (
-        f"<?xml version='1.0' encoding='UTF-8' standalone='yes' ?><hierarchy rotation=\"{rotation}\">{told}</hierarchy>"
+        f"<?xml version='1.0' encoding='UTF-8' standalone='yes' ?><hierarchy rotation=\"{rotation}\">{xml}</hierarchy>"
     )
 
 
 def _node(package: str, view: View, index: int, window: Box, android: int) -> Iterator[str]:  # each is a level deeper
-    seen = common(view.box, window)
-    if seen is None:
+    visible_box = common(view.box, window)
+    if visible_box is None:
         return
-    attributes = " ".join(f"{name}={_quoted(value)}" for name, value in _values(package, view, index, seen, android))
-    told = [text for place, each in enumerate(view.inside) for text in _node(package, each, place, seen, android)]
-    if told:
+    values = _values(package, view, index, visible_box, android)
+    attributes = " ".join(f"{name}={_quoted(value)}" for name, value in values)
+    children = [
+        text
+        for position, child in enumerate(view.inside)
+        for text in _node(package, child, position, visible_box, android)
+    ]
+    if children:
         yield f"<node {attributes}>"
-        yield from told
+        yield from children
         yield "</node>"
     else:
         yield f"<node {attributes} />"
 
 
-def _values(package: str, view: View, index: int, seen: Box, android: int) -> Iterator[tuple[str, str]]:
+def _values(package: str, view: View, index: int, visible_box: Box, android: int) -> Iterator[tuple[str, str]]:
     clicks = view.tap is not None
     scrolls = view.scroll is not None and view.scroll.most > 0
     id_ = view.id if not view.id or ":" in view.id else f"{package}:id/{view.id}"
@@ -182,7 +187,7 @@ def _values(package: str, view: View, index: int, seen: Box, android: int) -> It
         ("selected", view.selected),
     ):
         yield name, "true" if value else "false"
-    yield "bounds", "[{},{}][{},{}]".format(*seen)
+    yield "bounds", "[{},{}][{},{}]".format(*visible_box)
     if android >= HINTS_SINCE:
         yield "drawing-order", str(index)
         yield "hint", view.hint
@@ -195,7 +200,7 @@ def _is_nameless(view: View) -> bool:
     """
     if view.kind in _NAMED_BY_OTHERS or not (view.tap and view.enabled):
         return False
-    return not any(each.text or each.hint or each.description for each, _ in view.shown(view.box))
+    return not any(part.text or part.hint or part.description for part, _ in view.shown(view.box))
 
 
 def _quoted(value: str) -> str:
@@ -205,5 +210,5 @@ def _quoted(value: str) -> str:
     """
     quote, escaped = ("'", "&apos;") if '"' in value else ('"', "&quot;")
     value = _INVALID.sub(".", value).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    value = re.sub("[\n\r\t\U00010000-\U0010ffff]", lambda found: f"&#{ord(found[0])};", value)
+    value = re.sub("[\n\r\t\U00010000-\U0010ffff]", lambda match: f"&#{ord(match[0])};", value)
     return f"{quote}{value.replace(quote, escaped)}{quote}"

@@ -77,7 +77,7 @@ class PhoneShell:
         words = _words(command)
         if words and words[0] in self._programs.names:  # this needs no shell
             return self._answer(words[0], words[1:])
-        command = _FOLDER.sub(lambda found: str(folder / _FOLDERS[found[0]]), command)
+        command = _FOLDER.sub(lambda match: str(folder / _FOLDERS[match[0]]), command)
         started: asyncio.Future[asyncio.subprocess.Process] = asyncio.get_running_loop().create_future()
         running = asyncio.ensure_future(self._run(command, data, started))
         self._running[running] = started
@@ -160,14 +160,14 @@ class PhoneShell:
 
         They are found by the phone's folder in their environment. Returns whether there was one.
         """
-        known = f"TMPDIR={self.programs.parent / 'tmp'}".encode()
-        found = False
-        for each in Path("/proc").glob("[0-9]*/environ"):
+        variable = f"TMPDIR={self.programs.parent / 'tmp'}".encode()
+        any_killed = False
+        for file in Path("/proc").glob("[0-9]*/environ"):
             with contextlib.suppress(OSError):  # it has ended, or is another user's
-                if known in each.read_bytes().split(b"\0"):
-                    os.kill(int(each.parent.name), signal.SIGKILL)
-                    found = True
-        return found
+                if variable in file.read_bytes().split(b"\0"):
+                    os.kill(int(file.parent.name), signal.SIGKILL)
+                    any_killed = True
+        return any_killed
 
     def _answer(self, name: str, words: list[str]) -> tuple[int, bytes, bytes]:
         """Ask the phone.
@@ -176,7 +176,7 @@ class PhoneShell:
         """
         folder = str(self.programs.parent)
         for theirs, ours in _FOLDERS.items():
-            words = [each.replace(f"{folder}/{ours}", theirs) for each in words]
+            words = [word.replace(f"{folder}/{ours}", theirs) for word in words]
         return self._programs.run(name, words)
 
     def place(self, path: str) -> Path | None:
@@ -261,7 +261,7 @@ def plugged_in(phone: Phone) -> Iterator[AdbDevice]:
         RuntimeError: If it can't be opened: there is no `bash`, or it is open already.
     """
     device = AdbDevice(phone.run, phone.model, phone.place)
-    ready, over = threading.Event(), asyncio.Event()
+    ready, end = threading.Event(), asyncio.Event()
     loops: list[asyncio.AbstractEventLoop] = []
     failed: list[Exception] = []
 
@@ -272,7 +272,7 @@ def plugged_in(phone: Phone) -> Iterator[AdbDevice]:
                 try:
                     loops.append(asyncio.get_running_loop())
                     ready.set()
-                    await over.wait()
+                    await end.wait()
                 finally:
                     await device.stop()
         except Exception as error:  # it is raised in the other thread
@@ -290,5 +290,5 @@ def plugged_in(phone: Phone) -> Iterator[AdbDevice]:
         yield device
     finally:
         for loop in loops:
-            loop.call_soon_threadsafe(over.set)
+            loop.call_soon_threadsafe(end.set)
         thread.join()

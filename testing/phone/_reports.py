@@ -70,8 +70,8 @@ class Reports:
 
     def _battery(self, _words: list[str]) -> str:
         facts = ("AC powered: false", "USB powered: true", "status: 5", "health: 2", "present: true")
-        told = (*facts, f"level: {_LEVEL}", "scale: 100", "voltage: 4300", "temperature: 250", "technology: Li-ion")
-        return "Current Battery Service state:\n" + "".join(f"  {line}\n" for line in told)
+        lines = (*facts, f"level: {_LEVEL}", "scale: 100", "voltage: 4300", "temperature: 250", "technology: Li-ion")
+        return "Current Battery Service state:\n" + "".join(f"  {line}\n" for line in lines)
 
     def _display(self, _words: list[str]) -> str:
         phone = self._phone
@@ -117,8 +117,8 @@ class Reports:
             "displays": f"WINDOW MANAGER DISPLAY CONTENTS (dumpsys window displays)\n{displays}{windows}",
             "windows": f"WINDOW MANAGER WINDOWS (dumpsys window windows)\n{windows}",
         }
-        wanted = {"p": "policy", "d": "displays", "w": "windows"}.get(words[0], words[0]) if words else ""
-        return parts.get(wanted) or "".join(parts.values())
+        part = {"p": "policy", "d": "displays", "w": "windows"}.get(words[0], words[0]) if words else ""
+        return parts.get(part) or "".join(parts.values())
 
     def _policy(self) -> str:
         """Print the lock screen's state: ``KeyguardServiceDelegate.dump``."""
@@ -144,13 +144,13 @@ class Reports:
         if namespace not in _NAMESPACES:
             fail(f"Invalid namespace '{namespace}'")
         imes = {"default_input_method": self._phone.ime, "enabled_input_methods": ":".join(self._phone.enabled_imes)}
-        known = self._phone.settings | {f"secure/{key}": value for key, value in imes.items()}
+        values = self._phone.settings | {f"secure/{key}": value for key, value in imes.items()}
         if what == "list":
-            found = sorted(each.split("/", 1)[1] for each in known if each.startswith(f"{namespace}/"))
-            return "".join(f"{each}={known[f'{namespace}/{each}']}\n" for each in found)
+            names = sorted(name.split("/", 1)[1] for name in values if name.startswith(f"{namespace}/"))
+            return "".join(f"{name}={values[f'{namespace}/{name}']}\n" for name in names)
         key = f"{namespace}/{argument(words, 2, what)}"
         if what == "get":
-            return f"{known.get(key, 'null')}\n"
+            return f"{values.get(key, 'null')}\n"
         if what == "put":
             self._set(key, argument(words, 3, what))
             return ""
@@ -162,7 +162,7 @@ class Reports:
         if key == "secure/default_input_method":
             self._phone.ime = value
         elif key == "secure/enabled_input_methods":
-            self._phone.enabled_imes = [each for each in value.split(":") if each in self._phone.imes]
+            self._phone.enabled_imes = [name for name in value.split(":") if name in self._phone.imes]
         else:
             self._phone.settings[key] = value
 
@@ -171,7 +171,7 @@ class Reports:
         phone, what = self._phone, argument(words, 0, "ime")
         if what == "list":
             listed = phone.imes if "-a" in words else phone.enabled_imes
-            return "".join(f"{each}\n" if "-s" in words else f"{each}:\n  mId={each}\n" for each in listed)
+            return "".join(f"{name}\n" if "-s" in words else f"{name}:\n  mId={name}\n" for name in listed)
         if what == "reset":
             phone.ime, phone.enabled_imes = phone.imes[0], phone.imes[:1]
             return f"Reset current and enabled IMEs for user #0\n  Newly selected: {phone.ime}\n"
@@ -182,8 +182,8 @@ class Reports:
     def _change_ime(self, what: str, name: str) -> str:
         phone = self._phone
         words = {"enable": "enabled", "disable": "disabled", "set": "selected"}[what]
-        known = phone.enabled_imes if what == "set" else phone.imes
-        if name not in known:
+        choices = phone.enabled_imes if what == "set" else phone.imes
+        if name not in choices:
             fail(f"Unknown input method {name} cannot be {words} for user #0")
         if what == "set":
             phone.ime = name
@@ -197,7 +197,7 @@ class Reports:
 
     def getprop(self, words: list[str]) -> str:
         """Print a property."""
-        known = {
+        properties = {
             "ro.build.version.release": str(self._phone.android),
             "ro.build.version.sdk": str(_APIS[self._phone.android]),
             "ro.product.manufacturer": "Callboard",
@@ -206,8 +206,8 @@ class Reports:
             "sys.boot_completed": "1",
         }
         if words:
-            return f"{known.get(words[0]) or ''.join(words[1:2])}\n"
-        return "".join(f"[{name}]: [{value}]\n" for name, value in known.items())
+            return f"{properties.get(words[0]) or ''.join(words[1:2])}\n"
+        return "".join(f"[{name}]: [{value}]\n" for name, value in properties.items())
 
     def wm(self, words: list[str]) -> str:
         """Print the screen's size, unlock or turn it: ``WindowManagerShellCommand``."""
@@ -221,12 +221,12 @@ class Reports:
                 fail(f"Error: bad rotation '{turns}'")
             self._phone.rotation = int(turns)
             return ""
-        told = {"size": f"Physical size: {WIDTH}x{HEIGHT}\n", "density": f"Physical density: {_DENSITY}\n"}
-        if what not in told:
+        facts = {"size": f"Physical size: {WIDTH}x{HEIGHT}\n", "density": f"Physical density: {_DENSITY}\n"}
+        if what not in facts:
             fail(out=f"Unknown command: {what}")
         if words[1:]:
             fail("Error: this phone's screen has one size and one density")
-        return told[what]
+        return facts[what]
 
 
 def _flag(value: bool) -> str:  # noqa: FBT001 - the one argument
