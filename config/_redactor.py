@@ -100,7 +100,7 @@ class Redactor:
         self.known = tuple(sorted(marks.items(), key=lambda item: len(item[0]), reverse=True))
         """The secrets with their replacements, the longest first."""
         parts = (f"({'|'.join((''.join(map(_spelled, value)), *patterns_of(value)))})" for value, _ in self.known)
-        self._found = re.compile("|".join([f"({_REFERENCE})", *parts]))
+        self._pattern = re.compile("|".join([f"({_REFERENCE})", *parts]))
         self._numbers = {number: _as_number(mark) for value, mark in marks.items() for number in numbers_of(value)}
         self._within = any(len(digits_of(value)) >= LONG for value in longer)
         """Whether secrets are also looked for within the digits of numbers."""
@@ -117,7 +117,7 @@ class Redactor:
         """
         if not self.known:
             return text
-        return self._found.sub(self._mark, self._without_beginnings(text) if _CUT in text else text)
+        return self._pattern.sub(self._mark, self._without_beginnings(text) if _CUT in text else text)
 
     def _mark(self, match: re.Match[str]) -> str:
         number = match.lastindex or 1
@@ -141,16 +141,16 @@ class Redactor:
         All texts are redacted, also keys, and the numbers of members in `JSON_MEMBERS`. Members in `STRUCTURE`, other
         numbers and pictures are unchanged.
         """
-        redacted: _T = self._each(value) if self.known else value
+        redacted: _T = self._redact_texts(value) if self.known else value
         return redacted
 
     def schema(self, schema: Any) -> Any:
         """Replace the secrets in the free texts of a JSON Schema."""
         if isinstance(schema, dict):
-            return {key: (self._each if key in _WORDS else self.schema)(part) for key, part in schema.items()}
+            return {key: (self._redact_texts if key in _WORDS else self.schema)(part) for key, part in schema.items()}
         return [self.schema(part) for part in schema] if isinstance(schema, list) else schema
 
-    def _each(self, value: Any) -> Any:
+    def _redact_texts(self, value: Any) -> Any:
         return each_text(value, self.text, STRUCTURE, self._members)
 
     def _json(self, value: Any) -> Any:
@@ -161,7 +161,7 @@ class Redactor:
             return {self._json(key): self._json(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
             return type(value)(map(self._json, value))
-        return self._number(value) if isinstance(value, int | float | Decimal | dt.date) else self._each(value)
+        return self._number(value) if isinstance(value, int | float | Decimal | dt.date) else self._redact_texts(value)
 
     def _number(self, value: float | Decimal | dt.date) -> Any:
         """Replace a number or a date whose text form holds a secret."""

@@ -81,11 +81,11 @@ def described(check: CheckResult) -> str:
     proposed = "" if check.source == "task" else " (proposed by the model)"
     if check.held:
         return f"{check.name}{proposed}"
-    finding = check.problem or f"found {_found(check.found)}"
+    finding = check.problem or f"found {_described_value(check.found)}"
     return f"{check.name}{proposed}: expected {expectation(check.expected)}; {finding}"
 
 
-def _found(value: JsonValue) -> str:
+def _described_value(value: JsonValue) -> str:
     """Describe the value that was read, or its first difference."""
     if isinstance(value, dict) and value.keys() == {"at", "value"}:
         return f"{_shown(value['value'])} at {value['at']}"

@@ -81,7 +81,7 @@ def run_set(path: Path, choices: EvalChoices, programs: Mapping[str, Callable[..
     root = (choices.output or Path(EVALS, slug(loaded.name))).resolve()
     cells = _cells(loaded, tasks, choices, root)
     console = terminal(quiet=choices.as_json)
-    results, waiting = _known(cells, choices.again)
+    results, waiting = _split(cells, choices.again)
     console.print(Text(f"{plain(loaded.name)}: {len(cells)} runs in {plain(short(root))}", style="bold"))
     if results:
         console.print(Text(f"{len(results)} have a result already", style="dim"))
@@ -134,7 +134,7 @@ def _cells(loaded: LoadedSet, tasks: Sequence[LoadedTask], choices: EvalChoices,
     return cells
 
 
-def _known(cells: Sequence[Cell], repeats: Again) -> tuple[list[CellResult], list[Cell]]:
+def _split(cells: Sequence[Cell], repeats: Again) -> tuple[list[CellResult], list[Cell]]:
     """Return the results of earlier processes, and the runs without one."""
     results, waiting = [], []
     for cell in cells:

@@ -153,7 +153,7 @@ class TerminalPeople:
         self._answered: set[str] = set()
         """Requests that were answered here; their events may come later, after a resume."""
         self._pictures: dict[str, str] = {}
-        self._shown = ""
+        self._current_id = ""
         self._texts: list[str] = []
         self._keyboard: LineReader | None = None
 
@@ -178,8 +178,8 @@ class TerminalPeople:
             gone = {str(answer.get("id"))} if isinstance(answer, dict) else all_of_it
             for request_id in gone & self._open.keys():
                 del self._open[request_id]
-                if request_id == self._shown:
-                    self._shown, self._texts = "", []
+                if request_id == self._current_id:
+                    self._current_id, self._texts = "", []
 
     def look(self, task_id: str) -> None:
         """Load the requests that are open now."""
@@ -197,8 +197,8 @@ class TerminalPeople:
         if not self._attendance.leaves(ask):
             self._answer_unattended(ask)
             return
-        if self._shown != ask.id:
-            self._shown, self._texts = ask.id, []
+        if self._current_id != ask.id:
+            self._current_id, self._texts = ask.id, []
             self._show(ask)
             if limit := until(ask):
                 self._console.print(Text(limit, style="dim"))
@@ -292,7 +292,7 @@ class TerminalPeople:
         except NotWaitingError:
             self._console.print(Text("too late: the request is no longer open", style="red"))
         self._open.pop(ask.id, None)
-        self._shown, self._texts = "", []
+        self._current_id, self._texts = "", []
 
 
 def until(ask: ApprovalRequest | Question) -> str:

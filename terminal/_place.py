@@ -201,10 +201,10 @@ def new_place(name: str, output: Path | None) -> Path:
         return folder
     runs = Path(RUNS).resolve()
     make_private(runs, exist_ok=True)
-    return next(folder for number in itertools.count(1) if _made(folder := runs / f"{name}-{number}"))
+    return next(folder for number in itertools.count(1) if _create(folder := runs / f"{name}-{number}"))
 
 
-def _made(folder: Path) -> bool:
+def _create(folder: Path) -> bool:
     try:
         make_private(folder)
     except FileExistsError:

@@ -130,7 +130,7 @@ def print_verdicts(console: Console, verdicts: list[Event], result: TaskResult) 
         line = Text(f"{verdict:<{_VERDICT}}", styles[verdict]).append(plain(str(event.data["tool"])), "bold")
         line.append(plain(f": {event.data['reason']} ({event.agent}, step {event.step})"), "default")
         print_hanging(console, line, 0, _VERDICT)
-        for fact in _seen(event):  # not wrapped, so that people can copy paths
+        for fact in _canonical_call(event):  # not wrapped, so that people can copy paths
             console.print(Text(" " * _VERDICT).append(plain(fact), "dim"), soft_wrap=True)
     ended = f"the trial run ended as {ending(result.outcome)}"
     console.print(f"\n{numbered(len(verdicts), 'action')}; {ended}")
@@ -167,7 +167,7 @@ def _left_undone(result: TaskResult) -> list[str]:
     ]
 
 
-def _seen(event: Event) -> list[str]:
+def _canonical_call(event: Event) -> list[str]:
     """Format a call's arguments as the rules saw them, and its resources.
 
     Empty arguments are left out.

@@ -46,7 +46,7 @@ class Interrupts:
     """
 
     def __init__(self) -> None:
-        self.wanted = False
+        self.requested = False
         """Whether a Ctrl-C has not been handled yet."""
 
     def __enter__(self) -> Self:
@@ -63,7 +63,7 @@ class Interrupts:
             signal.signal(number, handler)
 
     def _first(self, _number: int, _frame: FrameType | None) -> None:
-        self.wanted = True
+        self.requested = True
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     @staticmethod
@@ -159,8 +159,8 @@ def _watch(
         people.look(handle.task_id)
     with Picture(stage) as picture:
         for event in _events(events, handles):
-            if interrupts.wanted:
-                interrupts.wanted = False
+            if interrupts.requested:
+                interrupts.requested = False
                 for handle in handles:
                     handle.cancel("cancelled from the keyboard")
             line = boards[event.task_id].see(event) if event is not None else None

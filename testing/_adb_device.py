@@ -159,7 +159,7 @@ class _Link:
         if what == _OPEN:
             self._open(first, data.rstrip(b"\0").decode(errors="replace"))
         elif stream is not None and what == _OKAY:
-            stream.taken.set()
+            stream.acknowledged.set()
         elif stream is not None and what == _WRITE:
             stream.arrived.put_nowait(data)
         elif stream is not None and what == _CLOSE:

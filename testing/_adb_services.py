@@ -38,12 +38,12 @@ class AdbStream:
         self._write = write
         self._take = take
         self.arrived: asyncio.Queue[bytes] = asyncio.Queue()
-        self.taken = asyncio.Event()
-        self._rest = b""
+        self.acknowledged = asyncio.Event()
+        self._buffer = b""
 
     async def part(self) -> bytes:
         """Read the data that has arrived."""
-        data, self._rest = self._rest, b""
+        data, self._buffer = self._buffer, b""
         if not data:
             data = await self.arrived.get()
             self._take()
@@ -54,15 +54,15 @@ class AdbStream:
         data = b""
         while len(data) < size:
             data += await self.part()
-        data, self._rest = data[:size], data[size:]
+        data, self._buffer = data[:size], data[size:]
         return data
 
     async def write(self, data: bytes) -> None:
         """Write; each message waits for the acknowledgement of the previous one."""
         for start in range(0, len(data), _CHUNK):
-            self.taken.clear()
+            self.acknowledged.clear()
             self._write(data[start : start + _CHUNK])
-            await self.taken.wait()
+            await self.acknowledged.wait()
 
 
 class ShellService:
@@ -135,7 +135,7 @@ class FileService:
             for answer in answers(path):
                 await stream.write(answer)
 
-    def _found(self, path: str) -> Path:
+    def _local_file(self, path: str) -> Path:
         file = self._local_path(path)
         if file is None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
@@ -143,20 +143,20 @@ class FileService:
 
     def _stat(self, path: str) -> Iterator[bytes]:
         with contextlib.suppress(OSError):
-            yield b"STAT" + _stat_bytes(self._found(path))
+            yield b"STAT" + _stat_bytes(self._local_file(path))
             return
         yield b"STAT" + bytes(12)
 
     def _list(self, path: str) -> Iterator[bytes]:
         with contextlib.suppress(OSError):
-            for entry in sorted(self._found(path).iterdir()):
+            for entry in sorted(self._local_file(path).iterdir()):
                 name = os.fsencode(entry.name)
                 yield b"DENT" + _stat_bytes(entry) + struct.pack("<I", len(name)) + name
         yield b"DONE" + bytes(16)
 
     def _receive(self, path: str) -> Iterator[bytes]:
         try:
-            with self._found(path).open("rb") as file:
+            with self._local_file(path).open("rb") as file:
                 while data := file.read(_CHUNK):
                     yield struct.pack("<4sI", b"DATA", len(data)) + data
         except OSError as error:
@@ -175,7 +175,7 @@ class FileService:
         try:
             if path.endswith("/"):
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-            file = self._found(path)
+            file = self._local_file(path)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(b"".join(parts))
             file.chmod((int(mode, 0) if mode.isalnum() else 0o644) & _PERMISSIONS)

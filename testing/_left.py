@@ -56,11 +56,11 @@ class Leftovers:
         They have some seconds to end.
         """
         end = time.monotonic() + _SECONDS
-        while (leaks := self._found()) and time.monotonic() < end:
+        while (leaks := self._leaks()) and time.monotonic() < end:
             time.sleep(0.02)
         return leaks
 
-    def _found(self) -> list[str]:
+    def _leaks(self) -> list[str]:
         gc.collect()
         threads = [f"the thread {thread.name!r}" for thread in threading.enumerate() if thread not in self._threads]
         pids = {*_marked(self._mark), *(_children() - self._children)} - {os.getpid()}

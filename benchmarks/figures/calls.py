@@ -35,7 +35,7 @@ class Calls:
     def __init__(self) -> None:
         self.on = False
         self.count = 0
-        self.seen: set[CodeType] = set()
+        self.codes: set[CodeType] = set()
         """The code of each function that was called."""
         threading.setprofile(self._see)
         sys.setprofile(self._see)
@@ -43,7 +43,7 @@ class Calls:
     def _see(self, frame: FrameType, event: str, _argument: object) -> None:
         if self.on and event == "call":
             self.count += 1
-            self.seen.add(frame.f_code)
+            self.codes.add(frame.f_code)
 
     def close(self) -> None:
         """Stop counting."""
@@ -64,7 +64,7 @@ def measure(parameters: dict[str, Any], variant: str) -> dict[str, float]:
             calls.on = False
     finally:
         calls.close()
-    files = [Path(code.co_filename) for code in calls.seen]
+    files = [Path(code.co_filename) for code in calls.codes]
     ours = [file for file in files if file.is_relative_to(PACKAGE) and not file.is_relative_to(PACKAGE / "benchmarks")]
     return {"calls": calls.count / size, "functions": len(ours), "files": len(set(ours))}
 

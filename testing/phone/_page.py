@@ -59,7 +59,7 @@ class Page:
         self._inside: list[View] = []
         self._y = 0
         self._bar = View("Toolbar", (0, STATUS, phone.width, TOP), id="toolbar")
-        self._left = phone.width - 20
+        self._bar_end = phone.width - 20
         indent = 0
         if up is not None:
             indent = 130
@@ -70,9 +70,9 @@ class Page:
 
     def action(self, text: str, id_: str, tap: Act) -> None:
         """Add a button to the bar, left of those before."""
-        right, self._left = self._left, self._left - max(150, 25 * len(text) + 50)
+        right, self._bar_end = self._bar_end, self._bar_end - max(150, 25 * len(text) + 50)
         self._bar.inside.append(
-            View("ImageButton", (self._left, STATUS, right, TOP), id=id_, description=text, tap=tap)
+            View("ImageButton", (self._bar_end, STATUS, right, TOP), id=id_, description=text, tap=tap)
         )
 
     def button(self, text: str, id_: str, tap: Act, *, enabled: bool = True) -> None:

@@ -49,7 +49,7 @@ class PhonePrograms:
         self._phone = phone
         self._local_path = local_path
         managers, reports = Managers(phone, local_path), Reports(phone)
-        self._known: dict[str, Callable[[list[str]], str]] = {
+        self._commands: dict[str, Callable[[list[str]], str]] = {
             "am": managers.am,
             "cmd": managers.cmd,
             "dumpsys": reports.dumpsys,
@@ -66,14 +66,14 @@ class PhonePrograms:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all programs."""
-        return (*self._known, "screencap")
+        return (*self._commands, "screencap")
 
     def run(self, name: str, words: list[str]) -> tuple[int, bytes, bytes]:
         """Run a program, and return its exit code and both outputs."""
         try:
             if name == "screencap":
                 return 0, self._screencap(words), b""
-            return 0, self._known[name](words).encode(errors="surrogatepass"), b""
+            return 0, self._commands[name](words).encode(errors="surrogatepass"), b""
         except ProgramError as error:
             return error.code, error.out.encode(errors="replace"), error.err.encode(errors="replace")
 

@@ -356,9 +356,9 @@ def test_nothing_is_typed_while_the_keyboard_does_not_change(held, monkeypatch):
     monkeypatch.setattr("callboard.surfaces.android._key_tools._KEYBOARD_SECONDS", 0.1)
     held.phone.start("com.android.dialer")
     number = held.id("Number")
-    reports = held.phone._shell._programs._known["dumpsys"]
+    reports = held.phone._shell._programs._commands["dumpsys"]
     slow = {"dumpsys": lambda words: reports(words).replace("mCurMethodId=", "was=")}
-    monkeypatch.setattr(held.phone._shell._programs, "_known", held.phone._shell._programs._known | slow)
+    monkeypatch.setattr(held.phone._shell._programs, "_commands", held.phone._shell._programs._commands | slow)
     with pytest.raises(ToolError, match="nothing was typed: the device does not switch its keyboard"):
         held.do("type_text", control_id=number, text="é")
     assert held.phone.inputs == []

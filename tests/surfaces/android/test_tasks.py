@@ -156,7 +156,7 @@ def test_a_touch_goes_on_though_the_connection_is_lost(
 ) -> None:
     program = request.getfixturevalue("adbd_program") if real else None
     phone = Phone()
-    touched, lost = phone._shell._programs._known["input"], threading.Event()
+    touched, lost = phone._shell._programs._commands["input"], threading.Event()
 
     def touch(words: list[str]) -> str:
         if not lost.is_set():
@@ -166,7 +166,7 @@ def test_a_touch_goes_on_though_the_connection_is_lost(
             pulling.join()
         return touched(words)
 
-    monkeypatch.setitem(phone._shell._programs._known, "input", touch)
+    monkeypatch.setitem(phone._shell._programs._commands, "input", touch)
     with plugged_in(phone) as device, adbd(program, phone) if program else contextlib.nullcontext() as there:
         serial = there or device.serial
         with supervised(serial, search) as supervisor:
