@@ -34,7 +34,7 @@ def test_a_named_function_is_imported_beside_those_of_the_host_program(ledger):
     assert programs["balances"]() is True
 
 
-def test_an_unknown_function_is_told_with_those_that_are_installed(ledger):
+def test_unknown_function_error_lists_installed_plugins(ledger):
     assert refused("balance") == (
         "check_programs.0: there is no check plug-in 'balance'; installed are: balances (acme 1.2), number (acme 1.2); "
         "did you mean 'balances'?"

@@ -40,7 +40,7 @@ def test_a_line_goes_to_callboards_logger_with_its_place_and_the_exception(log, 
 
 
 @pytest.mark.parametrize("error", [ConnectionError("down"), SystemExit()], ids=["ConnectionError", "SystemExit"])
-def test_a_handler_of_the_host_program_that_raises_is_heard_by_nobody(log, caplog, error):
+def test_host_handler_that_raises_does_not_disturb_the_log(log, caplog, error):
     handler = Down(error)
     logging.getLogger().addHandler(handler)
     try:
@@ -51,7 +51,7 @@ def test_a_handler_of_the_host_program_that_raises_is_heard_by_nobody(log, caplo
     assert caplog.messages == ["first", "second"]
 
 
-def test_a_filter_of_the_host_program_that_raises_is_heard_by_nobody(log, caplog):
+def test_host_filter_that_raises_loses_only_its_own_record(log, caplog):
     def refuse(_record):
         raise ConnectionError
 

@@ -73,7 +73,7 @@ def test_levels_are_those_of_the_events_and_the_host_program_chooses(listening):
     assert [record.levelname for record in listening.records] == ["ERROR"]
 
 
-def test_a_handler_that_comes_later_gets_what_comes_later(monkeypatch):
+def test_handler_added_later_gets_only_later_events(monkeypatch):
     log, handler, logger = EventLog(Settings()), Kept(), logging.getLogger("callboard")
     monkeypatch.setattr(logger, "propagate", False)
     log.write(event(EventName.COMMAND_LATE, seq=1))
@@ -108,7 +108,7 @@ def test_the_labels_of_a_task_stand_in_each_of_its_records(listening):
 
 
 @pytest.mark.parametrize("set_up", ["", "import logging; logging.basicConfig(level=logging.CRITICAL)"])
-def test_a_program_that_sets_nothing_up_prints_nothing_and_gets_no_thread(set_up):
+def test_program_without_log_setup_prints_nothing_and_has_no_log_thread(set_up):
     code = f"""
 {set_up}
 import threading
@@ -143,20 +143,20 @@ def test_a_file_that_is_full_gets_a_number_and_a_new_one_is_begun(tmp_path):
 
 
 @pytest.mark.parametrize("backups", [0, 3])
-def test_so_many_earlier_files_are_kept(tmp_path, backups):
+def test_rotation_keeps_as_many_backups_as_configured(tmp_path, backups):
     sections = {"log": {"file": tmp_path / "events.log", "max_bytes": 1000, "backups": backups}}
     logged(*(event(seq=seq, data={"text": "x" * 900}) for seq in range(1, 7)), **sections)
     assert len(list(tmp_path.iterdir())) == 1 + backups
 
 
-def test_a_line_that_is_longer_than_a_file_is_written_all_the_same(tmp_path):
+def test_line_longer_than_max_bytes_is_written(tmp_path):
     path = tmp_path / "events.log"
     logged(event(data={"text": "x" * 5000}), event(seq=2), log={"file": path, "max_bytes": 1000})
     assert (lines(path), lines(tmp_path / "events.log.1")) == (1, 1)
 
 
 @pytest.mark.parametrize("how", ["moved", "deleted"])
-def test_a_file_that_somebody_took_away_is_begun_anew(tmp_path, how):
+def test_log_file_is_created_again_after_it_was_moved_or_deleted(tmp_path, how):
     path = tmp_path / "events.log"
     log = EventLog(Settings(log={"file": path}))
     log.write(event())
@@ -179,7 +179,7 @@ def wait_for(condition):
     raise AssertionError
 
 
-def test_a_file_whose_folder_was_away_for_a_while_goes_on(tmp_path):
+def test_log_file_is_written_again_once_its_folder_can_be_made(tmp_path):
     path = tmp_path / "logs" / "events.log"
     file = LogFile(path, None, 0)
     file.write([b"1"])

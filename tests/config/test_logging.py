@@ -85,7 +85,7 @@ def event(name: EventName = EventName.STEP_ENDED, **fields: Any) -> Event:
     return Event(**{"seq": 1, "at": 0.0, "name": name, **fields})
 
 
-def test_a_line_holds_what_the_event_holds():
+def test_line_holds_every_field_of_the_event():
     told = written(
         event(
             EventName.PHASE_ENDED,
@@ -120,24 +120,24 @@ def test_a_line_holds_what_the_event_holds():
     ]
 
 
-def test_what_does_not_apply_is_left_out():
+def test_line_omits_fields_that_do_not_apply():
     (told,) = written(event(EventName.SUPERVISOR_STARTED))
     assert told.keys() == {"event", "level", "timestamp", "schema", "seq"}
 
 
-def test_what_is_zero_is_not_left_out():
+def test_line_keeps_zero_values():
     (told,) = written(event(duration=0.0, data={"count": 0, "error": ""}))
     assert (told["duration"], told["count"], told["error"]) == (0.0, 0, "")
 
 
 @pytest.mark.parametrize("run_id", ["t~0", "t/0"])
-def test_the_round_of_a_host_agent_is_no_subtask(run_id):
+def test_line_of_a_host_agent_has_no_subtask(run_id):
     (told,) = written(event(task_id="t", run_id=run_id))
     assert "subtask" not in told
 
 
 @pytest.mark.parametrize("key", ["event", "level", "timestamp", "seq", "task", "subtask", "agent", "state", "step"])
-def test_data_never_hides_what_a_line_says_of_its_own(key):
+def test_data_never_hides_the_fields_of_the_line(key):
     plain = written(event(task_id="t", run_id="t~1", agent="app/a/b", state="CONTINUE", step=1))[0]
     told = written(event(task_id="t", run_id="t~1", agent="app/a/b", state="CONTINUE", step=1, data={key: "mine"}))[0]
     assert told == {**plain, f"data_{key}": "mine"}
@@ -158,7 +158,7 @@ def test_only_events_that_a_person_must_act_on_are_logged_as_errors():
     }
 
 
-def test_what_should_not_happen_is_seen_where_only_warnings_are_written():
+def test_warnings_are_exactly_the_listed_events():
     assert {name.value for name, level in LEVELS.items() if level == "warning"} == {
         "blackboard.rebuilt",
         "check.failed",
@@ -209,14 +209,14 @@ def test_a_control_character_in_a_value_never_breaks_a_line(sign, log_format):
 
 
 @pytest.mark.parametrize("sign", ["\x1b", "\x9b", "\x07", "\x08", "\r", "\v", "\f", "\x00", "\x7f"], ids=ascii)
-def test_what_a_model_says_never_steers_the_terminal(sign):
+def test_model_output_never_controls_the_terminal(sign):
     stream = Terminal()
     with open_log(stream, stream="pretty") as opened:
         opened.write(event(data={"thought": f"a{sign}[2Jb"}))
     assert f"{sign}[2J" not in stream.getvalue()
 
 
-def test_a_terminal_gets_words_and_colours():
+def test_terminal_gets_readable_text_and_colours():
     stream = Terminal()
     with open_log(stream, stream="auto") as opened:
         opened.write(event(task_id="night-run", data={"status": "FINISH"}))
@@ -295,7 +295,7 @@ def test_a_file_that_can_not_be_opened_is_a_matter_of_the_settings(tmp_path):
         EventLog(Settings(log=LogSettings(file=tmp_path, stream="off")))
 
 
-def test_a_line_that_can_not_be_written_is_counted_and_stops_nothing(tmp_path):
+def test_unwritable_line_is_counted_and_the_log_continues(tmp_path):
     stream = io.StringIO()
     with open_log(stream, file=tmp_path / "events.log", stream="json") as opened:
         stream.close()
@@ -352,7 +352,7 @@ def test_a_blocked_stream_delays_neither_the_writer_nor_the_file(stuck, tmp_path
     assert seqs(stuck.getvalue()) == [1]
 
 
-def test_a_pipe_that_nobody_drains_does_not_keep_a_program_from_ending():
+def test_undrained_pipe_does_not_keep_a_program_from_ending():
     code = """
 from callboard.config import EventLog, Settings
 from callboard.messages import Event, EventName
@@ -367,7 +367,7 @@ print(log.close(timeout=0.1), log.lost > 0)
         assert program.stdout.read().split() == [b"False", b"True"]
 
 
-def test_what_is_queued_is_written_before_the_end_in_its_order(stuck):
+def test_closing_writes_queued_events_in_order(stuck):
     log = EventLog(Settings(log=LogSettings(stream="json")), stuck)
     for seq in range(1, 101):
         log.write(event(seq=seq))
@@ -391,7 +391,7 @@ def test_past_the_bound_new_lines_are_lost_and_counted(stuck, monkeypatch):
     assert seqs(stuck.getvalue()) == [1, 2, 3, 4]
 
 
-def test_a_full_disk_is_told_and_raises_nothing(tmp_path, monkeypatch):
+def test_full_disk_counts_the_lost_event_and_raises_nothing(tmp_path, monkeypatch):
     full = Path("/dev/full").open  # the log itself takes only regular files
     monkeypatch.setattr("callboard.config._log_file.open_private", lambda _: full("a", encoding="utf-8"))
     log = EventLog(Settings(log=LogSettings(file=tmp_path / "events.log", stream="off")))

@@ -37,7 +37,7 @@ def test_options_are_validated_by_the_types_of_the_parameters():
     assert lamps(**fitting) == ("hall", True, 7, Path("/srv/lamps.json"), SecretStr("xyzzy"))
 
 
-def test_every_wrong_option_is_told_and_the_nearest_name():
+def test_error_names_every_wrong_option_and_the_nearest_name():
     assert refused(lamps, levle=3, dimmed="perhaps") == [
         "surfaces.lamps.options.levle: unknown option; did you mean 'level'?",
         "surfaces.lamps.options.room: Field required",
@@ -45,11 +45,11 @@ def test_every_wrong_option_is_told_and_the_nearest_name():
     ]
 
 
-def test_an_option_of_what_takes_none_is_refused():
+def test_option_is_refused_when_the_factory_takes_none():
     assert refused(lambda: None, x=1) == ["surfaces.lamps.options.x: unknown option; known: none"]
 
 
-def test_what_takes_any_option_gets_any():
+def test_factory_with_any_keyword_gets_any_option():
     assert fitting_options(lambda **all_: all_, Settings.load(), NESTED, "")["login"] == NESTED["login"]
 
 
@@ -71,7 +71,7 @@ def typed_oddly(x: list[Unknown], y: int):
 
 
 @pytest.mark.parametrize("factory", [typed_for_checkers, typed_oddly])
-def test_a_type_that_can_t_be_used_validates_nothing(factory):
+def test_unusable_annotation_leaves_options_unvalidated(factory):
     options: dict[str, Any] = {"x": "1", "y": "2"} if factory is typed_oddly else {"x": "1"}
     assert fitting_options(factory, Settings.load(), options, "") == options
 

@@ -32,7 +32,7 @@ def test_an_entry_point_is_found_without_an_import(install):
     assert "acme_lamps" not in sys.modules
 
 
-def test_an_unknown_name_is_told_with_those_that_are_installed(install):
+def test_unknown_name_error_lists_installed_plugins(install):
     install("acme", "surfaces", {"lamps": "acme_lamps:Lamps", "doors": "acme_lamps:Doors"})
     assert not_found(SURFACES, "lmps") == (
         "surfaces.one: there is no surface plug-in 'lmps'; "
@@ -40,7 +40,7 @@ def test_an_unknown_name_is_told_with_those_that_are_installed(install):
     )
 
 
-def test_where_nothing_is_installed_the_error_says_so():
+def test_unknown_name_error_lists_none_when_none_is_installed():
     assert not_found(MODELS, "house") == "surfaces.one: there is no model plug-in 'house'; installed are: none"
 
 
@@ -77,7 +77,7 @@ def test_a_plugin_that_can_t_be_imported_is_named_with_the_reason(install, sourc
     assert str(info.value).startswith(named + told)
 
 
-def test_what_can_t_be_called_is_refused():
+def test_plugin_that_can_t_be_called_is_refused():
     assert not_made(3) == (
         "surfaces.one: the plug-in 'made' of callboard (somewhere:Made) is a int, which can't be called"
     )
@@ -91,7 +91,7 @@ def test_what_can_t_be_called_is_refused():
         (SystemExit(3), "surfaces.one: SystemExit: 3"),
     ],
 )
-def test_what_a_plugin_raises_is_told(error, told):
+def test_error_of_a_plugin_is_reported(error, told):
     def factory():
         raise error
 
@@ -108,7 +108,7 @@ def test_a_secret_option_in_an_error_is_redacted():
         make_plugin(ENTRY, factory, settings, settings.surfaces["one"].options, "surfaces.one")
 
 
-def test_there_is_no_group_for_policies():
+def test_plugin_groups_include_no_policies():
     assert {group.value for group in PluginGroup} == {
         "callboard.surfaces",
         "callboard.models",

@@ -45,7 +45,7 @@ def test_a_file_and_the_folders_above_it_are_made_private(tmp_path):
         make_private(path.parent)
 
 
-def test_what_is_there_stays_as_its_user_made_it(tmp_path):
+def test_existing_file_keeps_its_mode_and_content(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text("one\n", encoding="utf-8")
     path.chmod(0o640)
@@ -102,7 +102,7 @@ def test_a_path_that_is_not_the_users_own_is_refused(folder, open_, kind):
     assert everything(folder) == before
 
 
-def test_a_folder_is_no_file_and_a_file_no_folder(folder):
+def test_folder_is_refused_as_a_file_and_a_file_as_a_folder(folder):
     with pytest.raises(NotOwnError, match="it is a folder; name a file"):
         open_private(folder)
     open_private(folder / "file").close()

@@ -27,7 +27,7 @@ def test_a_replacement_that_is_missing_is_a_matter_of_the_settings(tmp_path):
         load_prompts(Settings.load(base=tmp_path, prompts=Prompts(host="nowhere.md")))
 
 
-def test_a_replacement_that_is_no_text_is_a_matter_of_the_settings(tmp_path):
+def test_prompt_file_that_is_not_text_is_a_settings_error(tmp_path):
     (tmp_path / "mine.md").write_bytes(b"\xff\xfe")
     with pytest.raises(SettingsError, match=r"prompts\.app: .* can't be read"):
         load_prompts(Settings.load(base=tmp_path, prompts=Prompts(app="mine.md")))

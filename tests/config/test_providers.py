@@ -30,7 +30,7 @@ def test_a_key_comes_from_the_environment(monkeypatch):
     assert Settings.load().providers["local"].api_key.get_secret_value() == KEY
 
 
-def test_what_is_secret_of_a_provider_is_never_shown():
+def test_provider_secrets_are_never_shown():
     settings = Settings(providers={"far": {"url": URL, "api_key": KEY, "headers": {"X-Key": KEY}}})
     dumped = json.dumps(settings.model_dump(mode="json"))
     for shown in (repr(settings), str(settings), dumped):
@@ -38,7 +38,7 @@ def test_what_is_secret_of_a_provider_is_never_shown():
         assert "models.example" in shown
 
 
-def test_what_is_secret_of_a_provider_is_blotted_out_of_the_log():
+def test_provider_secrets_are_redacted_from_the_log():
     settings = Settings(providers={"far": {"url": URL, "headers": {"Authorization": "Bearer token-1"}}})
     assert {KEY, "token-1"} <= set(secrets_of(settings))
 
@@ -63,6 +63,6 @@ def test_a_provider_that_can_not_be_used_is_refused(given, why):
     assert KEY not in str(refused.value)
 
 
-def test_by_default_a_provider_is_asked_again_and_nothing_is_bounded():
+def test_provider_retries_and_is_unbounded_by_default():
     provider = Provider()
     assert (provider.retries, provider.concurrent, provider.requests_per_minute) == (2, None, None)

@@ -48,7 +48,7 @@ def test_a_schema_is_that_of_the_code(name):
     assert GENERATE.schema_of_file(f"{name}.yaml") == text, "run: python docs/generate.py"
 
 
-def test_there_are_no_other_schemas():
+def test_schema_folder_holds_only_the_listed_schemas():
     assert {path.name for path in SCHEMAS.iterdir()} == {f"{name}.json" for name in NAMES}
 
 

@@ -161,7 +161,7 @@ def calls_of(function):
     return count
 
 
-def test_other_secrets_cost_nothing_for_numbers():
+def test_numeric_secrets_add_little_cost_to_redacting_rows():
     rows = {"value": [[1.5, 2, "x"] for _ in range(500)]}
     words, pins = redactor("correct horse"), redactor("correct horse", "48151623")
     assert calls_of(lambda: pins.redact(rows)) <= calls_of(lambda: words.redact(rows)) * 1.2

@@ -136,7 +136,7 @@ def test_budgets_are_open_by_default_and_set_one_by_one(write):
     assert set(Budget().model_dump().values()) == {None}
 
 
-def test_an_approval_that_nobody_decides_on_is_denied_by_default(write):
+def test_undecided_approval_is_denied_by_default(write):
     assert Settings.load(write("")).limits.at_approval_deadline is AtDeadline.DENY
 
 
@@ -180,7 +180,7 @@ def test_a_model_is_found_by_kind_of_agent(write):
     }
 
 
-def test_two_loads_know_nothing_of_each_other(write):
+def test_loads_are_independent_of_each_other(write):
     assert Settings.load(write("limits: {steps: 7}")).limits.steps == 7
     assert Settings.load(write("limits: {repairs: 7}")).limits.steps == Limits().steps
 
@@ -202,7 +202,7 @@ def test_an_unknown_key_is_named_with_the_nearest_known_one(write, text, where, 
     assert f"{where}: unknown key; did you mean {near!r}?" in refused(write(text))
 
 
-def test_an_unknown_key_that_is_near_to_nothing_is_told_what_there_is(write):
+def test_unknown_key_error_lists_known_keys_when_none_is_near(write):
     assert "system.zzzz: unknown key; known: ask_question, safe_guard" in refused(write("system: {zzzz: 1}"))
 
 
@@ -266,11 +266,11 @@ def test_a_missing_file_is_named(tmp_path):
     )
 
 
-def test_a_folder_is_no_file(tmp_path):
+def test_folder_is_refused_as_a_settings_file(tmp_path):
     assert "can't be read" in refused(tmp_path)
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path):
+def test_settings_file_that_is_not_utf_8_is_refused(tmp_path):
     file = tmp_path / "callboard.yaml"
     file.write_bytes(b"\xff\xfe\x00limits")
     assert "is not UTF-8 text (byte 1): save it as UTF-8" in refused(file)
@@ -330,7 +330,7 @@ def test_broken_json_in_the_environment_is_refused(monkeypatch):
 
 
 @pytest.mark.parametrize("key", ["1", "null", "true", "2024-05-31", "[a]"])
-def test_a_key_that_is_no_text_is_refused(write, key):
+def test_key_that_is_not_text_is_refused(write, key):
     assert "callboard.yaml" in refused(write(f"? {key}\n: {{steps: 7}}"))
 
 
@@ -475,7 +475,7 @@ def test_secrets_are_hidden_when_the_yaml_is_broken(write):
 
 
 @pytest.mark.parametrize(("model", "name"), FIELDS)
-def test_every_field_says_what_it_is_for(model, name):
+def test_every_field_has_a_description(model, name):
     description = model.model_fields[name].description
     assert description
     assert description.rstrip().endswith(".")
@@ -540,7 +540,7 @@ def test_a_mistyped_kind_is_refused_with_the_nearest_one(write):
         ("x" * 101, "longer"),
     ],
 )
-def test_a_server_s_name_that_is_no_part_of_an_address_is_refused(section, name, why):
+def test_server_name_that_does_not_fit_an_address_is_refused(section, name, why):
     given = {"mcpServers": {name: {"command": "x"}}, "surfaces": {name: {}}}[section]
     with pytest.raises(SettingsError, match="a server's name becomes a part of addresses") as refused:
         Settings.load(**{section: given})

@@ -14,7 +14,7 @@ def test_supervision_is_set_value_by_value(write):
     assert (loaded.period, loaded.backoff, loaded.max_backoff) == (60, 0.1, 10)
 
 
-def test_a_restart_at_once_can_be_asked_for(write):
+def test_backoff_may_be_zero(write):
     loaded = Settings.load(write("supervision: {backoff: 0, max_backoff: 0}")).supervision
     assert (loaded.backoff, loaded.max_backoff) == (0, 0)
 
@@ -26,7 +26,7 @@ def test_a_longest_delay_that_is_shorter_than_the_first_one_is_refused(write):
 
 @pytest.mark.parametrize("name", ["intensity", "period", "backoff", "max_backoff", "hung_seconds"])
 @pytest.mark.parametrize("value", ["-1", ".nan", ".inf", "soon"])
-def test_what_is_no_number_of_times_or_no_span_of_time_is_refused(write, name, value):
+def test_invalid_supervision_count_or_duration_is_refused(write, name, value):
     with pytest.raises(SettingsError, match=rf"supervision\.{name}: "):
         Settings.load(write(f"supervision: {{{name}: {value}}}"))
 

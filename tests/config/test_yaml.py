@@ -40,7 +40,7 @@ def test_a_key_that_stands_twice_is_refused_with_both_lines(file, text, key, fir
     assert str(refused.value) == f"the key {key} appears twice, in lines {first} and {second}: merge them"
 
 
-def test_what_is_merged_may_be_replaced(file):
+def test_merged_key_may_be_overridden(file):
     file.write_text("base: &base {a: 1, b: 2}\nmore: {<<: *base, b: 3}\n", encoding="utf-8")
     assert load_yaml(file) == {"base": {"a": 1, "b": 2}, "more": {"a": 1, "b": 3}}
 
@@ -53,7 +53,7 @@ def test_what_is_merged_may_be_replaced(file):
         (b"a: \x00", "is not valid YAML: it has a character that YAML does not allow"),
     ],
 )
-def test_what_is_no_yaml_is_told_with_its_place(file, text, says):
+def test_invalid_yaml_error_names_the_place(file, text, says):
     file.write_bytes(text)
     with pytest.raises(YamlError) as refused:
         load_yaml(file)
