@@ -27,7 +27,7 @@ def test_a_call_may_keep_several_and_none_is_written_over(artifacts):
     assert [path.read_bytes() for path in paths] == [b"0", b"1", b"2"]
 
 
-def test_what_can_t_be_written_is_an_error_of_the_journal(artifacts, tmp_path):
+def test_artifact_that_can_t_be_written_raises_a_journal_error(artifacts, tmp_path):
     artifacts_of(tmp_path / "journal.db").write_text("a file where the folder should be")
     with pytest.raises(JournalError, match="can't be written"):
         artifacts.keep("t", "c", b"x", "")
@@ -53,7 +53,7 @@ def test_without_a_journal_they_end_with_the_process(tmp_path):
     assert not other.parent.parent.exists()
 
 
-def test_what_is_too_large_is_refused_before_anything_is_written(artifacts, tmp_path, monkeypatch):
+def test_oversized_artifact_is_refused_before_anything_is_written(artifacts, tmp_path, monkeypatch):
     monkeypatch.setattr(_artifacts, "LARGEST", 3)
     with pytest.raises(ValueError, match="an artifact has at most 3 bytes, this one has 4"):
         artifacts.keep("t", "c", b"1234", "")

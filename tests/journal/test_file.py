@@ -317,12 +317,12 @@ def test_rows_are_found_and_ordered_by_an_index_without_a_scan(opened, query):
 
 
 @pytest.mark.parametrize("query", [_UNFINISHED, _SESSION])
-def test_no_task_is_looked_at_that_is_not_looked_for(opened, query):
+def test_queries_never_scan_all_tasks(opened, query):
     scans = [step for step in plan_of(opened(), query) if step.startswith("SCAN")]
     assert scans == ["SCAN tasks USING INDEX tasks_open"] * (query == _UNFINISHED)
 
 
-def test_events_are_left_out_unless_they_are_asked_for(opened, a_task, an_event):
+def test_rows_omit_events_unless_requested(opened, a_task, an_event):
     journal = opened()
     rows = [a_task("t"), a_task("u")]
     written(journal, *rows)
@@ -363,7 +363,7 @@ def test_the_number_of_the_last_event_is_that_before_a_rollback(opened, an_event
     assert journal.last_seq == 7
 
 
-def test_what_was_rolled_back_is_not_there(opened, a_task):
+def test_rolled_back_rows_are_gone(opened, a_task):
     journal = opened()
     journal.write([a_task("t")])
     journal.rollback()
@@ -371,7 +371,7 @@ def test_what_was_rolled_back_is_not_there(opened, a_task):
     assert (journal.find("t"), journal.unfinished()) == (None, ("u",))
 
 
-def test_what_was_not_committed_is_dropped_when_the_journal_is_closed(opened, a_task):
+def test_closing_drops_uncommitted_rows(opened, a_task):
     journal = opened()
     written(journal, a_task("t"))
     journal.write([a_task("u")])
@@ -379,7 +379,7 @@ def test_what_was_not_committed_is_dropped_when_the_journal_is_closed(opened, a_
     assert opened().unfinished() == ("t",)
 
 
-def test_a_commit_of_nothing_does_nothing(opened, everything, place):
+def test_empty_commit_does_nothing(opened, everything, place):
     journal = opened()
     before = everything(place.parent)
     journal.commit()
@@ -433,7 +433,7 @@ def test_an_id_or_a_key_is_used_once_and_a_second_use_is_refused_alone(opened, a
     assert journal.unfinished() == ("t",)
 
 
-def test_a_conversation_has_its_first_task_and_those_that_go_on_with_it(opened, a_task):
+def test_session_tasks_are_the_first_task_and_its_successors(opened, a_task):
     journal = opened()
     written(journal, a_task("one"), a_task("else"), a_task("two", session="one"), a_task("three", session="one"))
     assert journal.session_tasks("one") == ("one", "two", "three")
@@ -593,7 +593,7 @@ def test_a_path_that_no_file_can_have_is_refused(tmp_path):
         JournalFile.open(tmp_path / "a\0b")
 
 
-def test_a_folder_is_no_journal(tmp_path):
+def test_folder_is_refused_as_a_journal(tmp_path):
     with pytest.raises(JournalPathError, match="it is a folder; name a file"):
         JournalFile.open(tmp_path)
 
@@ -624,7 +624,7 @@ def test_a_row_whose_message_is_not_valid_is_named(opened, place, body):
         list(opened().rows("t"))
 
 
-def test_a_full_disk_is_told_and_takes_nothing_that_was_committed(opened, a_task, a_row):
+def test_full_disk_raises_an_error_and_keeps_committed_rows(opened, a_task, a_row):
     journal = opened()
     written(journal, a_task("t"))
     pages = journal._connection.execute("PRAGMA page_count").fetchone()[0]
@@ -668,7 +668,7 @@ def test_a_commit_notices_that_a_file_was_deleted_or_replaced(opened, place, a_t
     journal.rollback()
 
 
-def test_what_replaced_a_journal_is_left_alone_when_that_is_closed(opened, place, a_task):
+def test_closing_leaves_a_file_that_replaced_the_journal_alone(opened, place, a_task):
     journal = opened()
     written(journal, a_task("t"))
     place.unlink()
@@ -677,7 +677,7 @@ def test_what_replaced_a_journal_is_left_alone_when_that_is_closed(opened, place
     assert place.read_bytes() == b"something else"
 
 
-def test_what_was_committed_survives_a_killed_writer_and_nothing_else_does(opened, writer):
+def test_only_committed_rows_survive_a_killed_writer(opened, writer):
     other = writer()
     other.write(commit=True)
     other.write(commit=False)
@@ -686,7 +686,7 @@ def test_what_was_committed_survives_a_killed_writer_and_nothing_else_does(opene
     assert [row.message.id for row in rows] == ["t", *(f"{number}.{part}" for number in (0, 1) for part in range(100))]
 
 
-def test_a_journal_of_a_killed_writer_goes_on(opened, writer, a_task):
+def test_journal_of_a_killed_writer_can_be_continued(opened, writer, a_task):
     writer().kill()
     journal = opened()
     written(journal, a_task("u"))

@@ -66,7 +66,7 @@ def test_a_journal_in_use_by_another_process_is_refused_with_its_name(writer, op
     assert before - 1 < info.value.since < time.time() + 1
 
 
-def test_a_refused_journal_in_use_goes_on_for_its_holder(writer, opened):
+def test_refused_open_does_not_disturb_the_holder_of_the_journal(writer, opened):
     other = writer()
     with pytest.raises(JournalInUseError):
         opened()
@@ -127,7 +127,7 @@ def test_a_lock_that_was_given_back_has_no_file_open(journal, lock, held_open):
     assert held_open(journal.parent) == []
 
 
-def test_who_asks_for_the_holder_has_no_file_open(journal, lock, held_open):
+def test_asking_for_the_holder_leaves_no_file_open(journal, lock, held_open):
     before = held_open(journal.parent)
     assert holder_of(journal).pid == os.getpid()
     assert held_open(journal.parent) == before
@@ -154,14 +154,14 @@ def test_asking_for_the_holder_creates_nothing(journal):
 
 
 @pytest.mark.parametrize("text", [b"", b"{", b'{"pid": "1"}', b'{"pid": 1, "host": "h", "since": 1e300}', b"\xff"])
-def test_a_holder_that_does_not_say_its_name_is_somebody_all_the_same(journal, lock, text):
+def test_lock_with_an_unreadable_holder_counts_as_held(journal, lock, text):
     journal.with_name("journal.db.lock").write_bytes(text)
     assert holder_of(journal) == JournalHolder(pid=0, host="", since=0.0)
     with pytest.raises(JournalInUseError, match="is in use by another process"):
         JournalLock.acquire(journal)
 
 
-def test_what_a_dead_holder_wrote_is_replaced(journal):
+def test_acquire_replaces_the_lock_text_of_a_dead_holder(journal):
     journal.with_name("journal.db.lock").write_text('{"pid": 1, "host": "' + "h" * 500 + '", "since": 1.0}')
     lock = JournalLock.acquire(journal)
     assert holder_of(journal).pid == os.getpid()
@@ -174,7 +174,7 @@ def test_a_lock_whose_file_was_deleted_is_no_longer_intact(journal, lock):
     assert not lock.intact
 
 
-def test_the_file_of_somebody_elses_lock_is_not_taken_away(journal, lock):
+def test_lock_file_of_another_holder_is_not_removed(journal, lock):
     journal.with_name("journal.db.lock").unlink()
     other = JournalLock.acquire(journal)
     lock.release()

@@ -35,19 +35,19 @@ def test_rows_are_read_in_the_order_in_which_they_were_kept(journal, a_row):
     assert read(journal, "another") == []
 
 
-def test_what_follows_is_done_at_once_and_after_the_rows_are_there(journal, a_row):
+def test_callback_runs_at_once_after_the_rows_are_stored(journal, a_row):
     then = []
     journal.append([a_row(Cancel(task_id="t"))], lambda: then.append(read(journal, "t")))
     assert then == [[Cancel(task_id="t")]]
 
 
-def test_what_follows_may_keep_more(journal, a_row):
+def test_callback_may_append_more_rows(journal, a_row):
     first, second = Answer(id="1", task_id="t"), Answer(id="2", task_id="t")
     journal.append([a_row(first)], lambda: journal.append([a_row(second)]))
     assert read(journal, "t") == [first, second]
 
 
-def test_what_several_threads_tell_has_the_order_of_the_rows(journal, a_row):
+def test_callbacks_of_several_threads_run_in_row_order(journal, a_row):
     told = []
 
     def keep(name):

@@ -250,7 +250,7 @@ def test_a_file_that_is_refused_is_left_as_it_is(closed, everything, spoil, erro
 
 
 @pytest.mark.parametrize("spoil", [another_program, newer, without_a_table, cut_to_the_header, zeroed])
-def test_what_is_refused_is_not_read_either(closed, everything, spoil):
+def test_reader_refuses_a_journal_that_can_not_be_opened(closed, everything, spoil):
     spoil(closed)
     before = everything(closed.parent)
     with pytest.raises(JournalError):

@@ -86,7 +86,7 @@ def test_later_ones_are_kept_as_what_differs_from_the_first(opened, place, a_row
         assert [row.message.observation for row in reader.rows("t")] == steps
 
 
-def test_what_differs_much_is_kept_whole_and_compared_with_from_then_on(opened, place, a_row):
+def test_very_different_observation_is_stored_whole_and_becomes_the_base(opened, place, a_row):
     journal = opened()
     other = Observation(controls=controls(200, **{f"c{n}": "other" for n in range(200)}))
     later = other.model_copy(update={"text": "later"})
@@ -96,7 +96,7 @@ def test_what_differs_much_is_kept_whole_and_compared_with_from_then_on(opened, 
     assert kept(journal) == [seen(), other, later]
 
 
-def test_what_drifts_away_is_compared_with_a_later_one(opened, place, a_row):
+def test_drifting_observations_are_compared_with_a_later_base(opened, place, a_row):
     journal = opened()
     steps = [seen(**{f"c{n}": "changed" for n in range(3 * step)}) for step in range(30)]
     write(journal, a_row, *steps)
@@ -181,7 +181,7 @@ def test_a_fingerprint_of_a_surface_that_looks_like_a_name_is_none(opened, a_row
     assert kept(journal) == [forged]
 
 
-def test_what_was_rolled_back_is_not_compared_with(opened, place, a_row):
+def test_rolled_back_observation_is_not_used_as_a_base(opened, place, a_row):
     journal = opened()
     with Faults() as faults:
         journal.write([a_row(Captured(observation=seen()), task="t")])
@@ -208,7 +208,7 @@ def test_an_observation_that_is_missing_is_damage_of_the_row(opened, place, a_ro
         list(reader.rows("t"))
 
 
-def test_what_can_not_be_read_again_is_refused_and_nothing_is_written(opened, place, a_row):
+def test_observation_too_deep_to_read_back_is_refused_and_not_written(opened, place, a_row):
     deep = []
     for _ in range(210):
         deep = [deep]
@@ -219,7 +219,7 @@ def test_what_can_not_be_read_again_is_refused_and_nothing_is_written(opened, pl
     assert kept(journal) == [seen()]
 
 
-def test_what_was_refused_is_not_compared_with(opened, a_row):
+def test_refused_observation_is_not_used_as_a_base(opened, a_row):
     journal, half = opened(), Observation(text="\ud800")
     with pytest.raises(ValueError, match="surrogate"):
         journal.write([a_row(Captured(observation=each)) for each in (seen(), half)])
@@ -235,7 +235,7 @@ def test_after_each_pruning_an_observation_is_kept_whole_again(opened, place, a_
     assert [base for _, base, _ in stored(place)] == [None, None]
 
 
-def test_what_was_dropped_is_not_compared_with(opened, place, a_row, a_task, a_result):
+def test_pruned_observation_is_not_used_as_a_base(opened, place, a_row, a_task, a_result):
     journal = opened()
     journal.write([a_task("old"), a_row(Captured(observation=seen()), task="old"), a_result("old")])
     journal.commit()

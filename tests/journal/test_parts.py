@@ -22,7 +22,7 @@ def test_a_message_without_such_a_part_stays_the_same_object():
 
 
 @pytest.mark.parametrize(("levels", "refused"), [(199, False), (250, True)])
-def test_what_is_too_deep_to_be_read_again_is_refused(levels, refused):
+def test_json_too_deep_to_read_back_is_refused(levels, refused):
     text = b"[" * levels + b"]" * levels
     if refused:
         with pytest.raises(ValueError, match="recursion limit"):

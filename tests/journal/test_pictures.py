@@ -137,7 +137,7 @@ def test_a_truncated_picture_is_written_again_when_it_is_seen_again(kept, place,
     assert [row.message for row in kept(WITH_PICTURES[0]).rows("t")] == [WITH_PICTURES[0]] * 2
 
 
-def test_what_a_broken_off_write_left_is_written_over(kept, place, files):
+def test_leftover_of_an_interrupted_write_is_overwritten(kept, place, files):
     part = place.with_name(f"{place.name}.pictures") / NAME[:2] / f"{NAME}.part"
     part.parent.mkdir(parents=True)
     part.write_bytes(b"half")
@@ -180,7 +180,7 @@ def test_durability_of_the_process_syncs_nothing(opened, a_row, synced):
     assert synced == []
 
 
-def test_a_disk_that_is_full_of_pictures_is_told(opened, a_row, monkeypatch):
+def test_disk_full_while_writing_a_picture_raises_a_journal_error(opened, a_row, monkeypatch):
     journal = opened()
     journal.write([a_row(Captured(observation=None))])
 
@@ -200,7 +200,7 @@ def test_a_reader_sees_the_pictures_of_a_journal_in_use(kept, place):
         assert next(reader.rows("t")).message == WITH_PICTURES[0]
 
 
-def test_what_is_not_named_is_swept_away(kept, place, files, a_row):
+def test_prune_removes_pictures_without_a_row(kept, place, files, a_row):
     journal = kept(WITH_PICTURES[0])
     journal.write([a_row(Captured(observation=seen(b"never committed")))])
     journal.rollback()

@@ -22,7 +22,7 @@ def ids(reader):
     return [row.message.id for row in reader.rows("t")]
 
 
-def test_tasks_are_told_in_a_line_each(opened, place, a_task, a_result):
+def test_reader_lists_tasks_in_a_line_each(opened, place, a_task, a_result):
     journal = opened()
     journal.write([a_task("t", at=1.0), a_task("u", at=2.0, request="go on", session="t")])
     journal.write([a_result("t", at=3.0, outcome=Outcome.REJECTED)])
@@ -34,7 +34,7 @@ def test_tasks_are_told_in_a_line_each(opened, place, a_task, a_result):
         )
 
 
-def test_a_plan_is_told_by_its_steps(opened, place, a_task):
+def test_reader_lists_a_plan_by_its_steps(opened, place, a_task):
     journal = opened()
     journal.write([a_task("t", request="", plan=["open it", "close it"])])
     journal.commit()
@@ -100,7 +100,7 @@ def test_a_copy_of_a_journal_in_use_is_read_as_far_as_it_was_copied(writer, plac
         assert len(ids(reader)) == 101
 
 
-def test_a_reader_goes_on_while_the_journal_is_opened_used_and_closed(opened, place, a_row):
+def test_reader_works_while_the_journal_is_opened_used_and_closed(opened, place, a_row):
     opened().close()
     with JournalReader.open(place) as reader:
         for expected in (["a"], ["a", "b"]):
@@ -114,7 +114,7 @@ def test_a_reader_goes_on_while_the_journal_is_opened_used_and_closed(opened, pl
     assert [path.name for path in place.parent.iterdir()] == [place.name]
 
 
-def test_a_reader_of_what_was_left_goes_on_when_somebody_takes_it_over(opened, writer, place, a_row):
+def test_reader_of_an_orphaned_journal_works_after_a_takeover(opened, writer, place, a_row):
     writer().kill()
     with JournalReader.open(place) as reader:
         before = ids(reader)
@@ -127,7 +127,7 @@ def test_a_reader_of_what_was_left_goes_on_when_somebody_takes_it_over(opened, w
 @pytest.mark.parametrize(
     ("content", "problem"), [(None, "is not there"), (b"", "is empty"), (b"text", "is no journal")]
 )
-def test_what_is_no_journal_is_refused_and_nothing_is_made(tmp_path, everything, content, problem):
+def test_reader_refuses_a_file_that_is_not_a_journal_and_creates_nothing(tmp_path, everything, content, problem):
     path = tmp_path / "journal.db"
     if content is not None:
         path.write_bytes(content)
@@ -192,7 +192,7 @@ def look(path):
     [(0o555, "can't be locked: Permission denied"), (0o777, "can't be opened: ")],
     ids=["folder", "file"],
 )
-def test_what_may_not_be_written_can_be_read_and_says_so_when_it_is_opened(open_folder, a_task, folder_mode, problem):
+def test_read_only_journal_can_be_read_but_not_opened_for_writing(open_folder, a_task, folder_mode, problem):
     path = open_folder / "journal.db"
     with closing(JournalFile.open(path)) as journal:
         journal.write([a_task("t")])
@@ -243,7 +243,7 @@ def left(place, writer):
 
 
 @pytest.mark.parametrize("how", [left_in_the_log, left_half_undone])
-def test_what_a_killed_process_left_is_read_where_nothing_may_be_written(left, open_folder, everything, how):
+def test_reader_reads_an_orphaned_journal_in_a_read_only_folder(left, open_folder, everything, how):
     path = left(how, open_folder / "journal.db")
     for each in open_folder.iterdir():
         each.chmod(0o444)
@@ -268,7 +268,7 @@ def test_a_journal_that_needs_repair_is_read_from_a_temporary_copy(left, everyth
     assert everything(path.parent) == before
 
 
-def test_what_is_too_large_to_be_copied_says_what_to_do(left, monkeypatch, everything):
+def test_reader_refuses_an_orphaned_journal_too_large_to_copy(left, monkeypatch, everything):
     path = left(left_half_undone)
     before = everything(path.parent)
     monkeypatch.setattr("callboard.journal._reader.COPIED_BYTES", 1000)
@@ -277,7 +277,7 @@ def test_what_is_too_large_to_be_copied_says_what_to_do(left, monkeypatch, every
     assert everything(path.parent) == before
 
 
-def test_what_somebody_takes_up_while_it_is_copied_is_not_trusted(left, monkeypatch):
+def test_reader_refuses_a_journal_that_changes_while_copied(left, monkeypatch):
     path = left(left_half_undone)
     copy = shutil.copyfile
 

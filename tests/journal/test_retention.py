@@ -64,7 +64,7 @@ def test_without_bounds_nothing_is_dropped(journal, place):
     assert len(tasks(place)) == 4
 
 
-def test_what_is_not_over_stays_however_large_it_is(journal, place):
+def test_unfinished_tasks_are_kept_regardless_of_size(journal, place):
     assert journal.prune(days=None, max_bytes=1) == 3
     assert tasks(place) == ["open"]
 
@@ -96,7 +96,7 @@ def test_an_observation_stays_as_long_as_one_of_its_tasks(journal, place, a_row)
         assert reading.execute("SELECT task FROM observed").fetchall() == [("young",)]
 
 
-def test_what_another_task_is_compared_with_stays_readable(journal, place, a_row):
+def test_pruning_keeps_base_observations_of_other_tasks_readable(journal, place, a_row):
     def saw(task, *changed):
         cells = (Control(id=f"{n}", name=f"Cell {n}", kind="cell", enabled=n not in changed) for n in range(50))
         return a_row(Captured(observation=Observation(controls=tuple(cells))), task=task)._replace(run_id=f"{task}~1")
@@ -152,7 +152,7 @@ def test_events_keep_their_numbers_after_the_last_one_was_dropped(journal, opene
     assert opened().last_seq == 9
 
 
-def test_old_rows_of_no_task_go_by_their_age(journal, an_event, later):
+def test_old_rows_without_a_task_are_pruned_by_age(journal, an_event, later):
     for seq, after in ((10, 2), (11, 29)):
         journal.write_events([an_event(seq, task="")], pytest.fail)
         journal.prune(days=None, max_bytes=None)  # as every hour
@@ -161,14 +161,14 @@ def test_old_rows_of_no_task_go_by_their_age(journal, an_event, later):
     assert [event.seq for event in journal.events(9, 10)] == [11]
 
 
-def test_what_was_written_before_is_committed(journal, opened, a_task):
+def test_pruning_commits_rows_written_before(journal, opened, a_task):
     journal.write([a_task("new")])
     journal.prune(days=30, max_bytes=None)
     journal.close()
     assert opened().unfinished() == ("open", "new")
 
 
-def test_pruning_that_fails_drops_nothing_and_the_journal_goes_on(journal, place, a_task):
+def test_failed_pruning_drops_nothing_and_the_journal_stays_usable(journal, place, a_task):
     place.with_name(f"{place.name}.lock").unlink()
     with pytest.raises(JournalError, match="was deleted or replaced"):
         journal.prune(days=30, max_bytes=None)

@@ -98,7 +98,7 @@ def test_results_of_held_actions_are_with_their_actions(started, journal):
     assert paired(journal, "done") == [("ALICE", "ALICE"), ("BOB", "BOB"), ("CAROL", "BOBCAROL")]
 
 
-def test_what_waits_is_approved_and_done(started, journal):
+def test_waiting_action_of_an_older_journal_can_be_approved(started, journal):
     surface, supervisor = started
     handle = supervisor.handle("waits")
     handle.approve(handle.approvals()[0].id)
@@ -107,7 +107,7 @@ def test_what_waits_is_approved_and_done(started, journal):
     assert [text for target, _, text in surface.effects if target == "memo:two"] == ["BOB", "CAROL"]
 
 
-def test_what_was_in_doubt_is_looked_at_and_not_done_again(started, journal):
+def test_action_in_doubt_in_an_older_journal_is_not_repeated(started, journal):
     surface, supervisor = started
     assert supervisor.handle("doubt").result(PATIENCE).ok
     assert [action for action, _ in paired(journal, "doubt")] == ["ALICE", "BOB"]
@@ -127,7 +127,7 @@ def test_it_replays_and_can_be_shown(started, journal, version):
     assert "append on field-1" in command_line("show", "done", journal).stdout
 
 
-def test_what_was_changed_is_taken_from_what_was_told(started, version):
+def test_changed_targets_come_from_recorded_results(started, version):
     _, supervisor = started
     result = supervisor.handle("done").result(PATIENCE)
     told = ((), 0) if version == 1 else (("memo:one",), 3)
@@ -170,7 +170,7 @@ def test_a_task_keeps_the_form_of_its_run_ids(start, journal, version):
 
 @pytest.mark.parametrize("version", [2])
 @pytest.mark.parametrize(("granted", "written"), [({}, []), ({"parameters": ["text"]}, ["swordfish-4711"])])
-def test_what_nobody_can_tell_a_program_decided_gets_what_is_granted(start, journal, version, granted, written):
+def test_action_without_a_known_decider_gets_only_granted_secrets(start, journal, version, granted, written):
     secrets = {"pw": {"value": "swordfish-4711", **granted}}
     surface, supervisor = left(start, journal, version, secrets=secrets)
     handle = supervisor.handle("secret")
@@ -191,7 +191,7 @@ def test_the_phases_of_an_older_journal_are_read_as_they_were_kept(started, jour
     assert len({event.seq for event in told}) == numbered
 
 
-def test_a_journal_without_the_newest_fields_of_tasks_goes_on(begin, until, tmp_path):
+def test_journal_without_the_newest_task_fields_can_be_continued(begin, until, tmp_path):
     before = begin(host=lambda _: {"Status": "PENDING", "Comment": "which one?"})
     handle = before.submit(Task(request="x"))
     until(handle, EventName.QUESTION_ASKED)

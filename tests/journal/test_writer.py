@@ -118,7 +118,7 @@ def ids(messages):
 # Group commit
 
 
-def test_what_follows_rows_is_done_after_their_commit(office, say):
+def test_callback_runs_after_the_commit_of_its_rows(office, say):
     office.file.hold.set()
     office.keep(say("one"))
     assert office.file.holding.wait(PATIENCE)
@@ -140,7 +140,7 @@ def test_all_that_comes_while_the_disk_is_busy_is_committed_together(office, say
     assert ids(office.told) == ["first", *map(str, range(50))]
 
 
-def test_what_follows_is_done_in_the_order_of_the_rows(office, say):
+def test_callbacks_run_in_row_order(office, say):
     threads = [
         threading.Thread(target=lambda name=name: [office.keep(say(f"{name}{number}")) for number in range(50)])
         for name in "abcd"
@@ -154,7 +154,7 @@ def test_what_follows_is_done_in_the_order_of_the_rows(office, say):
     assert len(office.told) == 200
 
 
-def test_what_follows_may_be_nothing_but_has_its_turn(office, say):
+def test_callback_without_rows_waits_for_its_turn(office, say):
     office.keep(say("one"))
     order = []
     office.journal.append((), lambda: order.extend(office.told))
@@ -162,7 +162,7 @@ def test_what_follows_may_be_nothing_but_has_its_turn(office, say):
     assert ids(order) == ["one"]
 
 
-def test_what_follows_and_fails_costs_the_others_nothing(office, say, caplog):
+def test_callback_that_fails_does_not_affect_others(office, say, caplog):
     def fail():
         raise LookupError
 
@@ -210,7 +210,7 @@ def test_events_that_no_row_takes_along_are_kept_soon(office, an_event, say):
     assert [[getattr(kept, "seq", "row") for kept in commit] for commit in office.file.commits] == [[1, 2], [3, "row"]]
 
 
-def test_the_next_lazy_rows_wait_anew(office, say):
+def test_next_lazy_rows_start_a_new_wait(office, say):
     office.keep_lazily(say("one"))
     office.later.due.get(timeout=PATIENCE)[1]()
     office.settled()
@@ -220,7 +220,7 @@ def test_the_next_lazy_rows_wait_anew(office, say):
     assert [ids(commit) for commit in office.file.commits] == [["one"], ["two"]]
 
 
-def test_a_wake_after_the_end_is_no_error(office, say):
+def test_wake_after_the_end_is_ignored(office, say):
     office.keep_lazily(say("one"))
     _, wake = office.later.due.get(timeout=PATIENCE)
     assert office.journal.close(PATIENCE)
@@ -228,7 +228,7 @@ def test_a_wake_after_the_end_is_no_error(office, say):
     assert [ids(commit) for commit in office.file.commits] == [["one"]]
 
 
-def test_only_the_lazy_row_that_can_not_be_written_down_is_left_out(office, say, caplog):
+def test_only_the_unserializable_lazy_row_is_dropped(office, say, caplog):
     office.file.refuse = {"bad"}
     office.keep_lazily(say("one"), say("bad"), say("three"))
     office.keep(say("needed"))
@@ -272,7 +272,7 @@ def test_a_disk_that_fails_breaks_the_journal_for_good(office, say, tmp_path, wh
     assert office.file.done == ["rollback"]
 
 
-def test_all_of_a_group_whose_commit_fails_is_told_so(office, say, tmp_path):
+def test_failed_commit_is_reported_to_all_of_its_group(office, say, tmp_path):
     office.file.hold.set()
     office.keep(say("first"))
     assert office.file.holding.wait(PATIENCE)
@@ -297,7 +297,7 @@ def test_a_systemexit_breaks_the_journal_but_ends_no_thread(office, say, where):
     assert office.journal.thread.is_alive()
 
 
-def test_what_follows_and_would_leave_the_process_costs_the_others_nothing(office, say, caplog):
+def test_callback_that_raises_systemexit_does_not_affect_others(office, say, caplog):
     office.journal.append([say("one")], lambda: sys.exit(3))
     found = looked(lambda then: office.journal._writer.put(ReadRequest(lambda _file: sys.exit(4), then)))
     office.keep(say("two"))
@@ -314,7 +314,7 @@ async def test_waiting_coroutines_and_threads_hear_that_rows_can_not_be_kept(off
         office.journal.keep_now(say("two"))
 
 
-async def test_a_coroutine_that_does_not_wait_any_more_costs_the_others_nothing(office, say):
+async def test_cancelled_coroutine_does_not_affect_other_waiters(office, say):
     office.file.hold.set()
     kept = office.journal._append_durably([say("one")])
     assert kept.cancel()
@@ -327,21 +327,21 @@ async def test_a_coroutine_that_does_not_wait_any_more_costs_the_others_nothing(
 # The end
 
 
-def test_closing_keeps_what_waits_and_closes_the_file(office, say):
+def test_closing_stores_pending_rows_and_closes_the_file(office, say):
     office.keep_lazily(say("one"))
     assert office.journal.close(PATIENCE)
     assert [ids(commit) for commit in office.file.commits] == [["one"]]
     assert office.file.done == ["close"]
 
 
-def test_closing_says_when_it_takes_too_long(office, say):
+def test_closing_reports_a_timeout(office, say):
     office.file.hold.set()
     office.keep(say("one"))
     assert office.file.holding.wait(PATIENCE)
     assert not office.journal.close(0)
 
 
-def test_after_the_end_nothing_is_kept_and_whoever_wants_to_know_hears_so(office, say):
+def test_append_after_the_end_is_refused_and_reported(office, say):
     assert office.journal.close(PATIENCE)
     office.keep(say("late"))
     [(message, error)] = office.failures
@@ -371,12 +371,12 @@ def ending(office, say):
     ],
     ids=["find", "ended", "conversation", "events", "keep_now"],
 )
-def test_who_asks_the_writer_while_it_ends_is_answered(ending, say, call):
+def test_calls_during_the_end_of_the_writer_are_refused(ending, say, call):
     with pytest.raises(SupervisorStoppedError):
         call(ending.journal, say("late"))
 
 
-def test_what_was_told_behind_the_stop_is_refused_and_not_kept(ending, say):
+def test_appends_after_the_stop_are_refused_and_not_stored(ending, say):
     found = queue.SimpleQueue()
     ending.journal.append([say("late")], pytest.fail, found.put)
     ending.journal.read("t", found.put)
@@ -386,7 +386,7 @@ def test_what_was_told_behind_the_stop_is_refused_and_not_kept(ending, say):
     assert [ids(commit) for commit in ending.file.commits] == [["one"]]
 
 
-def test_a_pruning_that_comes_too_late_is_no_error(ending, caplog):
+def test_pruning_due_during_the_end_is_ignored(ending, caplog):
     ending.journal.retain(1, None)
     ending.later.due.get(timeout=PATIENCE)[1]()
     ending.file.go.set()
@@ -395,7 +395,7 @@ def test_a_pruning_that_comes_too_late_is_no_error(ending, caplog):
     assert caplog.messages == []
 
 
-def test_who_is_told_that_the_journal_is_closed_may_append_again(office, say):
+def test_failure_callback_of_a_closed_journal_may_append_again(office, say):
     assert office.journal.close(PATIENCE)
     found = queue.SimpleQueue()
 
@@ -408,7 +408,7 @@ def test_who_is_told_that_the_journal_is_closed_may_append_again(office, say):
     assert [type(found.get(timeout=PATIENCE)) for _ in range(3)] == [SupervisorStoppedError] * 3
 
 
-def test_a_disk_that_hangs_does_not_hold_up_for_ever_who_asks(office, say, monkeypatch):
+def test_hanging_disk_does_not_block_callers_for_ever(office, say, monkeypatch):
     monkeypatch.setattr(_file_journal, "ANSWER_SECONDS", 0.01)
     office.file.hold.set()
     office.keep(say("one"))
@@ -417,7 +417,7 @@ def test_a_disk_that_hangs_does_not_hold_up_for_ever_who_asks(office, say, monke
         office.journal.find(Task(id="t", request="x"))
 
 
-def test_a_reading_that_raises_a_timeout_is_told_as_it_is(office):
+def test_read_that_raises_a_timeout_error_passes_it_on(office):
     def events(_after, _limit):
         msg = "the disk"
         raise TimeoutError(msg)
@@ -437,7 +437,7 @@ def journal(place):
     assert made.close(PATIENCE)
 
 
-def test_what_was_appended_before_is_there_when_it_is_read(journal, a_task, say):
+def test_read_sees_rows_appended_before_it(journal, a_task, say):
     journal.append([a_task("t")], lazy=True)
     journal.append([say("one")], lazy=True)
     rows = looked(lambda then: journal.read("t", then))
@@ -507,7 +507,7 @@ def test_a_reader_that_fails_does_not_stop_what_follows(journal, say, a_task, ca
     assert "a callback of the journal failed" in caplog.messages
 
 
-def test_a_reading_that_fails_is_told_to_who_reads_and_the_writer_goes_on(office, say):
+def test_failed_read_is_reported_to_its_caller_and_the_writer_continues(office, say):
     office.file.rows = lambda _task_id, **_how: 1 // 0
     assert isinstance(looked(lambda then: office.journal.read("t", then)), ZeroDivisionError)
     office.keep(say("one"))
