@@ -142,7 +142,7 @@ def test_the_artifacts_of_a_task_that_the_journal_drops_are_deleted(start, tmp_p
     assert [*tmp_path.glob("journal.db.artifacts/*")] == []
 
 
-def test_progress_is_told_without_secrets_at_most_ten_times_a_second(start):
+def test_progress_is_redacted_and_reported_at_most_ten_times_a_second(start):
     def work(known):
         for number in range(200):
             known.progress(f"row {number}, hunter22", number / 200)
@@ -221,7 +221,7 @@ def test_a_tool_can_answer_with_pictures_that_the_model_is_shown(start):
 
 
 @pytest.mark.parametrize("pictures", [[b"GIF89a"], [PNG + bytes(3_500_000)], [PNG] * 5], ids=["GIF", "large", "many"])
-def test_what_is_no_picture_for_a_model_is_refused(start, pictures):
+def test_pictures_unfit_for_a_model_are_refused(start, pictures):
     def work(known):
         for picture in pictures:
             known.picture(picture)
@@ -259,7 +259,7 @@ class Printer(MemoryServer):
 
 
 @pytest.mark.parametrize("held", ["before", "after"])
-def test_what_a_tool_noted_tells_after_a_crash_whether_it_was_done(start, tmp_path, held):
+def test_notes_of_a_tool_settle_after_a_crash_whether_it_was_done(start, tmp_path, held):
     jobs, path = [], tmp_path / "journal.db"
     answers = [call("print_it"), FINISH]
     surface = Printer(jobs, held=held)

@@ -51,7 +51,7 @@ def test_one_value_has_one_text(written, text):
         ({"$ref": "http://127.0.0.1:1/else"}, 1.0, 1, False),
     ],
 )
-def test_a_schema_says_what_type_an_argument_has(schema, given, value, exact):
+def test_schema_decides_the_type_of_an_argument(schema, given, value, exact):
     whole = {"properties": {"it": schema}, "$defs": {"tree": TREE}}
     assert by_schema(whole, {"it": given}) == ({"it": value}, frozenset() if exact else {"it"})
 

@@ -164,7 +164,7 @@ def run(tricky, lanes, dispatcher, lease, window):
     return run
 
 
-async def test_commands_run_in_order_and_say_what_their_tools_answered(run, command, tricky):
+async def test_commands_run_in_order_and_return_the_answers_of_their_tools(run, command, tricky):
     results = await run(*(command("note", word=word) for word in "abc"))
     assert [(result.status, result.value) for result in results] == [(SUCCESS, "a"), (SUCCESS, "b"), (SUCCESS, "c")]
     assert tricky.calls == ["a", "b", "c"]
@@ -178,7 +178,7 @@ async def test_commands_run_in_order_and_say_what_their_tools_answered(run, comm
         ("timeout", "TimeoutError: the disk sleeps"),
     ],
 )
-async def test_what_a_tool_raises_is_its_failure_in_its_own_words(run, command, how, error):
+async def test_exception_of_a_tool_is_its_failure_with_its_own_message(run, command, how, error):
     (result,) = await run(command("raises", how=how))
     assert (result.status, result.error, result.value) == (FAILURE, error, None)
 
@@ -213,7 +213,7 @@ async def test_arguments_that_do_not_fit_are_a_failure(run, command):
     ("name", "error"),
     [("says", "no paper"), ("maybe_says", "no ink"), ("says_in_text", "no pens"), ("is_error", "the shelf is locked")],
 )
-async def test_a_tool_that_says_it_did_not_succeed_failed(run, command, name, error):
+async def test_tool_that_returns_success_false_failed(run, command, name, error):
     arguments = {"success": False} if name == "says" else {}
     (result,) = await run(command(name, **arguments))
     assert (result.status, result.error) == (FAILURE, error)
@@ -242,7 +242,7 @@ async def test_a_reading_call_with_an_unreadable_answer_is_in_no_doubt(run, comm
     assert result.error.endswith("; it only reads")
 
 
-async def test_a_tool_that_says_it_succeeded_did(run, command):
+async def test_tool_that_returns_success_true_succeeded(run, command):
     (result,) = await run(command("says", success=True))
     assert (result.status, result.value) == (SUCCESS, {"success": True, "error": ""})
 
@@ -286,7 +286,7 @@ async def test_a_tool_on_the_event_loop_is_cancelled_at_its_timeout(run, command
     assert tricky.returned.is_set()
 
 
-async def test_a_cancel_is_no_result_and_reaches_the_tool(run, command, tricky):
+async def test_cancel_reaches_the_tool_and_yields_no_result(run, command, tricky):
     running = asyncio.create_task(run(command("waits"), command("note", word="a")))
     assert await asyncio.to_thread(tricky.begun.wait, PATIENCE)
     running.cancel()
@@ -304,7 +304,7 @@ async def test_coroutine_tools_run_on_the_loop_and_others_on_their_targets_lane(
     ]
 
 
-async def test_each_command_is_told_to_the_stream(run, command, stream):
+async def test_each_command_is_published_to_the_event_stream(run, command, stream):
     feed = stream.open()
     await run(command("saves", path="/w/a"), command("raises", how="tool"), command("note", word="b"))
     events = [feed.take() for _ in range(3)]

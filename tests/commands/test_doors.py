@@ -49,7 +49,7 @@ def test_a_server_has_doors_for_the_methods_that_it_has(kind, names):
         assert door.tool.description
 
 
-def test_what_is_opened_may_be_given_what_it_takes():
+def test_opening_tool_takes_arguments_for_the_application():
     (door,) = opening_tools(Opens())
     properties = door.tool.parameters["properties"]
     assert (sorted(properties), door.tool.parameters["required"]) == (["application", "arguments"], ["application"])

@@ -50,7 +50,7 @@ def edited(made):
     made.create_sheet("Notes")
 
 
-def test_changes_of_a_workbook_are_told_with_their_values():
+def test_workbook_differences_are_listed_with_their_values():
     *told, chart = lines("report.xlsx", book(), book(edited))
     assert told == [
         '"report.xlsx" was changed:',
@@ -63,7 +63,7 @@ def test_changes_of_a_workbook_are_told_with_their_values():
     assert "$B$1:$B$3" in chart
 
 
-def test_changes_of_a_letter_are_told_by_paragraph():
+def test_document_differences_are_listed_by_paragraph():
     assert lines("letter.docx", letter("Dear Ms Kim", "old"), letter("Dear Ms Kim", "new")) == [
         '"letter.docx" was changed:',
         '- paragraph removed: "old"',
@@ -73,13 +73,13 @@ def test_changes_of_a_letter_are_told_by_paragraph():
     assert line == "- the same paragraphs in another order"
 
 
-def test_files_that_are_new_or_gone_are_told():
+def test_new_and_removed_files_are_listed():
     assert lines("a.txt", None, b"hello") == ['"a.txt" is new:', '- line added: "hello"']
     assert lines("a.txt", b"hello", None) == ['"a.txt" was removed']
 
 
 @pytest.mark.parametrize("old", [b"\xff\xfe\x00", b"PK\x03\x04 broken"])
-def test_what_can_not_be_put_into_words_is_said(old):
+def test_difference_that_can_not_be_described_is_mentioned(old):
     (line,) = lines("a.xlsx", old, old + b"1")[1:]
     assert "can't be put into words" in line
 
@@ -91,7 +91,7 @@ def test_no_text_of_a_file_can_pass_for_a_line_of_the_description():
     assert len(lines("a\nb.txt", None, b"x")) == 2
 
 
-def test_what_is_too_long_is_left_out_and_counted(monkeypatch):
+def test_differences_beyond_the_limit_are_omitted_and_counted(monkeypatch):
     monkeypatch.setattr(_file_differences, "_MOST", 1000)
     new = "\n".join(f"line {number} {'x' * 500}" for number in range(50)).encode()
     told = differences_in_words([("a.txt", b"", new), ("b.txt", b"", new)])

@@ -58,7 +58,7 @@ def test_a_value_alone_is_granted_to_parameters_that_are_declared_secret(start):
 
 
 @pytest.mark.parametrize("place", ["user", "pins"])
-def test_what_a_model_copied_out_of_a_document_is_refused_and_told(start, place):
+def test_secret_reference_copied_from_a_document_is_refused_and_noted(start, place):
     stolen = {"user": "${secret:pw}"} if place == "user" else {"pins": ["1", "so ${secret:pw}!"]}
     effects, refused, seen = run(start, PASSWORD, logged_in(key="x", **stolen))
     assert (effects, refused) == ([], [{"secret": "pw", "tool": "login", "parameter": place}])
@@ -66,7 +66,7 @@ def test_what_a_model_copied_out_of_a_document_is_refused_and_told(start, place)
     assert f"the secret 'pw' is not granted to login, argument {place!r}, here" in note
 
 
-def test_nobody_is_asked_to_approve_what_is_refused(start):
+def test_refused_secret_use_requests_no_approval(start):
     policy = [{"verdict": "approve", "tool": "login"}]
     for status in ("CONTINUE", "CONFIRM"):
         answer = {**logged_in(user="${secret:pw}"), "Status": status}
@@ -118,7 +118,7 @@ def test_a_recording_of_a_program_is_a_model(start, tmp_path, app):
     assert EventName.SECRET_REFUSED in [event.name for event in handle.events()]
 
 
-def test_what_a_model_writes_in_place_of_a_name_is_refused_too(start):
+def test_secret_value_in_place_of_its_name_is_refused(start):
     effects, refused, _ = run(start, PASSWORD, logged_in(user=PASSWORD, key="x"))
     assert (effects, refused) == ([], [{"secret": "pw", "tool": "login", "parameter": "user"}])
 

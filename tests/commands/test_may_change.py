@@ -39,7 +39,7 @@ def test_only_named_files_are_kept(known):
     assert not known.keeps("other", "a.xlsx", "/w/a.xlsx", OLD)
 
 
-def test_what_the_task_wrote_is_no_version_to_keep(known):
+def test_version_written_by_the_task_is_not_kept(known):
     known.foresee("t", foreseen())
     assert not known.keeps("t", "a.xlsx", "/w/a.xlsx", NEW)
     assert known.keeps("t", "a.xlsx", "/w/a.xlsx", OLD)

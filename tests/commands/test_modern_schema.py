@@ -217,7 +217,7 @@ def test_an_agent_can_call_a_tool_that_the_server_has_added(play):
     assert {"raw.one", "raw.later"} <= {info.name for info in then.tools}
 
 
-def test_a_removed_tool_is_told_as_removed(play):
+def test_call_to_a_removed_tool_gives_a_clear_error(play):
     result, _ = play([REPLACE, tool("one")], ("replace", {"tools": [REPLACE]}), ("one", {}))
     assert any("the MCP server raw has removed its tool 'raw.one'" in cause.reason for cause in result.causes)
 

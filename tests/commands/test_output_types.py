@@ -84,7 +84,7 @@ def test_a_task_never_finishes_with_another_output(start, result):
     assert "Result does not fit its schema" in ended.causes[0].reason
 
 
-def test_a_value_of_an_action_is_no_output(start):
+def test_value_of_an_action_is_not_an_output(start):
     app = [append("x", "FINISH"), {**append("y", "FINISH"), "Result": "z"}]
     result = start(app=app).submit(lone(), output_type=str).result(PATIENCE)
     assert (result.output, result.usage.repairs) == ("z", 1)
@@ -361,7 +361,7 @@ class Rated(BaseModel):
         return {"good": "A"}[value]
 
 
-def test_an_error_of_a_validator_is_told_with_the_output_type(start):
+def test_error_of_a_validator_names_the_output_type(start):
     host = Host({"grade": "bad"}, {"grade": "good"})
     supervisor = start(host=host)
     handle = supervisor.submit(Task(request="x"), output_type=Rated)

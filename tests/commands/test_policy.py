@@ -20,7 +20,7 @@ def verdict(*rules, agent="app/word/one", name="write", effect=Effect.ONCE):
     return Policy(made).rule(agent, tool(name, effect), Facts()).verdict
 
 
-def test_what_no_rule_matches_is_allowed():
+def test_call_is_allowed_when_no_rule_matches():
     assert Policy(()).rule("app/word/one", tool(), Facts()).verdict is Verdict.ALLOW
     assert verdict({"verdict": "deny", "tool": "delete_*"}) is Verdict.ALLOW
 
@@ -132,13 +132,13 @@ THEIRS = KnownTool("mail.send", frozenset(), None)
         ({"resource": "Payroll"}, "no server names resources like 'Payroll'"),
     ],
 )
-def test_a_rule_that_can_match_nothing_is_found_with_the_nearest_name(rule, reason):
+def test_rule_that_never_matches_is_reported_with_the_nearest_name(rule, reason):
     rules = [PolicyRule.model_validate({"verdict": "deny", **rule})]
     found = list(unmatched(rules, [WRITE, THEIRS], {"sheet", "file"}, lambda: ["memo"]))
     assert found == ([(1, reason)] if reason else [])
 
 
-def test_the_applications_of_targets_are_asked_for_only_if_need_be():
+def test_target_applications_are_queried_only_when_needed():
     def never():
         raise AssertionError
 

@@ -57,7 +57,7 @@ def test_a_tool_gets_the_value_and_everything_else_the_name(start, tmp_path):
     assert "${secret:password}" in json.dumps(asked[1].observation.model_dump(mode="json"))
 
 
-def test_a_tools_error_is_told_without_the_value(start):
+def test_error_of_a_tool_is_reported_without_the_secret_value(start):
     class Strict(MemoryServer):
         @tool(effect=Effect.ONCE)
         def spell(self, target: str, text: str) -> str:
@@ -97,7 +97,7 @@ def test_a_missing_secret_fails_the_action_and_names_the_known_ones(start):
     assert any("there is no secret 'password'; there are: pin" in note for note in notes)
 
 
-def test_a_tasks_secrets_do_not_survive_the_process_and_the_model_is_told(start, tmp_path, until):
+def test_task_secrets_are_lost_with_the_process_and_the_model_sees_it(start, tmp_path, until):
     journal = {"path": tmp_path / "journal.db"}
     ask = {"Status": "PENDING", "Comment": "shall I?"}
     first = start(app=[ask], journal=journal)
@@ -395,14 +395,14 @@ def test_a_key_of_the_settings_in_what_a_program_writes_is_written(start):
     assert key not in "".join(event.model_dump_json() for event in handle.events())
 
 
-def test_an_ordinary_word_of_an_address_is_redacted_in_the_log_alone():
+def test_ordinary_text_of_an_address_is_redacted_only_in_the_log():
     settings = Settings(providers={"local": {"url": "http://127.0.0.1/v1?workspace=projects-2024"}})
     assert list(keys_of(settings)) == []
     assert output_redactor(settings).text("in projects-2024") == "in **********"
 
 
 @pytest.mark.parametrize("depth", [0, 240], ids=["bytes", "too deep"])
-def test_of_an_answer_that_is_refused_nothing_is_kept(start, tmp_path, depth):
+def test_refused_answer_is_not_stored(start, tmp_path, depth):
     class Blob(MemoryServer):
         @tool(effect=Effect.ONCE)
         def blob(self, target: str) -> CallToolResult:

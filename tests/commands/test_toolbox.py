@@ -103,7 +103,7 @@ def test_looks_at_the_same_targets_share_one_tuple_of_them(toolbox):
     assert toolbox.offered([]).targets == ()
 
 
-def test_what_is_no_target_is_not_offered(toolbox):
+def test_only_targets_can_be_offered(toolbox):
     with pytest.raises(ValueError, match="targets"):
         toolbox.offered(["memo:one"])
 
@@ -118,7 +118,7 @@ def test_two_servers_that_offer_a_hostagent_tools_of_one_name_are_refused(lanes)
         Toolbox([Office("one"), Office("two")], (), lanes)
 
 
-def test_a_target_of_an_unknown_server_is_no_silent_nothing(toolbox):
+def test_target_of_an_unknown_server_raises_an_error(toolbox):
     with pytest.raises(LookupError, match="'memory'"):
         toolbox.tools(AgentKind.APP, target("memo:one"))
 
@@ -194,7 +194,7 @@ async def test_a_bound_argument_is_always_the_targets_own(type_text, command, di
         ({"text": "x", "document": "other.docx"}, "type_text has no argument 'document'; it takes: text, times"),
     ],
 )
-def test_arguments_are_checked_in_words_for_the_model(type_text, arguments, problem):
+def test_argument_errors_are_written_for_the_model(type_text, arguments, problem):
     said = type_text.check(arguments)
     assert said is None if problem is None else str(said).startswith(problem)
 
@@ -215,7 +215,7 @@ def test_an_id_beats_another_targets_address():
 
 
 @pytest.mark.parametrize("schema", [{"format": "password"}, {"anyOf": [{"format": "password"}, {"type": "null"}]}])
-def test_what_a_schema_declares_as_secret(schema):
+def test_schema_declares_secret_arguments(schema):
     assert declared_secret({"properties": {"a": schema, "b": {"type": "string"}, "c": True}}) == {"a"}
 
 

@@ -94,28 +94,28 @@ def test_pictures_survive_in_the_journal(begin, shows):
     assert calls[-1] == [(PNG,)]
 
 
-def test_a_text_that_is_too_long_is_cut_and_says_so():
+def test_long_text_is_cut_with_a_note_of_the_omitted_length():
     answer = answer_of(CallToolResult(content=[TextContent(text="x" * (MOST_CHARACTERS + 5))]))
     assert answer.value == "x" * MOST_CHARACTERS + "… [cut: 5 of 50005 characters are left out]"
     structured = CallToolResult(content=[], structured_content={"rows": ["y" * (MOST_CHARACTERS + 1)]})
     assert answer_of(structured).value["rows"][0].endswith("… [cut: 1 of 50001 characters are left out]")
 
 
-def test_more_pictures_than_are_kept_are_named():
+def test_pictures_beyond_the_limit_are_named():
     image = ImageContent(data=base64.b64encode(PNG).decode(), mime_type="image/png")
     answer = answer_of(CallToolResult(content=[image] * (MOST_PICTURES + 1)))
     assert len(answer.pictures) == MOST_PICTURES
     assert "not kept: the answer has 4 before it" in answer.value
 
 
-def test_what_stands_beside_structured_content_is_named():
+def test_content_beside_structured_content_is_named():
     link = ResourceLink(uri="file:///a.csv", name="a")
     answer = answer_of(CallToolResult(content=[link], structured_content={"rows": 3}))
     assert answer.value["structured"] == {"rows": 3}
     assert "file:///a.csv" in answer.value["content"][0]
 
 
-def test_what_is_no_base64_is_named():
+def test_invalid_base64_is_named_in_place_of_the_picture():
     answer = answer_of(CallToolResult(content=[ImageContent(data="?", mime_type="image/png")]))
     assert answer.pictures == ()
     assert "it is no base64" in answer.value

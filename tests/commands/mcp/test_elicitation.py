@@ -115,7 +115,7 @@ def test_a_person_may_refuse(start, choice):
     assert said(handle) == {"action": choice}
 
 
-def test_what_does_not_fit_is_asked_again(start):
+def test_invalid_reply_is_asked_for_again(start):
     supervisor = start(app=[BOOK], mcpServers=desk(), policy=ALLOWED)
     handle = supervisor.submit(lone("desk"))
     for number, text in enumerate([ANSWER, "three", "0"]):
@@ -140,7 +140,7 @@ def test_no_clock_runs_while_a_person_is_asked(start):
     assert said(handle)["action"] == "accept"
 
 
-def test_a_question_that_nobody_answers_in_time_is_cancelled(start):
+def test_unanswered_question_is_cancelled_at_its_deadline(start):
     clock = VirtualClock()
     supervisor = start(app=[BOOK], mcpServers=desk(), policy=ALLOWED, clock=clock, limits={"question_seconds": 60})
     handle = supervisor.submit(lone("desk"))
@@ -168,7 +168,7 @@ def declined(handle):
     return event.data["reason"]
 
 
-def test_where_nobody_is_asked_it_is_declined_at_once(start):
+def test_elicitation_is_declined_at_once_when_questions_are_off(start):
     supervisor = start(app=[BOOK], mcpServers=desk(), policy=ALLOWED, system={"ask_question": False})
     assert declined(supervisor.submit(lone("desk"))) == "system.ask_question is off: no person will answer"
 
@@ -351,7 +351,7 @@ async def filled(schema, *answers):
     return await fill_in("desk", "book", params, ask), questions
 
 
-async def test_each_kind_of_field_is_read_as_its_schema_says():
+async def test_each_kind_of_field_is_read_by_its_schema():
     schema = {
         "type": "object",
         "properties": {
@@ -385,7 +385,7 @@ async def test_a_form_without_fields_is_only_confirmed():
     assert (result.action, result.content, len(questions)) == ("accept", {}, 1)
 
 
-async def test_a_form_is_not_asked_for_ever():
+async def test_form_is_asked_a_limited_number_of_times():
     result, questions = await filled(SEATS, ("none",), ("none",), ("none",))
     assert (result.action, len(questions)) == ("cancel", 4)
 

@@ -103,7 +103,7 @@ async def test_an_answer_that_ends_before_it_is_whole_leaves_a_doubt(dispatch, c
         (500, "text/html", "; its HTTP status is 500 Internal Server Error"),
     ],
 )
-async def test_an_address_where_no_server_is_says_so(status, kind, told):
+async def test_address_without_an_mcp_server_is_a_clear_settings_error(status, kind, told):
     class Page(Odd):
         def do_POST(self):
             self.rfile.read(int(self.headers["content-length"]))

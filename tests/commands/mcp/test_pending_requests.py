@@ -152,7 +152,7 @@ async def test_an_answer_to_one_of_several_calls_ends_the_connection(raw, dispat
         assert again.value == "ok"  # it was started again
 
 
-def test_an_agent_is_told_of_an_unreadable_answer_and_goes_on(start, raw):
+def test_agent_sees_an_unreadable_answer_and_continues(start, raw):
     lines = [UNREADABLE["Latin-1"], UNREADABLE["NaN"], HEAD + OK + "}"]
     notes = []
 

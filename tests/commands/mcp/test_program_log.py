@@ -34,7 +34,7 @@ async def told_of(*chunks):
     return told, log
 
 
-async def test_each_line_is_told_without_its_end():
+async def test_each_line_is_reported_without_its_line_end():
     told, log = await told_of(b"loading\n\n  two \r\nthe last")
     assert told == [("loading", 0), ("  two", 0), ("the last", 0)]
     assert list(log.last) == ["loading", "  two", "the last"]
@@ -46,7 +46,7 @@ async def test_a_line_without_end_is_cut_and_takes_no_memory(now):
     assert len(log._line) <= LONGEST_LINE + 1
 
 
-async def test_more_lines_than_are_told_in_a_second_are_counted(now):
+async def test_lines_above_the_rate_limit_are_counted(now):
     told, log = await told_of(b"spam\n" * (LINES_A_SECOND + 500))
     assert told == [*[("spam", 0)] * LINES_A_SECOND, ("", 500)]
     assert list(log.last) == ["spam"] * 5
@@ -67,7 +67,7 @@ async def test_the_next_second_tells_again(now):
     assert told[LINES_A_SECOND:] == [("again", 0)]
 
 
-async def test_what_is_no_text_is_told_all_the_same():
+async def test_bytes_that_are_not_text_are_still_reported():
     told, _ = await told_of(b"\xff\x00\x1b[31m\n")
     assert told == [("�\x00\x1b[31m", 0)]
 
@@ -81,7 +81,7 @@ def test_a_servers_standard_error_becomes_events_without_secrets(start):
     assert said.get(timeout=PATIENCE).data == {"server": "noisy", "text": "my key is **********"}
 
 
-async def test_a_line_tells_how_many_before_it_were_not_told(now):
+async def test_line_carries_the_count_of_lines_dropped_before_it(now):
     told = []
     log = ProgramLog(lambda text, dropped: told.append((text, dropped)))
     for byte in b"spam\n" * (LINES_A_SECOND + 3):

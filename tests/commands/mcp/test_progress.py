@@ -62,11 +62,11 @@ def test_a_servers_progress_is_an_event_of_its_call(start, over_http, until):
         ((1.0, 2.0, "x" * 100_000), "x" * 500, 0.5),
     ],
 )
-def test_any_progress_is_told_within_bounds(progress, text, share):
+def test_progress_of_any_form_is_reported_within_bounds(progress, text, share):
     assert told_of(progress) == [(text, share)]
 
 
-def test_a_flood_of_progress_is_not_told():
+def test_flood_of_progress_is_not_reported():
     kept = Kept()
     command = Command(task_id="one", run_id="one~1", token=1, call_id="1", tool="notes.count", timeout=PATIENCE)
     guard = EffectGuard(Lease("app/mcp/notes", 1), command, kept)
@@ -75,6 +75,6 @@ def test_a_flood_of_progress_is_not_told():
     assert kept.told == []
 
 
-def test_a_call_that_nothing_is_kept_of_asks_for_no_progress():
+def test_call_without_a_record_requests_no_progress():
     assert _progress_of(None) is None
     assert _progress_of(EffectGuard(Lease("app/mcp/notes", 1))) is None

@@ -163,7 +163,7 @@ reaper["main"](0.1, ["sh", "-c", sys.argv[2]])
 
 
 @linux
-def test_a_reaper_that_is_told_to_end_twice_kills_all(ends, tmp_path):
+def test_reaper_kills_all_programs_when_terminated_twice(ends, tmp_path):
     pids = tmp_path / "pids"
     os.mkfifo(pids)
     shell = f"setsid sh -c 'trap \"\" TERM; echo $$ > {pids}; exec sleep 100000' & exec sleep 100000"

@@ -25,13 +25,13 @@ def test_a_silent_schema_has_typed_arguments_and_takes_others():
     assert tool.check({"other": 1}) == "files.list: 'path' is a required property"
 
 
-def test_a_schema_that_says_it_is_open_stays_open():
+def test_schema_with_additional_properties_stays_open():
     tool = tool_of({**OWN, "additionalProperties": True})
     assert tool.info.schema["additionalProperties"] is True
     assert tool.check({"path": "x", "other": 1}) is None
 
 
-def test_a_schema_that_says_it_is_closed_names_what_it_takes():
+def test_closed_schema_error_names_the_accepted_arguments():
     tool = tool_of({**OWN, "additionalProperties": False})
     assert tool.check({"path": "x", "other": 1}) == "files.list has no argument 'other'; it takes: path, deep"
 

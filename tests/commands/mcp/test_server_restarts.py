@@ -51,14 +51,14 @@ async def test_a_call_in_which_the_server_dies_is_in_doubt(over_stdio, dispatch,
     assert result.error == "the MCP server notes went away during the call: whether it was done is in doubt"
 
 
-async def test_what_only_reads_is_not_in_doubt(over_stdio, dispatch, command):
+async def test_reading_call_is_not_in_doubt_after_a_server_crash(over_stdio, dispatch, command):
     async with opened({**over_stdio, "trusted": True}) as session:
         (result,) = await dispatch(session, command("notes.faint"))
     assert (result.status, result.in_doubt) == (ResultStatus.FAILURE, False)
     assert result.error == "the MCP server notes went away during the call; it only reads"
 
 
-async def test_the_next_use_starts_the_server_anew(over_stdio, dispatch, command):
+async def test_next_call_restarts_the_server(over_stdio, dispatch, command):
     async with opened(over_stdio) as session:
         first = await process_of(session)
         await dispatch(session, command("notes.leave"))
@@ -81,7 +81,7 @@ async def test_calls_that_come_together_start_it_once(over_stdio):
         assert len(set(await asyncio.gather(*(process_of(session) for _ in range(10))))) == 1
 
 
-async def test_all_calls_that_were_under_way_are_in_doubt_and_each_is_told(over_stdio, line):
+async def test_all_running_calls_fail_when_the_server_goes_away(over_stdio, line):
     async with opened(over_stdio) as session:
         hanging = [asyncio.create_task(session.call("hang", {"port": line.port}))]
         assert await asyncio.to_thread(line.read) == "begun"
@@ -90,7 +90,7 @@ async def test_all_calls_that_were_under_way_are_in_doubt_and_each_is_told(over_
     assert [str(each) for each in told] == ["the MCP server notes went away during the call"] * 2
 
 
-async def test_it_is_started_anew_only_so_often(over_stdio, monkeypatch):
+async def test_restarts_are_limited_by_intensity_and_period(over_stdio, monkeypatch):
     now = [100.0]
     monkeypatch.setattr(_server_restarts, "time", SimpleNamespace(monotonic=lambda: now[0]))
     async with opened(over_stdio, supervision={"intensity": 2, "period": 60}) as session:
@@ -116,7 +116,7 @@ async def test_where_nothing_is_restarted_it_stays_away(over_stdio):
             await session.call("words", {})
 
 
-async def test_a_failed_server_restart_says_why_and_the_next_call_tries_again(notes, tmp_path):
+async def test_failed_restart_gives_the_reason_and_the_next_call_retries(notes, tmp_path):
     program = tmp_path / "notes.py"
     program.write_text(notes.read_text(encoding="utf-8"), encoding="utf-8")
     async with opened({"command": sys.executable, "args": [str(program)], "start_seconds": 20}) as session:
@@ -128,7 +128,7 @@ async def test_a_failed_server_restart_says_why_and_the_next_call_tries_again(no
         assert await session.call("words", {}) == "just words"
 
 
-async def test_nothing_is_left_of_a_server_that_was_started_anew(over_stdio, is_gone):
+async def test_restarted_server_leaves_no_processes_behind(over_stdio, is_gone):
     async with opened(over_stdio) as session:
         first = await process_of(session)
         await end(session)
@@ -137,14 +137,14 @@ async def test_nothing_is_left_of_a_server_that_was_started_anew(over_stdio, is_
     assert is_gone(second)
 
 
-async def test_a_session_that_is_closed_starts_nothing_anew(over_stdio):
+async def test_closed_session_restarts_no_server(over_stdio):
     async with opened(over_stdio) as session:
         await end(session)
     with pytest.raises(ConnectionError, match="the MCP server notes is not connected"):
         await session.call("words", {})
 
 
-async def test_a_cancel_while_it_is_started_anew_leaves_no_program(notes, tmp_path, is_gone, monkeypatch):
+async def test_cancel_during_a_restart_leaves_no_process(notes, tmp_path, is_gone, monkeypatch):
     monkeypatch.setattr(_transport, "LEAVES_SECONDS", 0.2)
     pid, gate = tmp_path / "pid", tmp_path / "gate"
     os.mkfifo(gate)
@@ -172,7 +172,7 @@ def over_http(program: Path, port: int = 0):
         process.kill()
 
 
-async def test_a_server_that_somebody_else_started_again_is_reached_anew(notes_over_http):
+async def test_session_reconnects_to_a_server_restarted_by_someone_else(notes_over_http):
     with over_http(notes_over_http) as port:
         session = McpSession("notes", McpServer(url=f"http://127.0.0.1:{port}/mcp"), Settings.load())
         await session.open()
@@ -213,7 +213,7 @@ async def test_a_message_that_is_too_long_ends_the_connection(server, dispatch, 
     assert ("sent a message that is longer than `max_bytes`, which ended the connection" in flood.error) is over_stdio
 
 
-async def test_a_server_that_hangs_is_started_anew_by_the_next_use(over_stdio, dispatch, command, monkeypatch, is_gone):
+async def test_next_call_restarts_a_hanging_server(over_stdio, dispatch, command, monkeypatch, is_gone):
     monkeypatch.setattr(_server_connection, "CHECK_SECONDS", 0.2)
     monkeypatch.setattr(_transport, "LEAVES_SECONDS", 0.2)
     async with opened(over_stdio) as session:
@@ -234,7 +234,7 @@ async def test_a_server_that_answers_a_ping_is_left_alone(over_stdio, dispatch, 
         assert await process_of(session) == first
 
 
-def test_an_agent_hears_of_the_doubt_and_goes_on_with_the_server(start, over_stdio):
+def test_agent_sees_a_call_in_doubt_and_continues_with_the_server(start, over_stdio):
     heard = []
 
     def app(request):

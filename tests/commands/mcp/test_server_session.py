@@ -156,7 +156,7 @@ async def test_a_call_on_a_closed_session_is_an_error_that_names_the_server(over
         await session.call("words", {})
 
 
-async def test_a_call_that_takes_too_long_fails_and_the_server_is_told(over_stdio, dispatch, command, line):
+async def test_timed_out_call_fails_and_is_cancelled_on_the_server(over_stdio, dispatch, command, line):
     async with opened(over_stdio) as session:
         (result,) = await dispatch(session, command("notes.hang", 0.2, port=line.port))
         assert result.status is ResultStatus.FAILURE
@@ -210,7 +210,7 @@ async def test_a_server_that_fails_to_start_is_a_settings_error_with_the_cause(b
 SILENT = {"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"], "start_seconds": 0.2}
 
 
-async def test_a_server_that_answers_too_late_is_a_settings_error_that_says_so():
+async def test_server_that_answers_too_late_is_a_clear_settings_error():
     session = McpSession("notes", McpServer.model_validate(SILENT), Settings.load())
     with pytest.raises(SettingsError, match=r"mcpServers\.notes: no connection: .*0\.2 s"):
         await session.open()

@@ -87,7 +87,7 @@ def test_the_settings_say_where_the_tools_of_a_server_are(start, shelf, surface,
 
 
 @pytest.mark.parametrize("name", ["notes.add", "add", " Notes.ADD"])
-def test_a_call_from_another_target_is_told_where_the_tool_is(start, shelf, name):
+def test_call_from_another_target_is_refused_with_the_tool_s_target(start, shelf, name):
     answer = {"Status": "FINISH", "Function": name, "Args": {"a": 1, "b": 1}}
     supervisor = start(app=lambda _: answer, mcpServers={"notes": shelf}, limits={"repairs": 0})
     result = supervisor.submit(lone()).result(PATIENCE)
@@ -99,7 +99,7 @@ def test_a_call_from_another_target_is_told_where_the_tool_is(start, shelf, name
     assert told in str(result.causes)
 
 
-def test_an_agent_on_a_server_sees_what_it_says_of_itself(start, shelf):
+def test_agent_on_a_server_sees_the_server_s_own_description(start, shelf):
     seen = []
 
     def app(request):
@@ -114,7 +114,7 @@ def test_an_agent_on_a_server_sees_what_it_says_of_itself(start, shelf):
 
 
 @pytest.mark.parametrize(("tool", "outcome"), [("turn", Outcome.FINISHED), ("words", Outcome.FAILED)])
-def test_who_waits_for_another_answer_is_no_loop(start, shelf, tool, outcome):
+def test_polling_with_changing_answers_is_not_a_loop(start, shelf, tool, outcome):
     seen = []
 
     def app(request):
@@ -224,7 +224,7 @@ def test_work_elsewhere_does_not_wait_for_a_server_that_hangs(start, notes, tmp_
     assert all("notes went away, and is still being restarted" in str(each) for each in told)
 
 
-def test_what_a_server_says_of_itself_is_bounded():
+def test_server_description_is_bounded():
     seen = surface_of(About("A\nlong " * 100, "1", "x" * (LONGEST_INSTRUCTIONS + 1)))
     target = seen._target
     assert len(target.name) == 100
@@ -233,7 +233,7 @@ def test_what_a_server_says_of_itself_is_bounded():
     assert surface_of(About("", "", "\ud800"))._target.name == "notes"
 
 
-def test_the_fingerprint_is_of_what_the_server_says_and_offers():
+def test_fingerprint_covers_the_server_description_and_its_tools():
     said = About("Notes", "1.0", "Put notes.")
     target = surface_of(said)._target
     same, other = surface_of(said), [said._replace(version="1.1"), said._replace(instructions="Take notes.")]
@@ -252,7 +252,7 @@ def test_the_fingerprint_is_of_what_the_server_says_and_offers():
         ({"surface": False, "agents": []}, (), ()),
     ],
 )
-def test_the_settings_say_whose_the_tools_are(given, everywhere, on_target):
+def test_settings_decide_which_agents_get_the_tools(given, everywhere, on_target):
     server = McpServer.model_validate({"command": "notes", **given})
     assert (server.everywhere, server.on_target) == (everywhere, on_target)
 

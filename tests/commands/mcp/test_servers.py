@@ -163,7 +163,7 @@ def test_an_optional_server_that_fails_to_start_is_left_out_with_a_warning(start
     assert supervisor.submit(lone()).result(PATIENCE).output == {"result": 5}
 
 
-def test_the_operators_word_on_a_tool_beats_its_annotations(start, over_http):
+def test_operator_settings_of_a_tool_override_its_annotations(start, over_http):
     seen = {}
 
     def answer(request):

@@ -43,7 +43,7 @@ async def refused(program, **settings):
     pytest.fail("it was taken as a server")
 
 
-async def test_a_program_that_ends_tells_its_exit_code_and_last_words():
+async def test_error_of_an_ended_program_has_its_exit_code_and_last_output():
     told = await refused("import sys; sys.stderr.write('loading\\nno database\\n'); sys.exit(7)")
     assert told == (
         "it ended with exit code 7 before it answered `initialize`; "
@@ -100,19 +100,19 @@ OTHER = "has not the form of the protocol, it may be made for another version of
     ],
     ids=["no MCP", "no tools", "old", "other answer", "other tools", "refused"],
 )
-async def test_a_server_of_another_protocol_is_told_in_plain_words(body, expected):
+async def test_server_of_another_protocol_gives_a_plain_error(body, expected):
     told = await refused(ANSWERS.format(body=body))
     assert told == expected
 
 
-async def test_a_message_that_is_too_long_is_told_as_such():
+async def test_oversized_message_gives_a_clear_error():
     told = await refused(
         "import sys; sys.stdout.write('x' * 9_000); sys.stdout.flush(); sys.stdin.read()", max_bytes=1000
     )
     assert told == "it sent a message that is longer than `max_bytes` before it answered `initialize`"
 
 
-async def test_the_last_words_hold_no_secret_of_the_settings():
+async def test_last_output_of_a_program_holds_no_secret_of_the_settings():
     program = "import os, sys; sys.stderr.write('bad token ' + os.environ['WHO']); sys.exit(1)"
     told = await refused(program, env={"WHO": "xyzzy-4711"})
     assert "bad token **********" in told
@@ -142,7 +142,7 @@ async def test_an_answer_in_another_form_leaves_a_doubt(dispatch, command, annot
     assert (result.in_doubt, result.changed) == (in_doubt, in_doubt)
 
 
-def test_a_server_over_http_that_hangs_up_says_so():
+def test_http_server_that_hangs_up_gives_a_clear_error():
     error = MCPError(CONNECTION_CLOSED, "Connection closed")
     assert why(error, "initialize", None) == "it closed the connection before it answered `initialize`"
     assert why(ExceptionGroup("x", [TimeoutError("late")]), "initialize", ProgramLog(print)) == "late"
