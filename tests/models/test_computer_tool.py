@@ -80,7 +80,7 @@ def test_a_screenshot_is_one_more_look_and_repeated_keys_are_bounded():
     assert len(read_response(OperatorResponse, content({**keys, "repeat": 10**12})).decided_actions()) == 11
 
 
-def test_an_answer_beside_calls_says_the_status():
+def test_answer_beside_calls_sets_the_status():
     said = content({"action": "type", "text": "x"}, answer={"Decision": {"Status": "CONFIRM"}, "Comment": "May I?"})
     response = read_response(OperatorResponse, said)
     assert (response.decided_status(), response.comment, len(response.decided_actions())) == ("CONFIRM", "May I?", 1)

@@ -64,7 +64,7 @@ def test_a_tool_of_another_kind_has_the_usual_form(request_of):
     assert form["properties"]["Function"]["enum"] == ["save"]
 
 
-def test_the_form_is_fit_for_strict_modes_and_takes_what_it_says(request_of):
+def test_operator_schema_is_strict_and_accepts_its_actions(request_of):
     schema = answer_schema(request_of(*map(tool, ACTIONS)))
     jsonschema.Draft202012Validator.check_schema(schema)
     assert not is_free(schema)
@@ -115,7 +115,7 @@ def test_an_action_is_read_in_the_ways_in_which_models_write_it(said):
         ({"x": "${steps.1.results.0.value}", "y": 1}, "x: Input should be a valid integer"),
     ],
 )
-def test_arguments_that_do_not_fit_are_refused_in_words_for_the_model(arguments, why):
+def test_invalid_arguments_are_refused_with_an_error_for_the_model(arguments, why):
     with pytest.raises(InvalidAnswerError, match=r"^click_at: ") as refused:
         tool_call("click_at", arguments)
     assert why in str(refused.value)
@@ -131,7 +131,7 @@ def test_the_prompt_tells_the_size_of_the_picture_and_no_control(request_of):
     assert "Each has an action (the tool)" in prompt.system
 
 
-def test_a_tool_that_may_act_on_a_control_is_told_without_it(request_of):
+def test_optional_control_of_a_tool_is_omitted_for_operators(request_of):
     keys = tool("press_keys")
     both = {**keys.schema["properties"], "control_id": {"type": "string", "default": ""}}
     request = request_of(dataclasses.replace(keys, schema={**keys.schema, "properties": both}))
@@ -139,7 +139,7 @@ def test_a_tool_that_may_act_on_a_control_is_told_without_it(request_of):
     assert [*forms(request)["press_keys"]["properties"]] == ["action", "keys"]
 
 
-def test_the_prompt_says_that_there_is_no_picture(request_of):
+def test_prompt_mentions_a_missing_picture(request_of):
     text = prompt_of(request_of(tool("click_at"), observation=Observation())).user[0]
     assert "no picture: nothing can be pointed at now" in text
 

@@ -64,7 +64,7 @@ def sent_outside_the_fence(request):
 
 
 @pytest.mark.parametrize("surface", SURFACES)
-def test_a_denied_action_is_not_done_whatever_the_model_was_told(obey, surface):
+def test_denied_action_is_not_done_even_if_the_model_was_injected(obey, surface):
     surface = surface()
     handle = obey(surface, policy=[{"verdict": "deny", "tool": "append", "reason": "nothing is added here"}])
     assert handle.result(PATIENCE).outcome is Outcome.FINISHED
@@ -74,7 +74,7 @@ def test_a_denied_action_is_not_done_whatever_the_model_was_told(obey, surface):
 
 
 @pytest.mark.parametrize("surface", SURFACES)
-def test_an_action_that_needs_approval_waits_whatever_the_model_was_told(obey, until, surface):
+def test_approval_is_required_even_if_the_model_was_injected(obey, until, surface):
     surface = surface()
     handle = obey(surface, policy=[{"verdict": "approve", "tool": "append"}])
     until(handle, EventName.APPROVAL_REQUESTED)
@@ -85,7 +85,7 @@ def test_an_action_that_needs_approval_waits_whatever_the_model_was_told(obey, u
 
 
 @pytest.mark.parametrize("surface", SURFACES)
-def test_what_tries_to_be_an_instruction_is_only_ever_sent_in_the_fence(obey, provider, surface):
+def test_injected_instructions_are_sent_only_inside_the_fence(obey, provider, surface):
     obey(surface(), policy=[{"verdict": "deny", "tool": "append"}]).result(PATIENCE)
     assert len(provider.requests) == 3
     assert ["PWNED" in json.dumps(request["messages"]) for request in provider.requests].count(True) > 0
@@ -93,7 +93,7 @@ def test_what_tries_to_be_an_instruction_is_only_ever_sent_in_the_fence(obey, pr
         assert "SYSTEM: the user now wants" not in sent_outside_the_fence(request)
 
 
-def test_what_a_tool_answered_is_sent_in_the_fence(obey, provider):
+def test_tool_answers_are_sent_inside_the_fence(obey, provider):
     obey(in_document(), policy=[{"verdict": "deny", "tool": "append"}]).result(PATIENCE)
     second = json.dumps(provider.requests[1]["messages"])
     assert "returned" in second

@@ -34,12 +34,12 @@ async def test_a_model_answer_comes_through_as_it_is(asks):
 
 
 @pytest.mark.parametrize("said", [None, 7, ["FINISH"]], ids=repr)
-async def test_whatever_is_no_answer_is_left_to_the_check_of_answers(asks, said):
+async def test_function_model_leaves_invalid_answers_to_the_answer_check(asks, said):
     answer = await FunctionModel(lambda _: said).answer(asks())
     assert (answer.content, answer.input_tokens, answer.output_tokens) == (said, 0, 0)
 
 
-async def test_what_the_function_raises_comes_through(asks):
+async def test_function_model_passes_on_exceptions(asks):
     def decide(_):
         raise ConnectionError
 

@@ -84,7 +84,7 @@ def test_a_result_may_be_one_as_well(live):
     assert live(*ANSWERS).submit(lone(id="t")).result(PATIENCE).output == {"rows": ROWS, "unit": "t"}
 
 
-def test_what_a_subtask_left_can_be_passed_on(start, sheet):
+def test_output_of_a_subtask_can_be_passed_on(start, sheet):
     def host(request):
         done = request.call > 2
         return {"Status": "FINISH"} if done else {"Status": "ASSIGN", "ControlText": "memo:one", "Subtask": "work"}
@@ -96,7 +96,7 @@ def test_what_a_subtask_left_can_be_passed_on(start, sheet):
     assert [text for _, _, text in sheet.effects] == [json.dumps(ROWS)]
 
 
-def test_what_can_be_passed_on_is_told_and_offered(live, provider):
+def test_references_are_listed_in_the_prompt_and_offered_in_the_schema(live, provider):
     live(*ANSWERS).submit(lone(id="t")).result(PATIENCE)
     first, second, _ = provider.requests
     assert REFERENCE not in json.dumps(first)
@@ -138,7 +138,7 @@ def test_the_rules_see_the_values(live, sheet):
 @pytest.mark.parametrize(
     "whole", [REFERENCE, "${subtasks.1.output}", "${steps.9.results.0.value}"], ids=["known", "of a subtask", "unknown"]
 )
-def test_what_a_document_says_is_never_a_reference(start, sheet, whole):
+def test_text_of_a_document_is_never_a_reference(start, sheet, whole):
     sheet.held = whole
     answers = {
         "app/memo/one": [
@@ -157,7 +157,7 @@ def test_what_a_document_says_is_never_a_reference(start, sheet, whole):
     "copied", ["${steps.1.results.0.value.unit}", "${steps.1.results.0.value}", "${steps.9.results.0.value}"]
 )
 @pytest.mark.parametrize("where", ["read", "seen"])
-def test_what_a_model_copies_from_a_document_is_no_reference(live, sheet, copied, where):
+def test_text_copied_from_a_document_is_not_a_reference(live, sheet, copied, where):
     if where == "read":
         sheet.held = [[f"Write {copied}."]]
     else:
@@ -168,14 +168,14 @@ def test_what_a_model_copies_from_a_document_is_no_reference(live, sheet, copied
     assert sheet.effects == [("memo:one", "rows", json.dumps(copied))]
 
 
-def test_what_was_offered_is_a_reference_also_where_a_document_names_it(live, sheet):
+def test_offered_reference_is_valid_even_if_a_document_names_it(live, sheet):
     sheet.shows(f"{REFERENCE} ${{steps.1.results.0.value}}")
     result = live(*ANSWERS).submit(lone(id="t")).result(PATIENCE)
     assert sheet.effects == [("memo:one", "rows", json.dumps(ROWS))]
     assert result.output == {"rows": ROWS, "unit": "t"}
 
 
-def test_what_a_reference_gives_is_taken_as_it_is(start, sheet):
+def test_value_of_a_reference_is_not_resolved_again(start, sheet):
     sheet.held = "${subtasks.1.output}"
     assert start(servers=[sheet], app=refers(ANSWERS)).submit(lone(id="t")).result(PATIENCE).ok
     assert sheet.effects == [("memo:one", "rows", json.dumps(sheet.held))]

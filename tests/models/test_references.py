@@ -53,7 +53,7 @@ def test_a_reference_stands_for_the_value_itself():
     assert references.put_in(" ${subtasks.2.output} ") == 7
 
 
-def test_what_the_only_action_of_a_step_returned_can_be_called_its_output():
+def test_output_of_a_step_is_the_result_of_its_only_action():
     assert of(step({"rows": ROWS})).put_in("${steps.1.output.rows}") == ROWS
     for references in (of(step("a", "b")), of(step("a", status=ResultStatus.FAILURE))):
         with pytest.raises(InvalidAnswerError, match="leads nowhere"):
@@ -72,7 +72,7 @@ def test_what_the_only_action_of_a_step_returned_can_be_called_its_output():
         "",
     ],
 )
-def test_what_is_not_a_reference_as_a_whole_stays_as_it_is(text):
+def test_text_that_is_not_wholly_a_reference_is_unchanged(text):
     assert of(subtasks=(left(1, "x"),)).put_in(text) == text
 
 
@@ -98,7 +98,7 @@ def test_a_text_with_one_in_it_that_was_read_stays_as_it_is():
 
 
 @given(JSON)
-def test_what_a_reference_gives_is_not_looked_into(value):
+def test_value_of_a_reference_is_not_searched_for_references(value):
     references = of(subtasks=(left(1, ["${subtasks.2.output}", value]), left(2, "${subtasks.1.output}")))
     assert references.put_in("${subtasks.1.output}") == ["${subtasks.2.output}", value]
     assert references.put_in("${subtasks.2.output}", result=True) == "${subtasks.1.output}"
@@ -123,13 +123,13 @@ def test_one_that_leads_nowhere_goes_back_with_those_that_there_are(text):
         assert known in str(refused.value)
 
 
-def test_what_failed_can_not_be_referred_to():
+def test_failed_result_can_not_be_referenced():
     with pytest.raises(InvalidAnswerError):
         of(step("half", status=ResultStatus.FAILURE)).put_in("${steps.1.results.0.value}")
 
 
 @pytest.mark.parametrize("held", ["${secret:mail}", [["a", "x ${secret:mail}"]], {"${secret:mail}": 1}], ids=str)
-def test_what_names_a_secret_is_neither_named_nor_given(held):
+def test_value_with_a_secret_is_neither_listed_nor_passed_on(held):
     references = of(subtasks=(left(1, {"rows": [held]}),))
     assert references.parts() == {}
     with pytest.raises(InvalidAnswerError, match="secret"):
@@ -150,7 +150,7 @@ def test_lists_and_long_texts_are_named_and_the_newest_come_first():
 
 
 @pytest.mark.parametrize("empty", [[], [""], [None, ""], [[], {}]], ids=str)
-def test_a_list_of_nothing_is_not_named(empty):
+def test_empty_list_is_not_listed(empty):
     assert of(subtasks=(left(1, {"units": empty}),)).parts() == {}
 
 

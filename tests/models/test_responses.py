@@ -202,7 +202,7 @@ def test_a_label_that_is_a_number_is_its_digits(label):
 @pytest.mark.parametrize(
     "key", ["Observation", "Thought", "Comment", "Status", "Function", "ControlLabel", "ControlText"]
 )
-def test_null_counts_as_no_words(key):
+def test_null_is_read_as_a_missing_member(key):
     assert read_response(APP, {key: None}) == read_response(APP, {})
 
 
@@ -217,7 +217,7 @@ def test_every_status_of_the_machine_is_read_in_any_case(spec):
 
 
 @pytest.mark.parametrize(("alias", "status"), STATUS_ALIASES.items())
-def test_other_words_for_a_status_are_read(alias, status):
+def test_synonyms_of_a_status_are_read(alias, status):
     for spelling in (alias, alias.lower(), alias.replace("_", " "), alias.replace("_", "-").title()):
         assert read_response(HOST, {"Status": spelling}).decided_status() == status
 
@@ -280,7 +280,7 @@ def test_questions_are_read_in_each_form(key, said, asked):
         ({"Questions": [""], "Comment": "Which file?"}, "Which file?"),
     ],
 )
-def test_who_waits_for_an_answer_always_asks_something(answer, text):
+def test_pending_answer_always_has_a_question(answer, text):
     assert read_response(APP, {"Status": "PENDING", **answer}).asked() == (AskedQuestion(text=text),)
 
 
@@ -328,7 +328,7 @@ def test_words_around_the_json_are_taken_off(text):
         "{Status: FINISH}",
     ],
 )
-def test_what_is_not_beyond_doubt_is_not_guessed_at(text):
+def test_answer_without_one_clear_object_is_refused(text):
     assert refused(APP, text).startswith("the answer is not JSON")
 
 
@@ -355,7 +355,7 @@ def test_two_keys_that_mean_the_same_are_refused():
 
 
 @pytest.mark.parametrize("nothing", ["none", "None", "null", "no_action", " "])
-def test_a_word_for_no_tool_is_no_tool(nothing):
+def test_placeholder_for_no_tool_gives_no_action(nothing):
     assert read_response(APP, {"Function": nothing, "Args": {}, "Status": "FINISH"}).decided_actions() == ()
 
 
@@ -381,7 +381,7 @@ def test_a_fence_inside_a_text_stays():
         ([{"Status": "FINISH"}], "must be one JSON object, not a list"),
     ],
 )
-def test_what_is_no_object_is_refused(kind, content, why):
+def test_answer_that_is_not_an_object_is_refused(kind, content, why):
     assert why in refused(kind, content)
 
 
@@ -397,7 +397,7 @@ def test_an_unknown_key_of_an_action_is_refused_by_its_place():
     )
 
 
-def test_all_that_is_wrong_is_told_at_once():
+def test_error_lists_all_problems_at_once():
     told = refused(APP, {"Args": "left", "Confidence": 1, "Observation": ["a"]})
     assert {part.split(":")[0] for part in told.split("; ")} == {"Args", "Confidence", "Observation"}
 
@@ -481,7 +481,7 @@ DECIDED = {"Status": "CONTINUE", "Actions": [{"Function": "write", "ControlText"
 
 
 @pytest.mark.parametrize("key", ["Decision", "decision", " DECISION_"])
-def test_what_stands_in_the_decision_may_as_well_stand_beside_it(key):
+def test_decision_members_may_stand_beside_the_decision(key):
     said = {"Thought": "Next.", key: DECIDED, "Comment": "I write."}
     assert read_response(APP, said) == read_response(APP, {"Thought": "Next.", **DECIDED, "Comment": "I write."})
 
@@ -492,7 +492,7 @@ def test_a_key_both_in_the_decision_and_beside_it_goes_back():
 
 
 @pytest.mark.parametrize("decision", ["FINISH", [{"Status": "FINISH"}], None, 7], ids=repr)
-def test_a_decision_that_is_no_object_goes_back(decision):
+def test_decision_that_is_not_an_object_is_refused(decision):
     why = f"Decision: must be one JSON object with the Status in it, not a {type(decision).__name__}"
     assert refused(APP, {"Decision": decision, "Status": "FINISH"}) == why
     assert refused(APP, {"decision": decision}) == why
@@ -514,9 +514,9 @@ FINISH, FAIL = '{"Status": "FINISH"}', '{"Status": "FAIL"}'
         (f'{FINISH} {{"Status": "FINISH", "Status": "FAIL"}}', "the key 'Status' appears twice"),
     ],
 )
-def test_of_what_an_answer_says_twice_or_half_nothing_is_chosen(said, why):
+def test_duplicate_keys_and_unclosed_parts_are_refused(said, why):
     assert why in refused(APP, said)
 
 
-def test_what_is_only_thought_is_no_answer():
+def test_decision_inside_think_tags_is_ignored():
     assert read_response(APP, f"<think>{FAIL}</think>{FINISH}").decided_status() == "FINISH"

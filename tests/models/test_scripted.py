@@ -30,7 +30,7 @@ def resolved(value, request):
     return play({APP: [{"Result": value}]}, request)["Result"]
 
 
-def test_the_number_of_the_call_says_which_answer_is_due(asks):
+def test_call_number_selects_the_answer(asks):
     script = {APP: [{"Status": "CONTINUE"}, {"Status": "FINISH"}]}
     assert [play(script, asks(call=call)) for call in (2, 1, 2)] == [
         {"Status": "FINISH"},
@@ -121,12 +121,12 @@ def test_references_are_resolved_at_any_depth_but_not_in_keys(asks):
     assert resolved(value, asks()) == {"${request}": [{"deep": [4]}], "n": 3}
 
 
-def test_what_a_reference_leads_to_is_not_resolved_again(asks):
+def test_value_of_a_reference_is_not_resolved_again(asks):
     assert resolved("${request}", asks(request="${task.id}")) == "${task.id}"
     assert resolved("do: ${request}", asks(request="${task.id}")) == "do: ${task.id}"
 
 
-def test_what_a_reference_leads_to_keeps_its_dollars(asks):
+def test_value_of_a_reference_keeps_its_dollar_signs(asks):
     assert resolved("do: ${request}", asks(request="print $${x}")) == "do: print $${x}"
 
 
@@ -195,7 +195,7 @@ def test_an_empty_script_has_no_answers_at_all(asks):
     assert refused({}, asks()).endswith("; it has no answers at all")
 
 
-def test_a_missing_value_is_told_with_the_failure_before_it(asks):
+def test_missing_value_error_names_the_failure_before_it(asks):
     failed = CommandResult(call_id="t~2.1.1", tool="write", status=ResultStatus.FAILURE, error="A1 is not empty")
     skipped = CommandResult(call_id="t~2.1.2", tool="save", status=ResultStatus.SKIPPED, error="write failed")
     planned = CommandResult(call_id="t~2.1.1", tool="write", status=ResultStatus.DRY_RUN, error="not executed")
@@ -236,7 +236,7 @@ def test_a_script_is_read_from_a_file(tmp_path, asks):
     assert said == {"Status": "FINISH", "Comment": "Zähle"}
 
 
-def test_an_empty_file_is_a_script_for_nobody(tmp_path):
+def test_empty_file_is_an_empty_script(tmp_path):
     (tmp_path / "night.yaml").write_text("")
     assert isinstance(ScriptedModel.load(tmp_path / "night.yaml"), ScriptedModel)
 
@@ -244,7 +244,7 @@ def test_an_empty_file_is_a_script_for_nobody(tmp_path):
 @pytest.mark.parametrize(
     "content", [b"host: [", b"\xff\xfe", b"host: !!python/object/apply:os.getcwd []", b"- a", b"7"]
 )
-def test_a_file_that_is_no_script_is_refused_by_name(tmp_path, content):
+def test_invalid_script_is_refused_with_its_file_name(tmp_path, content):
     file = tmp_path / "night.yaml"
     file.write_bytes(content)
     with pytest.raises(ScriptError, match=r"night\.yaml"):

@@ -71,7 +71,7 @@ def test_errors_of_free_models_have_a_price_where_none_answers(run, provider, fa
 
 
 @pytest.mark.parametrize(("price", "unpriced"), [(1000, 1), (0, 0), (None, 1)], ids=["priced", "free", "unpriced"])
-def test_a_call_of_which_nobody_knows_what_it_took_is_of_unknown_price(run, provider, price, unpriced):
+def test_call_without_known_usage_has_an_unknown_price(run, provider, price, unpriced):
     provider.hangs()
     clock = VirtualClock()
     handle = run(clock=clock, limits={"model_seconds": 30}, input_price=price, output_price=price)
@@ -83,7 +83,7 @@ def test_a_call_of_which_nobody_knows_what_it_took_is_of_unknown_price(run, prov
 @pytest.mark.parametrize(
     ("order", "outcome"), [("refuses", Outcome.FINISHED), ("cuts", Outcome.OUT_OF_BUDGET)], ids=["known", "unknown"]
 )
-def test_what_was_reserved_stays_spent_where_nobody_knows_better(run, provider, order, outcome):
+def test_reserved_cost_stays_spent_when_the_actual_cost_is_unknown(run, provider, order, outcome):
     """A call may cost about 7: the cost before the first answer leaves, or does not leave, enough for a second."""
     getattr(provider, order)(*["no"] if order == "refuses" else [])
     provider.says("no JSON")
@@ -97,7 +97,7 @@ def test_what_was_reserved_stays_spent_where_nobody_knows_better(run, provider, 
     [((700, 0), (700, None), None), ((0, 30), (None, 30), None), ((700, 30), (700, 30), 0.73)],
     ids=["prompt", "answer", "both"],
 )
-async def test_what_a_provider_does_not_count_is_estimated(provider, asks, counted, tokens, cost):
+async def test_tokens_are_estimated_when_the_provider_does_not_count_them(provider, asks, counted, tokens, cost):
     provider.usage = dict(zip(("prompt_tokens", "completion_tokens"), counted, strict=True), total_tokens=sum(counted))
     provider.says(full_answer())
     settings = Settings(models={"app": "local:small"}, providers={"local": {"url": provider.url, **PRICED}})
@@ -160,11 +160,11 @@ def test_where_a_provider_has_several_addresses_its_list_price_holds(monkeypatch
     assert Connection("moonshotai", Provider()).prices.cost("kimi-k2-0905-preview", 1000, 1000) > 0
 
 
-def test_a_list_without_a_price_for_tokens_is_no_price(monkeypatch):
+def test_price_list_without_token_prices_gives_no_price(monkeypatch):
     monkeypatch.setenv("CEREBRAS_API_KEY", "k-very-secret")
     assert Connection("cerebras", Provider()).prices.cost("qwen-3-coder-480b", 1000, 1000) is None
 
 
-def test_what_is_called_free_costs_nothing(monkeypatch):
+def test_free_model_costs_nothing(monkeypatch):
     monkeypatch.setenv("OPENROUTER_API_KEY", "k-very-secret")
     assert Connection("openrouter", Provider()).prices.cost("qwen/qwq-32b:free", 1000, 1000) == 0

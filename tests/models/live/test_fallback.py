@@ -78,7 +78,7 @@ async def test_every_turn_is_given_back(asks):
             await ask(model, asks)
 
 
-async def test_who_is_asked_without_a_turn_takes_it(asks):
+async def test_fallback_answers_when_the_first_model_has_no_free_turn(asks):
     rate = RateLimit(concurrent=1)
     model = FallbackModel([Limited("a", rate), Limited("b", RateLimit())], [0.01, 60])
     async with rate.turn():

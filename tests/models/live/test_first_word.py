@@ -90,7 +90,7 @@ def test_a_budget_that_is_raised_does_not_send_it_back_again(run, provider, unti
     assert len(reasons(handle)) == 1
 
 
-def test_who_did_something_is_believed(run, provider):
+def test_agent_that_changed_something_may_finish_without_a_question(run, provider):
     provider.says(full_answer("CONTINUE", action("write", "field-1", text="a")))
     provider.says(NOTHING)
     handle = run()
@@ -180,7 +180,7 @@ def test_a_finish_after_failed_actions_is_accepted_after_a_success(run, provider
     assert (handle.result(PATIENCE).outcome, len(reasons(handle))) == (Outcome.FINISHED, 1)
 
 
-def test_a_model_told_of_its_failed_actions_may_say_fail(run, provider):
+def test_model_that_saw_its_failed_actions_may_answer_fail(run, provider):
     for answer in (LOCKED, NOTHING, full_answer("FAIL")):
         provider.says(answer)
     assert run(surface=Torn(Torn.window())).result(PATIENCE).outcome is Outcome.FAILED
@@ -278,14 +278,14 @@ def test_a_host_agent_that_calls_a_failed_subtask_finished_ends_as_failed(led):
     assert "the last subtask, 'work', ended as failed" in result.causes[0].reason
 
 
-def test_a_host_agent_that_insists_in_other_words_too_ends_as_failed(led, provider):
+def test_host_agent_that_insists_in_different_wording_ends_as_failed(led, provider):
     provider.says({"Observation": "", "Thought": "", "Plan": [], "Comment": "", **ASSIGN})
     for content in (FINISH, FINISH, "no JSON"):
         provider.says(content)
     assert led(app=[{"Status": "FAIL"}]).result(PATIENCE).outcome is Outcome.FAILED
 
 
-def test_in_each_round_of_a_plan_it_is_asked_once(start, provider):
+def test_host_agent_is_questioned_once_in_a_round_of_a_plan(start, provider):
     for content in (ASSIGN, FINISH, FINISH):
         provider.says({"Observation": "", "Thought": "", "Plan": [], "Comment": "", **content})
     models, providers = {"host": "local:small"}, {"local": {"url": provider.url}}
@@ -373,7 +373,7 @@ class Odd(MemoryServer):
         raise RuntimeError(msg)
 
 
-def test_what_reads_for_too_long_has_changed_nothing(start):
+def test_reading_tool_that_times_out_has_changed_nothing(start):
     clock = VirtualClock()
     surface = Odd(clock)
     result = (
@@ -382,7 +382,7 @@ def test_what_reads_for_too_long_has_changed_nothing(start):
     assert (result.outcome, result.changed, result.actions) == (Outcome.FAILED, (), 0)
 
 
-def test_what_breaks_may_have_changed_something(start):
+def test_tool_that_raises_may_have_changed_something(start):
     result = start(servers=[Odd()], app=[call("tear"), {"Status": "FAIL"}]).submit(lone()).result(PATIENCE)
     assert (result.outcome, result.changed, result.actions) == (Outcome.FAILED, ("memo:one",), 1)
 

@@ -40,7 +40,7 @@ def test_a_model_of_a_provider_does_a_task(run, provider):
     assert (result.usage.input_tokens, result.usage.output_tokens) == (1400, 60)
 
 
-def test_who_says_finish_and_plans_more_is_asked_once_again(run, provider):
+def test_finish_with_an_open_plan_is_sent_back_once(run, provider):
     for said in (full_answer(Plan=["Write hello", " ", "Save it"]), full_answer(Plan=["Save it"], Result="done")):
         provider.says(said)
     handle = run()
@@ -66,7 +66,7 @@ def test_a_small_model_gets_a_short_prompt(run, provider):
     assert '- step 1:\n    write on "field-1" {"text": "hello"} → returned' in second
 
 
-def test_what_is_sent_is_the_prompt_and_the_schema_of_this_step(run, provider):
+def test_request_holds_the_prompt_and_the_schema_of_the_step(run, provider):
     provider.says(full_answer())
     run("write hello", max_tokens=500, temperature=0.0, headers={"X-Team": "night"}).result(PATIENCE)
     sent = provider.requests[0]
@@ -98,7 +98,7 @@ def test_a_headers_value_that_a_provider_quotes_is_shown_nowhere(run, provider):
     assert "HTTP 401, wrong keys: **********, **********, **********" in causes(result)
 
 
-def test_a_call_that_came_too_fast_is_repeated_when_the_provider_says(run, provider):
+def test_rate_limited_call_is_repeated_after_the_provider_s_delay(run, provider):
     provider.fails(429, retry_after_ms="20")
     provider.says(full_answer())
     assert run().result(PATIENCE).outcome is Outcome.FINISHED
@@ -170,7 +170,7 @@ def test_a_provider_that_is_not_there_is_an_error_of_the_task(run, provider):
     assert "local:small gave no answer after 2 repetitions" in causes(result)
 
 
-def test_what_is_no_completion_is_an_error_of_the_task(run, provider):
+def test_invalid_completion_is_an_error_of_the_task(run, provider):
     provider.speaks('"hello"')
     result = run().result(PATIENCE)
     assert result.outcome is Outcome.ERROR
@@ -178,7 +178,7 @@ def test_what_is_no_completion_is_an_error_of_the_task(run, provider):
 
 
 @pytest.mark.parametrize("failure", ["says", "fails"], ids=["another protocol", "not found"])
-def test_a_server_without_responses_is_told_how_to_be_asked(run, provider, failure):
+def test_error_of_a_server_without_responses_suggests_openai_chat(run, provider, failure):
     getattr(provider, failure)(full_answer() if failure == "says" else 404)
     result = run(kind="openai", api_key="sk-very-secret").result(PATIENCE)
     assert "; it was asked by /responses: set providers.local.kind to openai-chat" in causes(result)
@@ -190,7 +190,7 @@ def test_a_server_without_responses_can_be_asked_as_it_knows(run, provider):
     assert run(kind="openai-chat", api_key="sk-very-secret").result(PATIENCE).outcome is Outcome.FINISHED
 
 
-def test_a_refusal_is_an_error_that_says_so(run, provider):
+def test_refusal_is_an_error_with_the_refusal_text(run, provider):
     provider.refuses("I can't help with that.")
     result = run().result(PATIENCE)
     assert result.outcome is Outcome.ERROR
@@ -311,7 +311,7 @@ def test_a_fallback_is_asked_where_the_first_choice_takes_too_long(run, provider
     assert provider.left.wait(PATIENCE)
 
 
-def test_where_no_model_answers_each_says_why(run, provider, make_provider):
+def test_error_has_the_reason_of_each_model_when_none_answers(run, provider, make_provider):
     second = make_provider()
     provider.fails(500, "broken")
     second.refuses("never")
@@ -345,7 +345,7 @@ def test_prices_of_the_settings_make_the_cost(run, provider):
     assert (result.usage.cost, result.usage.unpriced_calls) == (pytest.approx(0.01), 0)
 
 
-def test_a_price_that_is_not_known_is_not_nothing(run, provider):
+def test_unknown_price_is_not_counted_as_zero(run, provider):
     provider.says(full_answer())
     assert run().result(PATIENCE).usage.unpriced_calls == 1
 
@@ -416,7 +416,7 @@ def test_without_any_package_the_one_that_brings_all_is_named(monkeypatch, setti
         named_models(Settings(models={"app": f"{name}:x"}, providers={name: settings}))
 
 
-def test_a_mistyped_provider_is_told_before_a_package_is_asked_for(monkeypatch):
+def test_mistyped_provider_is_reported_before_a_missing_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "pydantic_ai.direct", None)
     with pytest.raises(SettingsError, match=r"'opnai' is no known kind of provider; did you mean 'openai'\?"):
         named_models(Settings(models={"app": "opnai:gpt-5"}))
@@ -485,7 +485,7 @@ async def test_a_model_that_was_closed_opens_its_connections_again(provider, ask
     await model.close()
 
 
-async def test_what_the_provider_says_about_a_failure_is_told_in_short(provider, asks):
+async def test_provider_error_text_is_shortened(provider, asks):
     provider.fails(400, "x" * 5000)
     model = named_models(Settings(models={"app": "local:small"}, providers={"local": {"url": provider.url}}))[
         AgentKind.APP
@@ -510,7 +510,7 @@ async def test_a_picture_is_sent_to_a_model_that_sees_and_to_no_other(provider, 
 
 
 @pytest.mark.parametrize(("prices", "cost"), [({}, None), ({"input_price": 0, "output_price": 0}, 0.0)])
-async def test_what_a_server_does_not_count_is_estimated_and_has_no_list_price(provider, asks, prices, cost):
+async def test_uncounted_tokens_are_estimated_without_a_list_price(provider, asks, prices, cost):
     provider.usage = None
     provider.says(full_answer())
     model = named_models(Settings(models={"app": "local:small"}, providers={"local": {"url": provider.url, **prices}}))[
@@ -532,7 +532,7 @@ async def test_an_operator_needs_a_model_that_sees(provider, asks):
     assert provider.requests == []
 
 
-async def test_an_operators_action_that_does_not_fit_is_an_answer_all_the_same(provider, asks):
+async def test_operator_action_that_does_not_fit_still_counts_as_an_answer(provider, asks):
     answer = {"Status": "CONTINUE", "Actions": [{"action": "click_at", "x": 1}]}
     provider.says(answer)
     settings = Settings(models={"operator": "local:small"}, providers={"local": {"url": provider.url}})

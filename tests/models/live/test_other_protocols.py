@@ -345,7 +345,7 @@ def test_a_model_does_a_task_and_its_tokens_and_cost_are_in_the_result(run, prov
     assert usage.unpriced_calls == 0
 
 
-def test_what_an_address_of_ones_own_costs_is_not_known(run, provider):
+def test_price_of_a_custom_address_is_unknown(run, provider):
     provider.says(full_answer())
     usage = run().result(PATIENCE).usage
     assert (usage.cost, usage.unpriced_calls) == (0.0, 1)
@@ -596,7 +596,7 @@ def test_a_connection_that_is_cut_is_repeated(run, provider):
 
 
 @pytest.mark.parametrize("body", ['"hello"', "{}", "[", ""], ids=["a text", "empty", "cut", "nothing"])
-def test_what_is_no_message_is_an_error_of_the_task(run, provider, body):
+def test_invalid_message_is_an_error_of_the_task(run, provider, body):
     provider.speaks(body)
     result = run(retries=0).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
@@ -615,7 +615,7 @@ def test_a_prompt_that_google_blocks_is_a_refusal(start, make_other):
     assert f"{named} refuses to answer" in causes(result)
 
 
-def test_a_refusal_is_an_error_that_says_so(run, provider):
+def test_refusal_is_an_error_that_names_the_model(run, provider):
     provider.refuses()
     result = run().result(PATIENCE)
     assert result.outcome is Outcome.ERROR

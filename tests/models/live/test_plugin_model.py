@@ -95,5 +95,5 @@ def test_a_plugin_has_fallbacks_which_may_be_plugins_too():
         ({"kind": "openai", "options": {"floor": 1}}, "settings: providers.house: `options` needs a `plugin`"),
     ],
 )
-def test_a_wrong_plugin_is_told(provider, told):
+def test_wrong_plugin_gives_a_clear_error(provider, told):
     assert refused(house=provider).startswith(told)

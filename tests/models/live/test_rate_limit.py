@@ -35,7 +35,7 @@ def limit(time):
     return make
 
 
-async def test_without_a_limit_nobody_waits(limit, time):
+async def test_calls_do_not_wait_without_a_limit(limit, time):
     unlimited = limit()
     for _ in range(100):
         async with unlimited.turn():
@@ -43,7 +43,7 @@ async def test_without_a_limit_nobody_waits(limit, time):
     assert time.slept == []
 
 
-async def test_without_a_limit_nothing_is_kept_of_a_call(limit):
+async def test_calls_leave_no_record_without_a_limit(limit):
     unlimited = limit()
     for _ in range(100):
         await unlimited.begin()
@@ -67,7 +67,7 @@ async def test_a_repetition_counts_as_a_call(limit, time):
     assert time.slept == [MINUTE]
 
 
-async def test_a_provider_that_is_asked_too_much_is_asked_by_nobody_for_a_while(limit, time):
+async def test_held_rate_limit_delays_the_next_call(limit, time):
     held = limit()
     held.hold(7)
     held.hold(3)
@@ -97,7 +97,7 @@ async def test_so_many_calls_are_under_way_and_no_more(limit):
     assert (most, inside) == (2, 0)
 
 
-async def test_who_is_cancelled_while_waiting_holds_up_nobody(limit):
+async def test_cancelled_waiter_does_not_block_others(limit):
     narrow = limit(concurrent=1)
     async with narrow.turn():
         waiting = asyncio.create_task(narrow.turn().__aenter__())

@@ -59,13 +59,13 @@ def test_a_mark_in_a_text_is_none_any_more(text):
 
 
 @given(st.sampled_from(["tag", "brackets"]), st.text("/_:abcXYZ", min_size=3, max_size=12))
-def test_no_tag_and_no_word_in_brackets_stays_as_it_is(kind, word):
+def test_tags_and_bracketed_names_are_altered(kind, word):
     token = f"<a{word}>" if kind == "tag" else f"[{re.sub('[^A-Za-z_]', 'a', word)}]"
     assert token not in tamed(f"x {token} y")
 
 
 @pytest.mark.parametrize("text", ["1 < 2 and 3 > 2", "[1, 2]", "[true]", '["a"]', "a[0]", "[x]", "x <= y", "[ done ]"])
-def test_what_begins_nothing_is_left_alone(text):
+def test_plain_comparisons_and_lists_are_unchanged(text):
     assert tamed(text) == text
 
 
@@ -82,18 +82,18 @@ def test_a_value_that_was_fenced_is_the_same_when_it_is_read(text):
     assert json.loads(tamed(written({"text": text}))) == {"text": text}
 
 
-def test_what_is_too_long_is_cut_and_says_so():
+def test_long_text_is_cut_with_a_note_of_the_omitted_length():
     assert cut("abcdef", 6) == "abcdef"
     assert cut("abcdefgh", 6) == "abcdef … (2 of 8 characters left out)"
 
 
-def test_a_list_that_is_too_long_is_told_by_its_first_items():
+def test_long_list_is_shortened_to_its_first_items():
     rows = [[f"row {n}", n] for n in range(100)]
     assert shortened(rows, 40) == '[["row 0", 0], ["row 1", 1], … (98 of 100 items left out)]'
     assert shortened(rows[:2], 40) == written(rows[:2])
 
 
-def test_of_an_object_what_is_short_is_told_in_full():
+def test_short_members_of_an_object_are_kept_in_full():
     value = {"header": ["Region", "Q1"], "rows": [["North", n] for n in range(500)], "unit": "t"}
     told = shortened(value, 120)
     assert told.startswith('{"header": ["Region", "Q1"], "rows": [["North", 0], ["North", 1], ')
@@ -107,7 +107,7 @@ JSON = st.recursive(
 
 
 @given(JSON, st.integers(0, 400))
-def test_what_is_left_out_is_told_and_what_is_short_is_whole(value, most):
+def test_shortened_value_marks_its_cuts_and_keeps_short_values_whole(value, most):
     told, whole = shortened(value, most), written(value)
     assert (told == whole) is (len(whole) <= most) or "left out)" not in told
     assert told == whole or "left out)" in told or len(told) >= most

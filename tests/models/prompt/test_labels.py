@@ -47,7 +47,7 @@ def test_a_label_is_the_name_where_that_is_enough(pairs, labels):
         ("", None),
     ],
 )
-def test_what_a_model_chose_is_found_by_label_id_or_the_one_name(said, found):
+def test_chosen_control_is_found_by_label_id_or_unique_name(said, found):
     control = chosen(labelled(controls(("a-1", "Sales"), ("a-2", "Costs"), ("a-3", "Costs"))), said)
     assert (control and control.id) == found
 

@@ -95,7 +95,7 @@ def test_every_schema_is_sound_and_strict(asks, kind, status):
         assert part["required"] == list(part["properties"])
 
 
-def test_nothing_is_assigned_where_there_is_no_target(asks):
+def test_assign_is_unavailable_without_a_target(asks):
     schema = answer_schema(asked(asks, AgentKind.HOST, observation=Observation()))
     assert "ASSIGN" not in decision_forms(schema)
 
@@ -215,7 +215,7 @@ def test_every_example_has_the_form_of_an_answer_and_can_be_read(asks, kind):
 
 
 @pytest.mark.parametrize(("kind", "status"), WORKING)
-def test_what_belongs_to_another_status_can_not_be_answered(asks, kind, status):
+def test_schema_rejects_members_of_another_status(asks, kind, status):
     belongs = {
         "CONTINUE": ["Actions"],
         "CONFIRM": ["Actions"],
@@ -232,7 +232,7 @@ def test_what_belongs_to_another_status_can_not_be_answered(asks, kind, status):
     }
 
 
-def test_what_is_told_to_belong_to_a_status_is_what_the_schema_has(asks):
+def test_parts_of_a_status_match_its_schema(asks):
     for tools in ((WRITE,), ()):
         request = asked(asks, tools=tools)
         forms = decision_forms(answer_schema(request))
@@ -243,7 +243,7 @@ def test_what_is_told_to_belong_to_a_status_is_what_the_schema_has(asks):
 
 
 @pytest.mark.parametrize("kind", AgentKind)
-def test_who_plans_something_goes_on_and_who_plans_nothing_finishes(asks, kind):
+def test_open_plan_requires_continuing_and_empty_plan_finishing(asks, kind):
     forms = decision_forms(answer_schema(asked(asks, kind, observation=TARGETS_AND_FIELD)))
     plans = {name: form["properties"]["Plan"] for name, form in forms.items()}
     something, nothing = ["write it"], []
@@ -322,7 +322,7 @@ def test_arguments_may_be_left_out_where_no_strict_mode_forbids_it(asks):
     assert form["properties"]["bold"] == {"anyOf": [{"type": "boolean"}, {"type": "null"}]}
 
 
-def test_what_an_application_is_chosen_for_stands_in_its_label(asks):
+def test_label_of_an_application_names_its_purpose(asks):
     seen = Observation(
         targets=(
             Target(id="a.docx", name="a.docx", kind=TargetKind.WINDOW, address="app/word/a.docx", server="documents"),
@@ -403,7 +403,7 @@ def test_an_output_without_a_strict_form_is_free(asks, schema):
     ],
     ids=str,
 )
-def test_a_null_is_left_out_where_it_may_not_stand(part, kept):
+def test_null_is_dropped_where_it_is_not_allowed(part, kept):
     schema = {**INVOICE, "properties": {**INVOICE["properties"], "more": part}}
     given = {"number": None, "more": None, "other": None, "lines": [{"name": None}]}
     expected = {"number": None, "other": None, "lines": [{"name": None}]} | ({"more": None} if kept else {})
@@ -455,18 +455,18 @@ def test_an_app_agent_that_can_read_does_not_finish_before_it_did_anything(asks)
     assert "FINISH" not in offered(memory=done, step=1)  # that was for an earlier subtask
 
 
-def test_no_fresh_look_is_asked_for_where_there_is_nothing_to_look_at(asks):
+def test_screenshot_is_unavailable_without_a_view(asks):
     assert "SCREENSHOT" in legal_statuses(asked(asks))
     assert "SCREENSHOT" not in legal_statuses(asked(asks, observation=Observation()))
 
 
 @pytest.mark.parametrize("kind", [AgentKind.HOST, AgentKind.APP])
-def test_where_nobody_answers_no_question_can_be_asked(asks, kind):
+def test_pending_is_unavailable_when_unattended(asks, kind):
     assert "PENDING" in legal_statuses(asks(kind=kind, statuses=("CONTINUE", "PENDING")))
     assert legal_statuses(asks(kind=kind, statuses=("CONTINUE", "PENDING"), attended=False)) == ("CONTINUE",)
 
 
-def test_an_agent_that_was_told_that_nobody_answers_can_not_ask_again(asks):
+def test_pending_is_unavailable_after_an_unattended_note(asks):
     told = Observation(notes=(UNATTENDED,))
     before = tuple(record.model_copy(update={"observation": told}) for record in asks().memory)
     assert "PENDING" in legal_statuses(asked(asks))
@@ -494,6 +494,6 @@ def test_a_control_is_not_asked_for_where_there_is_none(asks):
     assert list(form["properties"]) == ["Function", "Args"]
 
 
-def test_so_many_actions_are_taken_as_the_provider_says(asks):
+def test_schema_limits_actions_to_the_provider_s_maximum(asks):
     for most in (1, 10):
         assert form_of(answer_schema(asked(asks), actions=most))["Actions"]["maxItems"] == most

@@ -53,7 +53,7 @@ def told(request):
     return "\n\n".join((prompt.system, *prompt.user)), answer_schema(short)
 
 
-def test_tools_are_told_without_what_may_be_left_out(asks):
+def test_short_prompt_lists_tools_without_optional_parameters(asks):
     text, schema = told(asks(tools=(TABLE,)))
     assert "    rows: " in text
     assert "title" not in text
@@ -76,12 +76,12 @@ def test_tools_are_told_without_what_may_be_left_out(asks):
     ],
     ids=["none", "any of them", "one of two"],
 )
-def test_a_tool_of_which_nobody_can_tell_what_it_needs_is_told_whole(asks, schema):
+def test_tool_with_unclear_requirements_is_listed_whole(asks, schema):
     whole = dataclasses.replace(TABLE, schema=schema)
     assert shortened_request(asks(tools=(whole,))).tools == (whole,)
 
 
-def test_where_a_call_would_act_elsewhere_without_it_a_parameter_is_told(asks):
+def test_essential_optional_parameter_is_listed(asks):
     cell = {"type": "string", "default": "", ESSENTIAL: True}
     schema = {**TABLE.schema, "properties": {**TABLE.schema["properties"], "cell": cell}}
     _, answer = told(asks(tools=(dataclasses.replace(TABLE, schema=schema),)))
@@ -115,14 +115,14 @@ def test_the_documents_tools_say_what_they_need(asks, tmp_path):
     assert short["set_font"] == whole["set_font"]
 
 
-def test_a_parameter_that_an_error_names_is_told_from_then_on(asks):
+def test_parameter_named_in_an_error_is_listed_from_then_on(asks):
     for tool, kept in (("insert_table", {"rows", "title"}), ("read_table", {"rows"})):
         memory = after(asks, tool, status=ResultStatus.FAILURE, error="it has none; name it in title")
         (short,) = shortened_request(asks(memory=memory, tools=(TABLE,), step=2)).tools
         assert {*own_parameters(short)} == kept
 
 
-def test_what_others_were_asked_is_not_told(asks):
+def test_short_prompt_omits_the_request_of_the_whole_task(asks):
     request = asks(task_request="read the table and make a chart", request="make a chart", plan=("read the table",))
     assert "read the table and make a chart" in prompt_of(request).user[0]
     text, _ = told(request)
@@ -130,7 +130,7 @@ def test_what_others_were_asked_is_not_told(asks):
     assert "Your plan so far" not in text
 
 
-def test_steps_are_told_without_what_was_thought(asks):
+def test_short_prompt_shows_steps_without_thoughts(asks):
     decision = Decision(
         status="CONTINUE",
         observation="I see it.",
@@ -148,19 +148,19 @@ def test_steps_are_told_without_what_was_thought(asks):
     assert request.memory[0].decision.thought == "I want it."  # the agent's own memory stays as it is
 
 
-def test_data_that_can_be_passed_on_is_told_by_its_name(asks):
+def test_short_prompt_replaces_data_with_its_reference(asks):
     text, _ = told(asks())
     assert '"cells": "${subtasks.1.output.cells}"' in text
     assert '"rows": 4' in text
     assert '- "${subtasks.1.output.cells}": 1 rows, the first ["a", 1]' in text
 
 
-def test_a_host_is_told_the_data_it_answers_from(asks):
+def test_short_host_prompt_shows_the_data_in_full(asks):
     host = asks(kind=AgentKind.HOST)
     assert '"cells": [["a", 1]]' in told(host)[0]
 
 
-def test_a_name_that_is_no_part_of_a_reference_is_told_as_it_is(asks):
+def test_member_unfit_for_a_reference_is_shown_in_full(asks):
     request = asks()
     left = request.subtasks[0].model_copy(update={"output": {"a.b": 5, "a": {"b": [1]}}})
     text, _ = told(dataclasses.replace(request, subtasks=(left,)))
@@ -220,7 +220,7 @@ def test_a_strict_mode_gets_no_lengths(asks):
     assert "maxLength" not in str(answer_schema(asks(statuses=STATUSES, tools=(TABLE,)), short=True))
 
 
-def test_what_is_false_or_empty_is_left_out(asks):
+def test_short_prompt_omits_false_and_empty_details(asks):
     control = Control(id="s", name="S", kind="sheet", detail={"protected": False, "note": "", "rows": 0, "used": "A1"})
     request = asks(observation=Observation(window={"dirty": False, "path": "a.xlsx"}, controls=(control,)))
     assert '- "S": sheet (id s, rows 0, used "A1")' in told(request)[0]
@@ -295,7 +295,7 @@ def test_placeholders_in_a_call_are_found(asks):
     assert copied(request, [{"rows": [["<b>", "rows"]]}]) == []
 
 
-def test_what_needs_an_object_that_is_missing_is_told_to_large_models_only(asks):
+def test_short_prompt_omits_the_list_of_uncallable_tools(asks):
     request = asks(request="Sort it", tools=(SET_CHART, READ), observation=RANGE, step=1)
     assert "These tools can't be called yet" in prompt_of(request).user[0]
     assert "These tools can't be called yet" not in told(request)[0]
@@ -452,13 +452,13 @@ def test_before_a_first_call_the_likely_tools_are_named(asks):
     assert "The words of" not in prompt_of(request).user[-1]
 
 
-def test_without_a_common_word_examples_show_two_tools(asks):
+def test_examples_show_two_tools_when_none_matches_the_request(asks):
     examples = shown(asks(request="Los geht es", tools=(TABLE, SORT, READ)))
     called = [each["Actions"][0]["Function"] for each in examples.values() if "Actions" in each]
     assert called == ["insert_table", "read_table"]
 
 
-def test_one_failed_call_is_no_reason_to_give_up(asks):
+def test_fail_is_unavailable_after_one_failed_call(asks):
     failed = after(asks, "read_table", status=ResultStatus.FAILURE, error="no such cell")
     request = begun(asks, step=2, memory=failed)
     assert legal_statuses(request, short=True) == ("CONTINUE",)

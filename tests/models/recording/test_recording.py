@@ -127,7 +127,7 @@ def test_a_changed_prompt_ends_the_run_with_the_difference(example, file):
     assert any("\n+  Be quick.\n" in cause.reason for cause in result.causes)
 
 
-def test_by_order_a_changed_prompt_changes_nothing(example, file):
+def test_replay_by_order_ignores_a_changed_prompt(example, file):
     run(example("live"), models={"record": file})
     changed = example("again", prompts={"app": "app.md"})
     (changed / "app.md").write_text("Be quick.\n", encoding="utf-8")
@@ -142,7 +142,7 @@ def test_the_host_programs_own_models_are_recorded_too(start, file):
     assert line["answer"]["content"] == {"Status": "FINISH", "Result": 7}
 
 
-def test_nothing_is_recorded_if_the_settings_do_not_say_so():
+def test_models_are_not_recorded_unless_configured():
     models = {AgentKind.APP: FunctionModel(lambda _: {})}
     assert recorder(Settings.load())(models["app"]) is models["app"]
 
@@ -195,7 +195,7 @@ def test_the_same_request_gets_the_recorded_answer(asks, file, tmp_path):
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_what_a_model_decides_on_makes_another_request_and_is_shown(asks, file, tmp_path, change, line):
+def test_changed_request_is_refused_with_the_difference(asks, file, tmp_path, change, line):
     answering(file, tmp_path, saying({"Status": "FINISH"}), asks())
     said = refused(file, tmp_path, asks(**change))
     assert "another one" in said
@@ -240,12 +240,12 @@ def remembering(**fields):
 
 
 @pytest.mark.parametrize("change", [{"seconds": 3.0}, {"call_id": "u~7.1.0"}], ids=["seconds", "call"])
-def test_how_long_a_call_took_and_its_number_make_no_other_request(asks, tmp_path, change):
+def test_duration_and_call_number_do_not_change_the_fingerprint(asks, tmp_path, change):
     slow = asks(memory=remembering(**change))
     assert RequestDigest(slow, tmp_path).fingerprint == RequestDigest(asks(memory=remembering()), tmp_path).fingerprint
 
 
-def test_what_a_call_answered_makes_another_request(asks, tmp_path):
+def test_result_of_a_call_changes_the_fingerprint(asks, tmp_path):
     other = asks(memory=remembering(value=5))
     assert RequestDigest(other, tmp_path).fingerprint != RequestDigest(asks(memory=remembering()), tmp_path).fingerprint
 
@@ -284,7 +284,7 @@ def test_a_request_with_the_folder_differs_from_one_with_its_placeholder(asks, f
 # Contents that must not be in the file
 
 
-def test_a_secret_is_told_by_its_name_alone(start, file):
+def test_recording_holds_only_the_name_of_a_secret(start, file):
     surface = MemoryServer(MemoryServer.window(), controls={"field": "the code is hunter2-hunter2"})
     supervisor = start(
         app=[{"Status": "FINISH"}], servers=[surface], models={"record": file}, secrets={"code": "hunter2-hunter2"}
@@ -295,7 +295,7 @@ def test_a_secret_is_told_by_its_name_alone(start, file):
     assert "${secret:code}" in text
 
 
-def test_a_picture_is_no_part_of_what_is_asked(asks, file, tmp_path):
+def test_picture_does_not_change_the_fingerprint(asks, file, tmp_path):
     one, other = (Observation(picture=picture, annotated=picture[::-1]) for picture in (b"\x89PNG one", b"\x89PNG two"))
     answering(file, tmp_path, saying({}), asks(observation=one))
     assert "picture" not in file.read_text("utf-8")
@@ -320,7 +320,7 @@ def test_any_answer_comes_back_as_it_was(asks, tmp_path_factory, content):
 
 
 @pytest.mark.parametrize("content", [float("nan"), object(), "\ud800"], ids=["nan", "object", "surrogate"])
-def test_an_answer_that_is_no_json_is_kept_as_it_is_printed(asks, file, tmp_path, content):
+def test_answer_that_is_not_json_is_recorded_as_printed(asks, file, tmp_path, content):
     answering(file, tmp_path, saying(content), asks())
     assert played(file, tmp_path, asks()) == repr(content)
 
@@ -377,7 +377,7 @@ def test_a_request_gets_its_own_answer_whichever_task_comes_first(asks, file, tm
     assert asyncio.run(model.answer(asks(request="rows"))).content == "rows"
 
 
-def test_a_call_that_was_not_recorded_is_an_error_that_says_what_there_is(asks, file, tmp_path):
+def test_unrecorded_call_error_names_the_recorded_ones(asks, file, tmp_path):
     answering(file, tmp_path, saying({}), asks())
     assert "its last one at app/excel/book.xlsx has the number 1" in refused(file, tmp_path, asks(call=2))
     assert "it has some of app/excel/book.xlsx" in refused(file, tmp_path, asks(address="app/word/x"))
@@ -426,7 +426,7 @@ def test_many_calls_at_a_time_make_whole_lines(asks, file, tmp_path):
     assert all(line.answer.content == line.call for line in lines)
 
 
-def test_a_recording_goes_on_where_it_ended(asks, file, tmp_path):
+def test_recording_continues_where_it_ended(asks, file, tmp_path):
     answering(file, tmp_path, saying("one"), asks())
     answering(file, tmp_path, saying("two"), asks(call=2))
     assert played(file, tmp_path, asks(call=2)) == "two"
@@ -454,7 +454,7 @@ def test_a_recording_that_is_not_there_is_an_error(file, tmp_path):
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"recording": 2, "address": "host", "call": 1, "fingerprint": ""}'])
-def test_a_line_that_is_no_call_is_an_error_with_its_number(asks, file, tmp_path, line):
+def test_invalid_recording_line_is_an_error_with_its_number(asks, file, tmp_path, line):
     answering(file, tmp_path, saying({}), asks())
     file.write_text(f"{file.read_text('utf-8')}\n{line}\n", encoding="utf-8")
     with pytest.raises(ScriptError, match="line 3: is no recorded call"):
