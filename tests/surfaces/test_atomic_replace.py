@@ -24,7 +24,7 @@ def path(tmp_path):
     return made
 
 
-def test_a_file_is_replaced_whole_and_nothing_is_left_beside_it(path):
+def test_file_is_replaced_whole_without_leftovers(path):
     with spare_file(path, b"after", 0o640) as spare:
         assert (path.read_bytes(), spare.read_bytes()) == (b"before", b"after")
         replace_file(spare, path)
@@ -33,7 +33,7 @@ def test_a_file_is_replaced_whole_and_nothing_is_left_beside_it(path):
     assert list(path.parent.iterdir()) == [path]
 
 
-def test_what_is_not_put_in_place_is_deleted(path):
+def test_unused_spare_file_is_deleted(path):
     def fail():
         with spare_file(path, b"after", None):
             raise LookupError

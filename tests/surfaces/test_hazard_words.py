@@ -80,7 +80,7 @@ def test_a_name_in_capitals_indicates_its_hazard(hazard, name):
         "",
     ],
 )
-def test_other_names_indicate_nothing(name):
+def test_other_names_indicate_no_hazard(name):
     assert of_name(name) == set()
 
 

@@ -63,11 +63,11 @@ def test_everything_that_is_missing_is_one_error_with_its_commands(tmp_path):
     assert list(tmp_path.glob("journal.db*")) == []
 
 
-def test_a_surface_that_can_t_say_what_it_needs_is_told():
+def test_error_while_listing_needs_of_a_surface_is_reported():
     assert str(refused(surfaces={"broken": {}})) == "surfaces.broken: LookupError: no screen at all"
 
 
-def test_wrong_options_are_told_before_what_is_missing():
+def test_wrong_options_are_reported_before_missing_needs():
     told = str(refused(surfaces={"desk": {"options": {"dispaly": ":7"}}}))
     assert told == "surfaces.desk.options.dispaly: unknown option; did you mean 'display'?"
 

@@ -36,7 +36,7 @@ def test_a_number_without_doubt_is_read(text: str, value: float, unit: str) -> N
      "1e5", "(12)", "(1,234.50)", "+491701234567", "+5", "1,23,456.00", "1 234", "12 345 678", "1234567890123456",
      "١٢", "½", "12 apples", "$12 EUR", "--5", "-$-5", "1,234.5.6", "5 %%", "192.168.100.200", "1,2,3", "- 5", "00"],
 )  # fmt: skip
-def test_what_is_open_to_doubt_stays_text(text: str) -> None:
+def test_ambiguous_numbers_stay_text(text: str) -> None:
     assert parse_number(text) is None
 
 
@@ -72,7 +72,7 @@ def test_a_text_is_numeric_by_its_signs() -> None:
     assert not any(map(is_numeric, ["apples", "12 apples", "", "-", "A1"]))
 
 
-def test_a_known_separator_settles_what_is_ambiguous() -> None:
+def test_known_separator_resolves_ambiguous_numbers() -> None:
     assert parse_number("1,234", ".") == Number(1234)
     assert parse_number("1,234", ",") == Number(1.234)
     assert parse_number("1.234,50", ".") is None

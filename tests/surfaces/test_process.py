@@ -29,7 +29,7 @@ time.sleep(600)
 pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks processes up in /proc")
 
 
-async def test_a_program_gives_its_code_and_what_it_wrote():
+async def test_program_returns_its_exit_code_and_output():
     program = [sys.executable, "-c", "import sys; print(sys.stdin.read()); sys.stderr.write('oh'); sys.exit(3)"]
     ended = await run_process(program, feed=b"hello")
     assert (ended.code, ended.out.strip(), ended.err) == (3, b"hello", b"oh")
@@ -57,7 +57,7 @@ async def test_a_cancelled_program_ends_with_its_children(told):
     assert await asyncio.to_thread(gone, child)
 
 
-async def test_a_program_that_ignores_being_told_to_end_is_killed(told):
+async def test_program_that_ignores_terminate_is_killed(told):
     running = asyncio.ensure_future(run_process([sys.executable, "-c", STUBBORN, told]))
     await asyncio.to_thread(told.read_text)
     running.cancel()

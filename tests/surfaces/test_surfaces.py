@@ -50,7 +50,7 @@ def test_the_documents_are_there_when_they_have_a_workspace(tmp_path):
     assert (server.name, server.workspace) == ("documents", tmp_path)
 
 
-def test_a_workspace_that_is_no_folder_is_refused(tmp_path):
+def test_workspace_that_is_not_a_folder_is_refused(tmp_path):
     assert refused(documents={"workspace": tmp_path / "nowhere"}).startswith("documents: ")
 
 
@@ -80,7 +80,7 @@ def test_a_plugin_named_in_the_settings_is_a_server_under_that_name():
 
 
 @pytest.mark.usefixtures("_lamps")
-def test_to_find_surfaces_imports_nothing():
+def test_finding_surfaces_imports_no_plugin():
     (surface,) = named_surfaces(Settings.load(surfaces={"hall": {"plugin": "lamps"}}))
     assert (surface.name, surface.where, surface.entry.value) == ("hall", "surfaces.hall", "acme_lamps:Lamps")
     assert isinstance(surface, NamedSurface)
@@ -88,7 +88,7 @@ def test_to_find_surfaces_imports_nothing():
 
 
 @pytest.mark.usefixtures("_lamps")
-def test_what_is_no_server_is_refused():
+def test_plugin_that_returns_no_server_is_refused():
     told = "surfaces.hall: the plug-in 'nothing' of acme 1.2 (acme_lamps:nothing) returned a dict, not a Server"
     assert refused(surfaces={"hall": {"plugin": "nothing"}}) == told
 

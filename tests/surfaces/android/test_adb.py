@@ -99,7 +99,7 @@ def test_a_command_that_takes_too_long_is_in_doubt(new_adb):
     asyncio.run(work())
 
 
-def test_a_device_that_has_not_allowed_this_machine_is_told(new_adb):
+def test_unauthorized_device_gives_a_clear_error(new_adb):
     async def work():
         adb, device = new_adb(), AdbDevice(shell)
         device.authorized = False
@@ -118,7 +118,7 @@ def test_a_device_that_has_not_allowed_this_machine_is_told(new_adb):
     asyncio.run(work())
 
 
-def test_a_device_that_there_is_not_is_told(new_adb):
+def test_missing_device_gives_a_clear_error(new_adb):
     async def work():
         async with plugged(new_adb) as (adb, _):
             with pytest.raises(AdbError, match="device 'none' not found"):
@@ -146,7 +146,7 @@ def test_a_server_that_runs_already_is_used_and_left_alone(new_adb):
 
 
 @pytest.mark.usefixtures("without_adb")
-def test_a_missing_program_is_told():
+def test_missing_adb_program_gives_a_clear_error():
     assert find_adb() is None
     with pytest.raises(AdbError, match=r"the program adb is missing: apt-get install adb"):
         asyncio.run(Adb(None, 1).start())
@@ -219,7 +219,7 @@ def test_an_answer_that_is_cut_or_too_long_is_in_doubt(packet):
     asyncio.run(work())
 
 
-def test_a_server_that_hangs_is_told_and_never_replaced(monkeypatch):
+def test_hanging_server_gives_a_clear_error_and_is_never_replaced(monkeypatch):
     monkeypatch.setattr("callboard.surfaces.android._adb._ASK_SECONDS", 0.01)
 
     async def work():
@@ -295,7 +295,7 @@ def test_a_server_that_another_program_has_ended_is_started_again(new_adb):
     asyncio.run(work())
 
 
-def test_what_is_no_program_is_told(tmp_path):
+def test_unusable_adb_program_gives_a_clear_error(tmp_path):
     assert find_adb(tmp_path) is None
     program = tmp_path / "adb"
     program.write_bytes(b"\0")

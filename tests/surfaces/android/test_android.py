@@ -169,7 +169,7 @@ def test_points_long_presses_and_drags(held):
             held.do("tap", **arguments)
 
 
-def test_a_long_press_on_an_entry_is_told_from_a_tap(held):
+def test_long_press_on_an_entry_is_distinguished_from_a_tap(held):
     held.do("launch_app", application="contacts")
     held.do("long_press", control_id=held.id("Alan Turing"))
     held.tap("Delete")
@@ -194,7 +194,7 @@ def test_keys_are_pressed(held):
 
 
 @both
-def test_a_screen_that_is_off_is_said_and_not_touched(held):
+def test_screen_that_is_off_is_reported_and_not_touched(held):
     held.phone.awake = False
     seen = held.look()
     assert (seen.window["screen"], seen.picture) == ("off", None)
@@ -205,7 +205,7 @@ def test_a_screen_that_is_off_is_said_and_not_touched(held):
     assert "screen" not in held.look().window
 
 
-def test_a_locked_device_is_said(held):
+def test_locked_device_is_reported(held):
     held.phone.locked = True
     seen = held.look()
     assert seen.window["locked"]
@@ -237,7 +237,7 @@ def test_a_screen_that_moves_has_no_controls_but_a_picture(held):
 
 
 @both
-def test_an_application_that_is_not_there_is_said_with_those_that_are(held):
+def test_missing_application_error_lists_the_installed_ones(held):
     with pytest.raises(ToolError, match="no application 'mail' is installed that can be started; there are"):
         held.do("launch_app", application="mail")
 
@@ -274,7 +274,7 @@ def test_the_host_agent_lists_devices_and_applications(held):
     assert "com.android.systemui" in held.do("list_apps", all=True)
 
 
-def test_answers_are_kept_for_as_long_as_they_hold(hold):
+def test_answers_are_cached_for_as_long_as_they_hold(hold):
     now = [0.0]
     held = hold(elapsed=lambda: now[0])
     held.look()
@@ -302,13 +302,13 @@ def test_an_action_has_the_controls_listed_again(hold):
     assert held.look().window["application"].startswith("com.android.settings")
 
 
-def test_a_device_that_is_not_there_is_said(held):
+def test_missing_device_gives_a_clear_error(held):
     held.look()
     with pytest.raises(ToolError, match="the device nobody is not connected"):
         held.server._of("nobody")
 
 
-def test_nothing_is_left_on_the_device_and_its_keyboard_is_given_back(hold):
+def test_closing_cleans_the_device_and_restores_its_keyboard(hold):
     held = hold(lasting=False)
     held.phone.start("com.android.dialer")
     held.do("type_text", control_id=held.id("Number"), text="é")
@@ -330,7 +330,7 @@ def test_a_keyboard_that_a_crash_left_is_given_back_by_the_next_process(hold, tm
 
 
 @pytest.mark.parametrize("left", [b"", b"{", b"[1]", b"\xff"])
-def test_a_broken_note_of_keyboards_stops_nothing(hold, tmp_path, left):
+def test_broken_keyboard_note_does_not_stop_the_surface(hold, tmp_path, left):
     folder = tmp_path / "j.surfaces" / "android"
     folder.mkdir(parents=True)
     (folder / "keyboards.json").write_bytes(left)
@@ -352,7 +352,7 @@ def test_the_users_keyboard_is_not_forgotten_while_the_device_is_away(held, monk
     assert held.phone.ime == "com.android.inputmethod.latin/.LatinIME"
 
 
-def test_nothing_is_typed_while_the_keyboard_does_not_change(held, monkeypatch):
+def test_typing_is_refused_while_the_keyboard_does_not_change(held, monkeypatch):
     monkeypatch.setattr("callboard.surfaces.android._key_tools._KEYBOARD_SECONDS", 0.1)
     held.phone.start("com.android.dialer")
     number = held.id("Number")
@@ -446,13 +446,13 @@ def test_packages_are_listed_though_a_profile_is_closed_to_the_shell(held):
     assert held.do("list_apps", all=True) == ["org.a"]
 
 
-def test_another_user_of_uiautomator_is_told(held):
+def test_other_user_of_uiautomator_is_reported(held):
     program(held, "uiautomator", "echo 'java.lang.IllegalStateException: already registered!' >&2; echo '\tat a.b' >&2")
     assert "another program on the device uses uiautomator" in held.look(picture=False).notes[0]
 
 
 @both
-def test_a_touch_that_the_device_refuses_is_told(held):
+def test_refused_touch_gives_a_clear_error(held):
     program(
         held,
         "input",
@@ -546,7 +546,7 @@ def test_an_action_in_an_installer_has_the_applications_listed_again(hold):
     assert "org.example" in held.do("list_apps", all=True)
 
 
-def test_what_an_action_changes_while_it_is_looked_at_holds_no_longer(held):
+def test_answer_dropped_while_it_is_fetched_is_not_cached(held):
     asked, go = [], asyncio.Event()
 
     async def ask():

@@ -36,7 +36,7 @@ def only(*nodes):
         ("LinearLayout", {"clickable": "true"}, "item"),
     ],
 )
-def test_a_class_is_told_as_a_kind(name, more, kind):
+def test_class_of_a_node_gives_its_kind(name, more, kind):
     assert only(node(name, **more)).kind == kind
 
 
@@ -62,12 +62,12 @@ def test_a_fields_text_is_no_part_of_its_name():
     assert (field.name, field.detail, field.states) == ("first name", {"text": "Ada"}, ("focused",))
 
 
-def test_a_password_is_not_told():
+def test_password_is_not_shown():
     field = only(node("EditText", text="secret", content_desc="Password", password="true"))  # noqa: S106 - a property
     assert (field.name, field.detail, field.states) == ("Password", {}, ("password",))
 
 
-def test_what_has_no_place_on_the_screen_is_left_out():
+def test_node_without_an_area_is_omitted():
     assert screen(node("Button", text="Go", clickable="true", bounds="[5,5][5,5]")).controls(LookBudget()) == ((), ())
 
 
@@ -76,7 +76,7 @@ def test_an_id_stays_while_other_things_change():
     assert only(node("Button", text="Stop", clickable="true")).id == first.id
 
 
-def test_what_looks_alike_has_ids_of_its_own():
+def test_identical_controls_have_distinct_ids():
     button = node("Button", text="Go", clickable="true")
     assert len({each.id for each in screen(button, button, button).controls(LookBudget())[0]}) == 3
 
@@ -88,7 +88,7 @@ def test_the_fingerprint_is_about_what_is_shown_and_not_where():
     assert one.fingerprint() != screen(node("Button", text="No", clickable="true")).fingerprint()
 
 
-def test_more_controls_than_fit_are_left_out_and_that_is_said():
+def test_controls_beyond_the_budget_are_omitted_with_a_note():
     shown, notes = screen(*[node("Button", text=str(each), clickable="true") for each in range(9)]).controls(
         LookBudget(controls=5)
     )
@@ -114,12 +114,12 @@ def test_a_touch_acts_on_what_was_drawn_last():
         "<hierarchy>" + " " * 10_000_000 + "</hierarchy>",
     ],
 )
-def test_what_is_no_hierarchy_is_refused(text):
+def test_invalid_hierarchy_is_refused(text):
     with pytest.raises(HierarchyError, match="the device's hierarchy"):
         Hierarchy(text)
 
 
-def test_characters_that_xml_does_not_allow_hide_nothing():
+def test_characters_not_allowed_in_xml_do_not_hide_other_text():
     control = only(node("Button", text="a\x1b[2Jb&#0;c&#55357;d&#x110000;e&#x1F642;", clickable="true"))
     assert control.name == "a\ufffd[2Jb\ufffdc\ufffdd\ufffde\U0001f642"
 
@@ -127,7 +127,7 @@ def test_characters_that_xml_does_not_allow_hide_nothing():
 @pytest.mark.parametrize(
     "bounds", ["[0,0]", "[0,0][9999999999,5]", f"[0,0][{'9' * 5_000},5]", "[²,0][5,5]", "[5,5][0,0]"]
 )
-def test_bounds_that_no_screen_has_are_no_place(bounds):
+def test_impossible_bounds_give_no_place(bounds):
     assert screen(node("Button", text="Go", clickable="true", bounds=bounds)).nodes[0].box is None
 
 

@@ -70,7 +70,7 @@ def test_it_ends_with_all_that_it_has_started_though_a_test_fails(new_adb, adbd_
     assert napping() == []
 
 
-def test_one_that_does_not_start_is_told(adbd_program):
+def test_adbd_that_does_not_start_gives_a_clear_error(adbd_program):
     del adbd_program  # without it there may be no namespaces
     with (
         plugged_in(phone := Phone()),

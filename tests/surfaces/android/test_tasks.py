@@ -60,7 +60,7 @@ def one(tool: str, **arguments: Any) -> Any:
     return decide
 
 
-def test_a_device_that_has_not_allowed_this_computer_says_what_to_do(supervised: Any) -> None:
+def test_unauthorized_device_error_gives_the_next_step(supervised: Any) -> None:
     with plugged_in(Phone()) as device:
         device.authorized = False
         with supervised(device.serial, one("wait")) as supervisor:
@@ -69,7 +69,7 @@ def test_a_device_that_has_not_allowed_this_computer_says_what_to_do(supervised:
     assert "has not authorized this computer yet: unlock it, and confirm the question" in str(result.causes)
 
 
-def test_a_device_that_is_not_connected_is_told(supervised: Any) -> None:
+def test_task_fails_when_the_device_is_not_connected(supervised: Any) -> None:
     with supervised("emulator-5999", one("wait")) as supervisor:
         result, _ = ended(supervisor, "emulator-5999")
     assert result.outcome is Outcome.FAILED
@@ -147,7 +147,7 @@ def test_a_touch_while_the_cable_is_pulled_is_done_once(supervised: Any, done: b
 
 
 @pytest.mark.parametrize("real", [False, True], ids=["stand-in", "adbd"])
-def test_a_touch_goes_on_though_the_connection_is_lost(
+def test_touch_completes_although_the_connection_is_lost(
     supervised: Any,
     adb_port: int,
     request: pytest.FixtureRequest,

@@ -87,7 +87,7 @@ def test_an_app_agent_does_the_same_by_its_controls(desktop_settings, tmp_path):
     assert file.read_text(encoding="utf-8").strip() == SENTENCE
 
 
-def test_what_a_task_opened_is_closed_when_nothing_follows(desktop_settings):
+def test_application_a_task_opened_is_closed_after_the_grace_time(desktop_settings):
     models = {"host": host(""), "app": FunctionModel(lambda _: {"Status": "FINISH"})}
     settings = desktop_settings()
     closing = settings.model_copy(update={"desktop": settings.desktop.model_copy(update={"grace": 0.5})})

@@ -40,7 +40,7 @@ def test_texts_stay_texts_whatever_they_look_like(sheet):
     assert [row[0] for row in shown(sheet, 16, 1)[9:]] == texts
 
 
-def test_what_calc_corrects_by_itself_is_told(sheet, monkeypatch):
+def test_values_that_calc_autocorrects_are_reported(sheet, monkeypatch):
     monkeypatch.setattr("callboard.surfaces.desktop._cells._TAKEN_SECONDS", 1.0)
     with pytest.raises(ToolError, match=r"the sheet did not take all values: A20 shows .*, not 'HEllo'"):
         sheet.do("write_cells", "Sheet Sheet1", cell="A20", rows=[["HEllo"]])

@@ -84,7 +84,7 @@ def test_two_windows_of_one_program_are_two_processes(start):
         ("broken", "broken ended without showing a window"),
     ],
 )
-def test_an_application_that_shows_no_window_is_told(server, name, why, monkeypatch):
+def test_application_without_a_window_gives_a_clear_error(server, name, why, monkeypatch):
     monkeypatch.setattr("callboard.surfaces.desktop._open_desktop.HAND_OVER_SECONDS", 0.2)
     with pytest.raises(ToolError, match=why):
         server.start(application(server, name), {})
@@ -178,7 +178,7 @@ def test_closing_ends_a_program_even_if_it_asks(start, monkeypatch):
     assert window.has_ended()
 
 
-def test_a_window_that_a_user_closes_is_gone_and_said_so(start):
+def test_window_that_a_user_closes_gives_a_clear_error(start):
     window = start("editor")
     window.desktop.screen.close_window(window.desktop.screen.of_process(window.pid)[-1].id)
     assert window.desktop.wait(window.has_ended, 10)
@@ -215,7 +215,7 @@ def test_a_silent_program_is_seen_by_its_picture_alone(server, start, monkeypatc
         ("file:///a.txt", "file:///a.txt"),
     ],
 )
-def test_what_is_opened_is_no_option(what, given):
+def test_opened_path_is_never_read_as_an_option(what, given):
     assert DesktopApplication("editor", "Editor", ("mousepad",), opens=True).started_with(what) == ["mousepad", given]
 
 

@@ -54,7 +54,7 @@ def test_this_user_is_admitted_also_if_the_answer_comes_in_parts(display):
     assert b"localuser\0" in b"".join(asked)
 
 
-def test_a_display_that_does_not_admit_this_user_is_told(display):
+def test_display_that_refuses_this_user_gives_a_clear_error(display):
     number, server = display
     thread = threading.Thread(target=answer, args=(server, [], b"\0"))
     thread.start()

@@ -86,7 +86,7 @@ def test_capitals_are_those_of_the_text_whatever_was_locked(editor, press):
     assert editor.text() == "one Two é"
 
 
-def test_nothing_is_typed_while_a_person_has_caps_lock_on(editor, press, monkeypatch):
+def test_typing_is_refused_while_caps_lock_is_on(editor, press, monkeypatch):
     monkeypatch.setattr(editor.desktop, "session", None)
     press(editor, "Caps_Lock")
     with pytest.raises(ToolError, match="Caps Lock is on; 0 of 3 characters were typed"):
@@ -96,7 +96,7 @@ def test_nothing_is_typed_while_a_person_has_caps_lock_on(editor, press, monkeyp
     assert editor.text() == "abc"
 
 
-def test_nothing_is_typed_in_another_layout(editor, monkeypatch):
+def test_typing_is_refused_in_another_keyboard_layout(editor, monkeypatch):
     monkeypatch.setattr(editor.desktop.screen.root, "query_pointer", lambda: SimpleNamespace(mask=1 << 13))
     with pytest.raises(ToolError, match="another keyboard layout is in use; 0 of 3 characters were typed"):
         editor.do("type_text", text="abc")
@@ -105,7 +105,7 @@ def test_nothing_is_typed_in_another_layout(editor, monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["\x07", "a\x00b", "\u200b"])
-def test_what_no_key_gives_is_refused_before_anything_is_typed(editor, text):
+def test_text_without_keys_is_refused_before_anything_is_typed(editor, text):
     with pytest.raises(ToolError, match="can't be typed"):
         editor.do("type_text", text=text)
     assert editor.text() == ""
@@ -121,12 +121,12 @@ def test_combinations_of_keys_do_what_they_do(editor, press):
 
 
 @pytest.mark.parametrize("keys", ["Nokey", "hyper+a", "", "ctrl+"])
-def test_keys_that_there_are_not_are_told(editor, keys):
+def test_unknown_keys_give_a_clear_error(editor, keys):
     with pytest.raises(ToolError, match=r"no key|not a modifier key"):
         editor.do("press_keys", keys=keys)
 
 
-def test_nothing_is_typed_while_another_window_has_the_focus(editor, start, monkeypatch):
+def test_typing_stops_when_another_window_takes_the_focus(editor, start, monkeypatch):
     other = start("editor")
     actions = editor.server._acting()
     window = actions.focus(editor.pid)
@@ -217,7 +217,7 @@ def field(window):
         ("before:some words and more", Probe.UNKNOWN),
     ],
 )
-def test_what_was_typed_before_a_crash_is_read(editor, there, found):
+def test_probe_reads_the_text_typed_before_a_crash(editor, there, found):
     editor.do("set_text", next(each for each in editor.look().controls if each.kind == "text"), text=there)
     broken_off = intent("some words", field=field(editor), at=7, length=7)
     assert editor.server.probe(editor.target, broken_off, (), "") is found
@@ -234,7 +234,7 @@ def test_keys_on_their_way_at_a_crash_count_as_typed(editor):
     assert editor.server.probe(editor.target, broken_off, (), "") is Probe.DONE
 
 
-def test_what_was_typed_is_not_known_while_keys_may_be_on_their_way(editor, monkeypatch):
+def test_probe_is_unknown_while_keys_may_still_arrive(editor, monkeypatch):
     monkeypatch.setattr("callboard.surfaces.desktop._keyboard_tools.ANSWER_SECONDS", 0.1)
     broken_off = intent("some words", field=field(editor), at=0, length=0)
     os.kill(editor.pid, signal.SIGSTOP)
@@ -285,7 +285,7 @@ def test_a_paste_waits_for_its_program_and_not_for_a_clipboard_manager(editor, m
     assert editor.text() == "pasted"
 
 
-def test_nothing_is_pasted_over_what_can_not_be_given_back(editor, person, monkeypatch):
+def test_paste_is_refused_when_the_clipboard_can_not_be_restored(editor, person, monkeypatch):
     monkeypatch.setattr("callboard.surfaces.desktop._clipboard._ANSWER_SECONDS", 0.2)
     os.kill(person.pid, signal.SIGSTOP)
     with pytest.raises(ToolError, match="does not answer: its content could not be restored"):
@@ -296,7 +296,7 @@ def test_nothing_is_pasted_over_what_can_not_be_given_back(editor, person, monke
     assert (editor.text(), editor.desktop.clipboard.text()) == ("", "of a person")
 
 
-def test_a_copy_of_nothing_is_told(editor, monkeypatch):
+def test_empty_copy_gives_a_clear_error(editor, monkeypatch):
     monkeypatch.setattr("callboard.surfaces.desktop._keyboard_tools.SHOWN_SECONDS", 0.1)
     with pytest.raises(ToolError, match="nothing was copied"):
         editor.do("copy")

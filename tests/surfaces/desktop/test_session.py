@@ -131,7 +131,7 @@ def test_its_end_leaves_no_process_and_no_file_at_once(tmp_path, opened):
     assert left_of(told, tmp_path) == []
 
 
-def test_two_desktops_have_nothing_in_common(opened):
+def test_two_desktops_are_isolated_from_each_other(opened):
     one, other = opened("one.json"), opened("other.json")
     assert one.environment["DISPLAY"] != other.environment["DISPLAY"]
     one.end()
@@ -167,7 +167,7 @@ def test_a_record_of_anything_else_is_replaced_and_nothing_removed(opened, tmp_p
 
 
 @pytest.mark.parametrize("open_again", [True, False], ids=["the next one", "its end"])
-def test_what_a_killed_holder_leaves_is_ended(opened, tmp_path, open_again):
+def test_programs_of_a_killed_holder_are_ended(opened, tmp_path, open_again):
     session = opened()
     session.start(["sh", "-c", "setsid sleep 3600 & touch started; exec sleep 3600"], {})
     until((tmp_path / "started").exists)
@@ -201,7 +201,7 @@ def test_it_remembers_which_calls_have_started_programs(opened):
     assert [adopted.has_started(call) for call in ("t~0.1.0", "t~0.2.0")] == [True, False]
 
 
-def test_a_program_that_is_not_there_is_told(opened):
+def test_missing_program_gives_a_clear_error(opened):
     with pytest.raises(ToolError, match="no-such-program: No such file or directory"):
         opened().start(["no-such-program"], {})
 
@@ -216,7 +216,7 @@ def test_another_user_reaches_neither_the_display_nor_the_bus(opened):
     assert done.stdout.split() == ["refused"] * 3, done.stderr
 
 
-def test_nothing_listens_on_the_network(opened):
+def test_desktop_has_no_listening_network_socket(opened):
     session = opened()
     session.start(["sleep", "3600"], {})
     tables = [Path("/proc/net", name).read_text().splitlines()[1:] for name in ("tcp", "tcp6")]
@@ -245,7 +245,7 @@ def test_programs_offer_the_folder_for_what_they_save(opened, tmp_path):
     assert ET.parse(office).find(".//value").text == folder.as_uri()  # noqa: S314 - our own
 
 
-def test_programs_get_nothing_of_this_programs_environment(opened, tmp_path, monkeypatch):
+def test_programs_do_not_inherit_this_program_s_environment(opened, tmp_path, monkeypatch):
     monkeypatch.setenv("SOME_API_KEY", "correct horse")
     opened().start(["sh", "-c", "env > new; mv new told"], {"GIVEN": "yes"})
     until((tmp_path / "told").exists)

@@ -28,7 +28,7 @@ def node(role, name, box, parent=None):
     )
 
 
-def test_what_an_open_menu_covers_has_no_place_in_the_picture():
+def test_controls_under_an_open_menu_have_no_place_in_the_picture():
     """Leave it unlabelled, as part of the menu; a secret stays black."""
     frame = node("frame", "Letter", (0, 0, 400, 300))
     menu = node("menu", "File", (0, 0, 40, 20), frame)

@@ -84,7 +84,7 @@ def test_a_menu_item_is_found_by_its_path_alone(editor, impatient):
     assert not [window for window in editor.desktop.screen.of_process(editor.pid) if window.popup]
 
 
-def test_an_item_that_stays_grey_is_told(editor, impatient):
+def test_disabled_menu_item_gives_a_clear_error(editor, impatient):
     with pytest.raises(ToolError, match="'Undo' can't be chosen now: it is disabled"):
         editor.do("choose_menu", path=["Edit", "Undo"])
 
@@ -106,7 +106,7 @@ def test_a_password_is_neither_shown_nor_read(form):
     assert "1234" not in repr(form.look())
 
 
-def test_an_entry_that_is_not_there_is_told_with_those_that_are(form, impatient):
+def test_missing_entry_error_lists_the_existing_ones(form, impatient):
     with pytest.raises(ToolError, match=r"there is no entry 'black'; there are: .*red, green, blue"):
         form.do("select", "Colour", item="black")
 
@@ -227,7 +227,7 @@ def test_a_program_that_does_not_answer_is_named_within_5_s():
     assert ANSWER_SECONDS < 5
 
 
-def test_a_program_that_dies_in_the_middle_is_told(editor):
+def test_program_that_has_died_gives_a_clear_error(editor):
     editor.kill()
     until(editor.has_ended)  # the display may still list its window
     with pytest.raises(ToolError, match="has ended"):
@@ -235,13 +235,13 @@ def test_a_program_that_dies_in_the_middle_is_told(editor):
     assert editor.target.id not in {target.id for target in editor.server.targets()}
 
 
-def test_a_control_that_is_gone_is_told(unchanged):
+def test_vanished_control_gives_a_clear_error(unchanged):
     item = unchanged.control("File")
     with pytest.raises(ToolError, match="the control 'n999' no longer exists: look again"):
         unchanged.do("press", item.model_copy(update={"id": "n999"}))
 
 
-def test_what_has_nothing_to_switch_is_not_clicked_on(unchanged):
+def test_control_without_a_switch_is_not_clicked(unchanged):
     for tool_name in ("check", "expand"):
         with pytest.raises(ToolError, match="is a text: there is nothing to switch, open or close"):
             unchanged.do(tool_name, next(each for each in unchanged.look().controls if each.kind == "text"))

@@ -108,7 +108,7 @@ async def test_alone_the_server_offers_every_tool_under_a_name_of_its_own(server
     assert "heading-1" in str(result)
 
 
-def test_a_table_goes_from_word_to_excel_with_its_numbers_as_numbers(workspace: Path, call: Call) -> None:
+def test_table_copied_from_docx_to_xlsx_keeps_its_numbers_as_numbers(workspace: Path, call: Call) -> None:
     call("create_document", path="sales.docx")
     rows = [["North", "1,234.50"], ["South", "987.25"]]
     call("insert_table", "sales.docx", header=["Region", "Revenue"], rows=rows)

@@ -81,7 +81,7 @@ def test_a_given_encoding_overrides_the_guess(workspace: Path, call: Call) -> No
 
 
 @pytest.mark.parametrize("name", ["hex", "rot13", "idna", "utf-9", "", "unicode_escape", "../x"])
-def test_what_is_no_encoding_of_texts_is_refused(workspace: Path, call: Call, name: str) -> None:
+def test_unknown_text_encoding_is_refused(workspace: Path, call: Call, name: str) -> None:
     (workspace / "a.txt").write_bytes(b"\xe9")
     with pytest.raises(ToolError, match="there is no encoding"):
         call("read_text", "a.txt", encoding=name)

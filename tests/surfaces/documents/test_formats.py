@@ -151,7 +151,7 @@ def test_a_pdf_is_read_page_by_page(workspace: Path, server: DocumentServer, cal
         call("read_text", "a.pdf", page=3)
 
 
-def test_lines_without_a_text_are_no_table(workspace: Path, call: Call) -> None:
+def test_lines_without_text_are_not_a_table(workspace: Path, call: Call) -> None:
     grid = "".join(f"50 {y} m 250 {y} l S\n" for y in (100, 150, 200))
     grid += "".join(f"{x} 100 m {x} 200 l S\n" for x in (50, 150, 250))
     (workspace / "a.pdf").write_bytes(pdf_of([], zlib.compress(grid.encode())))
@@ -160,7 +160,7 @@ def test_lines_without_a_text_are_no_table(workspace: Path, call: Call) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"%PDF-1.4", b"\0" * 1000, b"%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj"])
-def test_a_damaged_pdf_is_told(workspace: Path, call: Call, data: bytes) -> None:
+def test_damaged_pdf_gives_a_clear_error(workspace: Path, call: Call, data: bytes) -> None:
     (workspace / "a.pdf").write_bytes(data)
     with pytest.raises(ToolError, match=r"can't be read: .*unchanged"):
         call("read_text", "a.pdf")
@@ -196,7 +196,7 @@ def soffice() -> None:
         (pytest.fail if os.environ.get("REQUIRE_SOFFICE") == "1" else pytest.skip)("soffice is not installed")
 
 
-def test_word_and_excel_become_pdfs_whose_tables_are_read(soffice: None, call: Call, workspace: Path) -> None:
+def test_pdfs_saved_from_docx_and_xlsx_have_readable_tables(soffice: None, call: Call, workspace: Path) -> None:
     call("create_document", path="a.docx")
     call("insert_table", "a.docx", header=["Region", "Revenue"], rows=[["North", "1,234.50"], ["South", "987.25"]])
     call("save_as", "a.docx", path="a.pdf")
@@ -562,7 +562,7 @@ def test_a_first_line_that_names_no_delimiter_is_a_row(workspace: Path, call: Ca
     assert call("read_table", "a.csv")["header"] == ["sep=b", "c"]
 
 
-def test_a_cell_is_overwritten_as_the_given_delimiter_says(workspace: Path, server: DocumentServer, call: Call) -> None:
+def test_write_cell_uses_the_given_delimiter(workspace: Path, server: DocumentServer, call: Call) -> None:
     (workspace / "a.csv").write_text("a;b;c,d\n1;;2,3\n")
     cell = {"row": 2, "column": 2, "value": "x"}
     assert server.hazards(window(server, "a.csv"), "write_cell", cell, []) == set()
@@ -618,7 +618,7 @@ def test_each_row_of_a_csv_keeps_its_line_break(workspace: Path, call: Call) -> 
     assert (workspace / "a.csv").read_bytes() == b"a\n2\r\n3\n4\ne\n"
 
 
-def test_a_new_csv_says_that_it_is_utf_8(workspace: Path, call: Call) -> None:
+def test_new_csv_starts_with_a_utf_8_mark(workspace: Path, call: Call) -> None:
     call("create_document", path="a.csv")
     call("append_rows", "a.csv", rows=[["Jörg"]])
     assert (workspace / "a.csv").read_bytes() == "Jörg\n".encode("utf-8-sig")
@@ -649,7 +649,7 @@ def test_a_text_keeps_its_encoding_and_line_breaks(workspace: Path, call: Call, 
     assert call("read_text", "a.txt")["text"] == "new"
 
 
-def test_what_is_no_text_is_refused_and_replacing_is_a_hazard(
+def test_write_text_refuses_binary_files_and_replacing_is_a_hazard(
     workspace: Path, server: DocumentServer, call: Call
 ) -> None:
     (workspace / "a.txt").write_bytes(b"\0\1")

@@ -195,7 +195,7 @@ def test_only_results_that_hold_are_read(
         assert read("cells", "book.xlsx!A1") == found
 
 
-def test_the_zeros_of_xlsxwriter_are_no_results(workspace: Path, read: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_zeros_of_xlsxwriter_are_not_results(workspace: Path, read: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_engines.Office, "is_available", lambda _: False)
     made = xlsxwriter.Workbook(str(workspace / "book.xlsx"))
     sheet = made.add_worksheet("Sales")
@@ -324,7 +324,7 @@ def letter(workspace: Path) -> Path:
         ("", "there are 4 tables, and none is named"),
     ],
 )
-def test_tables_of_a_document_are_read_by_their_words(letter: Path, read: Call, part: str, rows: Any) -> None:
+def test_tables_of_a_document_are_found_by_their_text(letter: Path, read: Call, part: str, rows: Any) -> None:
     if isinstance(rows, str):
         with pytest.raises(ToolError, match=rows.replace("|", "[|]")):
             read("table", f"letter.docx!{part}")
@@ -686,7 +686,7 @@ def test_a_workbook_with_a_damaged_part_does_not_open(book: Path, read: Call) ->
         ("text", "a.zip", {}, "only .docx"),
     ],
 )
-def test_a_reading_that_can_not_be_made_says_why(
+def test_impossible_read_gives_the_reason(
     call: Call, read: Call, form: str, name: str, args: dict[str, Any], why: str
 ) -> None:
     for path in ("a.csv", "a.txt", "a.xlsx"):

@@ -65,13 +65,13 @@ def test_totals_between_rows_are_counted_once(workspace: Path, call: Call, rows:
     assert call("read_range", path.name, cells="B2:B4")["values"][:2] == [["b"], ["a"]]
 
 
-def test_chart_of_named_cells_says_that_it_draws_totals(workspace: Path, call: Call) -> None:
+def test_chart_of_named_cells_reports_the_totals_it_draws(workspace: Path, call: Call) -> None:
     made(workspace, GROUPS["subtotal"])
     answer = call("insert_chart", "book.xlsx", type="bar", cells="A1:C7", columns=["Amount"])
     assert answer["totals_drawn"] == "4, 7"
 
 
-def test_word_alone_makes_no_total(workspace: Path, call: Call) -> None:
+def test_row_is_not_a_total_by_its_label_alone(workspace: Path, call: Call) -> None:
     made(workspace, [["Film", "Year"], ["Total Recall", 1990], ["Sum of Us", 1994], ["Total", 1999], ["Alien", 1979]])
     answer = call("summarize", "book.xlsx", columns=["Year"])
     assert (answer["rows"], answer["summary"]["Year"]["sum"]) == (4, 7962)
@@ -84,7 +84,7 @@ def test_word_alone_makes_no_total(workspace: Path, call: Call) -> None:
     "formula",
     ["=SUM(B$2:B{row})", "=C{above}+B{row}", "=AVERAGE(B{above}:B{row})", "=SUM(C$1:C{above})+B{row}", "=MAX(B$2:B$4)"],
 )
-def test_running_figures_are_no_totals(workspace: Path, call: Call, formula: str) -> None:
+def test_running_figures_are_not_totals(workspace: Path, call: Call, formula: str) -> None:
     rows = [[f"item {row}", row, formula.format(row=row, above=row - 1)] for row in range(2, 7)]
     made(workspace, [["Item", "Amount", "Figure"], *rows])
     answer = call("summarize", "book.xlsx", columns=["Amount"])
@@ -118,7 +118,7 @@ def test_total_of_numbers_as_texts_is_a_total(workspace: Path, call: Call) -> No
     assert call("append_rows", path.name, values=[["c", "5"]])["cells"] == "A4:B4"
 
 
-def test_word_for_totals_in_a_column_of_kinds_makes_no_total(workspace: Path, call: Call) -> None:
+def test_total_as_a_value_in_a_column_of_kinds_is_not_a_total(workspace: Path, call: Call) -> None:
     path = made(workspace, [["Case", "Loss", "Amount"], ["a", "partial", 100], ["b", "total", 100], ["c", "total", 70]])
     answer = call("summarize", path.name, columns=["Amount"])
     assert (answer["summary"]["Amount"]["sum"], "totals_left_out" in answer) == (270, False)
@@ -266,7 +266,7 @@ def test_prefilled_formula_is_not_overwritten(workspace: Path, call: Call) -> No
     assert path.read_bytes() == before
 
 
-def test_prefilled_rows_are_no_data(workspace: Path, call: Call) -> None:
+def test_prefilled_rows_are_not_data(workspace: Path, call: Call) -> None:
     template(workspace, FORMULAS[1])
     assert call("summarize", "book.xlsx", columns=["Total"])["rows"] == 1
     call("append_rows", "book.xlsx", values=[["A", 1, 1]])

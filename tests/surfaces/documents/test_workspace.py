@@ -48,7 +48,7 @@ def test_each_docx_and_xlsx_file_of_the_workspace_is_a_window(
     assert windows == {"sales.docx": "app/word/sales.docx", "sub/report.xlsx": "app/excel/sub/report.xlsx"}
 
 
-def test_hidden_files_lock_files_and_other_kinds_are_no_windows(workspace: Path, server: DocumentServer) -> None:
+def test_hidden_files_lock_files_and_other_kinds_are_not_windows(workspace: Path, server: DocumentServer) -> None:
     (workspace / ".git").mkdir()
     for name in (".hidden.docx", "~$sales.docx", ".~lock.a.xlsx#", "old.doc", "macro.docm", ".git/a.docx", "a\nb.docx"):
         (workspace / name).write_bytes(b"")
@@ -58,9 +58,7 @@ def test_hidden_files_lock_files_and_other_kinds_are_no_windows(workspace: Path,
 @pytest.mark.parametrize(
     ("name", "why"), [("a.docm", "macros"), ("a.xls", "Excel 97"), ("a.doc", "Word 97"), ("a.zip", "only")]
 )
-def test_opening_another_kind_of_file_says_why_it_is_no_document(
-    call: Call, workspace: Path, name: str, why: str
-) -> None:
+def test_opening_another_kind_of_file_gives_the_reason(call: Call, workspace: Path, name: str, why: str) -> None:
     (workspace / name).write_bytes(b"x")
     with pytest.raises(ToolError, match=why):
         call("open_document", path=name)
@@ -105,7 +103,7 @@ def test_links_are_refused_wherever_they_stand(
     assert not (tmp_path / "new.docx").exists()
 
 
-def test_a_workspace_that_is_no_folder_is_refused_at_once(tmp_path: Path) -> None:
+def test_workspace_that_is_not_a_folder_is_refused_at_once(tmp_path: Path) -> None:
     with pytest.raises(NotADirectoryError):
         DocumentServer(tmp_path / "missing")
 
@@ -183,7 +181,7 @@ def test_a_replaced_file_keeps_its_mode(letter: Path, call: Call) -> None:
     assert stat.S_IMODE(letter.stat().st_mode) == TWO_GROUPS
 
 
-def test_a_void_lease_stops_a_write_and_leaves_nothing_behind(letter: Path, call: Call) -> None:
+def test_void_lease_stops_a_write_without_leftovers(letter: Path, call: Call) -> None:
     before = letter.read_bytes()
     lease = Lease("letter.docx", 1)
     lease.void()
@@ -240,9 +238,7 @@ def test_file_and_folder_are_synced_around_the_replacement(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows can't open folders")
-def test_a_folder_that_can_not_be_read_is_written_all_the_same(
-    letter: Path, call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_folder_can_still_be_written(letter: Path, call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.open
 
     def refusing(path: object, flags: int, *mode: int) -> int:
@@ -290,7 +286,7 @@ def test_names_that_some_system_can_not_hold_are_not_created(call: Call, path: s
         call("create_document", path=path)
 
 
-def test_what_a_killed_process_left_is_taken_away_with_the_next_write(workspace: Path, call: Call) -> None:
+def test_next_write_removes_leftovers_of_a_killed_process(workspace: Path, call: Call) -> None:
     left, other = (workspace / name for name in (f".callboard-{'0a' * 8}.tmp", ".hidden.tmp"))
     for path in (left, other):
         path.write_bytes(b"half")
@@ -298,7 +294,7 @@ def test_what_a_killed_process_left_is_taken_away_with_the_next_write(workspace:
     assert [path.exists() for path in (left, other)] == [False, True]
 
 
-def test_files_that_killed_processes_left_are_deleted_at_the_start(workspace: Path, server, start) -> None:
+def test_leftover_files_of_killed_processes_are_deleted_at_the_start(workspace: Path, server, start) -> None:
     folder = workspace / "2026" / "May"
     folder.mkdir(parents=True)
     left = [place / f".callboard-{'0a' * 8}.tmp" for place in (workspace, folder)]
@@ -308,7 +304,7 @@ def test_files_that_killed_processes_left_are_deleted_at_the_start(workspace: Pa
     assert [path.exists() for path in left] == [False, False]
 
 
-def test_a_folder_that_can_not_be_read_is_no_empty_folder(server, monkeypatch, start):
+def test_unreadable_folder_is_not_taken_for_an_empty_one(server, monkeypatch, start):
     def failing(_path):
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE), str(server.workspace))
 

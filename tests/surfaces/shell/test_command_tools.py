@@ -55,7 +55,7 @@ def test_a_shell_whose_folder_is_gone_is_in_its_workspace(local):
     assert local.look().window["cwd"] == str(local.work)
 
 
-def test_variables_of_a_command_do_not_change_what_is_kept(box):
+def test_variables_of_one_command_do_not_change_the_stored_ones(box):
     (box.work / "Berlin").mkdir()
     box.run("place=Berlin folder=Berlin; pwd() { echo /; }; export COLOUR=red; cd Berlin")
     assert box.run("echo $COLOUR; pwd") == {"exit_code": 0, "stdout": f"red\n{box.work}/Berlin\n", "stderr": ""}
@@ -71,7 +71,7 @@ def test_a_folder_of_one_call_is_for_that_call(box):
         box.run("pwd", cwd="nowhere")
 
 
-def test_nothing_of_this_programs_environment_is_there(box, monkeypatch):
+def test_commands_do_not_inherit_this_program_s_environment(box, monkeypatch):
     monkeypatch.setenv("API_KEY", "hidden")
     assert "hidden" not in box.run("env")["stdout"]
 
@@ -102,7 +102,7 @@ def test_a_link_out_of_the_workspace_leads_nowhere(local, tmp_path):
 
 
 @isolating
-def test_what_a_command_exports_starts_no_program_outside_the_sandbox(local, tmp_path):
+def test_exported_variables_start_no_program_outside_the_sandbox(local, tmp_path):
     fake = f"#!/bin/sh\ntouch {tmp_path}/escaped {local.work}/escaped\n"
     (local.work / "bwrap").write_text(fake, encoding="utf-8")
     (local.work / "bwrap").chmod(0o755)
@@ -115,7 +115,7 @@ def test_what_a_command_exports_starts_no_program_outside_the_sandbox(local, tmp
 
 @isolating
 @pytest.mark.parametrize("made", ["ln -s {0} $p/env; pwd >$p/cwd", "mkfifo $p/env $p/cwd", "ln -s /dev/zero $p/env"])
-def test_what_a_command_leaves_of_its_state_leads_nowhere(local, tmp_path, made):
+def test_forged_shell_state_gives_no_access_to_files_outside(local, tmp_path, made):
     secret = tmp_path / "secret"
     secret.write_bytes(b"x\0SECRET=hidden\0")
     states = local.server._shell("box")._data_folder / "states"
@@ -147,14 +147,14 @@ def test_the_journal_is_in_no_workspace_of_isolated_commands(tmp_path, work):
     Supervisor.start(settings, models={"linux": FunctionModel(lambda _: {})}).stop()
 
 
-def test_without_isolation_it_is_said(opened):
+def test_missing_isolation_is_reported(opened):
     box = opened(isolated=False)
     assert box.look().window["isolation"].startswith("none: commands can do all that this user can")
     assert box.run("pwd")["stdout"] == f"{box.work}\n"
 
 
 @pytest.mark.parametrize("isolated", [pytest.param(True, marks=isolating), False])
-def test_what_a_command_can_take_is_limited(opened, isolated):
+def test_resources_of_a_command_are_limited(opened, isolated):
     box = opened(isolated=isolated)
     core, processes, blocks = box.run("ulimit -Hc; ulimit -Hu; ulimit -Hf")["stdout"].split()
     assert (core, blocks) == ("0", str(20_000_000_000 // 1024))
@@ -173,7 +173,7 @@ def test_what_a_command_can_take_is_limited(opened, isolated):
         "trap '' TERM HUP; (trap '' TERM; nohup sleep {0} >/dev/null 2>&1 &); echo started",
     ],
 )
-def test_what_a_command_leaves_behind_is_ended(opened, command, isolated):
+def test_processes_that_outlive_their_command_are_ended(opened, command, isolated):
     box, mark = opened(isolated=isolated), f"{os.getpid()}{time.monotonic_ns() % 10**9}"
     answer = box.run(command.format(mark))
     assert answer["stdout"] == "started\n"
@@ -190,7 +190,7 @@ def test_what_a_command_leaves_behind_is_ended(opened, command, isolated):
         "setsid sleep {0} & setsid sleep {0} & wait",
     ],
 )
-def test_what_takes_too_long_is_ended_with_all_it_has_started(box, command):
+def test_timed_out_command_is_ended_with_its_child_processes(box, command):
     mark = f"{os.getpid()}{time.monotonic_ns() % 10**9}"
     for seconds in (0.2, 1.0, 5.0, 30.0):  # until the command begins within its time, on a busy machine
         ended = rf"the command was killed with its child processes \(timed out after {seconds:g} s\)"
@@ -211,7 +211,7 @@ def test_a_flood_is_counted_and_its_ends_are_shown(box):
     assert Path(answer["stdout_file"]).stat().st_size == 20_000_000
 
 
-def test_what_is_printed_as_json_is_read(box):
+def test_json_output_is_read_as_a_value(box):
     answer = box.run("echo '[[\"a.log\", 3]]'", read_json=True)
     assert answer["value"] == [["a.log", 3]]
     assert "value" not in box.run("echo '[1]'; exit 2", read_json=True)
@@ -219,7 +219,7 @@ def test_what_is_printed_as_json_is_read(box):
         box.run("echo none", read_json=True)
 
 
-def test_a_prompt_gets_no_answer_and_is_told(box):
+def test_prompt_gets_no_answer_and_is_reported(box):
     answer = box.run("read -p 'Password: ' x; echo \"[$x]\"; exit 1")
     assert "[]" in answer["stdout"]
     assert "it seems to have asked 'Password:'" in box.run("printf 'Password: '; exit 1")["note"]
@@ -276,7 +276,7 @@ def test_a_stop_waits_for_no_command(tmp_path, work, tool):
     assert (len(results), (work / "log").read_text()) == (1 + (tool == "start"), "begun\n")
 
 
-def test_a_full_disk_is_told_before_a_command_begins(local, monkeypatch):
+def test_full_disk_is_reported_before_a_command_begins(local, monkeypatch):
     local.run("cd .")
     full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     monkeypatch.setattr("callboard.surfaces.shell._command_process.write_own", Mock(side_effect=full))
@@ -294,7 +294,7 @@ def test_a_background_command_that_can_not_begin_has_no_handle(box):
     assert box.do("start", command="true") == {"handle": "job-1"}
 
 
-def test_a_command_that_is_told_as_not_run_does_not_begin_later(local, monkeypatch):
+def test_command_reported_as_not_run_does_not_begin_later(local, monkeypatch):
     monkeypatch.setattr("callboard.surfaces.shell._command_process._START_SECONDS", 0.0)
     monkeypatch.setattr("callboard.surfaces.shell._command_process._RUNNER", os.devnull)
     with pytest.raises(ToolError, match="it was not run"):
@@ -304,7 +304,7 @@ def test_a_command_that_is_told_as_not_run_does_not_begin_later(local, monkeypat
     assert not [*local.work.iterdir()]
 
 
-def test_what_commands_left_long_ago_is_removed(local):
+def test_old_leftovers_of_commands_are_removed(local):
     local.do("read_output", handle=local.do("start", command="true")["handle"], seconds=5)
     place = local.server._shell("box")._data_folder
     for folder in (*(place / "commands").glob("*/"), *(place / "states").iterdir()):
@@ -317,7 +317,7 @@ def test_what_commands_left_long_ago_is_removed(local):
     again.close()
 
 
-def test_closing_ends_what_is_about_to_begin(opened):
+def test_closing_ends_commands_about_to_begin(opened):
     box, mark = opened(), f"{os.getpid()}{time.monotonic_ns() % 10**9}"
     box.do("start", command=f"sleep {mark}; echo done > done")
     held = box.server._shell("box").job("job-1")
@@ -351,7 +351,7 @@ def test_a_background_command_that_ends_tells_its_code(box):
         box.do("read_output", handle="job-9")
 
 
-def test_closing_ends_what_runs_in_the_background(opened):
+def test_closing_ends_background_commands(opened):
     box, mark = opened(), f"{os.getpid()}{time.monotonic_ns() % 10**9}"
     box.do("start", command=f"sleep {mark}")
     until(lambda: alive(f"sleep\0{mark}"))

@@ -45,7 +45,7 @@ def test_paths_count_from_where_the_shell_is(box):
     assert box.do("list_dir", path="..")["entries"] == ["deep/"]
 
 
-def test_files_are_found_by_name_and_by_what_is_in_them(box):
+def test_files_are_found_by_name_and_content(box):
     (box.work / "logs").mkdir()
     (box.work / "logs" / "a.log").write_text("fine\nERROR: disk\n", encoding="utf-8")
     (box.work / "logs" / "b.log").write_text("error: net\n", encoding="utf-8")
@@ -66,7 +66,7 @@ def test_files_are_found_by_name_and_by_what_is_in_them(box):
         ("large", "can be read: use"),
     ],
 )
-def test_what_can_not_be_read_is_told(box, path, why, monkeypatch):
+def test_unreadable_file_gives_a_clear_error(box, path, why, monkeypatch):
     for module in ("_files", "_remote_files"):
         monkeypatch.setattr(f"callboard.surfaces.shell.{module}.MOST_BYTES", 100)
     (box.work / "data.bin").write_bytes(b"\xff\xfe")
@@ -79,7 +79,7 @@ def hazards(box, tool, path, made=()):
     return box.server.hazards(box.target, tool, {"shell": "box", "path": path}, made)
 
 
-def test_what_leaves_the_workspace_or_replaces_is_a_hazard(box, tmp_path):
+def test_leaving_the_workspace_or_replacing_a_file_is_a_hazard(box, tmp_path):
     (box.work / "here").write_text("x", encoding="utf-8")
     (box.work / "link").symlink_to(tmp_path / "secret")
     assert hazards(box, "read_file", "here") == set()
@@ -121,7 +121,7 @@ def test_a_search_counts_more_lines_than_it_shows(box, monkeypatch):
     assert (found["lines"], found["files"], len(found["matches"]), found["more"]) == (4, {"b": 3, "a": 1}, 2, True)
 
 
-def test_too_much_that_is_found_is_told(remote, monkeypatch):
+def test_find_with_too_many_results_gives_a_clear_error(remote, monkeypatch):
     monkeypatch.setattr("callboard.surfaces.shell._remote_files._FOUND_BYTES", 10)
     (remote.work / "a_long_name").touch()
     with pytest.raises(ToolError, match="more than 10 bytes; search a smaller folder"):
@@ -133,7 +133,7 @@ def test_a_search_tells_names_with_line_breaks(box):
     assert box.do("search", text="ERROR")["files"] == {"new\nline": 1}
 
 
-def test_names_that_are_no_text_are_told_and_do_no_harm(local):
+def test_file_names_that_are_not_text_are_shown_and_do_no_harm(local):
     bad = local.work / os.fsdecode(b"bad\xff")
     bad.mkdir()
     (bad / "a.log").write_text("ERROR", encoding="utf-8")
@@ -152,7 +152,7 @@ def test_names_that_are_no_text_are_told_and_do_no_harm(local):
 
 @pytest.mark.parametrize("tool", ["read_file", "write_file", "edit_file", "list_dir", "find", "search"])
 @pytest.mark.parametrize("path", ["x" * 300, "~no-such-user/x", "none/x"])
-def test_a_path_that_can_not_be_is_told_in_plain_words(box, tool, path):
+def test_impossible_path_gives_a_plain_error(box, tool, path):
     further = {"write_file": {"text": ""}, "edit_file": {"old": "a", "new": "b"}}
     further |= {"find": {"pattern": "x"}, "search": {"text": "x"}}
     box.server.hazards(box.target, tool, {"path": path}, ())
@@ -178,7 +178,7 @@ def test_a_long_line_is_searched_in_parts(local, monkeypatch):
     assert [match["line"] for match in local.do("search", text="ERROR")["matches"]] == [1, 2]
 
 
-def test_a_full_disk_is_told(local, monkeypatch):
+def test_full_disk_gives_a_clear_error(local, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -75,7 +75,7 @@ def test_any_json_is_read_as_it_is_or_refused(value):
 @pytest.mark.parametrize(
     ("printed", "quoted"), [("[NaN, 1]", "'[NaN, 1]'"), ("[1", "'[1'"), ('{"a":1,"a":2}', "occurs twice")]
 )
-def test_an_agent_is_told_why_its_output_is_not_read(start, work, printed, quoted):
+def test_agent_sees_why_its_output_is_not_valid_json(start, work, printed, quoted):
     results = []
 
     def model(request):

@@ -49,7 +49,7 @@ def mark():
     return f"{os.getpid()}{time.monotonic_ns() % 10**9}"
 
 
-def test_a_machine_whose_key_is_not_known_is_refused(opened, machine, tmp_path):
+def test_machine_with_an_unknown_key_is_refused(opened, machine, tmp_path):
     empty = tmp_path / "known"
     empty.touch()
     box = opened(**machine.section | {"known_hosts": empty})
@@ -71,7 +71,7 @@ def test_a_machine_with_another_key_is_refused(opened, machine, tmp_path):
     assert not list(box.work.iterdir())
 
 
-def test_a_user_who_is_not_let_in_is_told(opened, machine, tmp_path):
+def test_refused_user_gives_a_clear_error(opened, machine, tmp_path):
     with ssh_server(tmp_path / "other") as other:
         box = opened(**machine.section | {"key": other.key})
         with pytest.raises(ToolError, match="refuses the user 'worker' with the available keys"):
@@ -133,7 +133,7 @@ def test_a_line_break_in_a_name_is_refused(opened, machine):
         opened(**machine.section).do("read_file", path="a\nb")
 
 
-def test_a_command_goes_on_while_the_connection_is_lost(opened, own):
+def test_command_continues_while_the_connection_is_lost(opened, own):
     box = opened(**own.section)
 
     async def run():
@@ -147,7 +147,7 @@ def test_a_command_goes_on_while_the_connection_is_lost(opened, own):
     assert (box.work / "done").read_text(encoding="utf-8") == "x\n"
 
 
-def test_what_became_of_a_command_is_in_doubt_if_the_connection_stays_lost(opened, own):
+def test_command_is_in_doubt_when_the_connection_stays_lost(opened, own):
     box = opened(**own.section, grace=0.5)
 
     async def run():
@@ -161,7 +161,7 @@ def test_what_became_of_a_command_is_in_doubt_if_the_connection_stays_lost(opene
     until((box.work / "ended").exists)
 
 
-def test_nothing_is_run_on_a_machine_that_can_not_be_reached(opened, own):
+def test_command_is_not_run_when_the_machine_is_unreachable(opened, own):
     box = opened(**own.section)
     own.stop()
     with pytest.raises(ToolError, match=r"can't be reached") as refused:
@@ -230,7 +230,7 @@ def test_a_cancel_that_overtakes_its_command_holds(opened, own):
     assert (box.work / "begun").exists()
 
 
-def test_what_is_told_as_not_run_does_not_begin_later(opened, own):
+def test_command_reported_as_not_run_does_not_begin_later(opened, own):
     box = opened(**own.section)
     box.do("list_dir")
     held = box.server._shell("box").process("call")
@@ -245,7 +245,7 @@ def test_a_pipe_is_not_searched(remote):
     assert remote.do("search", text="x", path="pipe")["lines"] == 0
 
 
-def test_a_stop_says_that_it_is_not_confirmed(opened, own):
+def test_stop_fails_when_it_can_not_be_confirmed(opened, own):
     box, sleeper = opened(**own.section), mark()
     (handle,) = box.do("start", command=f"sleep {sleeper}").values()
     until(lambda: alive(f"sleep\0{sleeper}"))
@@ -258,7 +258,7 @@ def test_a_stop_says_that_it_is_not_confirmed(opened, own):
     until(lambda: not alive(f"sleep\0{sleeper}"))
 
 
-def test_closing_leaves_nothing_there(opened, own):
+def test_closing_leaves_no_processes_on_the_machine(opened, own):
     box, sleeper = opened(**own.section), mark()
     box.do("start", command=f"setsid sleep {sleeper}")
     until(lambda: alive(f"sleep\0{sleeper}"))
@@ -335,7 +335,7 @@ def test_closing_ends_calls_of_a_machine_that_is_silent(opened, own):
     assert ours == []
 
 
-def test_closing_says_that_an_end_is_not_confirmed(opened, own, caplog):
+def test_closing_warns_when_the_end_of_commands_is_not_confirmed(opened, own, caplog):
     box, sleeper = opened(**own.section), mark()
 
     async def run():

@@ -21,7 +21,7 @@ def test_a_process_that_can_not_be_killed_is_left_alone(monkeypatch):
     assert _runner._end_all(0.0) == 1
 
 
-def test_a_command_whose_output_can_not_be_kept_is_not_begun(tmp_path):
+def test_command_whose_output_can_not_be_stored_is_not_started(tmp_path):
     (tmp_path / "err").mkdir()
     command = {"command": ["touch", str(tmp_path / "touched")], "cwd": "/", "environment": {"PATH": "/usr/bin:/bin"}}
     request = {**command, "seconds": 9, "grace": 9, "most": 9, "tail": 9}
@@ -63,7 +63,7 @@ def test_a_signal_at_any_moment_leaves_a_record_of_the_end(tmp_path, places):
     assert (ended["code"], ended["why"]) == (None, "cancelled")
 
 
-def test_how_a_command_ended_is_written_into_the_room_that_is_kept(tmp_path):
+def test_exit_record_is_written_into_the_reserved_file(tmp_path):
     room = tmp_path / "ended.new"
     room.write_bytes(bytes(100))
     place = room.stat().st_ino

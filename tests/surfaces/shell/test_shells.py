@@ -23,7 +23,7 @@ def test_a_background_command_is_never_repeated(local):
 
 
 @pytest.mark.parametrize("command", ["make", "ls $(x)", "cat <<EOF"])
-def test_what_is_not_understood_is_unknown(local, command):
+def test_unparsed_command_is_unknown(local, command):
     call = {"command": command, "cwd": ""}
     assert local.server.hazards(local.target, "run", call, ()) == {UNKNOWN}
     assert local.server.effect(local.target, "run", call) is Effect.ONCE

@@ -117,7 +117,7 @@ def test_the_calculator_does_not_get_the_environment(
     assert "API_KEY" in os.environ
 
 
-def test_what_libreoffice_fails_at_stays_without_a_result(
+def test_formula_that_libreoffice_fails_at_has_no_result(
     book: Book, call: Call, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -220,7 +220,7 @@ def test_right_results_stay_right_after_an_edit_elsewhere(call: Call, workspace:
 
 
 @pytest.mark.usefixtures("office")
-def test_what_depends_on_another_programs_results_follows(call: Call, workspace: Path) -> None:
+def test_formulas_that_depend_on_libreoffice_results_are_updated(call: Call, workspace: Path) -> None:
     with_results(workspace, ROWS, {})
     call("set_formula", "book.xlsx", cells="D1", formula='=SUMPRODUCT((LEFT(A1:A6,3)="red")*B1:B6)')
     call("set_formula", "book.xlsx", cells="E1", formula="=ROUND(D1*2,0)+SUM(B1:B6)")
@@ -299,7 +299,7 @@ def test_results_are_compared_once_for_each_version(
 
 
 @pytest.mark.usefixtures("no_office")
-def test_placeholders_of_xlsx_writer_are_no_results(call: Call, workspace: Path) -> None:
+def test_placeholders_of_xlsx_writer_are_not_results(call: Call, workspace: Path) -> None:
     book = xlsxwriter.Workbook(str(workspace / "book.xlsx"))
     sheet = book.add_worksheet()
     sheet.write_row(0, 0, [5, "=A1*2", "=B1+1"])
@@ -359,7 +359,7 @@ def test_old_versions_are_forgotten() -> None:
 # Large workbooks
 
 
-def test_above_the_limit_nothing_is_computed_and_it_is_said(
+def test_computation_above_the_limit_is_skipped_and_reported(
     workspace: Path, call: Call, server: DocumentServer
 ) -> None:
     with_results(workspace, [[1, 2]], {"C1": ("=SUM(A1:B1)", 3), "D1": ("=SUM(B1:B1)", 2)})

@@ -66,7 +66,7 @@ def test_translation_is_that_of_openpyxl(parts: list[str], down: int, right: int
     assert f"={translated(formula, down, right)}" == Translator(f"={formula}", origin="A1").translate_formula(target)
 
 
-def test_name_that_looks_like_a_cell_is_no_reference() -> None:
+def test_name_that_looks_like_a_cell_is_not_a_reference() -> None:
     formula = "ZIP1+XFE5+A1048577+ABCD12+Tax[Q1]+XFD1048576"
     assert [text for _, text in areas(formula)] == ["XFD1048576"]
     assert translated("ZIP1+A1", 1, 0) == "ZIP1+A2"

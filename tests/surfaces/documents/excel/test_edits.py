@@ -101,7 +101,7 @@ def test_formulas_of_a_file_without_results_are_computed_when_read(book: Path, c
     assert (read["values"], read["not_computed"]) == ([[3], [2.5], [20], [25.5]], [])
 
 
-def test_what_depends_on_an_unknown_function_is_not_computed(book: Path, call: Call) -> None:
+def test_formula_depending_on_an_unknown_function_is_not_computed(book: Path, call: Call) -> None:
     def change(made: openpyxl.Workbook) -> None:
         made["Sheet1"]["F2"] = "=_xlfn.NEWFUNCTION(B2)"
         made["Sheet1"]["F3"] = "=IFERROR(F2,0)"
@@ -124,7 +124,7 @@ def test_results_that_an_edit_does_not_touch_stay(book: Path, call: Call) -> Non
 # Formulas
 
 
-def test_a_formula_that_reads_its_own_cell_is_refused_with_what_is_meant(book: Path, call: Call) -> None:
+def test_formula_that_reads_its_own_cell_is_refused_with_a_suggestion(book: Path, call: Call) -> None:
     call("write_range", book.name, cell="K1", values=[["Sum of"], [1], [2.5], [None]])
     before = book.read_bytes()
     with pytest.raises(
@@ -155,7 +155,7 @@ def test_a_formula_that_reads_its_own_cell_is_refused_with_what_is_meant(book: P
         ("=Nope!Rate", "there is no sheet 'Nope'"),
     ],
 )
-def test_an_undefined_name_is_refused_with_what_is_meant(book: Path, call: Call, formula: str, why: str) -> None:
+def test_undefined_name_is_refused_with_a_suggestion(book: Path, call: Call, formula: str, why: str) -> None:
     call("insert_table", book.name, header=["a", "b"], rows=[[1, 2]], cell="J1", name="Goods")
     before = book.read_bytes()
     with pytest.raises(ToolError, match=why):
@@ -334,7 +334,7 @@ def test_formulas_names_rules_notes_and_charts_follow_an_inserted_row(book: Path
     assert values(call, cells="B7:D7") == [[8, None, 25.5]]
 
 
-def test_a_deleted_row_shrinks_what_refers_to_it(book: Path, call: Call) -> None:
+def test_deleted_row_shrinks_references_to_it(book: Path, call: Call) -> None:
     saved(book, call, lambda made: made["Other"].__setitem__("A2", "=Sheet1!B3"))
     call("delete_rows_or_columns", book.name, what="rows", at="3", sheet="Sheet1")
     assert formulas(call, sheet="Sheet1") == {"D2": "=B2*C2", "D3": "=B3*C3", "B4": "=SUM(B2:B3)", "D4": "=SUM(D2:D3)"}
@@ -518,7 +518,7 @@ def test_rows_without_values_are_not_appended(book: Path, call: Call, rows: list
 
 
 @pytest.mark.parametrize("total", [[], [["Total", "=SUM(B2:B4)"]]])
-def test_appended_rows_name_what_leaves_them_out(sheet, call, total: list[list[object]]) -> None:
+def test_append_names_the_formulas_that_omit_the_new_rows(sheet, call, total: list[list[object]]) -> None:
     name = sheet([["Item", "Price"], ["a", 1], ["b", 2], ["c", 3], *total])
     call("insert_chart", name, type="bar", cells="A1:B4")
     call("add_sheet", name, title="Other")
@@ -533,7 +533,7 @@ def test_appended_rows_name_what_leaves_them_out(sheet, call, total: list[list[o
     assert "not_extended" not in call("append_rows", name, values=[["f", 6]])
 
 
-def test_what_reads_columns_of_a_table_reads_appended_rows(sheet, call, workspace: Path) -> None:
+def test_references_to_table_columns_include_appended_rows(sheet, call, workspace: Path) -> None:
     name = sheet([["Prices"], [None], ["Item", "Price"], ["a", 1], ["b", 2]])
     table = Table(displayName="Prices", ref="A3:B5")
     saved(workspace / name, call, lambda made: made.active.add_table(table))
@@ -645,7 +645,7 @@ def test_rows_are_not_appended_above_a_total_of_single_cells(sheet, call) -> Non
         (["=SUM(A$2:A2)", "=SUM(A$2:A3)"], "=SUM(A$2:A4)"),
     ],
 )
-def test_a_series_down_to_the_last_row_is_no_total(sheet, call, column: list[str], filled: str) -> None:
+def test_series_down_to_the_last_row_is_not_a_total(sheet, call, column: list[str], filled: str) -> None:
     name = sheet([["In", "Out"], *([1, formula] for formula in column)])
     last = len(column) + 2
     assert call("append_rows", name, values=[[2]])["cells"] == f"A{last}:B{last}"
@@ -867,7 +867,7 @@ def test_the_titles_of_axes_stay_when_the_data_change_and_are_removed(book: Path
 
 
 @pytest.mark.parametrize("kind", ["bar", "horizontal_bar", "line", "pie", "area", "scatter"])
-def test_each_kind_of_chart_is_seen_as_what_it_is(book: Path, call: Call, kind: str) -> None:
+def test_each_kind_of_chart_is_listed_with_its_type(book: Path, call: Call, kind: str) -> None:
     call("insert_chart", book.name, type=kind, cells="B1:C4", columns=["Price"], title=kind)
     (control,) = [each for each in call("get_controls", book.name)["controls"] if each["kind"] == "chart"]
     assert (control["name"], control["detail"]["type"]) == (kind, kind)
@@ -890,7 +890,7 @@ def test_each_kind_of_chart_is_seen_as_what_it_is(book: Path, call: Call, kind: 
         ("edit_chart", {"title": "x"}, set()),
     ],
 )
-def test_a_call_that_replaces_or_deletes_says_so(
+def test_call_that_replaces_or_deletes_has_a_hazard(
     server, book: Path, tool: str, arguments: dict[str, object], hazards: set[str]
 ) -> None:
     (target,) = (target for target in server.targets() if target.id == book.name)
@@ -905,7 +905,7 @@ def test_a_refused_call_replaces_nothing(server, book: Path, call: Call) -> None
     assert server.replaced(target, "set_formula", {"cells": "F2:F3", "formula": "=1+1"}) == ""
 
 
-def test_a_person_is_told_what_a_call_would_replace(server, book: Path) -> None:
+def test_approval_text_lists_the_cells_a_call_would_replace(server, book: Path) -> None:
     (target,) = (target for target in server.targets() if target.id == book.name)
     found = server.replaced(target, "set_formula", {"cells": "Sheet1!A1:D5", "formula": "=1+1"})
     assert found == "19 cells of 'Sheet1' with content: A1 'Item', B1 'Quantity', C1 'Price' and 16 more"

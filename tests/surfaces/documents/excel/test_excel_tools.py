@@ -120,7 +120,7 @@ def test_a_long_range_is_cut_after_whole_rows(book: Path, call: Call) -> None:
         lambda width: st.lists(st.lists(VALUES, min_size=width, max_size=width), min_size=1, max_size=4)
     )
 )
-def test_what_is_written_is_read_back(tmp_path_factory: pytest.TempPathFactory, rows: list[list[object]]) -> None:
+def test_written_values_are_read_back(tmp_path_factory: pytest.TempPathFactory, rows: list[list[object]]) -> None:
     server = DocumentServer(tmp_path_factory.mktemp("book"))
     server.create_document("book.xlsx")
     excel = server._excel
@@ -176,7 +176,7 @@ def test_writing_null_empties_a_cell_and_keeps_its_format(book: Path, call: Call
         ("[$€-407] #,##0.00", "[$€-407] #,##0.00"),
     ],
 )
-def test_a_number_format_is_a_word_or_a_code(book: Path, call: Call, given: str, code: str) -> None:
+def test_number_format_is_a_name_or_a_code(book: Path, call: Call, given: str, code: str) -> None:
     assert call("format_cells", book.name, cells="B2", number_format=given)["number_format"] == code
     assert openpyxl.load_workbook(book)["Sheet1"]["B2"].number_format == code
 
@@ -216,7 +216,7 @@ def test_a_table_is_a_real_one_with_a_header_and_its_own_name(book: Path, call: 
         call("insert_table", book.name, header=["a"], rows=[[1]], cell="C4")
 
 
-def test_errors_name_what_a_wrong_name_may_mean(book: Path, call: Call) -> None:
+def test_errors_suggest_a_name_for_a_wrong_one(book: Path, call: Call) -> None:
     with pytest.raises(ToolError, match=r"no column 'Revenues' in A1:C4; there are: .*; did you mean 'Revenue'"):
         call("sort_range", book.name, by=[{"column": "Revenues"}])
     with pytest.raises(ToolError, match=r"no control 'table1' in the workbook; .* did you mean 'table-1'\?"):
@@ -375,9 +375,7 @@ def test_a_chart_refers_to_its_data_and_survives_later_writes(book: Path, call: 
         ({"type": "bar", "anchor": "nowhere!"}, "not a range"),
     ],
 )
-def test_a_chart_of_nothing_or_of_texts_is_refused(
-    book: Path, call: Call, arguments: dict[str, object], why: str
-) -> None:
+def test_chart_of_unsuitable_cells_is_refused(book: Path, call: Call, arguments: dict[str, object], why: str) -> None:
     with pytest.raises(ToolError, match=why):
         call("insert_chart", book.name, **arguments)
 
@@ -596,7 +594,7 @@ def test_a_chart_without_a_place_is_put_on_the_sheet_however_full_that_is(book: 
         ("insert_chart", {"type": "bar", "anchor": "A1048577"}, "beyond XFD1048576"),
     ],
 )
-def test_what_lies_beyond_the_last_row_or_column_is_refused(
+def test_cells_beyond_the_last_row_or_column_are_refused(
     book: Path, call: Call, name: str, arguments: dict[str, object], why: str
 ) -> None:
     before = book.read_bytes()
@@ -605,5 +603,5 @@ def test_what_lies_beyond_the_last_row_or_column_is_refused(
     assert book.read_bytes() == before
 
 
-def test_a_date_is_told_from_a_text_by_its_type() -> None:
+def test_date_is_distinguished_from_text_by_its_type() -> None:
     assert Date.model_validate({"date": "2024-05-31"}).date == dt.date(2024, 5, 31)

@@ -37,7 +37,7 @@ def content(file: ExcelFile) -> dict[str, str]:
         return {name: archive.read(name).decode() for name in archive.namelist()}
 
 
-def test_nothing_but_values_formulas_names_and_tables_is_in_it() -> None:
+def test_reduced_workbook_has_only_values_formulas_names_and_tables() -> None:
     def fill(book: xlsxwriter.Workbook, sheet: xlsxwriter.worksheet.Worksheet) -> None:
         sheet.write_row(0, 0, ["a", 1, True])
         sheet.write_formula("D1", "=B1*2", None, 2)

@@ -70,7 +70,7 @@ def test_order_is_named_without_the_library(workspace: Path, call: Call, monkeyp
     assert "callboard[excel]" in answer["order"]
 
 
-def test_order_of_plain_letters_needs_no_word(workspace: Path, call: Call) -> None:
+def test_sort_of_plain_letters_gives_no_note_on_order(workspace: Path, call: Call) -> None:
     path, book = made(workspace, [["Name"], ["b"], ["A"], ["a"]])
     book.save(path)
     assert "order" not in call("sort_range", path.name, by=[{"column": "Name", "descending": True}])

@@ -97,7 +97,7 @@ def test_every_tool_that_writes_keeps_the_rule(workspace: Path, call: Call, name
 
 
 @pytest.mark.parametrize("style", ["warning", "information", "none"])
-def test_rule_that_only_warns_is_said(workspace: Path, call: Call, style: str) -> None:
+def test_broken_warning_rule_is_reported(workspace: Path, call: Call, style: str) -> None:
     rule = {**LIST, "error_message": "Ask Ada"}
     rule |= {"show_error": False} if style == "none" else {"error_type": style}
     path = made(workspace, rule)
@@ -109,7 +109,7 @@ def test_rule_that_only_warns_is_said(workspace: Path, call: Call, style: str) -
 @pytest.mark.parametrize(
     "rule", [{"validate": "custom", "value": "=ISNUMBER(B2)"}, {"validate": "list", "source": '=INDIRECT(A1&"2")'}]
 )
-def test_rule_that_is_not_computed_is_said(workspace: Path, call: Call, rule: dict[str, Any]) -> None:
+def test_uncomputed_rule_is_reported_as_not_checked(workspace: Path, call: Call, rule: dict[str, Any]) -> None:
     path = made(workspace, rule)
     answer = call("write_range", path.name, cell="B2", values=[["Done"]])
     assert answer["validations"]["B2"].startswith("not checked: the cell takes")

@@ -77,7 +77,7 @@ def test_times_and_durations_are_written(workspace: Path, call: Call, text: str,
 
 
 @pytest.mark.parametrize("text", ["25", "8:61", "8:00:61", "noon", "1:2:3:4", ""])
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_invalid_time_is_refused(text: str) -> None:
     with pytest.raises(ValidationError, match=r"a (date|time or duration) is written like"):
         Date(date=text)  # type: ignore[arg-type]
 
@@ -123,7 +123,7 @@ def test_formula_of_times_shows_a_duration(workspace: Path, call: Call, formula:
     assert cell(path, "D1").number_format == code
 
 
-def test_format_of_durations_has_a_word(workspace: Path, call: Call) -> None:
+def test_duration_is_a_named_number_format(workspace: Path, call: Call) -> None:
     path = made(workspace, [[1.5]])
     call("format_cells", path.name, cells="A1", number_format="duration")
     assert call("read_range", path.name)["values"] == [["36:00:00"]]
@@ -174,12 +174,14 @@ def test_dates_are_not_compared_with_numbers(workspace: Path, call: Call, operat
         (None, "dd.mm.yyyy", "31.12.2024", "is no date or time, although the cell shows such values"),
     ],
 )
-def test_change_of_type_is_said(workspace: Path, call: Call, old: object, code: str, new: object, said: str) -> None:
+def test_change_of_type_is_reported(
+    workspace: Path, call: Call, old: object, code: str, new: object, said: str
+) -> None:
     path = made(workspace, [["Head"], [old]], {"A2": code})
     assert said in call("write_range", path.name, cell="A2", values=[[new]])["types"]["A2"]
 
 
-def test_text_below_numbers_is_said(workspace: Path, call: Call) -> None:
+def test_text_below_numbers_is_reported(workspace: Path, call: Call) -> None:
     path = made(workspace, [["Head"], [5]])
     types = call("append_rows", path.name, values=[["120"], ["7,5"], ["x"], ["8"]])["types"]
     assert [*types] == ["A3", "A4"]

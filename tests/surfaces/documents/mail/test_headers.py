@@ -113,7 +113,7 @@ def test_a_harmless_text_is_written_as_a_reader_sees_it(workspace, call, text, s
 
 
 @pytest.mark.parametrize("name", ["=?utf-8?q?a=0ABcc=3A_eve=40x.org?=.txt", "=?utf-8?q?a?=.txt"])
-def test_a_file_whose_name_is_an_encoded_word_is_not_attached(workspace, call, name):
+def test_file_with_an_rfc_2047_encoded_name_is_not_attached(workspace, call, name):
     call("create_document", path="a.eml")
     (workspace / name).write_text("x", encoding="utf-8")
     before = (workspace / "a.eml").read_bytes()

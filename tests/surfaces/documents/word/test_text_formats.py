@@ -88,7 +88,7 @@ def test_a_list_elsewhere_counts_from_one_again(notes: Path, call: Call) -> None
     assert one[1] == two[1] != four[1]
 
 
-def test_a_list_goes_on_after_the_items_of_a_deeper_one(notes: Path, call: Call) -> None:
+def test_list_continues_after_the_items_of_a_deeper_one(notes: Path, call: Call) -> None:
     call("format_paragraph", notes.name, control_id="paragraph-1", list_type="number")
     call("format_paragraph", notes.name, control_id="paragraph-2", list_type="bullet", list_level=2)
     call("format_paragraph", notes.name, control_id="paragraph-3", list_type="number")
@@ -163,7 +163,7 @@ def test_a_part_of_a_text_is_made_bold(notes: Path, call: Call) -> None:
     assert [run.text for run in docx.Document(str(notes)).paragraphs[0].runs if run.italic] == ["%", "%"]
 
 
-def test_a_part_across_runs_keeps_what_else_they_look_like(notes: Path, call: Call) -> None:
+def test_font_of_a_text_part_keeps_its_other_formats(notes: Path, call: Call) -> None:
     document = docx.Document(str(notes))
     paragraph = document.paragraphs[0]
     paragraph.add_run("\tbig").font.size = docx.shared.Pt(20)
@@ -221,7 +221,7 @@ def test_a_text_is_replaced_in_headers_footers_and_text_boxes(notes: Path, call:
     assert not [name for name, data in parts(notes.read_bytes()).items() if b"ACME" in data]
 
 
-def test_an_error_names_the_nearest_word_and_control(notes: Path, call: Call) -> None:
+def test_error_suggests_the_nearest_text_and_control(notes: Path, call: Call) -> None:
     with pytest.raises(ToolError, match="did you mean 'three'"):
         call("replace_text", notes.name, find_text="thre e", new_text="x")
     with pytest.raises(ToolError, match="did you mean 'paragraph-1'"):

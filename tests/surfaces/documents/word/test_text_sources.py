@@ -137,7 +137,7 @@ def test_a_cell_within_a_locked_control_is_not_written(workspace: Path, call: Ca
         f"<w:fldSimple w:instr=' HYPERLINK \"http://old.example\" '>{text('old.example')}</w:fldSimple>",
     ],
 )
-def test_links_whose_words_change_are_named(workspace: Path, call: Call, link: str) -> None:
+def test_links_whose_text_changes_are_named(workspace: Path, call: Call, link: str) -> None:
     put(workspace, text("See ") + link)
     answer = call("replace_text", "a.docx", find_text="old", new_text="new")
     assert answer == {"replaced": 1, "links_keep_their_targets": ["new.example"]}
@@ -206,7 +206,7 @@ def test_a_text_is_replaced_in_each_typographic_form(workspace: Path, call: Call
     assert "new Y" in (workspace / "a.txt").read_text(encoding="utf-8")
 
 
-def test_a_hyphen_element_is_a_part_of_a_word(workspace: Path, call: Call) -> None:
+def test_hyphen_element_is_part_of_the_text(workspace: Path, call: Call) -> None:
     path = put(workspace, "<w:r><w:t>co</w:t><w:noBreakHyphen/><w:t>operative</w:t></w:r>")
     call("set_font", "a.docx", control_id="paragraph-1", find_text="co-operative", bold=True)
     call("replace_text", "a.docx", find_text="co-op", new_text="coop")
@@ -260,7 +260,7 @@ def test_rows_below_a_lone_header_are_plain(workspace: Path, call: Call, marked:
     assert counts == [4, int(marked), 2, 2]
 
 
-def test_an_observation_counts_what_it_does_not_show(workspace: Path, server: DocumentServer, call: Call) -> None:
+def test_observation_counts_the_content_it_omits(workspace: Path, server: DocumentServer, call: Call) -> None:
     document = docx.Document()
     document.add_comment(document.add_paragraph("Text").runs, "Check this")
     document.sections[0].header.paragraphs[0].text = "Confidential"
@@ -308,7 +308,7 @@ def test_text_is_read_as_a_person_sees_it(workspace: Path, call: Call, inner: st
     assert call("read_text", "a.docx")["text"] == shown
 
 
-def test_a_filled_placeholder_is_no_placeholder(workspace: Path, call: Call) -> None:
+def test_filled_placeholder_is_not_a_placeholder(workspace: Path, call: Call) -> None:
     style = '<w:r><w:rPr><w:rStyle w:val="PlaceholderText"/></w:rPr><w:t>Enter a name</w:t></w:r>'
     path = put(workspace, control("<w:showingPlcHdr/><w:text/>").replace(text("old"), style))
     call("replace_text", "a.docx", find_text="Enter a name", new_text="Ada")

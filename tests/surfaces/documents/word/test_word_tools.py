@@ -92,7 +92,7 @@ def test_the_tree_puts_everything_below_its_heading(sales: Path, call: Call) -> 
     assert [node["id"] for node in tree["children"][0]["children"][1]["children"]] == ["table-1"]
 
 
-def test_a_long_document_shows_some_controls_and_says_how_many_it_omits(workspace: Path, call: Call) -> None:
+def test_long_document_lists_some_controls_and_counts_the_rest(workspace: Path, call: Call) -> None:
     document = docx.Document()
     for number in range(410):
         document.add_paragraph(f"line {number}")
@@ -148,7 +148,7 @@ def test_an_ambiguous_number_is_reported_as_text_without_a_separator(workspace: 
     assert call("read_table", "a.docx", control_id="table-1", decimal=".")["rows"] == [[1.2], [850]]
 
 
-def test_what_separates_decimals_is_learnt_from_the_same_column_only(workspace: Path, call: Call) -> None:
+def test_decimal_separator_is_inferred_from_the_same_column_only(workspace: Path, call: Call) -> None:
     call("create_document", path="a.docx")
     call("insert_table", "a.docx", header=["Day", "Paid"], rows=[["12.10", "1.200"]])
     assert call("read_table", "a.docx", control_id="table-1")["rows"] == [[12.1, "1.200"]]

@@ -58,7 +58,7 @@ def test_it_reads(place, words):
     assert (found.effect, found.hazards, found.why) == (Effect.READ, frozenset(), "")
 
 
-def test_what_is_read_is_not_changed(place):
+def test_reading_git_commands_change_no_file(place):
     os.utime(place / "a.txt", (1, 1))  # so that the index is behind
     before = sorted((str(path), path.stat().st_mtime_ns) for path in place.rglob("*"))
     script = "; ".join(f"git {words}" for words in (*READS, "--no-optional-locks status", "blame a.txt"))
@@ -68,7 +68,7 @@ def test_what_is_read_is_not_changed(place):
 
 
 @pytest.mark.parametrize("words", ["status", "diff", "diff --stat HEAD", "--no-optional-locks diff"])
-def test_what_writes_the_index_anew_may_be_repeated(place, words):
+def test_commands_that_rewrite_the_index_may_be_repeated(place, words):
     found = judged(place, f"git {words}")
     assert (found.effect, found.hazards) == (Effect.IDEMPOTENT, frozenset())
 
@@ -196,7 +196,7 @@ def test_a_repository_of_another_form_asks(place, change):
         "git stash",
     ],
 )
-def test_what_may_do_more_asks(place, command):
+def test_git_command_that_may_do_more_has_an_unknown_hazard(place, command):
     assert Hazard.UNKNOWN in judged(place, command).hazards
 
 

@@ -710,7 +710,7 @@ def test_a_command_that_is_not_understood_is_asked_about(place, command):
 
 
 @pytest.mark.parametrize(("command", "effect", "hazards", "paths"), OTHERS, ids=[each[0] for each in OTHERS])
-def test_a_command_that_does_more_says_what(place, command, effect, hazards, paths):
+def test_command_gets_its_effect_hazards_and_resources(place, command, effect, hazards, paths):
     found = judged(place, command)
     assert (found.effect, found.hazards) == (effect, hazards)
     named = (
@@ -780,7 +780,7 @@ def test_programs_in_the_workspace_are_never_those_of_the_system(place):
     assert "its programs are not those of the system" in found.why
 
 
-def test_what_the_task_has_made_is_replaced_without_a_hazard(place):
+def test_replacing_a_file_the_task_made_is_not_a_hazard(place):
     environment = {"PATH": PATH}
     found = judge(
         "echo > a.log", cwd=place, disk=LocalDisk(place), environment=environment, own_files=[str(place / "a.log")]
@@ -793,7 +793,7 @@ def test_a_command_outside_of_the_workspace_leaves_it(place):
     assert found.hazards == {LEAVES}
 
 
-def test_a_pipe_or_a_device_is_no_file_to_write(tmp_path):
+def test_pipe_or_device_is_not_a_file_to_write(tmp_path):
     import os
 
     os.mkfifo(tmp_path / "pipe")

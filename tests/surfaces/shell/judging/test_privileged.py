@@ -317,7 +317,7 @@ def test_a_way_to_run_sudo_is_refused_or_unknown(tmp_path, command):
 
 
 @pytest.mark.parametrize("command", ["ssh host", "ssh -p 22 host", "chroot /", "flock f"])
-def test_a_program_without_its_command_is_no_error(command):
+def test_program_without_its_command_is_not_refused(command):
     assert not privileged(command)
 
 
@@ -350,7 +350,7 @@ def test_no_text_takes_long_and_a_name_behind_it_is_recognized(text):
 
 
 @pytest.mark.parametrize("tool", ["run", "start"])
-def test_it_is_refused_before_anything_is_done_and_nobody_is_asked(box, tool):
+def test_privileged_command_is_refused_before_it_runs_without_approval(box, tool):
     command = "touch made; env sudo -n true"
     with pytest.raises(ToolError, match="'sudo' is never run: commands run with the rights of this user only"):
         box.do(tool, command=command)
