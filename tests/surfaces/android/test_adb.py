@@ -252,7 +252,7 @@ def test_serials_with_blanks_and_any_states_are_listed():
     ]
 
 
-def test_of_a_devices_error_the_line_that_tells_it_is_given():
+def test_error_of_a_device_command_is_its_most_telling_line():
     told = (
         b"\nException occurred while executing 'tap':\njava.lang.SecurityException: Injecting input events requires "
         b"INJECT_EVENTS\n\tat android.os.Parcel.create(Parcel.java:1)\n\tat android.os.Binder.exec(Binder.java:2)\n"
@@ -262,7 +262,7 @@ def test_of_a_devices_error_the_line_that_tells_it_is_given():
     assert Ran(1, b"", b"x" * 9_000).error == "x" * 500
 
 
-def test_of_two_that_start_a_server_at_once_one_has_started_it(new_adb):
+def test_server_is_started_by_only_one_of_two_concurrent_starts(new_adb):
     async def work():
         first = new_adb()
         await first.start()  # makes the key of this home, which two must not do at once

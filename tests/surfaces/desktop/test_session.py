@@ -107,7 +107,7 @@ def until(is_so):
         time.sleep(0.02)
 
 
-def test_it_outlives_a_kill_and_the_next_process_takes_it_over(tmp_path, opened):
+def test_desktop_outlives_a_killed_process_and_the_next_one_adopts_it(tmp_path, opened):
     told, program = killed_host(tmp_path, 60, f"{DETACHED}touch started; exec sleep 3600")
     session = opened()
     assert (session.adopted, session.pid, session.environment) == (True, told["pid"], told["environment"])
@@ -116,7 +116,7 @@ def test_it_outlives_a_kill_and_the_next_process_takes_it_over(tmp_path, opened)
     assert left_of(told, tmp_path) == []
 
 
-def test_without_a_next_process_it_ends_with_all_that_was_started(tmp_path):
+def test_desktop_ends_with_its_programs_when_no_process_adopts_it(tmp_path):
     told, _ = killed_host(tmp_path, 0.1, f"{DETACHED}touch started; exec sleep 3600")
     until(lambda: not left_of(told, tmp_path))
 
@@ -138,7 +138,7 @@ def test_two_desktops_are_isolated_from_each_other(opened):
     assert other.start(["true"], {})
 
 
-def test_one_that_is_there_is_not_started_once_more(opened):
+def test_existing_desktop_is_adopted_and_not_started_again(opened):
     first = opened()
     assert not first.adopted
     assert (opened().pid, opened().adopted) == (first.pid, True)
@@ -182,7 +182,7 @@ def test_programs_of_a_killed_holder_are_ended(opened, tmp_path, open_again):
     assert left_of(session._facts, tmp_path) == []
 
 
-def test_one_that_talks_nonsense_is_let_go_and_others_are_served(opened):
+def test_client_that_sends_nonsense_is_disconnected_and_others_are_served(opened):
     session = opened()
     for said in (b"rubbish\n", b"[]\n", b"{}\n", b'{"do": "start"}\n', b"\xff\n"):
         with socket.socket(socket.AF_UNIX) as stranger:

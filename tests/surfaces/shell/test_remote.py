@@ -110,7 +110,7 @@ def test_isolation_is_not_promised_there(opened, machine):
 
 
 @pytest.mark.parametrize("address", ["web-1", "me@", "-oProxyCommand=x@web-1", "me@-x", "me@web 1", "me@web:port"])
-def test_an_address_that_is_none_is_refused(address):
+def test_invalid_ssh_address_is_refused(address):
     with pytest.raises((ValidationError, SettingsError), match="ssh"):
         ShellSettings(cwd=".", ssh=address)
 

@@ -53,7 +53,7 @@ READS = [
 @pytest.mark.parametrize(
     "words", [*READS, "--no-pager log", "--no-optional-locks status -sb", "blame a.txt", "log --all --graph"]
 )
-def test_it_reads(place, words):
+def test_reading_git_commands_are_judged_as_reads(place, words):
     found = judged(place, f"git {words}")
     assert (found.effect, found.hazards, found.why) == (Effect.READ, frozenset(), "")
 

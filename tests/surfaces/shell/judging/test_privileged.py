@@ -302,7 +302,7 @@ def test_a_way_to_run_sudo_is_recognized(command):
 
 
 @pytest.mark.parametrize("name", ["doas", "pkexec", "run0", "su", "runuser", "sudoedit", "gosu"])
-def test_each_such_program_is_recognized_in_each_way(name):
+def test_every_privileged_program_is_recognized_in_every_notation(name):
     literal = [command.replace("¶", "\n") for command in WAYS if re.search(r"(?<!\w)sudo(?!\w)", command)]
     missed = [command for command in literal if not privileged(re.sub(r"(?<!\w)sudo(?!\w)", name, command))]
     assert (missed, len(literal) > 100) == ([], True)
