@@ -179,7 +179,7 @@ def test_a_call_that_was_cancelled_tells_no_more_progress(start):
     assert EventName.TOOL_PROGRESS not in heard
 
 
-def test_a_call_that_took_too_long_keeps_nothing_more(start, until):
+def test_timed_out_call_can_record_no_more(start, until):
     go, kept = threading.Event(), []
 
     def work(known):

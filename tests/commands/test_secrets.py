@@ -385,7 +385,7 @@ def test_a_document_that_shows_a_secrets_name_can_be_worked_on(start, tmp_path):
     assert texts == ["edited 1", "edited 2"]
 
 
-def test_a_key_of_the_settings_in_what_a_program_writes_is_written(start):
+def test_settings_key_in_the_text_of_a_program_is_written(start):
     surface, key = MemoryServer(MemoryServer.window()), "sk-0123456789"
     call = {"Status": "FINISH", "Function": "append", "Args": {"control_id": "field-1", "text": f"key {key}"}}
     supervisor = start(app=[call, FINISH], servers=[surface], providers={"openai": {"api_key": key}})

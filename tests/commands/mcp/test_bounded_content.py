@@ -160,5 +160,5 @@ def test_a_picture_that_no_model_would_take_is_not_kept(data, why):
     assert why in answer.value
 
 
-def test_of_a_picture_the_pixels_alone_are_kept():
+def test_data_behind_the_end_of_a_picture_is_dropped():
     assert answer_of(CallToolResult(content=[image(PNG + b"hidden")])).pictures == (PNG,)

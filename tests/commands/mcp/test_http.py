@@ -115,7 +115,7 @@ async def test_address_without_an_mcp_server_is_a_clear_settings_error(status, k
     assert "pydantic" not in str(refused.value)
 
 
-async def test_an_answer_that_is_no_message_leaves_a_doubt(dispatch, command):
+async def test_call_is_in_doubt_when_its_answer_is_not_a_message(dispatch, command):
     class Page(Odd):
         def say(self, status, kind, body):
             super().say(status, "application/json" if "event" in kind else kind, body)
@@ -131,7 +131,7 @@ async def test_an_answer_that_is_no_message_leaves_a_doubt(dispatch, command):
     assert (result.error, result.in_doubt) == (told, True)
 
 
-async def test_no_silence_ends_a_call_but_its_own_time_limit(over_http, monkeypatch):
+async def test_http_client_has_no_read_timeout(over_http, monkeypatch):
     made = []
 
     class Client(httpx2.AsyncClient):

@@ -52,7 +52,7 @@ async def test_lines_above_the_rate_limit_are_counted(now):
     assert list(log.last) == ["spam"] * 5
 
 
-async def test_the_next_second_tells_again(now):
+async def test_lines_are_reported_again_in_the_next_second(now):
     told = []
 
     def tell(text, dropped):

@@ -53,7 +53,7 @@ def test_a_schema_that_declares_parameters_elsewhere_stays_open(more):
 
 
 @pytest.mark.parametrize("odd", [{"properties": []}, {"anyOf": 3}, {"anyOf": [{"properties": [1]}]}, {"then": 1}])
-def test_a_schema_that_is_none_does_no_harm(odd):
+def test_invalid_schema_does_no_harm(odd):
     assert tool_of({**OWN, "anyOf": [{}], **odd}).info.name == "files.list"
 
 
@@ -62,7 +62,7 @@ def test_branches_that_only_require_parameters_leave_it_typed():
     assert tool_of(schema).info.schema == schema
 
 
-def test_a_null_counts_as_left_out():
+def test_null_member_of_a_schema_counts_as_missing():
     assert tool_of({**OWN, "additionalProperties": None, "title": None}).info.schema == OWN
 
 

@@ -107,7 +107,7 @@ async def test_restarts_are_limited_by_intensity_and_period(over_stdio, monkeypa
         assert await session.call("words", {}) == "just words"
 
 
-async def test_where_nothing_is_restarted_it_stays_away(over_stdio):
+async def test_server_is_never_restarted_with_an_intensity_of_zero(over_stdio):
     async with opened(over_stdio, supervision={"intensity": 0}) as session:
         await end(session)
         with pytest.raises(
