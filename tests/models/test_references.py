@@ -84,14 +84,14 @@ def test_text_that_is_not_wholly_a_reference_is_unchanged(text):
         "$${subtasks.1.output}",
     ],
 )
-def test_one_that_is_a_part_of_a_text_goes_back(text):
+def test_reference_inside_a_longer_text_is_refused(text):
     references = of(step({"header": ["a"], "rows": ROWS}), subtasks=(left(1, "x"),))
     for result in (False, True):
         with pytest.raises(InvalidAnswerError, match="only where it is the whole value"):
             references.put_in(text, result=result)
 
 
-def test_a_text_with_one_in_it_that_was_read_stays_as_it_is():
+def test_text_read_with_a_reference_inside_is_unchanged():
     seen = Observation(text="Copy this: see ${subtasks.1.output}, please.")
     references = References((), (left(1, "x"),), seen)
     assert references.put_in("see ${subtasks.1.output}") == "see ${subtasks.1.output}"
@@ -114,7 +114,7 @@ def test_only_a_text_is_a_reference(value):
     ["${subtasks.2.output}", "${subtasks.1.output.none}", "${subtasks.1.request}", "${steps.1.results.9.value}",
      "${steps.2.results.0.value}", "${steps.1.thought}"],
 )  # fmt: skip
-def test_one_that_leads_nowhere_goes_back_with_those_that_there_are(text):
+def test_unknown_reference_error_lists_the_existing_ones(text):
     references = of(step({"rows": ROWS}), subtasks=(left(1, {"cells": ROWS}),))
     with pytest.raises(InvalidAnswerError) as refused:
         references.put_in(text)
@@ -154,14 +154,14 @@ def test_empty_list_is_not_listed(empty):
     assert of(subtasks=(left(1, {"units": empty}),)).parts() == {}
 
 
-def test_all_that_is_named_can_be_referred_to():
+def test_every_listed_reference_can_be_resolved():
     references = of(step({"rows": ROWS}), subtasks=(left(1, {"a": {"b": {"c": ROWS}}}), left(2, ROWS)))
     assert references.parts()
     for name, value in {**references.parts(), **references.results()}.items():
         assert references.put_in(name) == value
 
 
-def test_so_many_are_named_and_no_more():
+def test_listed_references_are_limited():
     assert len(of(*(step(ROWS) for _ in range(MOST + 5))).parts()) == MOST
 
 

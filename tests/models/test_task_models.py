@@ -37,14 +37,14 @@ def test_a_task_has_a_model_of_its_own(start, script):
     assert answered == [script]
 
 
-def test_it_may_be_that_of_another_kind_of_agent(start):
+def test_task_may_use_the_model_of_another_kind_of_agent(start):
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=lambda _: write(), linux=lambda _: append("linux", "FINISH"), servers=[surface])
     assert supervisor.submit(lone(model="linux")).result(PATIENCE).ok
     assert effects(surface) == ["linux"]
 
 
-def test_it_is_that_of_the_host_agent_too(start, script):
+def test_task_model_serves_the_host_agent_too(start, script):
     assert start().submit(Task(request="x", model=script)).result(PATIENCE).ok  # no kind of agent has a model
 
 
@@ -112,7 +112,7 @@ def test_a_task_without_its_model_is_paused_after_a_restart(paused):
     assert "the task's model: the script" in status.lacks
 
 
-def test_a_resumed_task_without_its_model_is_done_by_no_other(paused):
+def test_resumed_task_fails_without_its_own_model(paused):
     supervisor, surface = paused
     handle = supervisor.handle("t")
     assert handle.resume()

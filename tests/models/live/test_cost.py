@@ -109,7 +109,7 @@ async def test_tokens_are_estimated_when_the_provider_does_not_count_them(provid
     assert given.cost == pytest.approx(cost or (given.input_tokens + given.output_tokens) / 1000)
 
 
-async def test_a_recording_keeps_what_was_taken_without_an_answer(asks, tmp_path):
+async def test_recording_keeps_the_usage_of_a_call_without_an_answer(asks, tmp_path):
     class Refusing(Model):
         async def answer(self, request):
             msg = "no"

@@ -58,7 +58,7 @@ def test_a_finish_before_any_action_is_sent_back_once_without_a_repair(run, prov
     assert reason in json.dumps(provider.requests[1])
 
 
-def test_it_is_sent_back_once_in_all_its_steps(run, provider):
+def test_finish_without_changes_is_sent_back_once_in_all_steps(run, provider):
     for answer in (NOTHING, full_answer("CONTINUE"), NOTHING):
         provider.says(answer)
     handle = run()
@@ -67,14 +67,14 @@ def test_it_is_sent_back_once_in_all_its_steps(run, provider):
 
 
 @pytest.mark.parametrize("first", [NOTHING, "no JSON"])
-def test_a_repair_beside_it_is_counted_once(run, provider, first):
+def test_repair_is_counted_apart_from_a_finish_sent_back(run, provider, first):
     for answer in (first, "no JSON" if first is NOTHING else NOTHING, NOTHING):
         provider.says(answer)
     handle = run(limits={"repairs": 1})
     assert (handle.result(PATIENCE).usage.repairs, len(reasons(handle))) == (1, 2)
 
 
-def test_one_that_plans_more_is_sent_back_once_too(run, provider):
+def test_finish_without_changes_but_with_a_plan_is_sent_back_once(run, provider):
     provider.says(NOTHING | {"Plan": ["write it down"]})
     handle = run(limits={"repairs": 0})
     assert (handle.result(PATIENCE).outcome, handle.result(0).usage.repairs) == (Outcome.FINISHED, 0)

@@ -50,7 +50,7 @@ def test_finish_with_an_open_plan_is_sent_back_once(run, provider):
 
 
 @pytest.mark.parametrize("plan", [[], [""], [" ", "\n"], None])
-def test_a_plan_of_nothing_may_stand_with_finish(run, provider, plan):
+def test_finish_is_accepted_with_an_empty_plan(run, provider, plan):
     provider.says(full_answer(Plan=plan))
     handle = run()
     assert handle.result(PATIENCE).outcome is Outcome.FINISHED
@@ -185,7 +185,7 @@ def test_error_of_a_server_without_responses_suggests_openai_chat(run, provider,
     assert ("what came can't be read (TypeError" in causes(result)) == (failure == "says")
 
 
-def test_a_server_without_responses_can_be_asked_as_it_knows(run, provider):
+def test_server_without_responses_is_called_by_openai_chat(run, provider):
     provider.says(full_answer())
     assert run(kind="openai-chat", api_key="sk-very-secret").result(PATIENCE).outcome is Outcome.FINISHED
 
@@ -397,7 +397,7 @@ def test_a_controls_name_is_escaped_in_a_schema_within_the_prompt(run, provider)
         ("xai", "pydantic-ai-slim[xai]"),
     ],
 )
-def test_a_missing_package_is_named_by_what_brings_it(monkeypatch, kind, package):
+def test_missing_package_error_names_the_package_to_install(monkeypatch, kind, package):
     def absent(_):
         raise ImportError
 
@@ -408,7 +408,7 @@ def test_a_missing_package_is_named_by_what_brings_it(monkeypatch, kind, package
 
 
 @pytest.mark.parametrize("settings", [{"kind": "anthropic"}, {}], ids=["by kind", "by name"])
-def test_without_any_package_the_one_that_brings_all_is_named(monkeypatch, settings):
+def test_missing_package_error_names_the_extra_that_brings_all(monkeypatch, settings):
     for module in ("pydantic_ai", "pydantic_ai.direct", "pydantic_ai.exceptions", "pydantic_ai.models"):
         monkeypatch.setitem(sys.modules, module, None)
     name = "mine" if settings else "anthropic"

@@ -75,7 +75,7 @@ async def test_held_rate_limit_delays_the_next_call(limit, time):
     assert time.slept == [7]
 
 
-async def test_so_many_calls_are_under_way_and_no_more(limit):
+async def test_concurrent_calls_never_exceed_the_limit(limit):
     narrow = limit(concurrent=2)
     inside, most, two, go_on = 0, 0, asyncio.Event(), asyncio.Event()
 

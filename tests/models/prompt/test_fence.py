@@ -52,7 +52,7 @@ parts = st.sampled_from(
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_mark_in_a_text_is_none_any_more(text):
+def test_fence_marks_inside_a_text_are_escaped(text):
     inner = fenced(text).removeprefix(f"{OPEN}\n").removesuffix(f"\n{CLOSE}")
     for mark in MARKS:
         assert mark not in inner.lower()

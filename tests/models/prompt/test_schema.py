@@ -189,7 +189,7 @@ def test_arguments_that_have_no_strict_form_may_have_any(asks, part):
     ],
     ids=str,
 )  # fmt: skip
-def test_a_parameter_keeps_what_strict_modes_know(asks, part, strict):
+def test_parameter_keeps_only_keywords_of_strict_modes(asks, part, strict):
     info = tool("set", required=("value",), value=part)
     info.schema["$defs"] = {"Key": {"type": "integer", "maximum": 9, "description": "A key."}}
     assert action_of(answer_schema(asked(asks, tools=(info,))))["properties"]["Args"]["properties"]["value"] == strict
@@ -339,7 +339,7 @@ ROWS = tool(
 ROWS.schema["$defs"] = {"Row": {"type": "array", "items": {"type": ["string", "number"]}}}
 
 
-def test_a_list_may_be_one_that_earlier_work_left(asks):
+def test_list_argument_may_be_a_reference_to_an_earlier_result(asks):
     form = action_of(answer_schema(asked(asks, tools=(ROWS,))))["properties"]["Args"]["properties"]
     assert form["rows"]["anyOf"][0] == {
         "type": "string",

@@ -219,7 +219,7 @@ def test_a_difference_that_is_too_long_to_be_shown_is_noticed(asks, tmp_path):
 
 
 @pytest.mark.parametrize("change", [{"task_id": "u"}, {"run_id": "u~2"}], ids=["task", "run"])
-def test_the_names_of_task_and_run_make_no_other_request(asks, tmp_path, change):
+def test_names_of_task_and_run_do_not_change_the_fingerprint(asks, tmp_path, change):
     assert RequestDigest(asks(**change), tmp_path).fingerprint == RequestDigest(asks(), tmp_path).fingerprint
 
 
@@ -250,7 +250,7 @@ def test_result_of_a_call_changes_the_fingerprint(asks, tmp_path):
     assert RequestDigest(other, tmp_path).fingerprint != RequestDigest(asks(memory=remembering()), tmp_path).fingerprint
 
 
-def test_when_a_document_was_written_makes_no_other_request(asks, tmp_path):
+def test_modification_time_and_size_do_not_change_the_fingerprint(asks, tmp_path):
     one, other = (
         asks(observation=Observation(window={"title": "Report", "modified": when, "size": size}, fingerprint=when))
         for when, size in (("2024", 1), ("2025", 2))
