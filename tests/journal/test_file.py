@@ -157,7 +157,7 @@ def test_the_end_of_a_step_does_not_repeat_its_turn_and_comes_back_whole(opened,
     assert list(journal.rows("t")) == rows
 
 
-def test_the_end_of_a_step_is_whole_in_another_row_than_what_was_decided(opened, place):
+def test_step_end_stored_apart_from_its_decision_is_read_back_whole(opened, place):
     journal, said = opened(), a_step()
     rows = [Row(1.0, "t", "t~1", message, 1) for message in said]
     written(journal, *rows[:2])
@@ -209,7 +209,7 @@ def test_events_that_are_written_together_come_back_as_they_were(opened):
     assert journal.events(7, 10) == [fact.event() for fact in facts[7:]]
 
 
-def test_a_row_of_events_has_what_those_of_a_run_share_once(opened):
+def test_row_of_events_stores_shared_fields_once(opened):
     journal = opened()
     shared = ("t", "t~1", "app/word/report.docx")
     events_written(journal, *(Fact(seq, 1.0, EventName.STEP_STARTED, *shared, step=seq) for seq in range(1, 100)))

@@ -110,7 +110,7 @@ def test_a_child_that_was_forked_does_not_keep_the_lock_of_a_killed_holder(place
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
-def test_a_child_that_was_forked_gives_nothing_back_that_is_not_its_own(journal):
+def test_forked_child_does_not_release_the_lock_of_its_parent(journal):
     command = [sys.executable, "-c", FORKED_AND_RELEASED, str(journal)]
     ran = forks.run(command, timeout=PATIENCE)
     assert ran.stdout == "intact\n", ran.stderr

@@ -23,7 +23,7 @@ def read(journal, task_id, **how):
     return [row.message for row in rows]
 
 
-def test_it_does_not_outlive_the_process(journal):
+def test_memory_journal_does_not_outlive_the_process(journal):
     assert not journal.survives
 
 
@@ -72,7 +72,7 @@ def test_a_conversation_is_read_as_a_whole_from_any_of_its_tasks(journal, a_task
     assert [task.id for task in read(journal, "other", conversation=True)] == ["other"]
 
 
-def test_a_reader_is_fed_what_there_is_of_some_tasks_and_all_that_comes(journal, a_task):
+def test_feed_delivers_stored_rows_of_given_tasks_and_all_new_rows(journal, a_task):
     fed = []
     for task_id in ("one", "two"):
         journal.append([a_task(task_id)])
@@ -89,7 +89,7 @@ def test_a_new_reader_takes_the_place_of_the_last(journal, a_task):
     assert (len(first), len(second)) == (0, 1)
 
 
-def test_a_reader_has_rows_before_what_follows_them_is_done(journal, a_task):
+def test_feed_delivers_rows_before_their_callback_runs(journal, a_task):
     order = []
     journal.feed(lambda _rows: order.append("fed"))
     journal.append([a_task("one")], lambda: order.append("told"))

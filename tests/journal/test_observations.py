@@ -72,7 +72,7 @@ def test_an_observation_that_several_rows_have_is_kept_once(opened, place, a_row
     assert messages[0].observation is messages[2].observation  # read once, too
 
 
-def test_later_ones_are_kept_as_what_differs_from_the_first(opened, place, a_row):
+def test_later_observations_are_stored_as_changes_of_the_first(opened, place, a_row):
     journal = opened()
     steps = [seen(**{f"c{n}": "changed" for n in range(step, step + 3)}) for step in range(10)]
     write(journal, a_row, *steps)
@@ -175,7 +175,7 @@ def test_pictures_are_read_from_their_files_each_time(opened, place, a_row):
     assert kept(journal) == [seen()]
 
 
-def test_a_fingerprint_of_a_surface_that_looks_like_a_name_is_none(opened, a_row):
+def test_fingerprint_that_looks_like_a_stored_name_is_read_back_unchanged(opened, a_row):
     journal, forged = opened(), Observation(fingerprint=f"{MARK}{'0' * 64}")
     write(journal, a_row, forged)
     assert kept(journal) == [forged]
@@ -255,7 +255,7 @@ class Literal:
 
 
 @given(st.lists(st.integers(0, 9), max_size=12), st.lists(st.integers(0, 9), max_size=12))
-def test_any_list_comes_back_from_what_differs(base, items):
+def test_any_list_is_restored_from_its_changes(base, items):
     places = {f'"{item}"': place for place, item in enumerate(base)}
     written = json.loads(f"[{_runs([json.dumps(str(item)) for item in items], places)}]")
     assert list(_expanded(written, tuple(base), Literal())) == items

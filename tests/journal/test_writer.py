@@ -176,7 +176,7 @@ def test_callback_that_fails_does_not_affect_others(office, say, caplog):
 # Lazy rows
 
 
-def test_rows_that_nothing_depends_on_wait_for_the_next_commit(office, say):
+def test_lazy_rows_wait_for_the_next_commit(office, say):
     office.keep_lazily(say("lazy"))
     office.settled()
     assert office.file.commits == []
@@ -186,7 +186,7 @@ def test_rows_that_nothing_depends_on_wait_for_the_next_commit(office, say):
     assert [ids(commit) for commit in office.file.commits] == [["lazy", "needed"]]
 
 
-def test_rows_that_nothing_depends_on_wait_a_short_time_only(office, say):
+def test_lazy_rows_are_committed_after_a_short_time(office, say):
     office.keep_lazily(say("one"))
     office.keep_lazily(say("two"))
     seconds, callback = office.later.due.get(timeout=PATIENCE)
@@ -196,7 +196,7 @@ def test_rows_that_nothing_depends_on_wait_a_short_time_only(office, say):
     assert [ids(commit) for commit in office.file.commits] == [["one", "two"]]
 
 
-def test_events_that_no_row_takes_along_are_kept_soon(office, an_event, say):
+def test_events_without_a_row_are_committed_soon(office, an_event, say):
     for number in (1, 2):
         office.journal.facts.append(an_event(number))
         office.journal.keep_soon()
@@ -306,7 +306,7 @@ def test_callback_that_raises_systemexit_does_not_affect_others(office, say, cap
     assert "a callback of the journal failed" in caplog.messages
 
 
-async def test_waiting_coroutines_and_threads_hear_that_rows_can_not_be_kept(office, say, tmp_path):
+async def test_failed_commit_raises_in_waiting_coroutines_and_threads(office, say, tmp_path):
     office.file.fail_commit = JournalError(tmp_path, "can't be written")
     with pytest.raises(JournalError, match="can't be written"):
         await office.journal.keep(say("one"))
@@ -473,7 +473,7 @@ def test_events_are_kept_and_read_by_number(journal, an_event):
     assert [(type(event), event.seq) for event in found] == [(StepStarted, 2), (StepStarted, 3)]
 
 
-def test_a_reader_is_fed_what_there_is_and_then_what_comes_each_row_once(journal, a_task, say):
+def test_feed_delivers_stored_and_new_rows_once_each(journal, a_task, say):
     fed, done = [], threading.Event()
     journal.append([a_task("t")], lazy=True)
     journal.append([say("one")])
@@ -483,7 +483,7 @@ def test_a_reader_is_fed_what_there_is_and_then_what_comes_each_row_once(journal
     assert fed == ["t", "one", "two"]
 
 
-def test_a_reader_has_rows_before_what_follows_them_is_done(journal, say, a_task):
+def test_feed_delivers_rows_before_their_callback_runs(journal, say, a_task):
     fed, seen, done = [], [], threading.Event()
     journal.feed(lambda rows: fed.extend(row.message.id for row in rows))
 
