@@ -63,7 +63,7 @@ def test_a_handler_gets_a_record_of_each_event_on_the_logs_thread(listening):
     assert listening.threads == {"callboard-log-host"}
 
 
-def test_levels_are_those_of_the_events_and_the_host_program_chooses(listening):
+def test_host_logger_gets_all_levels_and_filters_by_its_own(listening):
     names = [EventName.STEP_STARTED, EventName.TASK_ENDED, EventName.COMMAND_LATE, EventName.STEP_FAILED]
     logged(*map(event, names), log={"level": "error"})  # of the file and the stream
     assert [record.levelname for record in listening.records] == ["DEBUG", "INFO", "WARNING", "ERROR"]
@@ -84,7 +84,7 @@ def test_handler_added_later_gets_only_later_events(monkeypatch):
     assert [record.callboard["seq"] for record in handler.records] == [2]
 
 
-def test_a_handler_that_raises_costs_a_line_and_no_more(listening):
+def test_handler_that_raises_does_not_stop_the_log(listening):
     listening.emit = lambda _record: 1 / 0
     logged(event(), event(seq=2))
 
