@@ -51,4 +51,4 @@ def measure(parameters: dict[str, Any], variant: str) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    serve(lambda asked: measure(asked, sys.argv[1]))
+    serve(lambda parameters: measure(parameters, sys.argv[1]))
