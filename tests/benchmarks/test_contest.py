@@ -34,7 +34,7 @@ def test_all_are_asked_in_turns_there_and_back_again():
     assert [each["round"] for each in answers["a"]] == [0, 1, 2]
 
 
-def test_what_failed_is_not_asked_again_and_is_told():
+def test_failed_question_is_not_asked_again_and_is_reported():
     told, log = [], []
     questions = [Question(Double("a", [{"error": "broken"}], log), {"tasks": 1}, sized=True)]
     answers = hold(questions, 3, 60.0, told.append)
@@ -43,7 +43,7 @@ def test_what_failed_is_not_asked_again_and_is_told():
     assert "a@1: broken" in told
 
 
-def test_what_took_too_long_was_asked_once():
+def test_slow_question_is_asked_once():
     log = []
     hold([Question(Double("a", [{"x": 1}] * 3, log), {})], 3, 0.0, lambda _text: None)
     assert len(log) == 1
@@ -72,7 +72,7 @@ def test_one_value_is_its_own_median_and_quartiles():
     assert Spread.of([2.0]) == Spread(2.0, 2.0, 2.0, 1)
 
 
-def test_a_contender_that_ends_says_so():
+def test_contender_that_ends_gives_an_error():
     contender = Contender("a", "benchmarks.nothing")
     assert contender.ask({"tasks": 1}).get("error") in {"the process is gone", "the process ended without an answer"}
     contender.close()

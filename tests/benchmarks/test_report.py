@@ -85,7 +85,7 @@ def test_the_plot_names_every_contender_that_was_measured():
     assert not any("LangGraph" in text for text in texts)
 
 
-def test_nothing_is_plotted_of_nothing():
+def test_plot_of_no_figures_is_empty():
     assert plotted({}) == ""
 
 
