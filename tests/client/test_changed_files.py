@@ -300,7 +300,7 @@ def test_an_undo_checks_and_changes_within_the_lock(run, workspace, monkeypatch)
     assert (workspace / "prices.xlsx").read_bytes() == b"of another program"
 
 
-def test_what_is_kept_is_for_its_user_alone(run, tmp_path):
+def test_kept_versions_are_readable_by_their_user_alone(run, tmp_path):
     assert run([cells(2), FINISH]).submit(may("prices.xlsx")).result(PATIENCE).ok
     modes = {path.stat().st_mode & 0o077 for path in tmp_path.glob("journal.db.versions/**/*")}
     assert modes == {0}
