@@ -124,7 +124,7 @@ def tasks_of_the_service(folder):
     return forks.run(command, timeout=PATIENCE).stdout
 
 
-def test_a_service_ends_at_sigterm_and_goes_on_at_the_next_start(serve, tmp_path):
+def test_service_ends_at_sigterm_and_continues_at_the_next_start(serve, tmp_path):
     serve(one=b"one", two=b"two")
     serve()
     listed = tasks_of_the_service(tmp_path)
