@@ -40,7 +40,7 @@ def test_a_truncated_log_loses_only_its_last_rows_and_the_work_resumes(trials, k
     assert (figures.accepted, figures.ended, figures.lost) == (2, 2, 0)
 
 
-def test_what_is_left_of_a_spoilt_log_is_read_up_to_the_first_spoilt_row(tmp_path, start):
+def test_damaged_log_is_read_up_to_its_first_damaged_row(tmp_path, start):
     path = tmp_path / "journal.db"
     supervisor = start(app=lambda request: {"Status": "FINISH"}, journal={"path": path})
     for number in range(20):

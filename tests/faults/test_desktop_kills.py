@@ -98,7 +98,7 @@ def written(folder):
     return (folder / "letter.txt").read_text(encoding="utf-8"), len((folder / "starts").read_text())
 
 
-def test_what_was_not_done_is_done_once(folder):
+def test_undone_actions_are_done_once_after_kills(folder):
     live(folder, "Dear reader", place=("after", "intent", 1))
     assert live(folder, "Dear reader", place=("after", "intent", 2)) == [("open_in_desktop", "not_done")]
     assert live(folder, "Dear reader", place=("after", "intent", 2)) == [("type_text", "not_done")]
@@ -107,7 +107,7 @@ def test_what_was_not_done_is_done_once(folder):
     assert written(folder) == ("Dear reader", 1)
 
 
-def test_what_was_done_is_not_done_once_more(folder):
+def test_finished_actions_are_not_repeated_after_kills(folder):
     live(folder, "Dear reader", place=("before", "command_result", 1))
     said = live(folder, "Dear reader", place=("before", "command_result", 2))
     assert said == [("open_in_desktop", "begun")]
@@ -130,7 +130,7 @@ def test_a_call_killed_again_before_its_note_types_nothing_twice(folder):
 @pytest.mark.parametrize(
     ("texts", "kills"), [(1, 3), pytest.param(20, 8, marks=(pytest.mark.slow, pytest.mark.timeout(1800)))]
 )
-def test_nothing_is_typed_twice_wherever_it_is_killed(folder, texts, kills):
+def test_text_is_typed_once_wherever_the_process_is_killed(folder, texts, kills):
     chance = random.Random(texts)  # noqa: S311 - no secret is made of it
     for _ in range(texts):
         moments = [chance.uniform(0.0, TYPING / kills) for _ in range(kills)]

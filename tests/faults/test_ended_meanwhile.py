@@ -129,7 +129,7 @@ def write_into(book):
     workbook.save(book)
 
 
-def test_where_nobody_can_tell_of_an_action_and_the_settings_let_it_fail(broken_off, begin, book):
+def test_unclear_action_fails_its_work_when_the_settings_let_it_fail(broken_off, begin, book):
     broken_off("command_result", 1)
     write_into(book)
     result = begin(journal={"in_doubt": "fail"}).handle("t").result(PATIENCE)
@@ -137,7 +137,7 @@ def test_where_nobody_can_tell_of_an_action_and_the_settings_let_it_fail(broken_
     first_step_is_in(result, book)
 
 
-def test_where_a_person_says_stop(broken_off, begin, book, until):
+def test_unclear_action_fails_its_work_when_a_person_answers_stop(broken_off, begin, book, until):
     broken_off("command_result", 1)
     write_into(book)
     handle = begin().handle("t")

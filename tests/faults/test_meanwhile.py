@@ -117,7 +117,7 @@ def test_an_answer_from_before_the_crash_is_not_asked_for_again(broken_off, book
 
 
 @pytest.mark.parametrize("nth", [1, 2])
-def test_a_file_deleted_meanwhile_is_left_alone_and_the_model_is_told(broken_off, book, until, nth):
+def test_file_deleted_meanwhile_is_left_alone_and_the_list_is_cut(broken_off, book, until, nth):
     handle = broken_off("before it was foreseen", nth, meanwhile=None)
     assert handle.result(PATIENCE).ok
     cut = until(handle, EventName.LIST_CUT)
@@ -139,7 +139,7 @@ def test_the_list_is_cut_before_a_call_that_had_foreseen_nothing_yet(broken_off,
     ("said", "outcome"),
     [("it was done", Outcome.FINISHED), ("it was not done", Outcome.FINISHED), ("stop", Outcome.FAILED)],
 )
-def test_once_a_call_was_about_to_write_a_person_says_whether_it_was_done(
+def test_person_decides_whether_a_call_that_was_about_to_write_was_done(
     broken_off, book, until, where, nth, said, outcome
 ):
     handle = broken_off(where, nth)
@@ -152,14 +152,14 @@ def test_once_a_call_was_about_to_write_a_person_says_whether_it_was_done(
 
 
 @pytest.mark.parametrize("where", ["before it was done", "after it was done"])
-def test_where_nobody_is_asked_the_work_fails(broken_off, book, where):
+def test_work_fails_when_no_person_may_be_asked(broken_off, book, where):
     assert broken_off(where, 1, in_doubt="fail").result(PATIENCE).outcome is Outcome.FAILED
     assert cells(book) == PERSON
 
 
 @pytest.mark.parametrize("nth", [1, 2])
 @pytest.mark.parametrize("where", ["before it was foreseen", "before it was done", "after it was done"])
-def test_where_nobody_wrote_anything_the_list_is_done_to_its_end(broken_off, book, where, nth):
+def test_list_is_done_to_its_end_when_no_other_program_wrote(broken_off, book, where, nth):
     handle = broken_off(where, nth, meanwhile={})
     assert handle.result(PATIENCE).ok
     assert EventName.LIST_CUT not in {event.name for event in handle.events()}

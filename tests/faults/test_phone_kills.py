@@ -77,7 +77,9 @@ def killed(folder: Path, phone: Watched, serial: str, port: int) -> None:
         for when in ("before", "at", "after")
     ],
 )
-def test_nothing_is_typed_twice_and_nothing_is_lost(tmp_path: Path, adb_port: int, at: int, when: str) -> None:
+def test_text_is_typed_once_and_completely_when_the_process_is_killed(
+    tmp_path: Path, adb_port: int, at: int, when: str
+) -> None:
     phone = Watched(at, when)
     with plugged_in(phone) as device:
         killed(tmp_path, phone, device.serial, adb_port)

@@ -91,7 +91,7 @@ def test_undo_after_a_kill_brings_back_the_version_before(work, tmp_path, place)
     assert path.read_bytes() == before
 
 
-def test_a_task_that_goes_on_after_an_undo_looks_again(work, tmp_path):
+def test_task_that_continues_after_an_undo_looks_again(work, tmp_path):
     path, journal = tmp_path / "workspace" / "book.xlsx", tmp_path / "journal.db"
     before = path.read_bytes()
     assert work(("after", "effect", 1)) == -signal.SIGKILL
@@ -103,7 +103,7 @@ def test_a_task_that_goes_on_after_an_undo_looks_again(work, tmp_path):
 
 
 @pytest.mark.parametrize("place", PLACES, ids=str)
-def test_a_task_that_goes_on_after_a_kill_keeps_the_first_version(work, tmp_path, place):
+def test_task_that_continues_after_a_kill_keeps_the_first_version(work, tmp_path, place):
     path, journal = tmp_path / "workspace" / "book.xlsx", tmp_path / "journal.db"
     before = path.read_bytes()
     assert work(place) == -signal.SIGKILL

@@ -46,7 +46,7 @@ def app(request):
 
 @pytest.mark.parametrize("durable", [True, False])
 @pytest.mark.parametrize(("kind", "nth"), [(kind, nth) for kind in ("app", "host") for nth in (1, 2, 3, 4)])
-def test_what_was_done_and_said_is_not_done_and_asked_again(start, begin, crashing, kind, nth, durable):
+def test_finished_work_is_not_done_or_asked_again(start, begin, crashing, kind, nth, durable):
     surface, asked = MemoryServer(MemoryServer.window()), []
 
     def noted(answer):
