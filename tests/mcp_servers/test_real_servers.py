@@ -159,7 +159,7 @@ def test_a_picture_that_a_server_answers_is_kept(supervisor, calls):
     assert "[picture 1, image/png, " in result.output
 
 
-def test_a_servers_standard_error_is_told(supervisor):
+def test_server_standard_error_becomes_events(supervisor):
     said = queue.SimpleQueue()
     end = supervisor.subscribe(said.put, after=0)
     events = iter(lambda: said.get(timeout=PATIENCE), None)
@@ -169,7 +169,7 @@ def test_a_servers_standard_error_is_told(supervisor):
     assert all(each["text"] for each in told)
 
 
-def test_a_server_made_for_another_sdk_says_what_is_wrong(outdated):
+def test_server_made_for_another_sdk_names_its_error(outdated):
     with pytest.raises(SettingsError, match=r"mcpServers\.old: no connection: it ended with exit code 1 .*McpError"):
         Supervisor.start(Settings.load(mcpServers={"old": {"command": outdated}}))
 
