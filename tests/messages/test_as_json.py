@@ -67,13 +67,13 @@ def _deep() -> object:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_what_is_not_read_back_is_refused(value):
+def test_as_json_refuses_values_that_it_can_not_read_back(value):
     with pytest.raises(ValueError, match=r"."):
         as_json(value)
 
 
 @pytest.mark.parametrize(("value", "plain"), [(Effect.READ, "read"), (OrderedDict(a=1), {"a": 1})])
-def test_what_it_gives_is_plain(value, plain):
+def test_as_json_gives_plain_types(value, plain):
     read = as_json([value])
     assert read == [plain]
     assert type(read[0]) is type(plain)

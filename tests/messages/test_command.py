@@ -71,7 +71,7 @@ def test_an_address_that_begins_with_no_kind_is_refused(address):
         agent_kind(address)
 
 
-def test_a_window_at_a_further_kinds_address_says_that_it_is_for_it():
+def test_window_at_another_kinds_address_must_name_that_kind():
     fields = {"id": "w", "name": "w", "kind": TargetKind.WINDOW, "address": "operator/x/1", "server": "s"}
     assert Target(kinds=("operator",), **fields).address == "operator/x/1"
     with pytest.raises(ValidationError, match="a window is worked on by app agents"):

@@ -61,7 +61,7 @@ def test_half_a_surrogate_pair_ends_no_task(start, tmp_path, where, caplog):
     assert "left out" not in caplog.text
 
 
-def test_a_surface_that_can_not_be_read_for_such_a_reason_says_so(start):
+def test_unreadable_surface_gives_an_escaped_reason(start):
     class Blind(MemoryServer):
         def observe(self, target):
             raise ToolError(HALF)
@@ -72,7 +72,7 @@ def test_a_surface_that_can_not_be_read_for_such_a_reason_says_so(start):
     assert result.model_dump_json()
 
 
-def test_what_can_be_written_is_left_as_it_is():
+def test_encodable_leaves_valid_text_unchanged():
     seen = Observation(text="ä", window={"a": ["b", 1]}, picture=b"\xff")
     assert encodable(seen) is seen
     assert encodable("ä\U0001f600") == "ä\U0001f600"

@@ -165,7 +165,7 @@ def test_a_question_comes_with_its_parts_and_its_answer(start):
     assert (found[QuestionAnswered].answer.texts, found[QuestionAnswered].answer.by) == (("the usual one",), "ada")
 
 
-def test_a_withdrawn_approval_says_so(start):
+def test_withdrawn_approval_is_marked_in_its_event(start):
     def cancel(handle, event):
         if isinstance(event, ApprovalRequested):
             handle.cancel()

@@ -249,7 +249,7 @@ def test_a_number_in_a_text_is_not_taken_for_a_number(model, name):
 
 @pytest.mark.parametrize(("model", "name"), fields_of(float))
 @pytest.mark.parametrize("wrong", [float("nan"), float("inf"), float("-inf")])
-def test_what_json_can_not_say_is_no_number(model, name, wrong):
+def test_number_that_json_lacks_is_refused(model, name, wrong):
     given_fields = dict(an_instance(model))
     with pytest.raises(ValidationError, match=name):
         model.model_validate({**given_fields, name: wrong})

@@ -67,7 +67,7 @@ def test_ids_of_runs_calls_and_requests_are_safe_in_urls(start):
         ("u~1", False),
     ],
 )
-def test_runs_and_calls_of_a_task_are_told_from_others(name, is_its):
+def test_ids_of_runs_and_calls_match_their_own_task_only(name, is_its):
     assert is_of_task(name, "t") is is_its
 
 

@@ -64,7 +64,7 @@ def test_it_makes_what_the_constructor_makes(model: type[Value], given: dict[str
 
 
 @pytest.mark.parametrize(("model", "given"), GIVEN)
-def test_what_it_makes_can_be_copied(model: type[Value], given: dict[str, Any]) -> None:
+def test_maker_gives_models_that_can_be_copied(model: type[Value], given: dict[str, Any]) -> None:
     made = maker(model)(**given)
     for other in (made.model_copy(), made.model_copy(deep=True), copy.copy(made), copy.deepcopy(made)):
         assert other == made
@@ -72,7 +72,7 @@ def test_what_it_makes_can_be_copied(model: type[Value], given: dict[str, Any]) 
         assert other.model_fields_set == made.model_fields_set
 
 
-def test_what_it_makes_is_frozen() -> None:
+def test_maker_gives_frozen_models() -> None:
     made = maker(Usage)(steps=1)
     with pytest.raises(ValidationError, match="frozen"):
         made.steps = 2
@@ -131,6 +131,6 @@ def test_a_class_that_needs_its_validator_is_refused(model: type[BaseModel]) -> 
         maker(model)
 
 
-def test_what_is_no_model_is_refused() -> None:
+def test_maker_refuses_other_types() -> None:
     with pytest.raises(TypeError, match="not a model class"):
         maker(dict)  # type: ignore[type-var]  # that it is none is the test

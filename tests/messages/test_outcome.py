@@ -35,12 +35,12 @@ def test_the_order_of_adding_does_not_matter(one, two, three):
 
 
 @given(USAGES)
-def test_nothing_used_changes_nothing(usage):
+def test_usage_of_zero_changes_no_sum(usage):
     assert usage + Usage() == usage
     assert sum([usage], Usage()) == usage
 
 
-def test_a_chain_begins_with_the_error_and_goes_on_to_what_caused_it():
+def test_cause_chain_begins_with_the_error_and_continues_with_its_cause():
     disk = OSError("the disk is full")
     error = PhaseError("action_execution", disk)
     error.__cause__ = disk
@@ -64,7 +64,7 @@ def test_a_chain_ends_where_the_context_was_cut_off():
     assert [cause.exception for cause in Cause.chain(error)] == ["ValueError"]
 
 
-def test_an_error_without_words_is_told_by_its_name():
+def test_error_without_a_message_is_named_by_its_class():
     assert Cause.chain(TimeoutError())[0].reason == "TimeoutError"
 
 
@@ -78,5 +78,5 @@ def test_even_an_exit_becomes_a_cause():
     assert Cause.chain(SystemExit(3))[0] == Cause(reason="3", exception="SystemExit")
 
 
-def test_every_outcome_is_a_word_in_lower_case():
+def test_outcome_values_are_their_names_in_lower_case():
     assert [outcome for outcome in Outcome if outcome.value != outcome.name.lower()] == []

@@ -51,7 +51,7 @@ def part(name, x, y, width, height, **more):
     return Control(id=name, name=name, kind="part", box=Box(x=x, y=y, width=width, height=height), **more)
 
 
-def test_what_is_at_a_point_is_the_smallest_visible_control_there():
+def test_control_at_a_point_is_the_smallest_visible_one_there():
     parts = (
         part("window", 0, 0, 100, 100),
         part("pane", 0, 0, 50, 50),

@@ -44,7 +44,7 @@ def test_a_plan_comes_from_json_with_strings_and_objects():
 
 
 @pytest.mark.parametrize("plan", ["open the report", 7, [7], [None], {"request": "open"}], ids=repr)
-def test_what_is_no_list_of_steps_is_no_plan(plan):
+def test_plan_must_be_a_list_of_steps(plan):
     with pytest.raises(ValidationError, match="plan"):
         Task(plan=plan)
 
@@ -55,7 +55,7 @@ def test_a_task_has_a_plan_or_a_target_but_not_both():
 
 
 @pytest.mark.parametrize("work", [{"request": "and print it"}, {"plan": ["print it"]}], ids=repr)
-def test_a_task_may_go_on_with_a_conversation(work):
+def test_task_may_continue_a_conversation(work):
     assert Task(session="task-1", **work).session == "task-1"
 
 
@@ -112,6 +112,6 @@ def test_a_deadline_is_a_moment_with_a_time_zone(text):
 
 
 @pytest.mark.parametrize("value", ["2026-11-24T17:30:00", "tomorrow", "2026-11-24", 1_795_539_000, 1e9], ids=repr)
-def test_what_names_no_single_moment_is_no_deadline(value):
+def test_deadline_must_be_a_single_moment(value):
     with pytest.raises(ValidationError, match="deadline"):
         Task(request="x", deadline=value)
