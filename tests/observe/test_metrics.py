@@ -132,7 +132,7 @@ def test_an_approval_that_is_withdrawn_is_counted_so(start, until, read):
     assert read(supervisor.metrics())["callboard_approvals_total", "withdrawn"] == 1
 
 
-def test_what_runs_what_waits_and_what_asks_is_told_as_it_is_now(start, until, read):
+def test_gauges_count_running_waiting_and_asking_work_now(start, until, read):
     supervisor = start(observe=COUNTED, app=[WAITING, {"Status": "FINISH"}])
     first, second = (supervisor.submit(Task(request="write x", target="memo:one")) for _ in range(2))
     until(first, EventName.QUESTION_ASKED)

@@ -83,7 +83,7 @@ def test_each_step_has_its_four_phases(traced, spans):
         assert phases == ["data_collection", "llm_interaction", "action_execution", "memory_update"]
 
 
-def test_nothing_begins_before_or_ends_after_what_it_lies_in(traced, spans):
+def test_span_lies_within_its_parent(traced, spans):
     traced(Task(request="write x"), host=[ASSIGN, {"Status": "FINISH"}], app=DONE)
     for span in spans.all:
         around = spans.parent(span)
@@ -91,7 +91,7 @@ def test_nothing_begins_before_or_ends_after_what_it_lies_in(traced, spans):
             assert around.start_time <= span.start_time <= span.end_time <= around.end_time
 
 
-def test_a_span_lasts_as_long_as_its_event_says(start, spans):
+def test_span_lasts_as_long_as_its_event(start, spans):
     with start(observe=TRACES, app=DONE) as supervisor:
         handle = supervisor.submit(ALONE)
         told = [event for event in handle.events() if event.name is EventName.COMMAND_ENDED]
@@ -119,7 +119,7 @@ def test_a_model_call_tells_model_tokens_and_cost(traced, spans):
     }
 
 
-def test_a_named_models_provider_is_told(spans):
+def test_model_span_has_the_named_models_provider(spans):
     asked = {"model": "openai:gpt-5", "answered_by": "", "input_tokens": 1, "output_tokens": 1, "cost": None}
     see_all(Traces(spans.provider), [*BEGINNING, event(EventName.MODEL_ANSWERED, duration=0.5, **asked), *END])
     call = spans.one("chat gpt-5")
@@ -152,7 +152,7 @@ PROVIDERS = {
         ("FunctionModel", "callboard", "FunctionModel"),
     ],
 )
-def test_a_models_name_is_told_in_the_conventions_words(spans, name, provider, model):
+def test_model_span_has_the_names_of_the_conventions(spans, name, provider, model):
     asked = {"model": name, "answered_by": "", "input_tokens": 1, "output_tokens": 1, "cost": None}
     traces = Traces(spans.provider, Settings.load(providers=PROVIDERS))
     see_all(traces, [*BEGINNING, event(EventName.MODEL_ANSWERED, duration=0.5, **asked), *END])
@@ -189,7 +189,7 @@ def test_a_tasks_span_tells_its_id_its_labels_and_its_outcome(traced, spans):
     assert told["callboard.outcome"] == "finished"
 
 
-def test_a_conversation_is_told_by_its_first_task(start, spans):
+def test_task_span_names_its_conversation_by_the_first_task(start, spans):
     with start(observe=TRACES, host=[{"Status": "FINISH"}]) as supervisor:
         first = supervisor.submit(Task(request="begin"))
         first.result(PATIENCE)
@@ -198,7 +198,7 @@ def test_a_conversation_is_told_by_its_first_task(start, spans):
     assert told == [first.task_id, first.task_id]
 
 
-def test_moves_and_verdicts_are_told_within_the_spans(traced, spans):
+def test_moves_and_verdicts_are_events_of_their_spans(traced, spans):
     traced(ALONE, app=DONE)
     moves = [each.attributes for each in spans.one("invoke_agent").events if each.name == "state.changed"]
     assert {"callboard.source": "CONTINUE", "callboard.target": "FINISH", "callboard.by": "model"} in map(dict, moves)
@@ -217,14 +217,14 @@ def test_no_text_of_a_task_is_in_a_span(traced, spans):
 # Failures
 
 
-def test_a_failed_task_is_an_error_and_says_why(traced, spans):
+def test_failed_task_has_an_error_span_with_its_type(traced, spans):
     traced(ALONE, app=[{"Status": "FAIL", "Comment": "no way"}])
     for span in (spans.one("invoke_workflow"), spans.one("invoke_agent")):
         assert span.status.status_code is StatusCode.ERROR
         assert span.attributes["error.type"] == "failed"
 
 
-def test_what_a_person_did_not_want_is_no_error(start, until, spans):
+def test_cancelled_task_has_no_error_span(start, until, spans):
     waiting = {"Status": "PENDING", "Questions": [{"text": "go on?"}]}
     with start(observe=TRACES, app=[waiting]) as supervisor:
         handle = supervisor.submit(ALONE)
@@ -279,7 +279,7 @@ def test_a_call_that_is_broken_off_ends_as_an_error(start, spans):
     assert spans.one("chat").attributes["error.type"] == "no_answer"
 
 
-def test_a_secret_in_what_a_failure_says_is_taken_out(traced, spans):
+def test_secret_is_removed_from_failures_in_spans(traced, spans):
     def down(_):
         msg = "refused: key hunter2-hunter2"
         raise ModelError(msg)
@@ -302,7 +302,7 @@ def test_a_task_is_linked_to_the_span_in_which_it_was_submitted(start, spans):
     assert task.parent is None
 
 
-def test_a_task_that_nobody_traces_has_no_link(traced, spans):
+def test_untraced_task_has_no_link(traced, spans):
     traced(ALONE, app=DONE)
     assert spans.one("invoke_workflow").links == ()
 
@@ -432,7 +432,7 @@ def test_a_clock_that_is_set_back_makes_no_span_that_ends_before_it_begins(spans
     assert all(span.start_time <= span.end_time for span in spans.all)
 
 
-def test_events_that_were_missed_are_told_in_every_trace(spans):
+def test_missed_events_are_in_every_trace(spans):
     missed = event(EventName.EVENTS_MISSED, task_id="", run_id="", agent="", count=7)
     see_all(Traces(spans.provider), [*BEGINNING, missed, *END])
     told = [each for each in spans.one("invoke_workflow").events if each.name == "events.missed"]
