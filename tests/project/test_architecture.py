@@ -313,7 +313,7 @@ def test_a_test_names_private_modules_only_of_its_own_package(tests):
     assert against == []
 
 
-def test_a_broad_except_that_does_not_raise_says_why():
+def test_broad_except_that_does_not_raise_has_a_comment():
     """The check of ruff's BLE001, without a mark on each line."""
     found, against = 0, []
     names = {path: name for name, path in MODULES.items()}
@@ -369,7 +369,7 @@ def test_no_module_uses_relative_imports():
     assert against == []
 
 
-def test_nothing_is_imported_inside_a_function_but_optional_extras():
+def test_imports_inside_functions_are_optional_extras_only():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = [
         re.match(r"[\w-]+", requirement)[0].replace("_", "-")
@@ -454,7 +454,7 @@ OWN_END = "pykka.ActorRegistry.unregister(self.actor_ref)"
 """The only use of Pykka's registry that actors may make: removing themselves."""
 
 
-def test_nobody_touches_the_actors_of_the_host_program():
+def test_actors_of_the_host_program_are_left_alone():
     own = {
         part
         for _, node in nodes()
@@ -581,7 +581,7 @@ def test_a_host_program_learns_at_most_twenty_names():
     assert names == sorted(names)
 
 
-def test_every_package_says_what_is_public():
+def test_packages_declare_their_public_names():
     packages = [name for name, path in MODULES.items() if path.name == "__init__.py" and name != "callboard.actors"]
     assert [name for name in packages if not public_names(trees()[name])] == []
 

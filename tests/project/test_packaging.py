@@ -90,7 +90,7 @@ def test_the_prompt_of_each_kind_of_agent_is_readable_as_package_data(kind):
     assert prompt.read_text(encoding="utf-8").startswith("# ")
 
 
-def test_the_package_says_that_it_is_typed():
+def test_package_is_marked_as_typed():
     assert ROOT / "py.typed" in shipped_data()
     assert resources.files("callboard").joinpath("py.typed").is_file()
 
