@@ -89,6 +89,6 @@ def test_without_a_result_the_last_actions_value_is_it():
         (lambda: answers.ask(""), ValueError, "needs a question"),
     ],
 )
-def test_an_answer_that_says_nothing_is_refused(make, error, about):
+def test_empty_answer_is_refused(make, error, about):
     with pytest.raises(error, match=about):
         make()

@@ -53,7 +53,7 @@ def test_a_handle_shows_the_state_and_the_steps_of_its_task(held):
     assert repr(handle) == "<TaskHandle sales-1 finished, 2 steps>"
 
 
-def test_a_handle_of_a_stopped_supervisor_says_so(held):
+def test_repr_of_a_handle_works_after_its_supervisor_stopped(held):
     supervisor, handle, release = held
     release.set()
     supervisor.stop()

@@ -45,6 +45,6 @@ def test_a_target_s_fields_stand_on_the_page():
     assert missing == []
 
 
-def test_what_it_gathers_is_what_it_names():
+def test_surface_module_lists_the_names_it_gathers():
     assert callboard.surface.__all__ == sorted(callboard.surface.__all__, key=lambda name: (not name.isupper(), name))
     assert [name for name in callboard.surface.__all__ if not hasattr(callboard.surface, name)] == []
