@@ -61,7 +61,7 @@ def test_json_has_the_difference(call, record, tmp_path):
 
 
 @pytest.mark.parametrize("words", [("other",), ("job-1", "nowhere.db")], ids=["no such task", "no such journal"])
-def test_what_is_not_there_is_a_mistake_in_the_call(call, record, words):
+def test_replay_of_a_missing_file_or_task_is_a_usage_error(call, record, words):
     said = call(*words, *([record.path] if len(words) == 1 else []))
     assert said.exit_code == 2
     assert "Traceback" not in said.output

@@ -139,7 +139,7 @@ def test_a_parser_that_reads_another_action(whole, monkeypatch):
     )
 
 
-def test_the_transitions_up_to_the_difference_are_told(whole):
+def test_difference_has_the_transitions_before_it(whole):
     done = whole.again(limits={"steps": 1})
     told = [(made.run_id, made.source, made.target) for made in done.transitions]
     assert told == [("t~0", "CONTINUE", "ASSIGN"), ("t~1", "CONTINUE", "CONTINUE")]

@@ -64,7 +64,7 @@ def test_a_host_and_two_subtasks(record):
     assert went_the_same_way(record) is Outcome.FINISHED
 
 
-def test_nothing_is_done_and_nobody_is_asked(record):
+def test_replay_executes_no_action_and_asks_no_model(record):
     calls = []
 
     def model(request):
@@ -124,14 +124,14 @@ def test_an_approval_for_the_rest_of_the_task(record):
     assert went_the_same_way(record) is Outcome.FINISHED
 
 
-def test_an_approval_that_nobody_gave_in_time(record):
+def test_replay_follows_an_approval_that_timed_out(record):
     clock = VirtualClock()
     late = {EventName.APPROVAL_REQUESTED: lambda _handle, _event: clock.advance(3600)}
     record.run(lone(id="t"), late, app=[append("1"), FINISH], clock=clock, limits={"approval_seconds": 60}, **NOD)
     assert went_the_same_way(record) is Outcome.REJECTED
 
 
-def test_without_people_the_record_says_that_nobody_was_asked(record):
+def test_replay_without_people_follows_the_record(record):
     system = {"ask_question": False, "safe_guard": False}
     record.run(lone(id="t"), app=[ASK, append("1"), FINISH], system=system, **NOD)
     done = record.again(system={})
@@ -143,7 +143,7 @@ def test_a_question(record):
     assert went_the_same_way(record) is Outcome.FINISHED
 
 
-def test_a_question_that_nobody_answered_in_time(record):
+def test_replay_follows_a_question_that_timed_out(record):
     clock = VirtualClock()
     late = {EventName.QUESTION_ASKED: lambda _handle, _event: clock.advance(3600)}
     record.run(lone(id="t"), late, app=[ASK], clock=clock, limits={"question_seconds": 60})
@@ -281,7 +281,7 @@ def test_the_rounds_of_a_plan(record):
     assert went_the_same_way(record) is Outcome.FINISHED
 
 
-def test_a_follow_up_goes_on_with_what_its_conversation_left(record):
+def test_replay_of_a_follow_up_uses_the_results_of_its_conversation(record):
     host = [ASSIGN, FINISH, ASSIGN, FINISH]
     with record.begin(host=host, app=lambda request: append(request.task_id, "FINISH")) as supervisor:
         supervisor.submit(Task(id="one", request="x")).result(PATIENCE)
@@ -385,7 +385,7 @@ def test_an_action_in_doubt_that_was_put_before_a_person(record, said, outcome):
     assert went_the_same_way(record) is outcome
 
 
-def test_an_agent_that_crashed_and_was_started_anew(record, monkeypatch):
+def test_replay_follows_an_agent_that_crashed_and_restarted(record, monkeypatch):
     receive, crashes = Agent.receive, [1]
 
     def crash(agent, message):

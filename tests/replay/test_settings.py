@@ -60,7 +60,7 @@ def test_the_budgets_are_those_that_held(record):
     assert (again(record).same, again(record).outcome) == (True, Outcome.OUT_OF_BUDGET)
 
 
-def test_whether_people_were_asked_is_as_it_was(record):
+def test_replay_keeps_the_recorded_setting_for_questions(record):
     record.run(lone(id="t"), app=[ASK, FINISH], system={"ask_question": False})
     assert again(record).same
 
@@ -130,7 +130,7 @@ def test_an_old_journal_may_be_given_what_holds_otherwise(record):
     assert replay(recording, otherwise=Settings.load(policy=DENY)).same
 
 
-def test_what_holds_otherwise_does_not_hold_where_the_settings_are_known(record):
+def test_known_settings_beat_those_given_for_unknown_ones(record):
     record.run(lone(id="t"), app=[append("1"), FINISH])
     assert replay(RecordedTask.load(record.path, "t"), otherwise=Settings.load(policy=DENY)).same
 
