@@ -52,7 +52,7 @@ def test_a_task_that_names_its_session_is_such_a_follow_up(begin):
     assert begin(host=[FINISH, FINISH]).submit(Task(request="two", session="t")).result(PATIENCE).ok
 
 
-def test_what_subtasks_left_in_another_process_is_known_to_host_and_agents(begin):
+def test_earlier_subtask_results_reach_host_and_agents_in_a_new_process(begin):
     with begin(host=hosts, app=[append("1", "FINISH")]) as first:
         assert first.submit(Task(id="t", request="one")).result(PATIENCE).ok
     seen = {}
@@ -103,7 +103,7 @@ def test_a_conversation_past_the_limit_is_gone_on_with_from_the_journal(begin):
     [(Task(id="t", request="x", target="memo:one"), "t"), (Task(id="t", request="x"), "nobody")],
     ids=["no HostAgent", "no such conversation"],
 )
-def test_what_is_no_conversation_is_refused(begin, task, session):
+def test_follow_up_of_an_unknown_conversation_is_refused(begin, task, session):
     with begin(host=[FINISH], app=[FINISH]) as first:
         first.submit(task).result(PATIENCE)
     with pytest.raises(TaskRefusedError, match="does not exist, or it is no longer kept"):
@@ -246,7 +246,7 @@ def test_a_subtask_resumed_elsewhere_knows_what_its_conversation_made(begin, tmp
     assert result.artifacts == ()
 
 
-def test_a_subtask_that_its_host_agent_says_again_knows_the_conversation(begin, monkeypatch, caplog):
+def test_subtask_repeated_by_its_host_after_a_crash_knows_the_conversation(begin, monkeypatch, caplog):
     blocked = Blocks()
     blocked.go.set()
     crashes = [True]

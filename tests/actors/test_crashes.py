@@ -247,7 +247,7 @@ def test_an_agent_that_crashes_too_often_ends_with_all_crashes_as_causes(start, 
     assert (subtask.outcome, [cause.reason for cause in subtask.causes]) == (Outcome.ERROR, ["a bug"] * 3)
 
 
-def test_each_restart_is_told_with_its_delay(start, monkeypatch):
+def test_restart_event_has_its_delay(start, monkeypatch):
     crash_at(monkeypatch, lambda _self, got: isinstance(got, Step), times=2)
     told = queue.SimpleQueue()
     supervisor = start(app=[FINISH], supervision={"intensity": 1, **AT_ONCE})
@@ -280,14 +280,14 @@ def crashed(start, monkeypatch):
     return begin
 
 
-def test_a_cancel_ends_a_task_whose_agent_waits_to_be_started_anew(crashed):
+def test_cancel_ends_a_task_whose_agent_waits_for_its_restart(crashed):
     _, handle, until_dead = crashed(lambda _self, got: isinstance(got, Step), app=[FINISH])
     until_dead()
     handle.cancel()
     assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
 
 
-def test_a_deadline_ends_a_task_whose_agent_waits_to_be_started_anew(crashed):
+def test_deadline_ends_a_task_whose_agent_waits_for_its_restart(crashed):
     clock, handle, until_dead = crashed(
         lambda _self, got: isinstance(got, Step),
         app=[FINISH],
@@ -321,7 +321,7 @@ def test_a_subtask_deadline_ends_it_while_its_agent_waits_for_a_restart(start, m
     assert (result.outcome, [done.outcome for done in result.subtasks]) == (outcome, [Outcome.TIMED_OUT])
 
 
-def test_a_pause_holds_for_an_agent_that_is_started_anew(crashed, until):
+def test_pause_holds_for_an_agent_that_is_restarted(crashed, until):
     surface = MemoryServer(MemoryServer.window())
     clock, handle, until_dead = crashed(
         lambda _self, got: isinstance(got, Step), app=[append("a"), FINISH], servers=[surface]
@@ -352,7 +352,7 @@ def test_an_answer_reaches_the_restarted_agent_that_crashed_on_it(crashed, until
     assert notes == ["asked 'which one?', a person answered 'this one'"]
 
 
-def test_a_question_stays_open_while_its_agent_is_started_anew(crashed, until):
+def test_question_stays_open_while_its_agent_is_restarted(crashed, until):
     clock, handle, until_dead = crashed(lambda _self, got: isinstance(got, Pause), app=[ASK, FINISH])
     until(handle, EventName.QUESTION_ASKED)
     handle.pause()

@@ -378,7 +378,7 @@ def test_row_07_an_answer_leads_from_pending_to_continue_without_a_phase(start, 
 
 
 @pytest.mark.parametrize("kind", ["host", "app"])
-def test_row_07_a_question_that_nobody_answers_in_time_fails_by_timeout(start, until, kind):
+def test_row_07_an_unanswered_question_fails_by_timeout(start, until, kind):
     clock = VirtualClock()
     supervisor = start(**{kind: [PENDING]}, clock=clock, limits={"question_seconds": 30})
     handle = supervisor.submit(lone() if kind == "app" else Task(request="write"))
@@ -391,7 +391,7 @@ def test_row_07_a_question_that_nobody_answers_in_time_fails_by_timeout(start, u
     assert moves(handle, agent)[1:] == [("PENDING", "FAIL", "timeout"), ("FAIL", "FINISH", "system")]
 
 
-def test_row_07_with_questions_off_an_agent_goes_on_and_its_model_is_told(start):
+def test_row_07_agent_continues_with_a_note_when_questions_are_off(start):
     requests, app = recorded([PENDING, FINISH])
     handle = start(app=app, system={"ask_question": False}).submit(lone())
     assert handle.result(PATIENCE).ok
@@ -898,7 +898,7 @@ def test_row_21_the_clock_never_approves_what_must_not_be_repeated(start, until)
     ],
     ids=["stop", "go-on", "nobody-answers"],
 )
-def test_row_21_at_a_budget_limit_a_person_may_be_asked_to_go_on(start, until, kind, text, expected):
+def test_row_21_a_person_may_be_asked_to_continue_at_a_budget_limit(start, until, kind, text, expected):
     clock, target = VirtualClock(), TARGETS.get(kind, MemoryServer.window())
     supervisor = start(
         **{kind: [CONTINUE, CONTINUE, FINISH]},
@@ -1012,7 +1012,7 @@ def test_row_22_a_host_agents_own_actions_can_need_approval_too(start, until):
 
 
 @pytest.mark.parametrize("said", ["CONTINUE", "FINISH", "FAIL", "PENDING", "SCREENSHOT", "ERROR"])
-def test_row_22_the_policy_wants_its_approval_whatever_the_model_says(start, until, said):
+def test_row_22_the_policy_wants_its_approval_whatever_the_models_status(start, until, said):
     surface = Surface()
     handle = start(app=[write(status=said), FINISH], servers=[surface], policy=APPROVE_WRITES).submit(lone())
     until(handle, EventName.APPROVAL_REQUESTED)
@@ -1032,7 +1032,7 @@ def test_row_22_where_approvals_are_switched_off_what_would_need_one_runs(start)
 
 @pytest.mark.parametrize("safe_guard", [True, False])
 @pytest.mark.parametrize("said", ["CONTINUE", "CONFIRM"])
-def test_row_22_what_is_denied_never_runs_and_the_model_is_told(start, safe_guard, said):
+def test_row_22_a_denied_action_never_runs_and_its_model_gets_a_note(start, safe_guard, said):
     surface = Surface()
     requests, app = recorded([write(status=said), FINISH])
     policy = [{"verdict": "deny", "tool": "write", "reason": "read only"}]

@@ -72,7 +72,7 @@ def test_a_host_agent_that_fails_tells_it_too(start):
     assert (host.data["action"], host.data["picture"]) == ({}, "")
 
 
-def test_what_a_cancel_broke_off_is_the_last_action(start):
+def test_failure_event_has_no_action_when_a_question_is_cancelled(start):
     handle = start(app=[{"Status": "PENDING", "Questions": ["which?"]}]).submit(lone())
     next(event for event in handle.events() if event.name is EventName.QUESTION_ASKED)
     handle.cancel("enough")
@@ -88,7 +88,7 @@ def test_many_controls_are_cut(start):
     assert len(failures(handle)[0].data["controls"]) == 50
 
 
-def test_what_was_running_and_seen_is_told_where_a_first_step_is_stopped(begin):
+def test_failure_event_has_action_and_view_of_a_first_step_that_is_stopped(begin):
     acting, go = threading.Event(), threading.Event()
     surface = Pictured(MemoryServer.window())
     with Faults() as faults:

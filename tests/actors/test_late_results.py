@@ -87,7 +87,7 @@ def test_a_task_that_was_cancelled_at_such_a_moment_is_replayed(cancelled_at, ad
     assert_replays(*cancelled_at(address))
 
 
-def test_phases_of_a_step_that_a_cancel_made_late_are_told(start, monkeypatch):
+def test_phases_of_a_step_that_a_cancel_made_late_have_events(start, monkeypatch):
     happened, take_word, handles = threading.Event(), vars(JobResults)["take"], queue.SimpleQueue()
 
     def take(results, send, run, lease, processing, valid, said):

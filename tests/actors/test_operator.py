@@ -168,14 +168,14 @@ def test_an_operator_finds_a_button_by_its_colour_and_clicks_it(start, factor):
     assert (width, height) == (240, 180) if factor == 1 else width * height <= 1_150_000
 
 
-def test_earlier_points_are_told_in_pixels_of_the_picture_that_is_shown(run):
+def test_earlier_points_are_in_pixels_of_the_picture_that_is_shown(run):
     first, second = run(Pad(6), does(click((50, 60))))
     assert first.observation.picture_size == second.observation.picture_size == (1238, 928)
     (told,) = second.memory[0].decision.actions
     assert (told.arguments["x"], told.arguments["y"]) == (50, 60)
 
 
-def test_an_operator_is_told_nothing_of_what_is_in_the_picture(run):
+def test_operator_gets_no_controls_or_text_of_the_picture(run):
     for request in run(Pad(), does(click(ON_FIELD))):
         for seen in (request.observation, *(record.observation for record in request.memory)):
             assert (seen.controls, seen.text, seen.annotated) == ((), "", None)
@@ -232,7 +232,7 @@ def test_a_screenshot_is_one_more_look_and_looks_are_bounded(start):
     assert result.usage.steps == 3
 
 
-def test_what_a_secret_was_typed_into_is_black_in_the_next_picture(run):
+def test_field_filled_with_a_secret_is_black_in_the_next_picture(run):
     pad = Pad()
     secret = {"action": "type_text", "text": "${secret:pw}"}
     given = {"secrets": {"pw": {"value": PASSWORD, "parameters": ["text"]}}}
@@ -271,7 +271,7 @@ def marked(picture, point):
     return {(200, 0, 60), PAPER} <= ring
 
 
-def test_who_approves_a_click_sees_its_point_in_the_picture(asked):
+def test_approval_of_a_click_shows_its_point_in_the_picture(asked):
     pad = Pad()
     handle = asked(pad, does(click(ON_SEND, button="right")), rule={"verdict": "approve", "tool": "click_at"})
     (request,) = handle.approvals()
@@ -285,7 +285,7 @@ def test_who_approves_a_click_sees_its_point_in_the_picture(asked):
     assert pad.effects == [("right 1", "send")]
 
 
-def test_what_a_model_wants_approved_is_shown_in_the_same_way(asked):
+def test_approval_that_a_model_asks_for_shows_its_point_too(asked):
     pad = Pad()
     handle = asked(pad, does(click(ON_SEND), status="CONFIRM"), rule={"verdict": "deny", "tool": "type_text"})
     (request,) = handle.approvals()
@@ -296,7 +296,7 @@ def test_what_a_model_wants_approved_is_shown_in_the_same_way(asked):
 
 
 @pytest.mark.parametrize("how", ["another", "gone"])
-def test_what_was_approved_is_not_done_once_its_point_is_something_else(asked, tmp_path, how):
+def test_approved_click_is_not_done_once_its_point_is_something_else(asked, tmp_path, how):
     class Failing(Pad):
         lost = False
 
@@ -419,7 +419,7 @@ def test_a_host_agent_is_offered_an_operator_only_with_a_model_for_it(start):
     assert seen == [[app], [app, ("operator:pad", "operator/pads/pad")]]
 
 
-def test_work_for_an_operator_without_a_model_says_what_to_set(start):
+def test_operator_work_without_a_model_names_the_missing_setting(start):
     result = start(app=[FINISH], servers=[Pad()]).submit(lone("operator:pad")).result(PATIENCE)
     assert "set models.operator" in result.causes[-1].reason
 

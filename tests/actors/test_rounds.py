@@ -32,7 +32,7 @@ class Held:
         return FINISH
 
 
-def test_a_follow_up_goes_on_with_the_same_host_agent(start):
+def test_follow_up_continues_with_the_same_host_agent(start):
     supervisor = start(host=[FINISH, FINISH])
     first = supervisor.submit(Task(request="one"))
     assert first.result(PATIENCE).ok
@@ -52,7 +52,7 @@ def test_a_follow_up_has_its_own_request_and_result(start):
     assert first.follow_up("two").result(PATIENCE).output == "two"
 
 
-def test_the_host_agents_memory_and_plan_go_on(start):
+def test_host_agent_keeps_its_memory_and_plan_in_a_follow_up(start):
     seen = []
 
     def host(request):
@@ -65,7 +65,7 @@ def test_the_host_agents_memory_and_plan_go_on(start):
     assert seen == [([], ()), (["one"], ("after one",))]
 
 
-def test_what_the_earlier_subtasks_left_is_known_to_the_follow_up(start):
+def test_follow_up_sees_the_results_of_earlier_subtasks(start):
     seen = []
 
     def host(request):
@@ -104,7 +104,7 @@ def test_a_failed_subtask_may_be_tried_again_in_a_follow_up(start):
     assert first.follow_up("again").result(PATIENCE).outcome is Outcome.FINISHED
 
 
-def test_the_blackboard_goes_on(start):
+def test_follow_up_shares_the_blackboard(start):
     supervisor = start(host=[FINISH, FINISH])
     first = supervisor.submit(Task(request="one"))
     first.result(PATIENCE)
@@ -144,7 +144,7 @@ def test_a_follow_up_by_a_task_with_a_session_is_the_same(start):
     assert supervisor.submit(Task(request="two", session=first.session)).result(PATIENCE).ok
 
 
-def test_after_a_cancel_a_follow_up_goes_on_with_what_was_done(start):
+def test_follow_up_continues_after_a_cancel(start):
     model = Held()
 
     async def host(request):
@@ -228,7 +228,7 @@ def test_a_conversation_that_is_not_kept_is_refused_with_a_clear_error(start):
         handle.follow_up("more")
 
 
-def test_a_conversation_that_goes_on_is_kept_even_past_the_limit(start):
+def test_active_conversation_is_kept_even_past_the_limit(start):
     model = Held()
     supervisor = start(host=FunctionModel(model), limits={"sessions": 0})
     first = supervisor.submit(Task(request="first"))
@@ -254,7 +254,7 @@ def thoughts(request):
     return [record.decision.thought for record in request.memory]
 
 
-def test_a_conversation_whose_host_agent_crashed_goes_on_with_its_memory(start, monkeypatch, caplog):
+def test_conversation_keeps_its_memory_when_its_host_agent_crashes(start, monkeypatch, caplog):
     caplog.set_level(logging.CRITICAL, "pykka")
     original, seen = Agent.receive, []
 

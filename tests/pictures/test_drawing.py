@@ -29,7 +29,7 @@ def pixels(picture):
     return Image.open(io.BytesIO(picture)).convert("RGB")
 
 
-def test_what_is_masked_is_black_and_nothing_else():
+def test_masked_box_is_black_and_the_rest_is_unchanged():
     box = Box(x=20, y=10, width=15, height=8)
     clean = pixels(draw(png((100, 50)), [box], {}).clean)
     black = {(x, y) for x in range(100) for y in range(50) if clean.getpixel((x, y)) != WHITE}
@@ -38,7 +38,7 @@ def test_what_is_masked_is_black_and_nothing_else():
 
 
 @pytest.mark.parametrize("place", [(-500, 0), (0, 500), (99, 49), (-3, -3)], ids=str)
-def test_what_is_masked_may_stick_out_of_the_picture(place):
+def test_masked_box_may_stick_out_of_the_picture(place):
     box = Box(x=place[0], y=place[1], width=4, height=4)
     assert pixels(draw(png((100, 50)), [box], {}).clean).size == (100, 50)
 
@@ -51,14 +51,14 @@ def test_labels_leave_the_clean_picture_as_it_is():
     assert drawn.annotated != picture
 
 
-def test_what_is_masked_stays_black_under_its_label():
+def test_masked_box_stays_black_under_its_label():
     box = Box(x=100, y=100, width=200, height=60)
     drawn = draw(png((400, 300), (9, 9, 9)), [box], {"password": box})
     inside = (104, 104, 296, 156)
     assert pixels(drawn.annotated).crop(inside).getcolors() == [(192 * 52, (0, 0, 0))]
 
 
-def test_nothing_to_label_is_no_annotated_picture():
+def test_picture_without_labels_has_no_annotated_picture():
     outside = Box(x=900, y=900, width=10, height=10)
     empty = Box(x=5, y=5, width=0, height=10)
     assert (
@@ -132,12 +132,12 @@ def test_without_pillow_a_picture_is_reduced_to_its_pixels_too():
     ],
     ids=["empty", "only its beginning", "cut", "a GIF", "no pixels", "billions of pixels", "too many", "two sizes"],
 )
-def test_what_is_no_picture_or_too_large_is_refused(picture, why):
+def test_invalid_or_too_large_picture_is_refused(picture, why):
     with pytest.raises(PictureError, match=why):
         draw(picture, [], {})
 
 
-def test_without_pillow_it_says_what_brings_it(monkeypatch):
+def test_missing_pillow_names_the_extra_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(SettingsError, match=r"the desktop needs Pillow: pip install 'callboard\[pictures\]'"):
         require_pillow("the desktop")

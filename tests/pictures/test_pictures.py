@@ -150,7 +150,7 @@ FILLS = {
 
 
 @pytest.mark.parametrize("filled", FILLS.values(), ids=FILLS)
-def test_what_was_filled_with_a_secret_is_black_from_then_on(start, filled):
+def test_control_filled_with_a_secret_stays_black(start, filled):
     form = Form()
     before, after = run(start, form, filled, secrets=SECRET)
     assert black(before.picture) == set()
@@ -195,7 +195,7 @@ TYPED = action("type_keys", text="${secret:pw}")
 
 
 @pytest.mark.parametrize("moved", [action("move", "key"), action("tab")], ids=["a click", "a key"])
-def test_what_a_list_moves_the_focus_to_is_black_once_a_secret_is_typed(start, moved):
+def test_control_that_a_list_focuses_is_black_once_a_secret_is_typed(start, moved):
     form = Keyboard()
     _, after = run(start, form, actions(moved, TYPED), secrets=SECRET)
     assert (form.texts["key"], form.focus) == (PASSWORD, "send")
@@ -209,7 +209,7 @@ def test_a_control_that_an_argument_names_is_black_once_it_holds_a_secret(start)
     assert "key" in black(after.picture)
 
 
-def test_what_one_subtask_filled_with_a_secret_is_black_for_the_next(start):
+def test_control_filled_with_a_secret_is_black_for_the_next_subtask(start):
     seen = []
 
     def app(request):
@@ -264,7 +264,7 @@ def test_without_pillow_a_picture_is_shown_only_if_nothing_is_to_be_hidden(start
     assert ["pip install 'callboard[pictures]'" in note for note in seen.notes] == [True] * len(states)
 
 
-def test_a_surface_that_says_it_has_pictures_does_not_start_without_pillow(start, monkeypatch):
+def test_surface_with_pictures_does_not_start_without_pillow(start, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(SettingsError, match="the server forms: the package 'PIL' is missing: pip install 'callboard"):
         start(servers=[Form()])
@@ -276,7 +276,7 @@ def test_no_file_of_the_journal_shows_what_is_black(start, tmp_path):
     assert [black(picture) for picture in kept] == [{"key"}] * 2
 
 
-def test_an_approval_shows_what_is_meant_and_a_terminal_says_in_which_file(start, until, tmp_path):
+def test_approval_labels_its_control_and_its_event_names_the_picture_file(start, until, tmp_path):
     form = Form()
     given = {"policy": [{"verdict": "approve", "tool": "click"}], "journal": {"path": tmp_path / "journal.db"}}
     answers = [call("click", control_id="send"), FINISH]
@@ -313,7 +313,7 @@ class Changing(Form):
         return file.getvalue()
 
 
-def test_who_approves_sees_before_and_now_where_they_differ(start, until):
+def test_approval_shows_pictures_before_and_now_where_they_differ(start, until):
     given = {"policy": [{"verdict": "approve", "tool": "click"}]}
     handle = start(app=[call("click", control_id="send"), FINISH], servers=[Changing()], **given).submit(lone("form"))
     until(handle, EventName.APPROVAL_REQUESTED)
@@ -385,7 +385,7 @@ def test_no_picture_is_shown_where_a_surface_left_out_what_holds_a_secret(start)
     assert "the control key, which holds a secret, may be one of those that the surface left out" in after.notes[0]
 
 
-def test_an_observation_is_cut_at_its_budget_and_says_so(start):
+def test_observation_is_cut_at_its_budget_with_a_note(start):
     (seen,) = run(start, Large(), limits={"observation_tokens": 1_000_000})
     budget = LookBudget()
     assert (len(seen.controls), len(seen.text)) == (budget.controls, budget.text)

@@ -50,7 +50,7 @@ def test_labels_of_a_row_of_small_buttons_do_not_cover_each_other():
     assert max(distance(named[label], tag) for label, tag in tags.items()) <= SIZE[1]
 
 
-def test_what_lies_one_upon_the_other_still_gets_labels_of_their_own():
+def test_overlapping_controls_get_separate_labels():
     boxes = [Box(x=100, y=100, width=40, height=40)] * 12
     _, tags = placed(boxes)
     assert sum(common(one, other) for one, other in itertools.combinations(tags.values(), 2)) == 0

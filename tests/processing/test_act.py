@@ -135,7 +135,7 @@ async def test_after_a_failed_command_earlier_ones_stand_and_later_are_skipped(s
     assert done.usage.commands == 2
 
 
-async def test_every_command_is_told_with_how_it_ended(stage):
+async def test_command_event_has_its_status(stage):
     here = stage(answer(write("a"), EXPLODE, APPEND))
     await acted(here)
     told = here.events(EventName.COMMAND_ENDED)
@@ -225,7 +225,7 @@ async def test_a_denied_action_is_in_the_results_of_a_step_that_fails_later(stag
     assert [(result.tool, result.status) for result in failed.results] == [("append", FAILURE), ("read", SKIPPED)]
 
 
-async def test_what_was_denied_does_not_count_as_sent(stage):
+async def test_denied_action_does_not_count_as_sent(stage):
     done = await acted(stage(answer(write("a")), policy=[{"verdict": "deny"}]))
     assert done.usage.commands == 0
 
@@ -253,7 +253,7 @@ async def test_a_models_confirm_holds_all_actions(stage):
     assert here.surface.effects == []
 
 
-async def test_each_verdict_is_told(stage):
+async def test_verdict_event_has_tool_effect_and_reason(stage):
     policy = [{"verdict": "allow", "tool": "write"}, {"verdict": "deny", "tool": "append", "reason": "no"}]
     here = stage(answer(write("a"), APPEND, READ), policy=policy)
     await acted(here)
@@ -288,14 +288,14 @@ async def test_without_the_default_what_is_hazardous_runs(stage, policy):
     assert statuses(await acted(stage(answer(WIPE), policy=policy, surface=Restless))) == [("wipe", SUCCESS)]
 
 
-async def test_with_approvals_switched_off_the_verdict_says_it_was_waived(stage):
+async def test_verdict_is_marked_as_waived_when_approvals_are_off(stage):
     here = stage(answer(write("a")), policy=APPROVE_ALL, system={"safe_guard": False})
     assert statuses(await acted(here)) == [("write", SUCCESS)]
     [told] = here.events(EventName.POLICY_DECIDED)
     assert (told.data["verdict"], told.data["waived"]) == ("approve", "safe_guard is off")
 
 
-async def test_what_was_approved_for_the_rest_of_the_task_runs_and_nothing_else(stage):
+async def test_approval_for_the_rest_of_the_task_lets_only_the_same_action_run(stage):
     here = stage(answer(write("a"), write("b")), policy=APPROVE_ALL)
     same = Action(tool="write", arguments=write("a")["arguments"], control=ControlRef(id="field-1"))
     seen = here.surface.observe(here.surface.targets()[0])
@@ -354,7 +354,7 @@ async def test_a_start_that_answers_with_no_target_fails_its_step(stage, wrong):
 # The look before each action
 
 
-async def test_what_is_gone_before_its_action_cuts_the_list_there(stage):
+async def test_missing_control_cuts_the_list_before_its_action(stage):
     here = stage(answer(write("a"), VANISH, AT_2, READ), controls=TWO, surface=Restless)
     done = await acted(here)
     assert statuses(done) == [("write", SUCCESS), ("vanish", SUCCESS), ("write", SKIPPED), ("read", SKIPPED)]

@@ -152,7 +152,7 @@ def test_a_control_that_is_named_among_the_arguments_alone_is_checked_too(start)
     assert written(surface) == ["field-1"]
 
 
-def test_a_control_that_only_says_something_else_is_still_the_same(start):
+def test_control_with_another_text_is_still_the_same(start):
     surface = Moody(detail={"text": "new"})
     result, _ = run(start, surface, actions(fill("field-1"), fill("field-2")))
     assert result.ok
@@ -196,7 +196,7 @@ def test_a_claim_holds_only_when_the_whole_list_ran(start, until, status):
     assert written(surface) == ["field-1"]
 
 
-def test_after_a_cut_finish_does_not_hold_and_the_model_is_told_so(start):
+def test_finish_does_not_hold_after_a_cut_and_the_model_gets_a_note(start):
     _, requests = run(
         start,
         Moody(visible=False),
@@ -234,7 +234,7 @@ def test_the_saved_calls_are_counted_one_for_each_action_after_the_first(start, 
     assert result.usage.calls_saved == 2
 
 
-def test_what_was_not_run_saved_nothing(start):
+def test_skipped_actions_save_no_calls(start):
     result, _ = run(
         start,
         Moody(visible=False),
@@ -324,7 +324,7 @@ def test_a_cancel_in_the_middle_of_a_list_stops_before_the_next_action(start):
     assert surface.effects == []
 
 
-def test_the_same_id_twice_is_told_apart_by_its_name(start):
+def test_controls_with_the_same_id_are_separated_by_their_names(start):
     """A name in the answer decides which of two controls of one id is meant, and that one is looked for again."""
 
     class Twins(MemoryServer):
@@ -355,7 +355,7 @@ class Closing(MemoryServer):
         return "closed"
 
 
-def test_a_list_that_closes_its_window_is_cut_and_the_model_is_told(start):
+def test_list_that_closes_its_window_is_cut_and_the_model_gets_a_note(start):
     seen = []
 
     def app(request):

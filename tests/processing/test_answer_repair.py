@@ -70,7 +70,7 @@ async def test_an_unusable_answer_goes_back_with_the_reason_and_nothing_is_done(
     assert here.surface.effects == []
 
 
-async def test_each_repair_is_told_counted_and_added_to_the_reasons(stage):
+async def test_repair_has_an_event_is_counted_and_adds_its_reason(stage):
     asked = []
 
     def model(request):

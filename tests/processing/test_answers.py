@@ -145,7 +145,7 @@ def test_a_target_may_have_the_name_that_is_anothers_id(start):
     assert [done.address for done in handle.result(PATIENCE).subtasks] == ["app/memo/one"]
 
 
-def test_what_a_model_wants_to_look_at_again_may_be_named_as_it_is_listed(start):
+def test_screenshot_answer_may_name_controls_as_they_are_listed(start):
     named = []
 
     def decide(request):
@@ -158,7 +158,7 @@ def test_what_a_model_wants_to_look_at_again_may_be_named_as_it_is_listed(start)
     assert named[0] == ("f-3", "f-1")
 
 
-def test_a_history_that_is_too_long_is_told(start):
+def test_trimmed_history_has_an_event(start):
     said = ModelAnswer(content=FINISH, summarised=3, dropped=7)
     handle = start(app=FunctionModel(lambda _: said)).submit(Task(request="look", target="memo:one"))
     handle.result(PATIENCE)

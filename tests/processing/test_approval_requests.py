@@ -60,7 +60,7 @@ async def test_an_approvals_deadline_allows_only_what_may_be_repeated(stage, sai
     assert asked.at_deadline is then
 
 
-async def test_what_was_approved_for_the_rest_of_the_task_is_not_asked_for_again(stage):
+async def test_approval_for_the_rest_of_the_task_is_not_asked_for_again(stage):
     here = stage()
     once, again = (Action(tool="write", arguments={"text": text}) for text in "ab")
     here.services.approved.remember("t", "app/memo/one", here.target, once)

@@ -171,7 +171,7 @@ def test_an_action_approved_for_the_task_runs_again_without_a_question(start, as
     assert paper.texts == ["x", "x"]
 
 
-def test_what_somebody_else_changed_before_an_approval_still_stops_it(start, asked, paper):
+def test_change_by_another_program_before_an_approval_stops_its_action(start, asked, paper):
     handle = start(app=[act("x"), FINISH], servers=[paper], policy=APPROVE_APPENDS).submit(Task(**ALONE))
     request = asked(handle)
     paper.type("somebody else was here")

@@ -71,7 +71,7 @@ async def test_an_exception_of_the_model_fails_the_phase_and_is_not_repaired(sta
     assert len(calls) == 1
 
 
-async def test_without_a_model_the_phase_fails_and_says_which_setting_is_missing(stage):
+async def test_decide_without_a_model_names_the_missing_setting(stage):
     here = stage()
     failed = await here.pipeline.process(here.run())
     assert failed.causes[1].reason == "no model is set for app agents: set models.app, or pass one"
@@ -145,7 +145,7 @@ def test_a_plan_is_kept_and_shown_to_the_model_until_it_gives_another(start):
 # Calls
 
 
-def test_the_number_of_a_call_goes_on_after_a_failed_step(start):
+def test_call_numbers_continue_after_a_failed_step(start):
     calls = []
     device = MemoryServer.device()
 

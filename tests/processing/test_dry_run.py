@@ -24,7 +24,7 @@ def statuses(handle):
     return [event.data["status"] for event in handle.events() if event.name is EventName.COMMAND_ENDED]
 
 
-def test_nothing_is_executed_and_the_result_lists_it(start):
+def test_dry_run_executes_no_action_and_lists_all_in_its_result(start):
     surface, notes = MemoryServer(MemoryServer.window()), []
     model = told([write("a"), append("b", "FINISH")], notes)
     handle = start(app=model, servers=[surface]).submit(dry())
@@ -111,7 +111,7 @@ def test_subtasks_are_dry_and_other_tasks_are_not(start):
     assert (wet.dry_run, wet.would_do, len(surface.effects)) == (False, (), 1)
 
 
-def test_a_follow_up_is_told_that_a_dry_run_did_nothing(start):
+def test_follow_up_knows_that_a_dry_run_did_no_action(start):
     prompts = []
 
     def host(request):

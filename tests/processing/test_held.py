@@ -145,7 +145,7 @@ def test_the_rest_of_a_list_that_waited_for_its_approval(stage, book, until, sto
     assert cells(book) == (meanwhile or {"A1": "new A1", "A2": "new A2"})
 
 
-def test_what_only_reads_goes_on_whatever_somebody_wrote(stage, book, until):
+def test_reads_continue_although_another_program_wrote(stage, book, until):
     asked, go = threading.Event(), threading.Event()
 
     def reads(request):

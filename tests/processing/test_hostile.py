@@ -27,7 +27,7 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_whatever_is_said_is_kept_and_read_back_as_it_was(start, tmp_path, text):
+def test_hostile_text_is_kept_and_read_back_unchanged(start, tmp_path, text):
     path, log = tmp_path / "journal.db", tmp_path / "log.json"
     surface = MemoryServer(MemoryServer.window())
     answer = {
@@ -61,7 +61,7 @@ def test_a_tasks_id_is_no_path_and_no_query(name):
         Task(request="x", id=name)
 
 
-def test_a_journal_that_says_so_does_not_write_elsewhere(start, tmp_path):
+def test_hostile_journal_path_does_not_write_elsewhere(start, tmp_path):
     surface = MemoryServer(MemoryServer.window())
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -148,7 +148,7 @@ def test_a_model_can_not_answer_for_a_person(start, answer):
     assert surface.sent == []
 
 
-def test_what_can_not_be_written_down_is_refused_before_anything_is_done(start, tmp_path):
+def test_unencodable_task_is_refused_before_it_starts(start, tmp_path):
     supervisor = start(app=[FINISH], journal={"path": tmp_path / "journal.db"})
     with pytest.raises(ValueError, match="can't be written down"):
         supervisor.submit(lone(request="half \ud800 a pair"))
@@ -184,7 +184,7 @@ def test_a_tool_answer_that_can_not_be_written_down_fails_its_step_alone(start, 
     assert supervisor.status().accepting
 
 
-def test_a_step_that_can_not_be_written_down_fails_and_says_why(start, tmp_path):
+def test_step_that_can_not_be_written_down_fails_with_the_reason(start, tmp_path):
     class Odd(MemoryServer):
         def observe(self, target):
             return super().observe(target).model_copy(update={"window": {"tree": nested(300)}})

@@ -113,7 +113,7 @@ def test_each_step_takes_one_picture_also_of_a_surface_that_settles(start, kind)
     assert page.pictured == len(shown)
 
 
-def test_a_page_that_says_it_is_busy_is_waited_for(start):
+def test_busy_page_is_waited_for(start):
     page = Loading(loading=4)  # equal fingerprints alone would end the wait at once
     shown = run(start, page, actions(action("press")), FINISH)
     assert [text for text, _ in shown] == ["clicked 0 times", "clicked 1 times"]

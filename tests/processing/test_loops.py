@@ -81,7 +81,7 @@ def test_the_default_is_three(start):
     assert model.told == [4]
 
 
-def test_a_model_that_listens_goes_on(start):
+def test_repeated_step_is_forgiven_when_the_model_then_changes_course(start):
     answers = [READ] * 3 + [FINISH]
     assert start(app=answers).submit(lone()).result(PATIENCE).ok
 
@@ -284,7 +284,7 @@ def test_a_loop_is_in_the_events_with_its_count(start):
     assert noticed == [3, 4]
 
 
-def test_a_new_subtask_starts_to_count_anew(start):
+def test_repetition_count_restarts_with_a_new_subtask(start):
     assign = {"Status": "ASSIGN", "ControlText": "memo:one", "Current Sub-Task": "work"}
 
     def app(request):

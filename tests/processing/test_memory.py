@@ -38,7 +38,7 @@ async def test_a_step_leaves_a_typed_record_of_what_was_seen_decided_and_done(st
     assert (result.tool, result.status, result.value) == ("write", ResultStatus.SUCCESS, "a")
 
 
-async def test_what_is_remembered_can_not_be_changed(stage):
+async def test_memory_record_can_not_be_changed(stage):
     here = stage([write("a")])
     record = (await here.pipeline.process(here.run())).record
     with pytest.raises(ValidationError, match="frozen"):

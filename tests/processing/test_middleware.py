@@ -30,7 +30,7 @@ def call(stage, phase=Phase.DATA_COLLECTION):
 
 
 @pytest.mark.parametrize("retries", [0, 1, 2])
-async def test_a_phase_is_tried_again_as_often_as_the_limit_says(stage, retries):
+async def test_phase_is_retried_up_to_the_limit(stage, retries):
     here = stage(limits={"phase_retries": retries})
     flaky = Flaky(*[OSError("gone")] * 5)
     with pytest.raises(OSError, match="gone"):
@@ -54,7 +54,7 @@ async def test_a_phase_that_is_not_named_is_never_repeated(stage, phase):
 
 
 @pytest.mark.parametrize("error", [LeaseVoidError("too late"), asyncio.CancelledError()])
-async def test_what_was_stopped_is_not_tried_again(stage, error):
+async def test_stopped_phase_is_not_retried(stage, error):
     here, flaky = stage(limits={"phase_retries": 3}), Flaky(error)
     with pytest.raises(type(error)):
         await retried({Phase.DATA_COLLECTION})(call(here), flaky)

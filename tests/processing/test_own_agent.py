@@ -124,7 +124,7 @@ def test_an_application_for_a_kind_of_its_own_opens_a_window_for_that_kind(own, 
         assert_replays(path)
 
 
-def test_work_of_a_kind_goes_on_once_the_kind_is_there_again(own, tmp_path):
+def test_work_of_a_custom_kind_continues_once_the_kind_is_there_again(own, tmp_path):
     settings = Settings.load(journal={"path": tmp_path / "journal.db"})
     memo = MemoryServer.window().model_copy(update={"kinds": ("app", "editor")})
     asks = {"Status": "PENDING", "Questions": [{"Question": "Which greeting?"}]}

@@ -193,7 +193,7 @@ def test_the_first_rule_that_matches_decides(start, verdict):
     assert verdicts(handle)[0] == ("write", verdict, "")
 
 
-def test_what_no_rule_matches_is_allowed(start):
+def test_action_without_a_matching_rule_is_allowed(start):
     handle = start(app=[write(), FINISH], policy=[{"verdict": "deny", "tool": "append"}]).submit(lone())
     assert handle.result(PATIENCE).ok
     assert verdicts(handle) == [("write", "allow", "")]
@@ -353,7 +353,7 @@ def test_overwriting_what_the_task_made_itself_does_not_ask(start, workspace):
     assert cell_of(workspace, "ours.xlsx", "A1") == 3
 
 
-def test_what_one_task_made_is_not_made_by_the_next(start, until, workspace):
+def test_file_made_by_one_task_is_not_counted_as_made_by_the_next(start, until, workspace):
     def host(request):
         return {"Status": "FINISH", "Function": "create_document", "Args": {"path": "ours.xlsx"}}
 
@@ -528,7 +528,7 @@ def test_every_verdict_is_in_the_log_file(start, tmp_path):
     assert decided == [("read", "allow"), ("write", "approve"), ("write", "approve"), ("append", "deny")]
 
 
-def test_a_verdict_that_an_approval_waives_says_so(start):
+def test_verdict_that_an_approval_waives_is_marked(start):
     policy = [{"verdict": "approve", "tool": "write"}]
     handle = start(app=[write(), FINISH], policy=policy).submit(lone())
     asked_for(handle)

@@ -66,7 +66,7 @@ def test_a_step_that_failed_tells_the_phases_that_ran_and_the_error(start):
     assert [bool(phase.data.get("error")) for phase in phases] == [False, True]
 
 
-def test_a_look_that_belongs_to_no_step_is_told_by_itself(start):
+def test_look_outside_a_step_has_its_own_event(start):
     supervisor = start(host=[ASSIGN, FINISH], app=[{"Status": "FAIL"}])
     handle = supervisor.submit(Task(request="say hello"))
     handle.result(PATIENCE)

@@ -213,7 +213,7 @@ async def test_a_step_past_its_budget_does_nothing(stage):
     assert len(phases.ran) == ran
 
 
-async def test_what_was_decided_on_within_the_budget_may_still_be_resumed(stage):
+async def test_held_action_is_resumed_although_the_budget_is_used_up(stage):
     here = stage([{**CONTINUES, "Function": "read", "Args": {"control_id": "field-1"}}], budget={"task": {"steps": 1}})
     run = here.run(held=(Action(tool="read", arguments={"control_id": "field-1"}),))
     run = run.apply(await here.pipeline.process(run))
@@ -234,7 +234,7 @@ async def test_at_a_budget_limit_a_person_is_asked_if_the_settings_say_so(stage)
     assert (asked.id, asked.deadline, question.choices) == ("t~1~ask-1.3", 1060.0, ("go on", "stop"))
 
 
-async def test_where_nobody_is_asked_the_limit_of_a_budget_is_the_end(stage):
+async def test_budget_limit_ends_the_work_when_questions_are_off(stage):
     budget = {"subtask": {"model_calls": 0}, "at_limit": "ask"}
     here = stage([CONTINUES], budget=budget, system={"ask_question": False})
     failed = await here.pipeline.process(here.run())
@@ -290,7 +290,7 @@ async def test_a_question_is_asked_with_its_deadline_and_no_phase_runs(stage):
     assert phases.ran == []
 
 
-async def test_where_questions_are_switched_off_the_answer_is_nobody(stage):
+async def test_question_has_an_empty_answer_when_questions_are_off(stage):
     here = stage(system={"ask_question": False})
     said = await here.pipeline.process_asker(here.run("PENDING", job=2))
     assert said == Answer(id="t~1~ask-1.2", task_id="t", nobody=True)

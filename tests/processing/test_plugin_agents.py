@@ -74,7 +74,7 @@ def test_a_kind_of_the_settings_and_of_the_program_is_refused():
         ),
     ],
 )
-def test_a_wrong_plugin_is_told(agents, told):
+def test_wrong_plugin_is_refused_with_the_reason(agents, told):
     with pytest.raises(SettingsError) as info:
         Supervisor.start(Settings.load(agents=agents))
     assert str(info.value).startswith(told)

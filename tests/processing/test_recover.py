@@ -146,7 +146,7 @@ def kept(here, kind):
 # Actions in doubt
 
 
-async def test_what_was_done_is_not_done_again_and_the_list_goes_on_after_it(left):
+async def test_finished_action_is_not_repeated_and_its_list_continues(left):
     here, run = left(Probe.DONE, intent=intent())
     returned = await here.pipeline.process_recovered(run)
     assert isinstance(returned, StepDone)
@@ -158,7 +158,7 @@ async def test_what_was_done_is_not_done_again_and_the_list_goes_on_after_it(lef
     ]
 
 
-async def test_what_was_done_is_noted_so_that_the_next_crash_leaves_no_doubt(left):
+async def test_finished_action_is_recorded_so_that_the_next_crash_has_no_doubt(left):
     here, run = left(Probe.DONE, intent=intent())
     await here.pipeline.process_recovered(run)
     assert [result.call_id for result in kept(here, CommandResult)] == ["t~1.1.0", "t~1.1.1", "t~1.1.2"]
@@ -177,7 +177,7 @@ async def test_the_result_of_what_was_done_has_the_files_that_it_foresaw(left):
     assert here.surface.probed[0][1] == foreseen
 
 
-async def test_what_was_done_answers_as_its_server_foresaw(left):
+async def test_finished_action_answers_as_its_server_foresaw(left):
     foreseen = (Foreseen(call_id="t~1.1.0", path="new.txt", after="1", answer={"rows": [1, 2]}),)
     here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen)
     returned = await here.pipeline.process_recovered(run)
@@ -185,7 +185,7 @@ async def test_what_was_done_answers_as_its_server_foresaw(left):
 
 
 @pytest.mark.parametrize("foreseen", [(), (Foreseen(call_id="t~1.1.0", path="new.txt", after="1"),)])
-async def test_the_model_is_told_that_an_answer_is_lost_which_nobody_foresaw(left, foreseen):
+async def test_model_gets_a_note_when_a_finished_actions_answer_is_lost(left, foreseen):
     here, run = left(Probe.DONE, actions=[action("a")], intent=intent(), foreseen=foreseen)
     returned = await here.pipeline.process_recovered(run)
     assert "its answer is lost" in returned.record.results[0].value
@@ -223,7 +223,7 @@ async def test_where_the_answer_of_a_start_is_lost_nothing_is_assigned(left_star
 
 
 @pytest.mark.parametrize("says", [Probe.NOT_DONE, Probe.BEGUN])
-async def test_what_was_not_done_or_only_begun_is_called_with_a_new_intent(left, says):
+async def test_undone_or_begun_action_is_called_with_a_new_intent(left, says):
     here, run = left(says, intent=intent())
     returned = await here.pipeline.process_recovered(run)
     assert isinstance(returned, StepDone)
@@ -233,7 +233,7 @@ async def test_what_was_not_done_or_only_begun_is_called_with_a_new_intent(left,
     assert notes[0].fingerprint not in {"", "before"}
 
 
-async def test_what_nobody_can_tell_is_put_before_a_person_and_nothing_is_done(left):
+async def test_unclear_action_is_put_to_a_person_before_anything_is_done(left):
     here, run = left(Probe.UNKNOWN, intent=intent(), settings={"limits": {"question_seconds": 60}})
     asked = await here.pipeline.process_recovered(run)
     assert isinstance(asked, Question)
@@ -254,7 +254,7 @@ async def test_an_unknown_outcome_of_a_repeatable_write_is_asked_of_a_person(lef
 
 
 @pytest.mark.parametrize("settings", [{"journal": {"in_doubt": "fail"}}, {"system": {"ask_question": False}}])
-async def test_where_nobody_is_asked_it_fails_the_work_too(left, settings):
+async def test_unclear_write_fails_the_work_when_no_person_may_be_asked(left, settings):
     here, run = left(Probe.UNKNOWN, actions=[action("a", "write")], foreseen=(NOTE,), settings=settings)
     failed = await here.pipeline.process_recovered(run)
     assert (type(failed), failed.outcome, here.surface.effects) == (StepFailure, Outcome.FAILED, [])
@@ -262,7 +262,7 @@ async def test_where_nobody_is_asked_it_fails_the_work_too(left, settings):
 
 
 @pytest.mark.parametrize(("says", "texts"), [(Probe.DONE, ["b"]), (Probe.NOT_DONE, ["a", "b"])])
-async def test_what_may_be_repeated_and_was_about_to_write_is_looked_at(left, says, texts):
+async def test_repeatable_action_that_was_about_to_write_is_probed(left, says, texts):
     here, run = left(says, actions=[action("a", "write"), action("b", "write")], foreseen=(NOTE,))
     returned = await here.pipeline.process_recovered(run)
     assert here.surface.texts == texts
@@ -270,7 +270,7 @@ async def test_what_may_be_repeated_and_was_about_to_write_is_looked_at(left, sa
 
 
 @pytest.mark.parametrize("settings", [{"journal": {"in_doubt": "fail"}}, {"system": {"ask_question": False}}])
-async def test_where_nobody_is_asked_a_doubt_fails_the_work(left, settings):
+async def test_unclear_action_fails_the_work_when_no_person_may_be_asked(left, settings):
     here, run = left(Probe.UNKNOWN, intent=intent(), settings=settings, results=())
     failed = await here.pipeline.process_recovered(run)
     assert (type(failed), failed.outcome) == (StepFailure, Outcome.FAILED)
@@ -279,7 +279,7 @@ async def test_where_nobody_is_asked_a_doubt_fails_the_work(left, settings):
 
 
 @pytest.mark.parametrize(("probe", "texts"), [(Probe.DONE, ["b", "c"]), (Probe.NOT_DONE, ["a", "b", "c"])])
-async def test_what_a_person_said_is_followed_and_nothing_is_looked_at(left, probe, texts):
+async def test_answer_of_a_person_is_followed_without_a_probe(left, probe, texts):
     here, run = left(Probe.UNKNOWN, intent=intent(), probe=probe)
     assert isinstance(await here.pipeline.process_recovered(run), StepDone)
     assert (here.surface.texts, here.surface.probed) == (texts, [])
@@ -363,7 +363,7 @@ async def test_the_policy_is_asked_about_what_is_left(left):
     assert returned.record.results[1].error == "denied: read only"
 
 
-async def test_what_was_approved_before_the_crash_still_is(left):
+async def test_approval_from_before_the_crash_still_holds(left):
     policy = [{"verdict": "approve", "tool": "append"}]
     here, run = left(results=(done(0),), settings={"policy": policy}, step={"approved": "approved", "resumed": True})
     returned = await here.pipeline.process_recovered(run)
@@ -371,7 +371,7 @@ async def test_what_was_approved_before_the_crash_still_is(left):
     assert returned.record.resumed
 
 
-async def test_what_needs_an_approval_waits_for_it(left):
+async def test_action_that_needs_an_approval_waits_for_it(left):
     here, run = left(results=(done(0),), settings={"policy": [{"verdict": "approve", "tool": "append"}]})
     returned = await here.pipeline.process_recovered(run)
     assert (returned.held_by, len(returned.held), here.surface.effects) == (Held.POLICY, 2, [])
@@ -418,7 +418,7 @@ async def test_an_action_after_a_read_does_not_overwrite_others_changes(left):
     assert [result.status for result in returned.record.results] == [ResultStatus.SKIPPED] * 2
 
 
-async def test_what_only_reads_is_run_whatever_somebody_else_wrote(left):
+async def test_read_is_run_although_another_program_wrote(left):
     here, run = left(actions=[Action(tool="read", arguments={"control_id": "field-1"})])
     change(here)
     returned = await here.pipeline.process_recovered(run)
@@ -462,7 +462,7 @@ async def test_a_list_resumes_on_a_surface_as_it_was_before_the_undone_action(le
     assert here.surface.texts == ["b", "c"]
 
 
-async def test_after_a_person_says_done_nothing_runs_on_a_surface_others_changed(left):
+async def test_list_stops_on_a_changed_surface_after_a_person_answers_done(left):
     actions = [action(text, "write") for text in TEXTS]
     here, run = left(Probe.UNKNOWN, actions=actions, foreseen=(NOTE,), probe=Probe.DONE)
     change(here)
@@ -472,7 +472,7 @@ async def test_after_a_person_says_done_nothing_runs_on_a_surface_others_changed
     assert statuses == [ResultStatus.SUCCESS, ResultStatus.SKIPPED, ResultStatus.SKIPPED]
 
 
-async def test_after_a_person_says_not_done_it_is_not_done_on_a_changed_surface(left):
+async def test_list_is_skipped_on_a_changed_surface_after_a_not_done_answer(left):
     actions = [action(text, "write") for text in TEXTS]
     here, run = left(Probe.UNKNOWN, actions=actions, foreseen=(NOTE,), probe=Probe.NOT_DONE)
     change(here)
@@ -489,7 +489,7 @@ async def test_the_surface_is_looked_at_before_anything_is_probed_or_done(left):
     assert (probed, fingerprint) == (run.unfinished.intent, before)
 
 
-async def test_what_can_not_be_seen_fails_the_step_and_nothing_is_done(left):
+async def test_unreadable_surface_fails_the_step_before_anything_is_done(left):
     here, run = left(Probe.NOT_DONE, intent=intent())
     here.surface.remove("memo:one")
     failed = await here.pipeline.process_recovered(run)
@@ -524,7 +524,7 @@ def booked(here):
     return here.services.budgets.task("t").used
 
 
-async def test_a_step_that_goes_on_counts_what_it_had_used(left):
+async def test_continued_step_counts_its_earlier_usage(left):
     here, run = left(Probe.DONE, intent=intent(1), results=(done(0),), answers=PAID)
     returned = await here.pipeline.process_recovered(run)
     used = returned.usage
@@ -533,7 +533,7 @@ async def test_a_step_that_goes_on_counts_what_it_had_used(left):
     assert booked(here) == {"steps": 1, "model_calls": 2, "tokens": 30, "cost": 0.5}
 
 
-async def test_what_was_used_and_done_is_not_lost_where_nothing_can_be_seen(left):
+async def test_usage_and_results_survive_when_the_surface_is_unreadable(left):
     here, run = left(Probe.DONE, intent=intent(1), foreseen=(NOTE,), results=(done(0),), answers=PAID)
     here.surface.remove("memo:one")
     here.surface.observe = broken
@@ -552,7 +552,7 @@ def broken(*_args, **_more):
     raise OSError(msg)
 
 
-async def test_what_a_look_has_settled_is_not_told_as_a_doubt(left, monkeypatch):
+async def test_action_that_a_probe_settled_is_not_reported_as_a_doubt(left, monkeypatch):
     here, run = left(Probe.NOT_DONE, intent=intent(), foreseen=(NOTE,))
     monkeypatch.setattr(here.services.policy, "rule", broken)
     failed = await here.pipeline.process_recovered(run)
@@ -592,7 +592,7 @@ async def test_answers_that_are_checked_once_more_are_counted_once(stage):
     assert (booked(here)["model_calls"], booked(here)["cost"]) == (2, 0.25)
 
 
-async def test_what_this_process_had_booked_before_a_crash_is_not_booked_again(stage):
+async def test_usage_booked_before_a_crash_is_not_booked_again(stage):
     here = stage(lambda _request: {"Status": "CONTINUE", "Function": "append", "Args": TEXT_ARGS}, surface=Looked)
     first = await here.pipeline.process(here.run())
     assert booked(here)["model_calls"] == 1

@@ -119,7 +119,7 @@ def test_every_kind_of_agent_gets_what_is_shared(start, until, seen, noting, kin
     assert by_kind(seen, kind) == [(ANSWER,)]
 
 
-def test_what_a_tool_and_the_host_program_note_is_shared(start, until, seen, noting):
+def test_notes_of_tools_and_of_the_host_program_are_shared(start, until, seen, noting):
     steps = [minute("the list is in cents", "CONTINUE"), ASK, FINISH]
     supervisor = start(servers=[Minutes()], app=noting(lambda request: steps[request.call - 1]))
     handle = supervisor.submit(lone(id="t"))
@@ -188,7 +188,7 @@ def test_a_long_request_is_not_shown_to_those_who_have_it(start, seen, noting):
     assert {shared for _, _, shared in seen} == {()}
 
 
-def test_nothing_is_shown_where_the_settings_say_so(start, seen, noting):
+def test_shared_notes_are_hidden_when_the_settings_show_none(start, seen, noting):
     steps = [minute("a", "CONTINUE"), FINISH]
     supervisor = start(
         servers=[Minutes()], blackboard={"shown": 0}, app=noting(lambda request: steps[request.call - 1])

@@ -46,7 +46,7 @@ def test_a_kind_whose_machine_lacks_a_state_is_refused():
         agent_table(AGENTS, [replace(CLERK, machine=Extended)])
 
 
-def test_what_is_no_kind_of_agent_is_refused():
+def test_agent_table_refuses_other_types():
     with pytest.raises(TypeError, match="expected AgentSpecs, found a str"):
         agent_table(AGENTS, ["clerk"])
 

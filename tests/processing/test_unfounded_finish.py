@@ -172,7 +172,7 @@ def test_a_model_class_may_say_that_its_finish_holds(start, fields):
     assert (result.outcome, result.failed_actions) == (Outcome.FINISHED, 1)
 
 
-def test_the_recording_of_a_program_keeps_the_programs_word(start, tmp_path):
+def test_recording_of_a_program_keeps_the_programs_finish(start, tmp_path):
     models = {"record": tmp_path / "recording.jsonl"}
     assert start(servers=[Torn(Torn.window())], app=[TEAR, FINISH], models=models).submit(lone()).result(PATIENCE).ok
     played = start(servers=[Torn(Torn.window())], models={"app": f"recorded:{models['record']}"})

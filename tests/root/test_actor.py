@@ -14,7 +14,7 @@ from callboard.messages import SubtaskEnding, SupervisorStoppedError
 from support import FINISH, PATIENCE, lone, write
 
 
-def test_who_asks_while_a_task_is_being_refused_is_not_given_it(start, monkeypatch):
+def test_request_during_the_refusal_of_a_task_does_not_get_that_task(start, monkeypatch):
     supervisor = start(app=[write(status="FINISH")])
 
     def ask():

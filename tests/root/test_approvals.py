@@ -116,7 +116,7 @@ def tried(act, *arguments, **named):
 # Requests
 
 
-def test_an_approval_says_who_wants_what_where_why_and_until_when(start, asked):
+def test_approval_has_agent_action_target_reason_and_deadline(start, asked):
     clock = VirtualClock(1000.0)
     supervisor = start(app=[answer(), FINISH], clock=clock, limits={"approval_seconds": 30}, **APPROVE)
     handle = supervisor.submit(lone())
@@ -129,7 +129,7 @@ def test_an_approval_says_who_wants_what_where_why_and_until_when(start, asked):
     assert (request.deadline, request.at_deadline) == (1030.0, AtDeadline.DENY)
 
 
-def test_an_approval_that_the_model_asks_for_says_what_the_model_said(start, asked):
+def test_approval_that_the_model_asks_for_has_the_models_comment(start, asked):
     request = asked(start(app=[answer(status="CONFIRM", Comment="may I?"), FINISH]).submit(lone()))
     assert request.reason == "may I?"
 
@@ -238,7 +238,7 @@ def test_a_thread_that_the_answer_needs_is_refused_instead_of_blocked(start, ask
 
 
 @pytest.mark.parametrize("says", ["approve", "reject"])
-def test_the_record_says_who_decided(start, asked, says):
+def test_record_names_the_person_who_decided(start, asked, says):
     supervisor = start(app=[answer(), FINISH], **APPROVE)
     handle = supervisor.submit(lone())
     getattr(handle, says)(asked(handle).id, by="ada")
@@ -360,7 +360,7 @@ def test_a_remembered_approval_does_not_cover_another_control_with_the_id(start)
     ],
     ids=["name", "kind", "gone", "disabled", "hidden"],
 )
-def test_what_has_changed_is_not_touched_and_the_model_is_asked_again(start, asked, by_now, why):
+def test_changed_control_is_not_touched_and_the_model_is_asked_again(start, asked, by_now, why):
     surface, notes = Surface(), []
     handle = start(app=told([answer(), FINISH], notes), servers=[surface], **APPROVE).submit(lone())
     request = asked(handle)
@@ -382,7 +382,7 @@ def test_if_one_of_several_approved_is_not_the_same_none_runs(start, asked):
     assert surface.effects == []
 
 
-def test_nothing_is_done_on_a_missing_target_and_the_model_is_asked_again(start, asked):
+def test_approved_action_is_skipped_on_a_missing_target_with_a_note(start, asked):
     surface = Surface()
     seen = []
 
@@ -401,7 +401,7 @@ def test_nothing_is_done_on_a_missing_target_and_the_model_is_asked_again(start,
     assert result.usage.cuts == 1
 
 
-def test_what_changed_beside_the_approved_action_is_no_reason_to_ask_again(start, asked):
+def test_approved_action_runs_although_another_control_changed(start, asked):
     surface = Surface(controls={"field-1": "", "field-2": ""})
     handle = start(app=[answer(), FINISH], servers=[surface], **APPROVE).submit(lone())
     request = asked(handle)
@@ -489,7 +489,7 @@ def test_one_unrepeatable_action_keeps_the_deadline_from_allowing_a_list(start, 
 
 
 @pytest.mark.parametrize("at_deadline", ["deny", "fail"])
-def test_nobody_decided_in_time_is_the_cause(start, asked, at_deadline):
+def test_approval_that_timed_out_is_the_cause(start, asked, at_deadline):
     clock = VirtualClock()
     limits = {"at_approval_deadline": at_deadline}
     supervisor = start(app=[answer()], clock=clock, limits=limits, **APPROVE)
@@ -512,7 +512,7 @@ def test_the_deadline_of_a_host_agents_approval(start, asked, at_deadline, outco
     assert handle.result(PATIENCE).outcome is outcome
 
 
-def test_what_the_deadline_allowed_is_not_logged_as_a_persons_approval(start, asked):
+def test_approval_by_the_deadline_is_not_logged_as_a_persons(start, asked):
     clock = VirtualClock()
     limits = {"approval_seconds": 30, "at_approval_deadline": "allow"}
     handle = start(app=[answer(), FINISH], clock=clock, limits=limits, **APPROVE).submit(lone())
@@ -535,7 +535,7 @@ def test_task_and_subtask_clocks_stand_still_while_a_person_is_asked(start, aske
     assert handle.result(PATIENCE).ok
 
 
-def test_the_clocks_go_on_after_the_answer(start, asked):
+def test_clocks_continue_after_the_answer(start, asked):
     clock, model = VirtualClock(), threading.Event()
 
     async def app(request):
@@ -779,7 +779,7 @@ def test_a_rejected_subtask_gives_its_target_back(start, asked):
     assert second.result(PATIENCE).ok
 
 
-def test_other_tasks_go_on_while_one_waits(start, asked):
+def test_other_tasks_continue_while_one_waits(start, asked):
     windows = MemoryServer.window("one"), MemoryServer.window("two")
     app = FunctionModel(lambda request: answer() if request.target.id == "memo:one" else FINISH)
     supervisor = start(app=app, servers=[Surface(*windows)], **APPROVE)
@@ -789,7 +789,7 @@ def test_other_tasks_go_on_while_one_waits(start, asked):
     assert not waiting.done()
 
 
-def test_what_is_approved_while_the_task_is_paused_runs_after_the_pause(start, asked, until):
+def test_approved_action_runs_after_a_pause(start, asked, until):
     surface = Surface()
     handle = start(app=[answer(), FINISH], servers=[surface], **APPROVE).submit(lone())
     request = asked(handle)
@@ -821,7 +821,7 @@ def test_a_pause_between_approval_and_action_holds_exactly_that_action(start, as
 
 
 @pytest.mark.parametrize("says", ["stop", "nothing"])
-def test_what_was_approved_runs_although_no_step_is_left_in_the_budget(start, asked, until, says):
+def test_approved_action_runs_although_no_step_is_left_in_the_budget(start, asked, until, says):
     clock, surface = VirtualClock(), Surface()
     budget = {"task": {"steps": 1}, "at_limit": "ask"}
     supervisor = start(app=[answer()], servers=[surface], clock=clock, budget=budget, **APPROVE)

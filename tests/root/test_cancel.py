@@ -456,7 +456,7 @@ server.run("stdio")
 """
 
 
-def test_an_mcp_call_is_really_stopped_and_its_server_goes_on(start, tmp_path):
+def test_cancel_stops_an_mcp_call_and_its_server_continues(start, tmp_path):
     program, pipe = tmp_path / "remote.py", tmp_path / "pipe"
     program.write_text(REMOTE, encoding="utf-8")
     os.mkfifo(pipe)
@@ -491,7 +491,7 @@ STOPS = {
 
 
 @pytest.mark.parametrize(("limits", "stop"), STOPS.values(), ids=STOPS)
-def test_a_tool_in_a_thread_goes_on_but_its_commit_is_refused(start, tools, limits, stop):
+def test_stopped_tool_in_a_thread_continues_but_its_commit_is_refused(start, tools, limits, stop):
     clock = VirtualClock()
     handle = _doing(start(app=_calling("block"), servers=[tools], clock=clock, limits=limits), tools)
     stop(handle, clock)
@@ -556,7 +556,7 @@ def test_the_file_of_a_commit_too_slow_to_be_stopped_is_in_the_result(start, too
     assert path.read_text(encoding="utf-8") == "whole"
 
 
-def test_what_a_stopped_call_says_late_is_dropped_and_logged(start, tools):
+def test_late_result_of_a_stopped_call_is_dropped_and_logged(start, tools):
     supervisor = start(app=_calling("block"), servers=[tools])
     late = threading.Event()
     supervisor.subscribe(lambda event: late.set() if event.name is EventName.COMMAND_LATE else None)

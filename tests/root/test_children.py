@@ -110,14 +110,14 @@ def test_an_unknown_kind_of_agent_is_refused_and_nothing_is_kept(stage):
     assert stage.children.addresses == ()
 
 
-def test_where_nobody_lives_nothing_is_told(stage):
+def test_sender_to_a_missing_child_posts_no_message(stage):
     stage.children.sender(ONE, STALE)()
     assert stage.children.addresses == ()
     assert stage.events() == []
     assert stage.posted == []
 
 
-def test_a_message_for_the_living_starts_nobody(stage):
+def test_message_for_living_children_starts_no_child(stage):
     stage.children.tell_if_alive(ONE, STALE)
     assert stage.children.addresses == ()
     assert stage.events() == []
@@ -139,7 +139,7 @@ def test_a_stopped_agent_is_gone_and_its_address_starts_another(stage):
     assert stage.children._refs[ONE].actor_urn != first.actor_urn
 
 
-def test_stopping_nobody_says_nothing(stage):
+def test_stop_of_a_missing_child_emits_no_event(stage):
     stage.children.stop(ONE)
     assert stage.events() == []
 

@@ -62,7 +62,7 @@ def test_a_watch_stands_still_while_it_is_stopped(bench):
     assert len(bench.posted) == 1
 
 
-def test_a_watch_goes_on_when_the_last_of_its_reasons_is_gone(bench):
+def test_watch_continues_when_its_last_reason_is_gone(bench):
     bench.watches.start("task-1", 10, "task-1")
     for reason in ("asked", "paused", "asked"):
         bench.watches.stop("task-1", reason)
@@ -74,7 +74,7 @@ def test_a_watch_goes_on_when_the_last_of_its_reasons_is_gone(bench):
     assert len(bench.posted) == 1
 
 
-def test_a_reason_that_never_stopped_it_lets_nothing_go_on(bench):
+def test_watch_ignores_a_reason_that_never_stopped_it(bench):
     bench.watches.start("task-1", 10, "task-1")
     bench.watches.go_on("task-1", "paused")
     bench.watches.stop("nobody", "paused")

@@ -74,7 +74,7 @@ def work(supervisor, **task):
     return supervisor.submit(Task(request="write", **task)).result(PATIENCE)
 
 
-def test_what_a_task_opened_is_closed_once_its_time_is_over(opened):
+def test_target_that_a_task_opened_is_closed_once_its_time_is_over(opened):
     desk, clock = Desk(nobodys=""), VirtualClock()
     supervisor = opened(desk, clock)
     assert work(supervisor, id="t").ok
@@ -109,7 +109,7 @@ def test_a_follow_up_keeps_what_was_opened_until_it_is_over(opened):
     assert desk.windows == {}
 
 
-def test_what_an_earlier_process_left_open_is_closed(opened):
+def test_target_that_an_earlier_process_left_open_is_closed(opened):
     class Clock(VirtualClock):
         def after(self, seconds, callback):
             alarm = super().after(seconds, callback)
@@ -126,7 +126,7 @@ def test_what_an_earlier_process_left_open_is_closed(opened):
     assert desk.windows == {"nobodys": ""}
 
 
-def test_what_does_not_close_is_told_in_the_log(opened):
+def test_target_that_does_not_close_is_logged(opened):
     class Log(logging.Handler):
         def emit(self, record):
             told.put(record.getMessage())

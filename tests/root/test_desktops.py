@@ -165,7 +165,7 @@ def failures(handle):
         (call("close_in_desk", window="none"), "there is no 'none'"),
     ],
 )
-def test_what_can_t_be_opened_or_closed_is_told_and_nothing_is_done(start, answer, why):
+def test_target_that_can_not_be_opened_or_closed_is_reported(start, answer, why):
     desktop = Desktop()
     _, _, handle = run(start, desktop, answer)
     (told,) = failures(handle)
@@ -176,7 +176,7 @@ def test_what_can_t_be_opened_or_closed_is_told_and_nothing_is_done(start, answe
 @pytest.mark.parametrize(
     "answer", [call("close_in_desk", window="theirs"), call("open_in_desk", application="theirs-too")]
 )
-def test_what_is_another_task_s_is_neither_seen_nor_opened_nor_closed(start, answer):
+def test_target_of_another_task_is_hidden_and_not_opened_or_closed(start, answer):
     class Owned(Desktop):
         def targets(self):
             editor, *listed = super().targets()
@@ -202,7 +202,7 @@ def test_opening_waits_for_an_approval_as_it_starts_a_program(start, until):
     assert len(desktop.opened) == 1
 
 
-def test_what_waits_for_its_turn_is_not_opened_after_a_cancel(start, until):
+def test_waiting_open_is_dropped_after_a_cancel(start, until):
     class Slow(Desktop):
         typing, go = threading.Event(), threading.Event()
 
@@ -278,14 +278,14 @@ def while_another_types(start, until, meanwhile):
     return desktop, other
 
 
-def test_nothing_opens_between_the_keys_of_an_agent_that_has_the_desktop(start, until):
+def test_desktop_opens_no_target_between_the_keys_of_an_agent(start, until):
     desktop, other = while_another_types(start, until, lambda _: None)
     assert other.result(PATIENCE).ok
     assert failures(other) == []
     assert desktop.opened == [("editor", {})]
 
 
-def test_what_waits_for_a_desktop_that_is_in_use_can_be_cancelled(start, until):
+def test_open_that_waits_for_a_desktop_can_be_cancelled(start, until):
     desktop, other = while_another_types(
         start, until, lambda handle: handle.cancel("no more") or handle.result(PATIENCE)
     )
@@ -373,7 +373,7 @@ def test_a_window_with_a_secret_of_another_task_is_black_too(start, until, there
 
 
 @pytest.mark.parametrize("error", [ToolError("no display"), ValueError("no display")])
-def test_a_desktop_that_can_t_be_seen_is_told_and_hides_nothing_else(start, error):
+def test_unreadable_desktop_gives_a_note_and_hides_only_itself(start, error):
     class Dark(Desktop):
         def desktop(self, look):
             raise error
@@ -384,14 +384,14 @@ def test_a_desktop_that_can_t_be_seen_is_told_and_hides_nothing_else(start, erro
     assert {target.id for target in seen[0].observation.targets} == {"editor", "mail"}
 
 
-def test_what_is_no_observation_is_told(start):
+def test_invalid_observation_of_a_desktop_gives_a_note(start):
     desktop = Desktop()
     desktop.capture = "a picture"
     _, seen, _ = run(start, desktop, assign("mail"))
     assert "it observed a str, not an Observation" in seen[0].observation.notes[0]
 
 
-def test_several_desktops_are_told_together(start):
+def test_several_desktops_are_shown_together(start):
     class Second(Desktop):
         name = "wall"
 

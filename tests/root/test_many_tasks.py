@@ -85,7 +85,7 @@ def test_tasks_on_different_targets_run_side_by_side(start):
     assert all(handle.result(PATIENCE).ok for handle in handles)
 
 
-def test_nothing_of_one_task_is_shown_to_another_on_the_same_agent(start):
+def test_memory_of_one_task_is_hidden_from_another_on_the_same_agent(start):
     seen: dict[str, list[str]] = {}
 
     def app(request):

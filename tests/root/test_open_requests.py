@@ -107,14 +107,14 @@ def verdict(*, approved=True, id_="ask-2", task_id="task-1", by=""):
     return ApprovalAnswer(id=id_, task_id=task_id, approved=approved, by=by)
 
 
-def test_what_is_asked_lies_open_by_kind(office):
+def test_open_requests_are_listed_by_kind(office):
     office.desk.ask(question())
     office.desk.ask(approval())
     assert office.desk.questions == (question(),)
     assert office.desk.approvals == (approval(),)
 
 
-def test_what_is_asked_is_told_without_what_the_agent_sees(office):
+def test_request_event_leaves_out_the_agents_observation(office):
     office.desk.ask(approval())
     ((name, fields),) = office.notes.events
     assert name is EventName.APPROVAL_REQUESTED
@@ -123,7 +123,7 @@ def test_what_is_asked_is_told_without_what_the_agent_sees(office):
     assert fields["request"]["reason"] == "a rule"
 
 
-def test_what_another_process_asked_lies_open_again_and_is_not_told_anew(office):
+def test_request_of_an_earlier_process_is_open_without_a_second_event(office):
     office.desk.put(question(deadline=1060.0))
     assert office.desk.questions == (question(deadline=1060.0),)
     assert office.notes.events == []
@@ -131,7 +131,7 @@ def test_what_another_process_asked_lies_open_again_and_is_not_told_anew(office)
     assert office.desk.questions == ()
 
 
-def test_an_answer_is_kept_before_the_agent_is_told(office):
+def test_answer_is_kept_before_its_agent_gets_it(office):
     office.desk.ask(question())
     office.desk.answer(answer("this"))
     assert (office.kept, office.agents.told) == ([], [])

@@ -46,7 +46,7 @@ def outbox(journal):
 ONE, TWO = (Answer(id=text, task_id="t") for text in ("1", "2"))
 
 
-def test_nothing_leaves_before_it_is_flushed(outbox, journal):
+def test_outbox_keeps_messages_back_until_it_is_flushed(outbox, journal):
     outbox.keep("t", "t~1", ONE)
     assert journal.waiting == []
 
@@ -59,7 +59,7 @@ def test_all_of_one_message_is_kept_in_one_piece(outbox, journal):
     assert rows == (Row(1000.0, "t", "t~1", ONE), Row(1000.0, "t", "", TWO))
 
 
-def test_what_follows_is_done_in_order_once_all_is_kept(outbox, journal):
+def test_outbox_runs_followers_in_order_once_all_is_kept(outbox, journal):
     told = []
     outbox.keep("t", "t~1", ONE, lambda: told.append("one"), lambda: told.append("one again"))
     outbox.tell(lambda: told.append("said"))
@@ -70,7 +70,7 @@ def test_what_follows_is_done_in_order_once_all_is_kept(outbox, journal):
     assert told == ["one", "one again", "said", "two"]
 
 
-def test_what_nothing_has_to_be_kept_for_has_its_turn_too(outbox, journal):
+def test_outbox_runs_unkept_actions_in_their_turn(outbox, journal):
     told = []
     outbox.keep("t", "", ONE, lambda: told.append("kept"))
     outbox.flush()
@@ -85,7 +85,7 @@ def test_an_empty_outbox_leaves_the_journal_alone(outbox, journal):
     assert journal.waiting == []
 
 
-def test_what_was_flushed_is_not_kept_twice(outbox, journal):
+def test_outbox_keeps_a_flushed_message_once(outbox, journal):
     outbox.keep("t", "", ONE)
     outbox.flush()
     outbox.flush()
@@ -111,7 +111,7 @@ def test_if_it_can_not_be_kept_nothing_follows_and_who_waits_hears_why(outbox, j
     assert answer.exception(0) is error
 
 
-def test_an_answer_that_nobody_waits_for_any_more_costs_the_others_nothing(outbox, journal):
+def test_cancelled_answer_does_not_disturb_other_actions(outbox, journal):
     told = []
     answer = outbox.answer("yes")
     outbox.tell(lambda: told.append("told"))

@@ -53,7 +53,7 @@ def tried(act, *arguments):
 # Questions and answers
 
 
-def test_a_question_says_who_asks_what_and_until_when(start, asked):
+def test_question_has_its_agent_text_choices_and_deadline(start, asked):
     clock = VirtualClock(1000.0)
     handle = start(app=[ask(COLOURS), FINISH], clock=clock, limits={"question_seconds": 30}).submit(lone())
     question = asked(handle)
@@ -185,7 +185,7 @@ def test_a_host_agent_asks_too(start, asked):
     assert notes[1] == ("asked 'which file?', a person answered 'sales.docx'",)
 
 
-def test_the_record_says_who_answered(start, asked):
+def test_record_names_the_person_who_answered(start, asked):
     supervisor = start(app=[ask(), FINISH])
     handle = supervisor.submit(lone())
     handle.answer(asked(handle).id, "sales.docx", by="ada")
@@ -206,7 +206,7 @@ def test_an_answer_may_come_from_any_thread(start, asked):
 # No answer
 
 
-def test_a_question_that_nobody_answers_in_time_fails_as_timed_out(start, asked):
+def test_unanswered_question_fails_as_timed_out(start, asked):
     clock = VirtualClock()
     handle = start(app=[ask()], clock=clock, limits={"question_seconds": 30}).submit(lone())
     asked(handle)
@@ -219,7 +219,7 @@ def test_a_question_that_nobody_answers_in_time_fails_as_timed_out(start, asked)
     assert moves(handle)[2:] == [("PENDING", "FAIL", "timeout"), ("FAIL", "FINISH", "system")]
 
 
-def test_the_host_agent_goes_on_after_a_question_of_its_agent_timed_out(start, asked):
+def test_host_agent_continues_after_a_question_of_its_agent_timed_out(start, asked):
     clock = VirtualClock()
     supervisor = start(host=[ASSIGN, FINISH], app=[ask()], clock=clock, limits={"question_seconds": 30})
     handle = supervisor.submit(Task(request="write"))
@@ -230,7 +230,7 @@ def test_the_host_agent_goes_on_after_a_question_of_its_agent_timed_out(start, a
 
 
 @pytest.mark.parametrize("kind", ["host", "app"])
-def test_with_questions_off_the_model_is_told_that_no_answer_will_come(start, kind):
+def test_model_gets_a_note_that_no_answer_will_come_when_questions_are_off(start, kind):
     notes = []
     supervisor = start(**{kind: told([ask(), FINISH], notes)}, system={"ask_question": False})
     handle = supervisor.submit(lone() if kind == "app" else Task(request="plan"))
@@ -241,7 +241,7 @@ def test_with_questions_off_the_model_is_told_that_no_answer_will_come(start, ki
     assert ("PENDING", "CONTINUE", "system") in moves(handle, agent)
 
 
-def test_a_model_that_only_asks_is_stopped_where_nobody_answers(start):
+def test_model_that_only_asks_is_stopped_when_questions_are_off(start):
     supervisor = start(app=lambda _: ask(), system={"ask_question": False})
     result = supervisor.submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.FAILED

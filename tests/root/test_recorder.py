@@ -142,7 +142,7 @@ def read(recorder, task_id="task-1"):
     return recorder.read(BlackboardQuery(task_id=task_id)).result(PATIENCE)
 
 
-def test_an_event_of_an_assignment_says_whose_it_is(record, stream):
+def test_assignment_event_has_its_task_run_and_agent(record, stream):
     feed = stream.open()
     record().emit_of(EventName.SUBTASK_ASSIGNED, ASSIGN, request="work")
     event = feed.get(PATIENCE)
@@ -155,7 +155,7 @@ def test_an_event_of_an_assignment_says_whose_it_is(record, stream):
     assert event.data == {"request": "work"}
 
 
-def test_a_message_that_came_too_late_is_told(record, stream):
+def test_late_message_has_an_event(record, stream):
     feed = stream.open()
     record().stale("task-1", "Assign")
     event = feed.get(PATIENCE)
@@ -167,7 +167,7 @@ def test_a_message_that_came_too_late_is_told(record, stream):
     )
 
 
-def test_what_was_asked_for_stands_on_its_board_with_its_author_and_time(record, keep):
+def test_blackboard_shows_requests_with_author_and_time(record, keep):
     recorder = record()
     keep("task-1", task(), round_of())
     view = read(recorder)
@@ -193,13 +193,13 @@ def test_questions_stand_with_who_answered_them(record, keep):
     assert [row.content.get("id") for row in rows] == ["1", "1", "2", "2"]
 
 
-def test_an_answer_that_nobody_was_asked_for_does_not_stand_there(record, keep):
+def test_blackboard_leaves_out_an_answer_without_a_question(record, keep):
     recorder = record()
     keep("task-1", task(), Answer(id="1", task_id="task-1", nobody=True))
     assert read(recorder).questions == ()
 
 
-def test_what_is_told_again_after_a_crash_stands_there_once(record, keep):
+def test_blackboard_shows_a_repeated_message_once(record, keep):
     recorder = record()
     anew = round_of().model_copy(update={"token": 5})
     keep("task-1", task(), round_of(), subtask_of(), ending(), anew, ending())
@@ -279,7 +279,7 @@ def test_a_dead_blackboard_is_silent_and_is_rebuilt_from_the_journal(record, kee
     assert feed.get(PATIENCE).name is EventName.BLACKBOARD_REBUILT
 
 
-def test_a_blackboard_is_told_to_be_made_anew_once_it_has_been_fed(record, keep, stream, journal, monkeypatch):
+def test_blackboard_rebuilt_event_comes_once_the_rows_are_fed(record, keep, stream, journal, monkeypatch):
     recorder, feed = record(), stream.open()
     keep("task-1", task(), round_of())
     order = []
@@ -291,7 +291,7 @@ def test_a_blackboard_is_told_to_be_made_anew_once_it_has_been_fed(record, keep,
     assert (feed.get(PATIENCE).name, len(read(recorder).requests)) == (EventName.BLACKBOARD_REBUILT, 1)
 
 
-def test_a_blackboard_reads_what_the_journal_has_of_tasks_that_go_on(record, keep):
+def test_blackboard_reads_journal_rows_of_continued_tasks(record, keep):
     keep("task-1", task(), round_of())
     recorder = record()
     assert read(recorder).requests == ()

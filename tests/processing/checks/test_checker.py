@@ -59,12 +59,12 @@ def test_a_task_whose_checks_hold_is_verified(begin):
     assert result.subtasks[0].checks == result.checks
 
 
-def test_a_task_without_checks_is_not_said_to_be_verified(begin):
+def test_task_without_checks_has_no_verification(begin):
     result = run(begin(app=[FINISH])).result(PATIENCE)
     assert (result.outcome, result.verified, result.checks) == (Outcome.FINISHED, None, ())
 
 
-def test_an_agent_that_lies_is_told_and_its_task_fails(begin):
+def test_agent_gets_failed_checks_as_notes_and_then_its_task_fails(begin):
     model, asked = recorded([FINISH, FINISH, FINISH])
     handle = run(begin(app=model), expected("Bob", name="the name"))
     result = handle.result(PATIENCE)
@@ -81,7 +81,7 @@ def test_an_agent_that_lies_is_told_and_its_task_fails(begin):
 @pytest.mark.parametrize(
     ("show", "told", "hidden"), [("name", "", "found"), ("found", "found", "Bob"), ("all", "Bob", "nobody")]
 )
-def test_an_agent_is_told_what_the_check_allows(begin, show, told, hidden):
+def test_agent_sees_as_much_of_a_failed_check_as_the_check_allows(begin, show, told, hidden):
     model, asked = recorded([FINISH, write("Bob"), FINISH])
     assert run(begin(app=model), expected("Bob", show=show)).result(PATIENCE).verified
     (note,) = [note for note in asked[1].observation.notes if note.startswith("a check")]
@@ -99,7 +99,7 @@ def test_an_agent_that_mends_its_work_finishes(begin):
 
 
 @pytest.mark.parametrize("retries", [0, 1, 5])
-def test_an_agent_goes_on_as_often_as_the_limit_says(begin, retries):
+def test_agent_continues_after_failed_checks_up_to_the_limit(begin, retries):
     model, asked = recorded([FINISH] * 9)
     result = run(begin(app=model), expected("Bob"), limits={"check_retries": retries}).result(PATIENCE)
     assert (result.outcome, len(asked)) == (Outcome.FAILED, retries + 1)
@@ -147,7 +147,7 @@ def test_a_task_that_did_not_come_to_its_checks_is_not_verified(begin, fields, o
     assert (result.outcome, result.verified, result.checks) == (outcome, verified, ())
 
 
-def test_a_host_agent_is_told_and_assigns_the_correction(begin):
+def test_host_agent_assigns_the_correction_of_a_failed_check(begin):
     def host(request):
         if request.call == 2:
             return FINISH
@@ -284,7 +284,7 @@ def test_a_function_with_a_parameter_for_files_gets_those_of_all_surfaces(begin,
     assert check.found == found
 
 
-def test_a_function_that_nobody_gave_is_refused(begin):
+def test_unknown_check_program_is_refused(begin):
     with pytest.raises(TaskRefusedError, match="no check program is called 'balances'; there are: none"):
         run(begin(app=[FINISH]), {"program": "balances"})
 

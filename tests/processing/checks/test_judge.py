@@ -78,7 +78,7 @@ def test_a_yes_lets_the_task_finish_and_never_verifies(submit):
     assert event["answers"][0]["answer"] == "yes"
 
 
-def test_a_no_refuses_the_finish_and_its_reason_is_told(start, folder):
+def test_judge_that_answers_no_refuses_the_finish_with_its_reason(start, folder):
     asked, given = [], iter([NO, YES])
 
     def app(request):
@@ -107,7 +107,7 @@ def test_an_unsure_is_only_shown(submit):
     assert (result.outcome, [each.answer for each in result.judged]) == (Outcome.FINISHED, ["unsure"])
 
 
-def test_the_judge_sees_the_evidence_and_no_word_of_an_agent(submit):
+def test_judge_sees_the_evidence_and_no_text_of_an_agent(submit):
     asked = []
     answers = ({**FINISH, "Comment": "SPOKEN", "Thought": "SPOKEN", "Result": "SPOKEN", "Plan": []},)
     submit(YES, do=add, answers=answers, asked=asked).result(PATIENCE)
@@ -315,7 +315,7 @@ def test_the_judge_of_a_host_agent_sees_the_windows_of_its_subtasks(start):
     assert lightness(asked[0].before) < lightness(asked[0].after)
 
 
-def test_a_missing_picture_from_before_the_work_is_told(start):
+def test_judge_is_informed_of_a_missing_picture_from_before_the_work(start):
     asked, given = [], iter([ASSIGN, FINISH])
 
     def host(request):

@@ -36,7 +36,7 @@ def told(handle, name=EventName.MODEL_REPAIRED):
     return [event.data for event in handle.events() if event.name is name]
 
 
-def test_a_proposed_check_is_told_and_never_verifies(begin):
+def test_proposed_check_has_an_event_and_never_verifies(begin):
     handle = run(begin(host=proposing({**READ, "equals": "Bob"})))
     result = handle.result(PATIENCE)
     assert (result.outcome, result.verified) == (Outcome.FINISHED, None)
@@ -206,7 +206,7 @@ def test_a_task_has_no_checks_of_a_model():
         Task(request="x", checks=[Check(**READ, source="model")])
 
 
-def test_a_program_with_its_own_host_answers_is_told():
+def test_host_answers_without_checks_are_refused_at_the_start():
     class Own(HostResponse):
         """Answers of the program's own."""
 

@@ -243,7 +243,7 @@ def test_an_error_of_a_function_shows_no_secret_with_line_breaks(documents):
         {"matches": r"\$\{secret:portal\}"},
     ],
 )
-def test_an_expectation_that_says_nothing_or_takes_long_is_refused(expectation):
+def test_empty_or_slow_expectation_is_refused(expectation):
     with pytest.raises(ValidationError):
         Check(text="a.txt", **expectation)
 
@@ -266,7 +266,7 @@ def test_a_text_that_is_too_long_for_its_pattern_is_not_searched(documents, fold
 
 
 @pytest.mark.parametrize("empty", ["same", "exists"])
-def test_an_empty_cell_says_nothing(documents, folder, empty):
+def test_empty_cell_never_verifies(documents, folder, empty):
     (folder / "report.csv").write_text("name,value\n,\n")
     other = {"same_as": {"table": "report.csv", "path": "/0/1"}} if empty == "same" else {}
     assert verified(documents({"table": "report.csv", "path": "/0/0", **other})) is False
