@@ -159,7 +159,7 @@ def test_a_lone_agents_task_knows_its_target(recovered):
 # Endings
 
 
-def test_an_ending_that_nobody_acted_on_is_said_again(recovered):
+def test_unhandled_ending_is_sent_again(recovered):
     found = recovered(round_of(), (part(), 1), part(token=2), (ended(), 4))
     assert found.endings == {"t~1": ended()}
     assert found.begun == ["t~0"]
@@ -187,7 +187,7 @@ def test_the_next_round_begins_after_the_ending_of_the_last(recovered):
     assert [(ended.usage, ended.artifacts) for ended in record.ended_rounds] == [(usage, ("a.txt",))]
 
 
-def test_the_ending_of_a_round_that_nobody_acted_on_is_said_again(recovered):
+def test_unhandled_ending_of_a_round_is_sent_again(recovered):
     found = recovered(round_of(), (round_ended(), 3))
     assert (found.endings, found.begun, found.record.round) == ({"t~0": round_ended()}, [], 1)
 
@@ -224,7 +224,7 @@ def test_a_pause_passed_on_to_a_run_does_not_pause_the_task_again():
 
 
 @pytest.mark.parametrize("ask", [question(), approval()], ids=["question", "approval"])
-def test_what_waited_for_a_person_waits_again(recovered, ask):
+def test_open_request_waits_again(recovered, ask):
     assert recovered(round_of(), (ask, 2)).asks == {"ask": ask}
 
 
@@ -236,11 +236,11 @@ def test_what_waited_for_a_person_waits_again(recovered, ask):
         RequestExpired(id="ask", task_id="t"),
     ],
 )
-def test_what_was_answered_or_expired_does_not_wait_any_more(recovered, word):
+def test_answered_or_expired_request_waits_no_more(recovered, word):
     assert recovered(round_of(), (approval(), 2), word).asks == {}
 
 
-def test_what_a_run_asked_that_is_over_does_not_wait_any_more(recovered):
+def test_request_of_an_ended_run_waits_no_more(recovered):
     found = recovered(round_of(), (part(), 1), part(token=2), (question(run="t~1"), 2), ended())
     assert found.asks == {}
 
@@ -253,7 +253,7 @@ def test_what_a_run_asked_that_is_over_does_not_wait_any_more(recovered):
         ({"approved": False, "remember": True}, 0),
     ],
 )
-def test_what_was_approved_for_the_rest_of_the_task_still_is(recovered, word, kept):
+def test_approval_for_the_rest_of_the_task_is_recovered(recovered, word, kept):
     found = recovered(round_of(), (approval(), 2), ApprovalAnswer(id="ask", task_id="t", **word))
     assert found.approved == [approval()] * kept
 
@@ -261,7 +261,7 @@ def test_what_was_approved_for_the_rest_of_the_task_still_is(recovered, word, ke
 # Usage
 
 
-def test_what_steps_used_is_counted_for_their_run(recovered):
+def test_usage_of_steps_is_counted_for_their_run(recovered):
     host = (step(model_calls=1, input_tokens=10, output_tokens=5, cost=0.5), 1)
     asked = (question(usage=Usage(model_calls=2)), 2)
     found = recovered(round_of(), host, asked, Captured(observation=None))
@@ -291,7 +291,7 @@ def test_answers_of_a_step_that_was_broken_off_are_booked_once(recovered):
     ],
     ids=["done", "failed", "at-a-limit", "in-doubt"],
 )
-def test_what_a_step_says_it_used_has_its_answers(recovered, word, kept):
+def test_step_with_its_own_usage_replaces_its_answers(recovered, word, kept):
     found = recovered(round_of(), (ANSWERED, 1), (word(), 1))
     assert bool(found.answers) is kept
 

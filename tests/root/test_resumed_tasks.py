@@ -68,7 +68,7 @@ class Blocks:
         return self.answers[request.call - 1]
 
 
-def test_a_task_goes_on_where_it_was_and_what_was_done_is_not_done_again(stage):
+def test_task_continues_where_it_was_and_repeats_no_action(stage):
     answers = [append("1"), append("2"), append("3", "FINISH")]
     blocked = Blocks(3, answers)
     first = stage.begin(app=blocked, host=[ASSIGN, FINISH])
@@ -203,7 +203,7 @@ def test_an_open_approval_survives_and_the_approved_action_runs_once(stage, unti
     assert stage.texts == ["1"]
 
 
-def test_what_was_approved_for_the_rest_of_a_task_still_is(stage, until):
+def test_approval_for_the_rest_of_a_task_holds_in_the_next_process(stage, until):
     rules = [{"tool": "append", "verdict": "approve"}]
     answers = [append("1"), append("1"), FINISH]
     blocked = Blocks(2, answers)
@@ -233,7 +233,7 @@ def test_a_paused_task_stays_paused(stage):
     assert stage.texts == ["1", "2"]
 
 
-def test_a_cancel_that_was_told_holds_in_the_next_process(stage, until):
+def test_cancel_holds_in_the_next_process(stage, until):
     first = stage.begin(app=[ASK])
     handle = first.submit(lone(id="t"))
     until(handle, EventName.QUESTION_ASKED)
@@ -307,7 +307,7 @@ def test_an_agent_remembers_its_earlier_subtask_of_the_task(stage):
     assert (memories, stage.texts) == ([1], ["1", "2"])
 
 
-def test_rounds_of_a_plan_go_on_with_the_next_one(stage):
+def test_plan_continues_with_the_next_round(stage):
     blocked = Blocks(2, [FINISH] * 3)
     first = stage.begin(host=blocked)
     first.submit(Task(id="t", plan=["one", "two", "three"]))
@@ -372,7 +372,7 @@ def in_doubt(stage):
         ("stop", 1, Outcome.FAILED),
     ],
 )
-def test_what_nobody_can_see_is_put_before_a_person(stage, until, in_doubt, said, stamps, outcome):
+def test_unclear_action_is_put_to_a_person(stage, until, in_doubt, said, stamps, outcome):
     handle = stage.begin(app=[STAMP, FINISH], surface=in_doubt).handle("t")
     event = until(handle, EventName.COMMAND_IN_DOUBT)
     assert (event.data["tool"], event.data["probe"]) == ("stamp", "unknown")
@@ -396,14 +396,14 @@ def test_the_question_about_a_doubt_survives_another_restart(stage, until, in_do
 
 
 @pytest.mark.parametrize("settings", [{"journal": {"in_doubt": "fail"}}, {"system": {"ask_question": False}}])
-def test_where_nobody_may_be_asked_the_work_fails_and_is_not_repeated(stage, in_doubt, settings):
+def test_unclear_action_fails_its_work_when_no_person_may_be_asked(stage, in_doubt, settings):
     result = stage.begin(app=[STAMP, FINISH], surface=in_doubt, **settings).handle("t").result(PATIENCE)
     assert result.outcome is Outcome.FAILED
     assert "stamp may have been done before a crash, or not" in result.causes[-1].reason
     assert len(stage.surface.effects) == 1
 
 
-def test_nobody_answers_the_question_about_a_doubt_in_time(start, stage, until, in_doubt):
+def test_unanswered_question_about_a_doubt_times_out(start, stage, until, in_doubt):
     handle = stage.begin(app=[STAMP, FINISH], surface=in_doubt, limits={"question_seconds": 0.05}).handle("t")
     assert handle.result(PATIENCE).outcome is Outcome.TIMED_OUT
     assert len(stage.surface.effects) == 1
@@ -435,7 +435,7 @@ class HeldAppend(MemoryServer):
 
 
 @pytest.mark.parametrize(("where", "probe"), [("after", "done"), ("before", "not_done")])
-def test_what_can_be_seen_is_looked_at_and_the_rest_of_the_list_goes_on(stage, until, where, probe):
+def test_visible_action_is_probed_and_the_rest_of_its_list_continues(stage, until, where, probe):
     surface = HeldAppend()
     surface.where = where
     actions = [{"Function": "append", "Args": append(text)["Args"]} for text in "12"]
@@ -453,7 +453,7 @@ def test_what_can_be_seen_is_looked_at_and_the_rest_of_the_list_goes_on(stage, u
     assert stage.calls == []
 
 
-def test_what_is_past_its_time_is_dropped_at_the_start_and_again_and_again(stage):
+def test_expired_task_is_dropped_at_the_start_and_repeatedly(stage):
     clock = VirtualClock()
     supervisor = stage.begin(app=[FINISH], clock=clock, journal={"days": 1e-9})
     supervisor.submit(lone(id="t")).result(PATIENCE)
@@ -478,7 +478,7 @@ def test_a_task_paused_before_a_restart_can_be_cancelled_after_it(stage, until, 
     assert handle.result(PATIENCE).outcome is Outcome.CANCELLED
 
 
-def test_nothing_begins_after_a_stop_began(stage):
+def test_stop_lets_no_action_begin(stage):
     blocked = Held(stage.surface.effects, "before")
     first = stage.begin(app=lambda _request: {"Status": "FINISH", "Function": "stamp"}, surface=blocked)
     for number in range(3):
@@ -585,7 +585,7 @@ def test_a_process_without_a_tasks_model_or_server_leaves_it_to_another(start, b
     assert all(replay.same for replay in assert_replays(tmp_path / "journal.db"))
 
 
-def test_a_task_goes_on_without_what_it_lacks_if_somebody_says_so(start, begun, tmp_path):
+def test_task_continues_without_its_missing_model_when_it_is_resumed(start, begun, tmp_path):
     handle = wrong_start(start, tmp_path / "journal.db", begun, "model").handle("a")
     assert handle.resume()
     assert "no model is set" in handle.result(PATIENCE).causes[-1].reason
@@ -603,7 +603,7 @@ def test_a_task_that_lacks_something_and_that_a_person_pauses_stays_paused(start
 
 
 @pytest.mark.parametrize(("target", "paused"), [("memo:one", False), (None, True)])
-def test_a_host_agents_model_is_needed_unless_the_plan_says_it_all(start, stage, tmp_path, target, paused):
+def test_host_model_is_needed_unless_the_plan_names_all_targets(start, stage, tmp_path, target, paused):
     blocked = Blocks(1, [FINISH])
     first = stage.begin(app=blocked, host=[ASSIGN, FINISH])
     handle = first.submit(Task(id="t", plan=({"request": "write", "target": target},)))

@@ -46,7 +46,7 @@ class Turned:
             self.put(scheduler, actor, message, reply_to)
 
 
-def test_no_step_begins_once_the_agents_are_told_to_stop(begin, monkeypatch):
+def test_stop_of_the_agents_lets_no_step_begin(begin, monkeypatch):
     turned, acting, go, events = Turned(), threading.Event(), threading.Event(), []
     monkeypatch.setattr(Scheduler, "put", functools.partialmethod(turned))
     with Faults() as faults:

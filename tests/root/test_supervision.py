@@ -73,7 +73,7 @@ def step_done(number):
 
 
 @pytest.mark.parametrize("error", [ValueError, SystemExit, KeyboardInterrupt])
-def test_a_crashed_agent_is_started_anew_and_goes_on_with_the_step_after(start, crashes, journal, error):
+def test_crashed_agent_is_restarted_and_continues_with_the_next_step(start, crashes, journal, error):
     crashes(step_done(2), 1, error)
     surface, calls = MemoryServer(MemoryServer.window()), []
 
@@ -148,7 +148,7 @@ def of_apps(when):
     return lambda agent, message: agent.address.startswith("app/") and when(agent, message)
 
 
-def test_what_was_done_is_in_the_result_of_work_that_crashed_too_often(start, crashes, journal, tmp_path):
+def test_result_has_the_work_of_an_agent_that_crashed_too_often(start, crashes, journal, tmp_path):
     crashes(step_done(3), 1)
     surface = Files(tmp_path)
     app = [save("a"), save("b"), {"Status": "CONTINUE", "Result": "all of it"}]
@@ -161,7 +161,7 @@ def test_what_was_done_is_in_the_result_of_work_that_crashed_too_often(start, cr
     assert (result.usage.steps, result.usage.model_calls, result.usage.commands) == (3, 3, 2)
 
 
-def test_what_a_step_had_done_before_a_crash_broke_it_off_is_in_the_result(start, crashes, journal, tmp_path):
+def test_result_has_the_work_of_a_step_that_a_crash_broke_off(start, crashes, journal, tmp_path):
     begun, told = threading.Event(), threading.Event()
     crashes(lambda _agent, message: isinstance(message, Pause), 1)
 
@@ -212,14 +212,14 @@ def test_a_round_whose_host_agent_crashed_too_often_has_what_it_had_done(start, 
     assert [subtask.outcome for subtask in result.subtasks] == [Outcome.FINISHED]
 
 
-def test_an_ending_that_was_said_before_the_last_crash_stands(start, crashes, journal):
+def test_ending_sent_before_the_last_crash_stands(start, crashes, journal):
     crashes(lambda _agent, message: isinstance(message, JobReturned) and message.next_result is not None, 1)
     supervisor = start(app=[append("1", "FINISH")], journal=journal, supervision={"intensity": 0})
     result = supervisor.submit(lone()).result(PATIENCE)
     assert (result.outcome, result.usage.steps, result.subtasks[0].causes) == (Outcome.FINISHED, 1, ())
 
 
-def test_what_was_done_is_in_the_result_of_work_that_hung_too_often(start, journal):
+def test_result_has_the_work_of_an_agent_that_hung_too_often(start, journal):
     clock, surface = VirtualClock(), Stubborn()
     answers = [append("1"), {"Status": "FINISH", "Function": "resist"}]
     supervisor = start(
@@ -476,7 +476,7 @@ def test_an_agents_thread_that_is_held_up_is_reported(start, monkeypatch):
     assert handle.result(PATIENCE).ok
 
 
-def test_a_blackboard_that_died_is_made_anew_from_the_journal(start, monkeypatch, caplog, journal):
+def test_dead_blackboard_is_rebuilt_from_the_journal(start, monkeypatch, caplog, journal):
     caplog.set_level(logging.CRITICAL, "pykka")
     original = Blackboard.receive
     left = [1]

@@ -73,7 +73,7 @@ def test_a_target_is_given_back_once(book):
     assert book.request(assign(4)) == (None, 2)
 
 
-def test_a_token_that_nobody_has_frees_and_abandons_nothing(book):
+def test_unknown_token_frees_and_abandons_no_target(book):
     assert book.free(99) == (None, None)
     assert book.abandon(99) is None
     book.void(99)
@@ -106,7 +106,7 @@ def test_a_withdrawn_request_is_not_granted_and_later_ones_move_up(book):
     assert book.free(first.token)[1].number == 3
 
 
-def test_nothing_is_kept_of_a_target_that_nobody_uses(book):
+def test_unused_target_leaves_no_record(book):
     first, _ = book.request(assign(1))
     book.free(first.token)
     assert book._slots == {}

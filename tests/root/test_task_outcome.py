@@ -68,7 +68,7 @@ def test_under_a_hostagent_a_subtasks_end_is_not_the_tasks():
 
 
 @pytest.mark.parametrize("outcome", [Outcome.CANCELLED, Outcome.TIMED_OUT, Outcome.OUT_OF_BUDGET])
-def test_what_stopped_a_task_is_its_outcome_however_its_agents_ended(outcome):
+def test_task_outcome_is_that_of_its_stop_however_its_agents_ended(outcome):
     stopped = record()
     stopped.next_assign()
     stopped.stopping = Cancel(task_id="task-1", outcome=outcome, reason="enough")

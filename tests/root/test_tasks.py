@@ -86,7 +86,7 @@ def test_running_conversations_are_named_whole_and_then_the_latest_ended(book):
     assert book.conversations(9) == ("s", "r-2", "r-3", "old", "b", "a", "a-2")
 
 
-def test_what_the_journal_has_of_a_conversation_belongs_to_it(book):
+def test_conversation_has_the_tasks_of_the_journal(book):
     book.open(Task(id="r-3", request="work", session="r"), None, 0.0)
     book.learn("r", ("r", "r-2", "r-3"))
     book.learn("r", ("r", "r-2"))
@@ -148,7 +148,7 @@ def test_a_status_tells_what_runs_and_what_waits():
     assert not status.cancelling
 
 
-def test_of_a_task_that_ends_while_it_is_suspended_the_first_word_holds():
+def test_suspended_task_keeps_its_first_ending():
     record = TaskRecord(Task(id="t", request="do it"), None, 0.0)
     record.tell(SupervisorStoppedError("it goes on with the next one"))
     record.tell(TaskResult(task_id="t", outcome=Outcome.FINISHED))

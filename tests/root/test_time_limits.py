@@ -125,7 +125,7 @@ def test_a_task_deadline_cancels_what_runs_and_ends_as_timed_out(start):
     assert model.cancelled.wait(PATIENCE)
 
 
-def test_a_subtask_deadline_ends_it_alone_and_its_host_agent_goes_on(start):
+def test_subtask_deadline_ends_it_alone_and_its_host_agent_continues(start):
     clock, model = VirtualClock(), Endless()
     seen = []
 
@@ -186,7 +186,7 @@ def test_a_step_deadline_cancels_an_async_tool(start):
     assert surface.cancelled.wait(PATIENCE)
 
 
-def test_what_a_step_did_before_its_deadline_is_counted(start):
+def test_step_usage_before_a_deadline_is_counted(start):
     write = {"Function": "write", "Args": {"control_id": "field-1", "text": "x"}}
     answer = {"Status": "FINISH", "Actions": [write, {"Function": "wait"}]}
     clock, surface = VirtualClock(), Slow()
@@ -241,7 +241,7 @@ def test_a_command_deadline_is_a_failed_result_that_the_model_sees(start):
 
 @pytest.mark.parametrize("limit", ["task_seconds", "subtask_seconds"])
 @pytest.mark.parametrize("ask", [ASK, CONFIRM], ids=["question", "approval"])
-def test_a_clock_stands_still_while_a_person_is_asked_and_goes_on_after(start, until, limit, ask):
+def test_clock_stands_still_while_a_person_is_asked_and_continues_after(start, until, limit, ask):
     clock, model = VirtualClock(), Endless(ask)
     supervisor = start(app=FunctionModel(model), clock=clock, limits={limit: 60})
     handle = supervisor.submit(lone())
@@ -371,7 +371,7 @@ def test_a_subtask_that_gets_its_target_in_a_pause_has_a_stopped_clock(start, un
     assert second.result(PATIENCE).outcome is Outcome.TIMED_OUT
 
 
-def test_a_clock_that_two_reasons_stop_goes_on_when_both_are_gone(start, until):
+def test_clock_stopped_for_two_reasons_continues_when_both_are_gone(start, until):
     clock, model = VirtualClock(), Endless(ASK)
     supervisor = start(app=FunctionModel(model), clock=clock, limits={"task_seconds": 60})
     handle = supervisor.submit(lone())
