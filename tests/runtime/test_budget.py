@@ -30,7 +30,7 @@ def test_agents_that_reserve_at_once_never_overspend():
     in_every_order(scenario)
 
 
-def test_what_agents_use_at_once_is_all_booked():
+def test_budget_books_the_usage_of_parallel_agents():
     def scenario():
         budgets = budgets_of(100)
         one, other = budgets.step("t", "t~1"), budgets.step("t", "t~2")
@@ -50,7 +50,7 @@ def test_a_call_that_two_book_after_a_crash_is_booked_once():
     in_every_order(scenario)
 
 
-def test_what_is_used_while_the_rest_counts_as_used_up_is_not_lost():
+def test_budget_keeps_usage_booked_while_it_is_exhausted():
     def scenario():
         task = budgets_of(10).task("t")
         task.settle(tokens=8)

@@ -62,7 +62,7 @@ def test_at_a_limit_work_ends_as_out_of_budget_with_no_further_call(start, node,
 
 
 @pytest.mark.parametrize(("kind", "limit"), LIMITS)
-def test_what_fits_exactly_is_not_stopped(start, kind, limit):
+def test_usage_exactly_at_the_limit_is_not_stopped(start, kind, limit):
     model = Priced(answer=lambda request: work(request.call, "FINISH" if request.call == 3 else "CONTINUE"))
     assert start(app=model, budget={"task": {kind: limit}}).submit(lone()).result(PATIENCE).ok
 
@@ -142,7 +142,7 @@ def test_a_call_that_may_become_too_large_is_not_made(start):
     assert (result.outcome, model.calls) == (Outcome.OUT_OF_BUDGET, 0)
 
 
-def test_what_was_reserved_but_not_used_is_given_back(start):
+def test_unused_reservation_is_given_back(start):
     model = Priced(tokens=10, expected=Expected(tokens=60))
     result = start(app=model, budget={"task": {"tokens": 100}}).submit(lone()).result(PATIENCE)
     assert result.outcome is Outcome.OUT_OF_BUDGET
@@ -150,7 +150,7 @@ def test_what_was_reserved_but_not_used_is_given_back(start):
     assert result.usage.input_tokens == 50
 
 
-def test_a_call_that_used_more_than_it_said_is_booked_as_it_was(start):
+def test_call_that_used_more_than_expected_is_booked_in_full(start):
     model = Priced(tokens=70, expected=Expected(tokens=10))
     result = start(app=model, budget={"task": {"tokens": 100}}).submit(lone()).result(PATIENCE)
     assert (result.outcome, model.calls) == (Outcome.OUT_OF_BUDGET, 2)
@@ -209,7 +209,7 @@ def test_a_call_that_failed_gives_back_what_was_reserved(start):
     assert supervisor.submit(lone()).result(PATIENCE).ok
 
 
-def test_what_was_done_before_the_limit_is_in_the_result(start):
+def test_result_has_the_work_before_the_limit(start):
     surface = MemoryServer(MemoryServer.window())
     supervisor = start(app=busy, servers=[surface], budget={"task": {"model_calls": 2}})
     result = supervisor.submit(lone()).result(PATIENCE)
@@ -261,7 +261,7 @@ def nth_question(handle, number):
 
 @pytest.mark.parametrize("node", ["task", "subtask"])
 @pytest.mark.parametrize(("kind", "limit"), LIMITS)
-def test_at_a_limit_a_person_may_be_asked_and_go_on_gives_as_much_again(start, node, kind, limit):
+def test_answer_to_continue_at_a_limit_grants_as_much_again(start, node, kind, limit):
     model = Priced(answer=lambda request: work(request.call, "FINISH" if request.call == 6 else "CONTINUE"))
     handle = start(app=model, budget=asking(**{node: {kind: limit}})).submit(lone())
     question = nth_question(handle, 1)
@@ -273,7 +273,7 @@ def test_at_a_limit_a_person_may_be_asked_and_go_on_gives_as_much_again(start, n
     assert model.calls == 6
 
 
-def test_a_step_at_its_limit_goes_on_with_as_much_again(start):
+def test_step_at_its_limit_continues_with_as_much_again(start):
     answers = [{"Status": "NONSENSE"}, {"Status": "NONSENSE"}, FINISH]
     calls = itertools.count()
     supervisor = start(app=lambda _request: answers[next(calls)], budget=asking(step={"model_calls": 1}))
@@ -296,7 +296,7 @@ def test_the_limit_is_asked_about_again_when_it_is_reached_again(start):
     assert model.calls == 8
 
 
-def test_go_on_at_one_limit_gives_no_more_of_anything_else(start):
+def test_answer_to_continue_at_one_limit_grants_no_other_kind(start):
     budget = asking(subtask={"steps": 2}, task={"model_calls": 3})
     model = Priced()
     handle = start(app=model, budget=budget).submit(lone())
@@ -319,7 +319,7 @@ def test_a_person_is_asked_about_rounds_too_and_the_next_one_begins(start):
 
 
 @pytest.mark.parametrize(("kind", "rounds"), [("rounds", 4), ("model_calls", 4), ("steps", 4)])
-def test_go_on_in_one_round_holds_in_the_next(start, kind, rounds):
+def test_answer_to_continue_in_one_round_holds_in_the_next(start, kind, rounds):
     plan = [f"step {number}" for number in range(rounds)]
     handle = start(host=[FINISH] * rounds, budget=asking(task={kind: 1})).submit(Task(plan=plan))
     texts = []
@@ -358,7 +358,7 @@ def test_nobodys_answer_ends_the_work_as_out_of_budget(start):
     assert handle.result(PATIENCE).outcome is Outcome.OUT_OF_BUDGET
 
 
-def test_nobody_is_asked_where_questions_are_switched_off(start):
+def test_budget_asks_no_question_when_questions_are_off(start):
     supervisor = start(app=busy, budget=asking(task={"steps": 2}), system={"ask_question": False})
     assert supervisor.submit(lone()).result(PATIENCE).outcome is Outcome.OUT_OF_BUDGET
 
@@ -393,7 +393,7 @@ def test_the_calls_of_a_step_that_was_broken_off_to_ask_are_counted(start):
     assert handle.result(PATIENCE).usage.model_calls == 2
 
 
-def test_go_on_as_the_answer_to_a_models_own_question_grants_nothing(start):
+def test_answer_to_a_models_own_question_grants_no_budget(start):
     seen = []
 
     def app(request):
@@ -408,7 +408,7 @@ def test_go_on_as_the_answer_to_a_models_own_question_grants_nothing(start):
     assert (result.outcome, result.usage.model_calls) == (Outcome.OUT_OF_BUDGET, 4)
 
 
-def test_a_task_can_be_cancelled_while_it_asks_whether_to_go_on(start):
+def test_task_can_be_cancelled_while_it_asks_at_a_limit(start):
     handle = start(app=busy, budget=asking(task={"steps": 1})).submit(lone())
     nth_question(handle, 1)
     handle.cancel()
@@ -471,7 +471,7 @@ def test_whatever_is_called_no_node_of_the_tree_is_over_its_limit(limits, calls)
     assert all(amount <= min(limits) for amount in used.values())
 
 
-def test_what_a_call_reserved_stays_spent_when_it_is_broken_off(start):
+def test_reservation_of_a_broken_off_call_stays_spent(start):
     clock = VirtualClock()
 
     async def mobile(_request):
@@ -522,7 +522,7 @@ def test_an_interrupted_call_of_unknown_price_uses_all_remaining_money(start):
     assert (result.usage.cost, result.usage.unpriced_calls) == (0.1, 1)
 
 
-def test_one_go_on_counts_once_for_later_subtasks_of_the_same_agent_too(start):
+def test_answer_to_continue_counts_once_for_later_subtasks_of_an_agent(start):
     def host(request):
         return ASSIGN if len(request.subtasks) < 3 else FINISH
 

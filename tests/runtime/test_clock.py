@@ -156,7 +156,7 @@ def test_the_machines_clock_tells_the_wall_time(machine):
     assert before <= machine.now() <= time.time()
 
 
-def test_a_stopped_clock_calls_nobody_back():
+def test_stopped_clock_runs_no_callback():
     clock = SystemClock("stopped-clock")
     clock.start()
     heard = []

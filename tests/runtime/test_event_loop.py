@@ -138,7 +138,7 @@ def test_calls_are_made_in_their_order(loop, held):
 
 
 @pytest.mark.parametrize("how", [ValueError, SystemExit, KeyboardInterrupt])
-def test_a_call_that_raises_costs_the_others_nothing_and_is_told(loop, how):
+def test_call_that_raises_leaves_other_calls_alone_and_is_reported(loop, how):
     told, done = [], threading.Event()
 
     def fail():
@@ -154,7 +154,7 @@ def test_a_call_that_raises_costs_the_others_nothing_and_is_told(loop, how):
     assert loop.submit(asyncio.sleep(0, "alive")).result(PATIENCE) == "alive"
 
 
-def test_what_a_call_raises_is_logged_with_its_traceback(loop, caplog):
+def test_error_of_a_call_is_logged_with_its_traceback(loop, caplog):
     failure, done = LookupError("nothing there"), threading.Event()
 
     def fail():
@@ -168,7 +168,7 @@ def test_what_a_call_raises_is_logged_with_its_traceback(loop, caplog):
     assert "a call on the event loop failed" in caplog.text
 
 
-def test_what_a_callback_on_the_loop_raises_is_logged_with_its_traceback(loop, caplog):
+def test_error_of_a_loop_callback_is_logged_with_its_traceback(loop, caplog):
     failure = LookupError("nothing there")
 
     def fail():

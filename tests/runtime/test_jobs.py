@@ -117,14 +117,14 @@ async def say():
     return WORD
 
 
-def test_a_job_says_its_message_on_the_loops_thread(loop, jobs, lease):
+def test_job_delivers_its_message_on_the_loops_thread(loop, jobs, lease):
     said = queue.SimpleQueue()
     jobs.start(lease, say, lambda message: said.put((message, threading.current_thread())), word)
     assert said.get(timeout=PATIENCE) == (WORD, loop.thread)
 
 
 @pytest.mark.parametrize("how", [ValueError, SystemExit, KeyboardInterrupt, GeneratorExit])
-def test_what_a_job_raises_is_its_word_and_the_loop_lives_on(jobs, lease, word, how):
+def test_error_of_a_job_is_its_result_and_the_loop_lives_on(jobs, lease, word, how):
     async def fail():
         raise how
 
@@ -134,7 +134,7 @@ def test_what_a_job_raises_is_its_word_and_the_loop_lives_on(jobs, lease, word, 
     assert word.get() == WORD
 
 
-def test_a_job_function_that_raises_before_it_waits_says_so(jobs, lease, word):
+def test_error_of_a_job_function_before_it_waits_is_its_result(jobs, lease, word):
     def fail():
         raise ValueError
 
@@ -142,7 +142,7 @@ def test_a_job_function_that_raises_before_it_waits_says_so(jobs, lease, word):
     assert isinstance(word.get(), ValueError)
 
 
-def test_a_job_that_raises_cancelled_without_being_cancelled_says_an_error(jobs, lease, word):
+def test_job_that_raises_cancelled_without_a_cancel_ends_in_an_error(jobs, lease, word):
     async def fail():
         raise asyncio.CancelledError
 
@@ -150,7 +150,7 @@ def test_a_job_that_raises_cancelled_without_being_cancelled_says_an_error(jobs,
     assert isinstance(word.get(), RuntimeError)
 
 
-def test_a_cancelled_job_says_nothing(jobs, lease, word):
+def test_cancelled_job_delivers_no_result(jobs, lease, word):
     work = Waiting()
     jobs.start(lease, work, word, word)
     assert work.begun.wait(PATIENCE)
@@ -250,7 +250,7 @@ def test_a_lease_is_stuck_until_a_call_that_outlives_its_job_returns(jobs, lease
     assert word.silent
 
 
-def test_one_who_asks_after_the_job_got_stuck_is_told_so(loop, jobs, lease, block):
+def test_waiter_learns_that_the_job_is_already_stuck(loop, jobs, lease, block):
     call = block("one")
     jobs.cancel(lease.token)
     settle(loop)
@@ -260,7 +260,7 @@ def test_one_who_asks_after_the_job_got_stuck_is_told_so(loop, jobs, lease, bloc
     assert idle.is_idle.wait(PATIENCE)
 
 
-def test_one_who_asks_just_as_the_job_gets_stuck_is_told_so(jobs, lease, word):
+def test_waiter_learns_of_a_job_that_gets_stuck_at_that_moment(jobs, lease, word):
     asked = []
 
     class AskedMeanwhile(concurrent.futures.Future):
@@ -436,7 +436,7 @@ def test_a_job_that_starts_just_as_the_last_one_ends_keeps_the_lease(loop, clock
     in_every_order(scenario)
 
 
-def test_one_who_asks_just_as_the_last_job_ends_is_told_so_once(loop, clock, lease):
+def test_waiter_learns_once_of_a_last_job_that_ends_at_that_moment(loop, clock, lease):
     def scenario():
         jobs, idle = Jobs(loop, clock), []
         last = Ending(jobs, lease)

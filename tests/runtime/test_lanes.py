@@ -75,7 +75,7 @@ def test_a_lanes_thread_is_one_of_ours(lanes):
         lanes.submit("one", lambda: refuse_own_thread("result")).result(PATIENCE)
 
 
-def test_what_a_call_raises_goes_to_its_future_and_the_lane_lives_on(lanes):
+def test_error_of_a_call_goes_to_its_future_and_the_lane_lives_on(lanes):
     def fail():
         raise LookupError
 
@@ -100,7 +100,7 @@ async def test_an_exception_reaches_whoever_waits_as_it_was_raised(lanes, error)
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit(), StopIteration(4)])
-def test_what_a_future_can_not_carry_is_the_cause_of_what_it_carries(lanes, error):
+def test_error_that_a_future_can_not_carry_is_the_cause_of_another(lanes, error):
     def fail():
         raise error
 
@@ -377,7 +377,7 @@ def test_a_lane_that_is_kept_keeps_its_thread_while_it_is_idle(monkeypatch):
     assert not kept.is_alive()
 
 
-def test_what_a_coroutine_function_returns_on_a_lane_is_awaited():
+def test_coroutine_of_a_function_on_a_lane_is_awaited():
     lanes = Lanes()
 
     async def answer():

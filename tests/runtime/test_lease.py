@@ -55,7 +55,7 @@ def test_a_void_effect_is_refused_and_other_effect_of_its_lease_are_not(lease, g
 
 
 @pytest.mark.parametrize("what", ["lease", "effect"])
-def test_what_is_void_foresees_nothing(lease, what):
+def test_void_lease_or_effect_foresees_no_change(lease, what):
     kept = []
     guard = EffectGuard(lease, keeper=SimpleNamespace(foresee=lambda *note: kept.append(note)))
     with guard.active():
@@ -103,7 +103,7 @@ def test_a_effect_is_asked_in_a_thread_that_copies_its_context(lease, guard):
 
 
 @pytest.mark.parametrize("what", ["lease", "effect"])
-def test_nothing_commits_after_void_has_returned(lease, guard, what):
+def test_void_lets_no_commit_through_after_it_returned(lease, guard, what):
     inside, let_go, voided = threading.Event(), threading.Event(), threading.Event()
 
     def commit():

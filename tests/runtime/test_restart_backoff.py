@@ -137,7 +137,7 @@ def test_a_child_that_never_crashed_has_no_errors(restarts):
     assert restarts.causes("app/memo") == ()
 
 
-def test_a_child_that_is_forgotten_begins_anew(restarts, clock):
+def test_forgotten_child_restarts_its_count(restarts, clock):
     crash_in_a_row(restarts, clock, 4)
     restarts.forget("app/memo")
     assert restarts.causes("app/memo") == ()

@@ -92,7 +92,7 @@ def test_an_actor_that_tells_another_is_not_interrupted(start, seen):
     assert [seen.get(timeout=PATIENCE) for _ in range(3)] == [both, "first", "later"]
 
 
-def test_what_an_ask_raises_goes_to_the_caller_and_the_actor_lives_on(start):
+def test_error_of_an_ask_goes_to_the_caller_and_the_actor_lives_on(start):
     actor = start()
     with pytest.raises(ValueError, match="on purpose"):
         actor.ask(fail, timeout=PATIENCE)
@@ -124,7 +124,7 @@ def test_a_hook_that_wants_to_leave_the_process_ends_its_actor_alone(scheduler, 
 
 
 @pytest.mark.parametrize("hook", ["on_failure", "on_stop"])
-def test_an_actor_whose_end_fails_is_unregistered_and_the_others_go_on(scheduler, seen, start, caplog, hook):
+def test_actor_whose_end_fails_is_unregistered_and_other_actors_live_on(scheduler, seen, start, caplog, hook):
     caplog.set_level("CRITICAL", "pykka")
     one = type("Leaving", (Player,), {hook: lambda *_: leave()}).start(scheduler, seen)
     if hook == "on_stop":
@@ -154,7 +154,7 @@ def test_a_stop_comes_after_what_was_sent_before_it(start, seen):
         actor.tell("after")
 
 
-def test_who_asked_a_stopped_actor_is_told_so(start):
+def test_ask_of_a_stopped_actor_raises_an_error(start):
     actor, held = start(), threading.Event()
     actor.tell(lambda: held.wait(PATIENCE))
     ended = actor.stop(block=False)
@@ -168,7 +168,7 @@ def test_who_asked_a_stopped_actor_is_told_so(start):
     twice.get(timeout=PATIENCE)
 
 
-def test_it_says_for_how_long_it_has_handled_a_message(scheduler, start):
+def test_scheduler_reports_the_seconds_of_its_current_message(scheduler, start):
     actor, reached, held = start(), threading.Event(), threading.Event()
 
     def wait():

@@ -72,31 +72,31 @@ def test_a_tasks_feed_gets_only_its_events(stream):
 
 
 @pytest.mark.parametrize(("after", "expected"), [(0, [1, 2, 3]), (2, [3]), (3, []), (9, [])])
-def test_a_feed_goes_on_after_a_number(stream, after, expected):
+def test_feed_continues_after_a_number(stream, after, expected):
     emit(stream, 3)
     assert drain(stream.open(after=after)) == expected
 
 
-def test_what_is_no_longer_kept_is_counted(stream):
+def test_dropped_events_are_counted(stream):
     emit(stream, 7)  # five are kept
     assert drain(stream.open(after=0)) == [(2, 2), 3, 4, 5, 6, 7]
 
 
-def test_what_nobody_keeps_is_counted_after_what_the_journal_has(clock):
+def test_dropped_events_are_counted_after_those_of_the_journal(clock):
     stream = EventStream(clock, kept=2, queue=3, past=lambda after, _limit: journal[after:])
     emit(stream, 5)
     journal = [Event(seq=seq, at=0.0, name=NAME) for seq in (1, 2)]
     assert drain(stream.open(after=0)) == [1, 2, (3, 1), 4, 5]
 
 
-def test_what_is_counted_and_then_lost_by_a_full_feed_is_counted_once(stream):
+def test_dropped_events_are_counted_once_although_the_feed_is_full(stream):
     emit(stream, 7)
     feed = stream.open(after=0)
     emit(stream, 5)
     assert drain(feed) == [(3, 3), *range(4, 13)]
 
 
-def test_what_was_replayed_does_not_take_the_place_of_what_comes(stream):
+def test_replayed_events_leave_room_for_new_ones(stream):
     emit(stream, 5)
     feed = stream.open(after=0)
     emit(stream, 3)
@@ -171,7 +171,7 @@ def test_a_dropped_feed_ends_and_costs_the_stream_nothing_more(stream):
     assert set(stream._feeds) == {None}
 
 
-def test_who_watches_a_feed_is_called_at_once_at_each_event_and_at_the_end(stream):
+def test_feed_watcher_is_called_at_each_event_and_at_the_end(stream):
     feed, calls = stream.open(), []
     feed.on_change(lambda: calls.append(feed.closed))
     emit(stream, 2)

@@ -17,7 +17,7 @@ def test_a_thread_of_the_host_program_may_block():
     assert threading.current_thread() is threading.main_thread()
 
 
-def test_a_thread_of_ours_may_not_block_and_the_error_says_where():
+def test_thread_of_ours_may_not_block_and_the_error_names_it():
     def ours():
         mark_own_thread()
         refuse_own_thread("result")

@@ -94,7 +94,7 @@ def block(loop, call):
     assert call.begun.wait(PATIENCE)
 
 
-def test_a_blocked_loop_is_told_of_with_its_thread_and_its_stack(loop, held, reports, watch):
+def test_blocked_loop_is_reported_with_its_thread_and_its_stack(loop, held, reports, watch):
     block(loop, held)
     watch(loop)
     (thread_name, stack, _), _ = reports.until("blocked")
@@ -102,7 +102,7 @@ def test_a_blocked_loop_is_told_of_with_its_thread_and_its_stack(loop, held, rep
     assert "in waits_for_the_printer" in stack
 
 
-def test_a_loop_that_blocks_while_it_is_watched_is_told_of(loop, held, reports, watch):
+def test_loop_that_blocks_while_it_is_watched_is_reported(loop, held, reports, watch):
     watch(loop)
     block(loop, held)
     stacks = [reports.until("blocked")[0][1]]
@@ -111,14 +111,14 @@ def test_a_loop_that_blocks_while_it_is_watched_is_told_of(loop, held, reports, 
     assert "in waits_for_the_printer" in stacks[-1]
 
 
-def test_a_report_says_for_how_long_the_loop_has_not_answered(loop, held, reports, watch):
+def test_report_has_the_seconds_for_which_the_loop_is_blocked(loop, held, reports, watch):
     block(loop, held)
     watch(loop)
     (_, _, seconds), _ = reports.until("blocked")
     assert seconds >= HUNG
 
 
-def test_a_blocked_loop_is_told_of_once_however_long_it_is(loop, held, reports, watch):
+def test_blocked_loop_is_reported_once_however_long_it_is(loop, held, reports, watch):
     block(loop, held)
     watch(loop)
     reports.until("blocked")
@@ -129,7 +129,7 @@ def test_a_blocked_loop_is_told_of_once_however_long_it_is(loop, held, reports, 
     assert reports.until("free") == (["test-loop"], ["free"])
 
 
-def test_every_blockage_is_told_and_then_its_end(loop, reports, watch):
+def test_blockages_are_reported_with_their_ends(loop, reports, watch):
     watch(loop)
     kinds = []
     for _ in range(2):
@@ -142,14 +142,14 @@ def test_every_blockage_is_told_and_then_its_end(loop, reports, watch):
     assert kinds == ["blocked", "free"] * (len(kinds) // 2)
 
 
-def test_a_loop_that_answers_is_asked_again_and_again_and_never_told_of(reports, watch):
+def test_answering_loop_is_asked_repeatedly_and_never_reported(reports, watch):
     loop = LoopThatAnswersAtOnce()
     watch(loop)
     assert loop.asked_often.wait(PATIENCE)
     assert reports.empty()
 
 
-def test_a_loop_that_has_ended_is_told_of_without_a_stack(reports, watch):
+def test_ended_loop_is_reported_without_a_stack(reports, watch):
     loop = EventLoop("ended-loop")
     loop.start()
     assert loop.stop(PATIENCE)
@@ -172,7 +172,7 @@ def test_a_report_that_fails_does_not_end_the_watch(loop, held, reports, watch, 
     assert "a report of the watchdog failed" in caplog.messages
 
 
-def test_a_word_that_the_loop_is_free_again_may_fail_too(loop, held, reports, watch, caplog):
+def test_report_of_a_free_loop_may_fail_too(loop, held, reports, watch, caplog):
     def fail(_thread):
         reports.free(_thread)
         raise LookupError
@@ -198,7 +198,7 @@ def test_a_watchdog_can_be_stopped_while_the_loop_is_blocked(loop, held, reports
     assert reports.empty()
 
 
-def test_a_watchdog_can_be_stopped_before_it_has_told_of_anything(loop, held, reports, watch):
+def test_watchdog_can_be_stopped_before_its_first_report(loop, held, reports, watch):
     block(loop, held)
     dog = watch(loop, hung_seconds=3600)
     assert dog.stop(PATIENCE)
@@ -305,7 +305,7 @@ class Busy:
         self.busy = 0.0
 
 
-def test_a_thread_busy_for_too_long_is_reported_once_and_when_it_goes_on(held, reports, watch):
+def test_busy_thread_is_reported_once_and_again_when_it_continues(held, reports, watch):
     thread = threading.Thread(target=held.waits_for_the_printer, name="test-busy")
     thread.start()
     assert held.begun.wait(PATIENCE)
@@ -323,7 +323,7 @@ def test_a_thread_busy_for_too_long_is_reported_once_and_when_it_goes_on(held, r
     thread.join(PATIENCE)
 
 
-def test_what_has_no_thread_is_never_told_of(reports, watch):
+def test_watched_part_without_a_thread_is_never_reported(reports, watch):
     nothing = Busy()
     nothing.busy = 5.0
     loop = LoopThatAnswersAtOnce()
