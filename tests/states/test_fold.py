@@ -281,7 +281,7 @@ def same(live, folded):
 @pytest.mark.parametrize("address", MACHINES)
 @settings(max_examples=40)
 @given(data=st.data())
-def test_what_a_run_heard_makes_the_same_run_again_at_any_time(address, data):
+def test_fold_of_a_runs_messages_makes_the_same_run_at_any_time(address, data):
     machine = MACHINES[address]
     processing = Drawn(data.draw, machine)
     live = Live(machine, processing)
@@ -352,7 +352,7 @@ FORESEEN = Foreseen(call_id="t~1.1.0", path="a.txt", before="", after="1")
 CANCEL = Cancel(task_id="t")
 
 
-def test_nothing_heard_is_no_run():
+def test_fold_without_an_assignment_has_no_run():
     assert folded() is None
     assert folded(CANCEL, (step(), 1)) is None
 
@@ -365,32 +365,32 @@ def test_an_assignment_begins_a_run():
     assert folded(WORK) == Run.begin(WORK, LIMITS, "CONTINUE")
 
 
-def test_the_number_of_the_last_job_goes_on():
+def test_fold_continues_the_job_numbers():
     assert folded(WORK, (step(), 1), (step(), 2)).job == 2
     assert folded(WORK, (step(), 1), (DECIDED, 2)).job == 2
 
 
-def test_the_word_of_a_job_after_which_a_later_one_spoke_did_not_count():
+def test_fold_ignores_a_result_of_a_job_before_a_later_one():
     run = folded(WORK, (step(thought="one"), 1), (step(thought="two"), 3), (step(thought="late"), 2))
     assert [record.decision.thought for record in run.memory] == ["one", "two"]
 
 
-def test_the_word_of_a_job_that_a_cancel_broke_off_did_not_count():
+def test_fold_ignores_a_result_of_a_cancelled_job():
     run = folded(WORK, (step(), 1), CANCEL, (step("FINISH"), 2))
     assert (run.status, run.outcome, run.steps) == ("FAIL", Outcome.CANCELLED, 1)
 
 
-def test_an_answer_that_nobody_waits_for_did_not_count():
+def test_fold_ignores_an_answer_without_a_question():
     assert folded(WORK, Answer(id="t~1~ask-1.1", task_id="t", texts=("x",))) == folded(WORK)
 
 
-def test_what_comes_after_the_ending_did_not_count():
+def test_fold_ignores_messages_after_the_ending():
     over = (WORK, (step("FINISH"), 1), (ended_as(Outcome.FINISHED), 2))
     assert folded(*over).over
     assert folded(*over, CANCEL, (step(), 3)) == replace(folded(*over), job=3)
 
 
-def test_the_next_assignment_goes_on_with_the_memory_of_the_last():
+def test_next_assignment_continues_with_the_memory_of_the_last():
     second = assignment(number=2)
     run = folded(WORK, (step("FINISH", "one"), 1), (ended_as(Outcome.FINISHED), 2), second)
     assert (run.assign, run.status, run.over, run.steps) == (second, "CONTINUE", False, 0)
@@ -410,7 +410,7 @@ def test_the_next_round_begins_with_the_memory_of_one_that_a_crash_ended():
     assert (run.assign, run.status, run.steps, len(run.memory)) == (rounds[1], "CONTINUE", 0, 1)
 
 
-def test_the_same_assignment_under_a_new_lease_goes_on_where_it_was():
+def test_same_assignment_under_a_new_lease_continues_where_it_was():
     anew = assignment(token=8)
     history = (WORK, (step(thought="one"), 1), (step("PENDING", "two"), 2))
     run = folded(*history, anew)
@@ -480,13 +480,13 @@ def test_the_next_intent_is_another_doubt():
     assert run.unfinished == Unfinished(decided=DECIDED, intent=later, **before)
 
 
-def test_an_intent_that_is_tried_anew_takes_the_place_of_the_first():
+def test_repeated_intent_replaces_the_first():
     again = INTENT.model_copy(update={"fingerprint": "anew"})
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), assignment(token=8), (again, 2))
     assert run.unfinished == Unfinished(decided=DECIDED, intent=again)
 
 
-def test_an_intent_that_is_tried_anew_keeps_what_its_call_had_noted():
+def test_repeated_intent_keeps_the_notes_of_its_call():
     noted, again = Noted(call_id=INTENT.call_id, text="one"), INTENT.model_copy(update={"fingerprint": "anew"})
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), (noted, 1), assignment(token=8), (again, 2))
     assert run.unfinished.intent.noted == ("one",)
@@ -521,7 +521,7 @@ def test_a_step_that_ended_is_not_unfinished():
     assert folded(WORK, (DECIDED, 1), (INTENT, 1), (result(), 1), (step(), 1)).unfinished is None
 
 
-def test_what_a_job_noted_after_its_cancel_did_not_count():
+def test_fold_ignores_a_jobs_notes_after_its_cancel():
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), CANCEL, (result(), 1))
     assert run.unfinished is None
     assert [(lost.status, lost.in_doubt) for lost in run.lost] == [(ResultStatus.FAILURE, True)]
@@ -538,7 +538,7 @@ def test_a_cancel_keeps_what_the_unfinished_step_was_about_to_write():
     assert run.artifacts == (FORESEEN.path,)
 
 
-def test_a_cancel_drops_what_a_person_says_was_not_done():
+def test_cancel_drops_an_action_that_a_person_calls_undone():
     asked = question(folded(WORK), in_doubt="t~1.1.0")
     probe = Answer(id=asked.id, task_id="t", texts=(WAS_NOT_DONE,))
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), assignment(token=8), (asked, 2), probe, CANCEL)
@@ -564,7 +564,7 @@ def test_a_pause_leaves_a_step_unfinished():
 
 
 @pytest.mark.parametrize(("text", "probe"), [(WAS_DONE, Probe.DONE), (WAS_NOT_DONE, Probe.NOT_DONE)])
-def test_what_a_person_says_of_a_doubt_is_kept_with_it(text, probe):
+def test_answer_about_a_doubt_is_kept_with_it(text, probe):
     asked = question(folded(WORK), in_doubt="t~1.1.0")
     begun = (WORK, (DECIDED, 1), (INTENT, 1), (FORESEEN, 1), assignment(token=8), (asked, 2))
     assert (folded(*begun).waiting, folded(*begun).broken_off) == (asked.id, True)
@@ -582,7 +582,7 @@ def test_what_a_person_says_of_a_doubt_is_kept_with_it(text, probe):
     ],
     ids=["stop", "nobody-in-time", "cancelled"],
 )
-def test_a_doubt_that_nobody_settles_ends_the_work(word, outcome):
+def test_unsettled_doubt_ends_the_work(word, outcome):
     asked = question(folded(WORK), in_doubt="t~1.1.0")
     run = folded(WORK, (DECIDED, 1), (INTENT, 1), assignment(token=8), (asked, 2), word)
     assert (run.status, run.outcome) == ("FAIL", outcome)

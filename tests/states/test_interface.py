@@ -117,14 +117,14 @@ def test_each_state_knows_the_class_of_its_agents(kind, status):
 
 
 @EVERY_STATE
-def test_each_state_says_whether_the_round_and_the_subtask_end_there(kind, status):
+def test_state_knows_whether_the_round_and_the_subtask_end_there(kind, status):
     _, round_ends, subtask_ends, _ = EXPECTED[kind, status]
     state = MACHINES[kind].get_state(status)
     assert (state.is_round_end(), state.is_subtask_end()) == (round_ends, subtask_ends)
 
 
 @EVERY_STATE
-def test_each_state_says_who_has_the_next_word(kind, status, run):
+def test_state_knows_the_next_agent(kind, status, run):
     context = run(status, address=ADDRESSES[kind], assign={"host": "host/t"} if kind is not AgentKind.HOST else {})
     expected = {SELF: ADDRESSES[kind], HOST: "host/t"}[EXPECTED[kind, status][3]]
     assert MACHINES[kind].get_state(status).next_agent(context) == expected
@@ -191,7 +191,7 @@ async def test_the_none_state_does_nothing_and_leads_nowhere(machine, run, make)
     assert not none.is_subtask_end()
 
 
-async def test_confirm_goes_on_with_what_was_approved(run):
+async def test_confirm_resumes_the_approved_actions(run):
     level2 = Level2()
     approved = ApprovalAnswer(id="ask", task_id="t", approved=True)
     await AppAgentStateManager.get_state("CONFIRM").handle(level2, run("CONFIRM", answer=approved))
@@ -225,12 +225,12 @@ async def test_assign_hands_the_subtask_that_was_decided_to_its_targets_agent(ru
 
 
 @pytest.mark.parametrize("kind", [AgentKind.APP, AgentKind.MOBILE, AgentKind.LINUX])
-def test_without_a_host_agent_nobody_else_has_the_next_word(kind, run):
+def test_agent_without_a_host_is_its_own_next_agent(kind, run):
     context = run("FINISH", address=ADDRESSES[kind])
     assert MACHINES[kind].get_state("FINISH").next_agent(context) == ADDRESSES[kind]
 
 
-def test_while_a_subtask_is_assigned_its_agent_has_the_next_word(run):
+def test_assign_has_the_subtasks_agent_as_its_next_agent(run):
     assign = Assign(task_id="t", run_id="t~1", address="app/memo/one", request="write", number=1)
     context = run("ASSIGN", address="host/t").apply(assign)
     assert HostAgentStateManager.get_state("ASSIGN").next_agent(context) == "app/memo/one"
@@ -294,7 +294,7 @@ async def test_a_round_hands_on_the_output_of_its_last_finished_subtask(run, mak
     assert said.output == "second"
 
 
-async def test_what_the_host_agents_model_says_itself_is_the_rounds_output(run, make):
+async def test_round_output_is_the_host_models_own_result(run, make):
     done = (make.end(Outcome.FINISHED, output="first").result,)
     memory = (make.step("FINISH", result={"rows": 3}).record,)
     context = run("FINISH", address="host/t", outcome=Outcome.FINISHED, subtasks=done, memory=memory, steps=1)

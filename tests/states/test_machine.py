@@ -203,7 +203,7 @@ def test_many_threads_that_look_a_state_up_first_get_one_instance(manager):
     assert {id(one) for one in found} == {id(manager.get_state("CONTINUE"))}
 
 
-def test_a_machine_without_a_registered_agent_says_so(manager):
+def test_machine_without_a_registered_agent_raises_an_error(manager):
     manager.register(state("CONTINUE"))
     with pytest.raises(LookupError, match="no agent class is registered with Manager"):
         manager.get_state("CONTINUE").agent_class()
@@ -357,7 +357,7 @@ def test_a_machine_has_the_agents_of_the_one_it_extends(extended):
     assert extended.agent_class() is AppAgentStateManager.agent_class()
 
 
-def test_a_state_with_a_handle_of_its_own_awaits_unless_it_says_otherwise():
+def test_state_with_its_own_handle_awaits_unless_it_is_marked():
     class Silent(AssignHostAgentState):
         __slots__ = ()
 

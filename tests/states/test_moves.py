@@ -124,7 +124,7 @@ def test_a_step_out_of_time_or_budget_leads_to_fail_with_that_outcome(kind, stat
     ],
 )
 @pytest.mark.parametrize(("kind", "status"), WORKING)
-def test_at_the_limit_of_a_budget_a_person_says_whether_to_go_on(kind, status, message, expected, run):
+def test_answer_of_a_person_decides_at_a_budget_limit(kind, status, message, expected, run):
     context = run(status, address=ADDRESSES[kind]).apply(message)
     assert ending(decide(kind, context)) == expected
 
@@ -155,14 +155,14 @@ def test_in_continue_the_models_status_is_followed_with_its_outcome(kind, said, 
 
 
 @pytest.mark.parametrize(("kind", "status"), [pair for pair in WORKING if pair[0] in {HOST, APP, OPERATOR}])
-def test_what_the_policy_holds_leads_to_confirm_whatever_the_model_said(kind, status, run, make):
+def test_action_held_by_the_policy_leads_to_confirm_at_any_status(kind, status, run, make):
     for said in MACHINES[kind].offered(status):
         context = run(status, address=ADDRESSES[kind]).apply(make.step(said, held=1, by_policy="rule 1"))
         assert decide(kind, context) == Move("CONFIRM", By.SYSTEM)
 
 
 @pytest.mark.parametrize("kind", [MOBILE, LINUX])
-def test_without_confirm_what_the_policy_holds_stays_whatever_was_said(kind, run, make):
+def test_action_held_by_the_policy_stays_at_any_status_without_confirm(kind, run, make):
     for said in MACHINES[kind].offered("CONTINUE"):
         context = run(address=ADDRESSES[kind]).apply(make.step(said, held=1, by_policy="rule 1"))
         assert decide(kind, context) is None
@@ -195,7 +195,7 @@ def test_without_confirm_the_status_is_followed_after_approved_actions_ran(kind,
 @pytest.mark.parametrize(
     ("kind", "status"), [pair for pair in STATES if pair[1] in {"CONTINUE", "SCREENSHOT", "CONFIRM"}]
 )
-def test_what_a_pause_holds_stays_where_it_is(kind, status, run, make):
+def test_action_held_by_a_pause_stays_where_it_is(kind, status, run, make):
     step = make.step("CONTINUE", held=1).model_copy(update={"held_by": Held.PAUSE})
     assert decide(kind, run(status, address=ADDRESSES[kind]).apply(step)) is None
 
@@ -213,7 +213,7 @@ def test_a_claim_does_not_hold_if_an_action_of_its_answer_failed(kind, said, run
 
 
 @pytest.mark.parametrize("said", ["CONTINUE", "FAIL", "ERROR"])
-def test_what_claims_nothing_holds_although_an_action_failed(said, run, make):
+def test_status_without_a_claim_holds_although_an_action_failed(said, run, make):
     context = run().apply(make.step(said, "failure"))
     move = decide(APP, context)
     assert (move.target, move.by) == (said, By.MODEL)
@@ -233,7 +233,7 @@ NO_PROGRESS = Move("FAIL", By.SYSTEM, Outcome.FAILED, "no progress: the same 3 t
 
 
 @pytest.mark.parametrize(("kind", "status"), WORKING)
-def test_the_same_step_again_after_the_model_was_told_leads_to_fail(kind, status, run, make):
+def test_step_repeated_after_a_warning_leads_to_fail(kind, status, run, make):
     told = run(status, address=ADDRESSES[kind], limits={"repeats": 2})
     for _ in range(2):
         told = told.apply(make.step("CONTINUE", "success"))
@@ -242,7 +242,7 @@ def test_the_same_step_again_after_the_model_was_told_leads_to_fail(kind, status
 
 
 @pytest.mark.parametrize("kind", [HOST, APP, OPERATOR])
-def test_the_same_approved_step_after_the_model_was_told_leads_to_fail(kind, run, make):
+def test_approved_step_repeated_after_a_warning_leads_to_fail(kind, run, make):
     told = run("CONFIRM", address=ADDRESSES[kind], limits={"repeats": 2}, answer=APPROVED)
     for _ in range(2):
         told = told.apply(make.step("CONTINUE", "success"))
@@ -277,7 +277,7 @@ def test_screenshot_stays_while_the_model_names_controls_up_to_the_limit(step, t
         pytest.param(QUESTION, None, id="asked"),
     ],
 )
-def test_pending_goes_on_with_the_answer_or_its_absence(kind, message, expected, run):
+def test_pending_continues_with_the_answer_or_its_absence(kind, message, expected, run):
     context = run("PENDING", address=ADDRESSES[kind]).apply(message)
     assert ending(decide(kind, context)) == expected
 
@@ -308,12 +308,12 @@ def test_confirm_waits_for_a_verdict(kind, message, expected, run):
 
 @pytest.mark.parametrize("kind", [HOST, APP, OPERATOR])
 @pytest.mark.parametrize(("answer", "by"), [(APPROVED, By.USER), (UNATTENDED, By.SYSTEM), (ALLOWED, By.SYSTEM)])
-def test_confirm_goes_on_once_the_approved_actions_ran(kind, answer, by, run, make):
+def test_confirm_continues_once_the_approved_actions_ran(kind, answer, by, run, make):
     context = run("CONFIRM", address=ADDRESSES[kind]).apply(answer).apply(make.step("CONFIRM", "success"))
     assert decide(kind, context) == Move("CONTINUE", by)
 
 
-def test_a_rejection_says_who_rejected_and_why(run):
+def test_rejection_has_its_author_and_reason(run):
     context = run("CONFIRM").apply(REJECTED)
     assert decide(APP, context).reason == "rejected by ann: too risky"
     nameless = ApprovalAnswer(id="ask", task_id="t", approved=False)
@@ -322,7 +322,7 @@ def test_a_rejection_says_who_rejected_and_why(run):
 
 @pytest.mark.parametrize("followed", [False, True])
 @pytest.mark.parametrize("outcome", Outcome)
-def test_assign_goes_on_with_what_the_subtask_left(outcome, followed, run, make):
+def test_assign_continues_or_ends_by_the_subtasks_outcome(outcome, followed, run, make):
     step = PlanStep(request="write") if followed else None
     context = run("ASSIGN", address="host/t", assign={"plan_step": step}).apply(make.end(outcome))
     ends = followed or outcome is Outcome.ERROR
@@ -335,7 +335,7 @@ def test_assign_waits_while_the_subtask_is_on_its_way(run):
 
 @pytest.mark.parametrize(("kind", "status"), CLEANING)
 @pytest.mark.parametrize("message", [CAPTURED, FAILED])
-def test_cleanup_goes_on_to_finish_by_the_system_and_decides_no_outcome(kind, status, message, run):
+def test_cleanup_continues_to_finish_and_decides_no_outcome(kind, status, message, run):
     context = run(status, address=ADDRESSES[kind], outcome=Outcome.FAILED).apply(message)
     assert decide(kind, context) == Move("FINISH", By.SYSTEM)
 

@@ -79,13 +79,13 @@ def test_memory_plan_and_calls_carry_over_to_a_tasks_next_assignment(run, make):
     assert (begun.steps, begun.records, begun.usage) == (0, (), Usage())
 
 
-def test_nothing_goes_on_in_the_assignment_of_another_task(run, make):
+def test_assignment_of_another_task_keeps_no_memory(run, make):
     before = run().apply(make.step("FINISH", "success", plan=("next",)))
     other = run(task="other").assign
     assert Run.begin(other, Limits(), "CONTINUE", before) == Run.begin(other, Limits(), "CONTINUE")
 
 
-def test_how_an_earlier_assignment_ended_does_not_go_on(run, make):
+def test_assignment_keeps_no_ending_of_an_earlier_one(run, make):
     before = run().apply(make.step("FAIL", "failure")).moved(Move("FAIL", By.MODEL, Outcome.FAILED), reannotating=False)
     begun = Run.begin(before.assign, Limits(), "CONTINUE", before)
     assert (begun.outcome, begun.causes, begun.failures, begun.last, begun.notes) == (None, (), 0, None, ())
@@ -125,18 +125,18 @@ def test_failed_and_skipped_actions_become_notes_for_the_next_step_only(run, mak
 
 
 @pytest.mark.parametrize("claim", ["FINISH", "ASSIGN", "CONFIRM", "PENDING", "SCREENSHOT"])
-def test_a_claim_that_does_not_hold_is_told_to_the_model(claim, run, make):
+def test_claim_that_does_not_hold_becomes_a_note(claim, run, make):
     after = run().apply(make.step(claim, "failure"))
     assert after.notes[-1] == f"{claim} does not hold, because an action of the same answer failed"
 
 
 @pytest.mark.parametrize("claim", ["FINISH", "ASSIGN", "CONFIRM", "PENDING", "SCREENSHOT"])
-def test_a_claim_beside_an_action_that_was_not_run_is_told_to_the_model(claim, run, make):
+def test_claim_beside_a_skipped_action_becomes_a_note(claim, run, make):
     after = run().apply(make.step(claim, "success", "skipped"))
     assert after.notes[-1] == f"{claim} does not hold, because an action of the same answer was not run"
 
 
-def test_what_is_held_is_kept_with_its_rule_until_the_next_step(run, make):
+def test_held_actions_are_kept_with_their_rule_until_the_next_step(run, make):
     held = run().apply(make.step("FINISH", held=2, by_policy="rule 1"))
     assert (held.held, held.held_why) == ((Action(tool="write"), Action(tool="write")), "rule 1")
     assert held.held_by is Held.POLICY
@@ -150,7 +150,7 @@ def test_a_failed_step_is_used_up_but_not_remembered(run):
     assert (after.memory, after.steps, after.usage, after.asked) == ((), 0, used, 2)
 
 
-def test_what_a_failed_step_wrote_is_there_all_the_same(run, make):
+def test_files_of_a_failed_step_are_kept(run, make):
     wrote = CommandResult(
         call_id="1", tool="save", status=ResultStatus.SUCCESS, artifacts=("/new", "/old"), made=("/new",)
     )
@@ -176,7 +176,7 @@ def test_a_capture_changes_nothing_else(run):
 # Its output
 
 
-def test_the_output_is_the_models_own_word_before_any_value(run, make):
+def test_output_is_the_models_own_result_before_any_value(run, make):
     assert run().output is None
     acted = run().apply(make.step("CONTINUE", "success", "success"))
     assert acted.output == "value 1"
@@ -228,7 +228,7 @@ def test_an_answer_becomes_a_note_beside_its_question(run, make):
     assert after.notes == ("asked 'which?', a person answered 'this'", "asked 'why?', a person answered 'that'")
 
 
-def test_a_model_whose_question_nobody_hears_is_told_so(run, make):
+def test_model_gets_a_note_when_its_question_has_no_answerer(run, make):
     asked = run().apply(make.step("PENDING", questions=(AskedQuestion(text="which?"),)))
     after = asked.apply(Answer(id="ask", task_id="t", nobody=True))
     assert after.notes == ("nobody will answer questions: decide yourself, or say FAIL",)
@@ -244,7 +244,7 @@ DEADLINES = [EXPIRED.model_copy(update={"at_deadline": then}) for then in (AtDea
 
 
 @pytest.mark.parametrize("message", [*DEADLINES, Cancel(task_id="t")])
-def test_what_was_held_never_runs_after_a_deadline_or_a_cancel(message, run):
+def test_held_actions_never_run_after_a_deadline_or_a_cancel(message, run):
     after = run("CONFIRM", waiting="ask", held=(Action(tool="write"),), held_by=Held.POLICY).apply(message)
     assert (after.waiting, after.answer) == ("", None)
     move = AppAgentStateManager.get_state("CONFIRM").decide(after)
@@ -294,7 +294,7 @@ def test_the_same_words_as_the_answer_to_a_models_question_grant_nothing(run):
     assert (after.grants, after.notes) == ((), (f"asked 'which?', a person answered {GO_ON!r}",))
 
 
-def test_what_a_step_used_that_was_broken_off_at_a_limit_is_counted(run):
+def test_usage_of_a_step_broken_off_at_a_limit_is_counted(run):
     asked = run().apply(QUESTION.model_copy(update={"usage": Usage(model_calls=2)}))
     assert (asked.usage, asked.asked, asked.steps) == (Usage(model_calls=2), 2, 0)
 
@@ -321,7 +321,7 @@ def test_the_same_step_on_the_same_surface_is_counted(run, make):
     assert counts(run(), step, step, step) == [1, 2, 3]
 
 
-def test_a_surface_that_changed_begins_the_count_anew(run, make):
+def test_changed_surface_restarts_the_repetition_count(run, make):
     step = make.step("CONTINUE", "success")
     assert counts(run(), step, step, looked(step, "other"), looked(step, "other")) == [1, 2, 1, 2]
 
@@ -346,7 +346,7 @@ def test_a_step_in_another_state_is_counted_apart(run, make):
     assert counts(run(), step, there, step) == [1, 1, 2]
 
 
-def test_what_was_held_and_then_run_is_no_repetition(run, make):
+def test_held_step_that_is_resumed_is_no_repetition(run, make):
     step = make.step("CONTINUE")
     resumed = step.model_copy(update={"record": step.record.model_copy(update={"resumed": True})})
     assert counts(run(), step, resumed, step, resumed, resumed) == [1, 1, 2, 2, 2]
@@ -358,7 +358,7 @@ def test_steps_of_an_earlier_assignment_do_not_count_as_repeated(run, make):
     assert Run.begin(before.assign, Limits(), "CONTINUE", before).apply(step).repeats == 1
 
 
-def test_the_model_is_told_at_the_limit_that_it_goes_round_in_a_circle(run, make):
+def test_model_gets_a_note_at_the_limit_of_repetitions(run, make):
     context, told = run(limits={"repeats": 2}), []
     for _ in range(3):
         context = context.apply(make.step("CONTINUE"))
@@ -459,7 +459,7 @@ def test_steps_in_a_row_in_screenshot_are_counted_and_forgotten_elsewhere(run):
     assert twice.moved(Move("CONTINUE", By.MODEL), reannotating=False).reannotations == 0
 
 
-def test_what_was_decided_on_is_used_up_by_the_move(run, make):
+def test_last_decision_is_used_up_by_the_move(run, make):
     assert run().apply(make.step("CONTINUE")).moved(Move("CONTINUE", By.MODEL), reannotating=False).last is None
 
 
