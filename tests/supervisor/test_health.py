@@ -36,7 +36,7 @@ def test_a_stopped_supervisor_accepts_nothing(start):
     assert (health.ok, health.accepting, health.blocked_threads) == (False, False, ())
 
 
-def test_a_blocked_loop_is_named_until_it_goes_on(start):
+def test_blocked_loop_is_named_until_it_is_free(start):
     release = threading.Event()
 
     async def blocks(_request):

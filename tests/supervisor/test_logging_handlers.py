@@ -73,7 +73,7 @@ def ended(supervisor, **task):
 
 
 @pytest.mark.usefixtures("crashes")
-def test_an_agent_that_crashes_costs_nobody_else_anything(start, down):
+def test_agent_that_crashes_leaves_other_tasks_alone(start, down):
     supervisor = start(app=[FINISH], servers=windows(), supervision={"backoff": 0})
     assert [ended(supervisor, target=f"memo:{name}") for name in ("one", "two")] == [Outcome.FINISHED] * 2
     assert down.seen.get(timeout=PATIENCE).startswith("Unhandled exception in ")
@@ -115,7 +115,7 @@ def test_a_subscriber_that_fails_gets_the_next_event(start):
 
 
 @pytest.mark.usefixtures("down")
-def test_a_blackboard_that_dies_is_made_anew(start):
+def test_dead_blackboard_is_rebuilt(start):
     supervisor = start(app=[FINISH])
     events = supervisor._assembly.stream.open()
     pykka.ActorRegistry.get_by_class(Blackboard)[-1].tell(RowsKept(["no row at all"]))
@@ -124,7 +124,7 @@ def test_a_blackboard_that_dies_is_made_anew(start):
     assert supervisor.stop(PATIENCE) == ()
 
 
-def test_who_waits_hears_of_the_end_when_the_host_program_stops_all_actors(down, tmp_path):
+def test_waiting_caller_gets_an_error_when_the_host_stops_all_actors(down, tmp_path):
     begun, go = threading.Event(), threading.Event()
 
     async def model(_request):

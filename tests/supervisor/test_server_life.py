@@ -41,7 +41,7 @@ def test_servers_are_closed_in_the_reverse_order_of_their_start():
     assert life == ["b closes", "a closes"]
 
 
-def test_a_server_is_told_the_supervisors_clock():
+def test_server_gets_the_supervisors_clock():
     clock, server = VirtualClock(), Lived("a", [])
     with Supervisor.start(Settings.load(), models={"app": lambda _: FINISH}, servers=[server], clock=clock):
         before = server.stage.elapsed()

@@ -129,7 +129,7 @@ def test_one_that_stands_in_them_again_with_its_secrets_gets_them(start, tmp_pat
     assert handles[0].result(PATIENCE).ok
 
 
-def test_what_does_not_answer_is_waited_for_once(start):
+def test_unanswered_batch_is_waited_for_once(start):
     supervisor, let_go = start(app=lambda _: WRITE), threading.Event()
 
     class Hanging:

@@ -162,7 +162,7 @@ def test_the_blackboard_keeps_no_more_rows_than_the_settings_say(start):
     assert board.dropped == 5
 
 
-def test_a_task_that_nobody_knows_has_an_empty_blackboard(start):
+def test_unknown_task_has_an_empty_blackboard(start):
     assert start().blackboard("nothing").requests == ()
 
 
@@ -174,7 +174,7 @@ def test_a_bad_task_is_refused_when_it_is_made(fields):
         Task(**fields)
 
 
-def test_what_is_no_task_is_refused(start):
+def test_submit_refuses_other_types(start):
     with pytest.raises(TypeError, match="Task"):
         start().submit("do something")
 
@@ -279,7 +279,7 @@ def test_a_task_with_secrets_that_is_asked_for_again_stays_paused(start, until):
     assert supervisor.submit(task.model_copy()).result(0).ok
 
 
-def test_nothing_is_taken_after_stop(start):
+def test_stopped_supervisor_takes_no_task(start):
     supervisor = start(host=[FINISH])
     assert supervisor.stop() == ()
     with pytest.raises(SupervisorStoppedError):
@@ -288,7 +288,7 @@ def test_nothing_is_taken_after_stop(start):
         supervisor.status()
 
 
-def test_nobody_looks_for_targets_after_stop(start):
+def test_stopped_supervisor_looks_for_no_targets(start):
     before = set(threading.enumerate())
     surface = MemoryServer(MemoryServer.window())
     looks = []
@@ -376,7 +376,7 @@ def test_a_function_that_returns_while_the_supervisor_stops_is_waited_for(start)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("callboard-model")]
 
 
-def test_a_stop_waits_no_longer_than_it_says_for_a_root_that_hangs(start, monkeypatch):
+def test_stop_waits_for_a_hanging_root_up_to_its_limit(start, monkeypatch):
     monkeypatch.setattr("callboard.actors.assembly.BLOCKED_SECONDS", 0.05)
     supervisor, let_go, stopped = start(app=[WRITE]), threading.Event(), queue.SimpleQueue()
 
@@ -423,7 +423,7 @@ def test_a_stop_names_a_subscriber_that_does_not_return(start, busy):
     assert not thread.is_alive()
 
 
-def test_a_stop_waits_for_a_subscriber_as_long_as_it_says(start, busy, monkeypatch):
+def test_stop_waits_for_a_subscriber_up_to_its_limit(start, busy, monkeypatch):
     supervisor, waited, join = start(), [], threading.Thread.join
     supervisor.subscribe(busy, after=0)
     subscribers = busy.threads.get(timeout=PATIENCE)
@@ -492,7 +492,7 @@ def test_waiting_handles_get_an_error_when_all_actors_are_stopped(start):
 
 
 @pytest.mark.parametrize("kept", [False, True])
-def test_nothing_is_done_any_more_when_the_host_program_stopped_all_actors(start, tmp_path, kept):
+def test_actions_stop_when_the_host_program_stops_all_actors(start, tmp_path, kept):
     asked, release, void = threading.Event(), threading.Event(), queue.Queue()
 
     class Slow(MemoryServer):
@@ -563,7 +563,7 @@ def test_a_subscriber_hears_everything_in_order(start):
     assert [event.seq for event in events] == sorted(event.seq for event in events)
 
 
-def test_a_subscriber_goes_on_after_a_number(start):
+def test_subscriber_continues_after_a_number(start):
     supervisor = start(host=[FINISH])
     handle = supervisor.submit(Task(request="x"))
     handle.result(PATIENCE)
@@ -573,7 +573,7 @@ def test_a_subscriber_goes_on_after_a_number(start):
     assert [heard.get(timeout=PATIENCE).seq, heard.get(timeout=PATIENCE).seq] == [last - 1, last]
 
 
-def test_a_slow_subscriber_is_told_what_it_missed_and_holds_up_nobody(start):
+def test_slow_subscriber_gets_a_count_of_missed_events(start):
     entered, release, heard = threading.Event(), threading.Event(), queue.Queue()
 
     def slow(event):
@@ -593,7 +593,7 @@ def test_a_slow_subscriber_is_told_what_it_missed_and_holds_up_nobody(start):
     assert second.data["count"] == third.seq - first.seq - 1
 
 
-def test_a_subscriber_that_raises_is_logged_and_goes_on(start, caplog):
+def test_subscriber_that_raises_is_logged_and_continues(start, caplog):
     heard: queue.Queue = queue.Queue()
 
     def bad(event):
@@ -650,7 +650,7 @@ def test_a_settings_error_leaves_nothing_running(tmp_path):
     assert set(threading.enumerate()) <= before
 
 
-def test_a_task_without_a_model_ends_as_an_error_that_says_so(start):
+def test_task_without_a_model_ends_as_an_error_that_names_the_setting(start):
     result = start().submit(Task(request="x")).result(PATIENCE)
     assert result.outcome is Outcome.ERROR
     assert any("models.host" in cause.reason for cause in result.causes)
@@ -685,7 +685,7 @@ def test_a_hanging_server_delays_the_caller_no_longer_than_a_tool_call(start):
     release.set()
 
 
-def test_what_is_no_target_is_not_taken_for_one(start):
+def test_invalid_target_of_a_server_is_left_out(start):
     assert start(servers=[_Down(lambda: ["a window"])]).targets() == ()
 
 
@@ -735,7 +735,7 @@ def test_a_plain_function_may_block_without_holding_up_anybody(start):
         ({"clock": 3}, TypeError),
     ],
 )
-def test_what_can_not_be_used_is_refused_before_anything_starts(arguments, error):
+def test_invalid_arguments_are_refused_before_any_thread_starts(arguments, error):
     before = set(threading.enumerate())
     with pytest.raises(error):
         Supervisor.start(**arguments)
@@ -747,7 +747,7 @@ def test_a_function_is_taken_as_a_model():
         assert supervisor.submit(Task(request="x")).result(PATIENCE).ok
 
 
-def test_nobody_subscribes_to_a_supervisor_that_is_down(start):
+def test_stopped_supervisor_refuses_subscribers(start):
     supervisor = start()
     supervisor.stop()
     with pytest.raises(SupervisorStoppedError):
@@ -777,7 +777,7 @@ def test_a_surface_that_observes_something_else_fails_where_it_looked(start):
     assert result.causes[0].reason.startswith("nothing could be seen: ")
 
 
-def test_what_a_tool_call_tells_says_in_which_state_and_step_it_was_made(start):
+def test_event_of_a_tool_call_has_its_state_and_step(start):
     handle = start(app=[{"Status": "CONTINUE"}, WRITE]).submit(Task(request="write hello", target="memo:one"))
     handle.result(PATIENCE)
     (ended,) = [event for event in handle.events() if event.name is EventName.COMMAND_ENDED]
@@ -811,7 +811,7 @@ def test_the_latest_tasks_that_are_over_are_known_without_a_journal(start):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_forked_child_is_told_at_once_that_it_was_forked(tmp_path):
+def test_forked_child_gets_an_error_at_once(tmp_path):
     code = """
 import os, warnings
 from callboard import Supervisor, Task
