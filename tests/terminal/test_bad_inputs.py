@@ -208,7 +208,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("make", "sentence"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_told_in_one_sentence_before_anything_is_done(call, here, monkeypatch, make, sentence):
+def test_mistake_is_reported_in_one_sentence_before_anything_is_done(call, here, monkeypatch, make, sentence):
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     result = call(*make())
     assert isinstance(result.exception, SystemExit), result.exception
@@ -259,7 +259,7 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize(("make", "code", "reason"), ENDINGS.values(), ids=ENDINGS)
-def test_what_only_the_work_shows_is_told_in_plain_words(call, here, make, code, reason):
+def test_failure_of_the_work_is_reported_in_plain_english(call, here, make, code, reason):
     result = call(*make())
     said = " ".join(result.output.split())
     assert (reason.format(here=here) in said, result.exit_code) == (True, code), result.output
@@ -273,7 +273,7 @@ def test_a_long_request_is_cut_where_it_is_shown(call):
     assert "(499999 characters)" in result.stdout
 
 
-def test_resume_says_that_an_empty_journal_has_nothing_left(call):
+def test_resume_reports_that_an_empty_journal_has_no_tasks(call):
     job(journal={"path": "journal.db"})
     Path("job/journal.db").touch()
     result = call("resume", "job")
@@ -325,7 +325,7 @@ def test_a_group_without_a_command_prints_its_help_unmarked(call, group):
     assert (told.exit_code, told.stderr) == (2, call(*group, "--help").stdout)
 
 
-def test_a_missing_choice_is_told_on_one_line(call):
+def test_missing_choice_is_reported_on_one_line(call):
     told = call("graph").stderr
     assert told.startswith("callboard: Missing argument 'agent': one of host, app, mobile, linux, operator; see ")
     assert told.count("\n") == 1

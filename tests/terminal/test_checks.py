@@ -109,13 +109,13 @@ def test_a_matcher_without_a_value_and_a_pattern_are_read() -> None:
         ("{cells: a, between: [2, 1]}", "`between` is empty"),
     ],
 )
-def test_a_wrong_check_is_told(capsys: pytest.CaptureFixture[str], option: str, told: str) -> None:
+def test_wrong_check_is_reported(capsys: pytest.CaptureFixture[str], option: str, told: str) -> None:
     with pytest.raises(typer.Exit):
         checks_of([option])
     assert told in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_wrong_check_is_told_with_the_option_before_anything_runs(call: Call, folder: Callable[..., Path]) -> None:
+def test_wrong_check_is_reported_with_its_option_before_anything_runs(call: Call, folder: Callable[..., Path]) -> None:
     told = refused(call, folder(DONE), "--check", "{cells: a, equls: 3}")
     assert told == "callboard: --check '{cells: a, equls: 3}': equls: unknown key; did you mean 'equals'?"
 
@@ -147,7 +147,7 @@ def test_too_many_checks_are_refused(call: Call, folder: Callable[..., Path]) ->
         ({"checks": [{"text": "a", "matches": "("}]}, "checks.0.matches: is not a regular expression"),
     ],
 )
-def test_a_wrong_check_of_a_task_file_is_told_with_file_and_place(
+def test_wrong_check_of_a_task_file_is_reported_with_file_and_place(
     call: Call, folder: Callable[..., Path], content: dict[str, Any], told: str
 ) -> None:
     request = {} if "plan" in content else {"request": "x"}
@@ -174,7 +174,7 @@ def test_a_task_whose_checks_hold_is_verified(call: Call, folder: Callable[..., 
     assert "finished, verified" in call("tasks", "done").stdout
 
 
-def test_a_task_without_checks_says_so(call: Call, folder: Callable[..., Path]) -> None:
+def test_task_without_checks_is_shown_as_not_verified(call: Call, folder: Callable[..., Path]) -> None:
     place = folder(DONE, files=FILES, journal=JOURNAL)
     result = call("run", place, "--output", "done")
     assert "\nfinished, not verified: the task has no checks\n" in result.stdout
@@ -182,7 +182,7 @@ def test_a_task_without_checks_says_so(call: Call, folder: Callable[..., Path]) 
     assert "verified" not in call("tasks", "done").stdout
 
 
-def test_a_check_that_does_not_hold_is_told_with_expected_and_found(call: Call, folder: Callable[..., Path]) -> None:
+def test_failed_check_is_reported_with_expected_and_found(call: Call, folder: Callable[..., Path]) -> None:
     place = folder(DONE, files=FILES, journal=JOURNAL, limits={"check_retries": 0})
     result = call("run", place, "--check", WRONG, "--check", RIGHT, "--output", "done")
     assert result.exit_code == NOT_VERIFIED
@@ -206,7 +206,7 @@ def test_json_has_the_results_of_checks(call: Call, folder: Callable[..., Path])
     assert shown["result"]["checks"] == json.loads(printed.stdout)["checks"]
 
 
-def test_a_dry_run_says_that_checks_are_not_run(call: Call, folder: Callable[..., Path]) -> None:
+def test_dry_run_reports_that_checks_are_not_run(call: Call, folder: Callable[..., Path]) -> None:
     result = call("run", folder(DONE, files=FILES), "--check", WRONG, "--dry-run")
     assert result.exit_code == 0, result.output
     assert "a dry run: no action is executed, except tools that only read; checks are not run" in result.stdout
@@ -274,12 +274,12 @@ def test_an_expectation_is_put_into_words(expected: Any, words: str) -> None:
     assert described(failed(expected=expected)) == f"total: expected {words}; found 3"
 
 
-def test_a_check_that_could_not_be_read_says_why() -> None:
+def test_unreadable_check_is_described_with_its_reason() -> None:
     check = failed(expected={"equals": 4}, found=None, problem="there is no 'a.xlsx'")
     assert described(check) == "total: expected 4; there is no 'a.xlsx'"
 
 
-def test_a_proposal_of_a_model_is_told_as_one() -> None:
+def test_proposed_check_is_shown_as_a_models() -> None:
     facts = failed(source="model").model_dump(include={"name", "reading", "expected", "found", "problem", "source"})
     event = Event(
         seq=1, at=1.0, name=EventName.CHECK_PASSED, task_id="t", run_id="t~0", agent="host/t", data={"check": facts}
@@ -289,7 +289,7 @@ def test_a_proposal_of_a_model_is_told_as_one() -> None:
     assert line.plain.endswith("check holds: total (proposed by the model)")
 
 
-def test_the_answers_of_a_judge_are_told() -> None:
+def test_answers_of_a_judge_are_shown() -> None:
     console = Console(width=100, file=io.StringIO())
     print_result(console, TaskResult(task_id="t", outcome=Outcome.FINISHED, judged=(judged("yes"),)))
     printed = console.file.getvalue()

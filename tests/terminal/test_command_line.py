@@ -48,7 +48,7 @@ CREATE = {"Status": "FINISH", "Actions": [{"function": "create_document", "argum
 # Running
 
 
-def test_a_run_of_the_example_says_how_it_ended_and_where_the_workbook_is(call: Call, here: Path) -> None:
+def test_run_of_the_example_prints_its_end_and_the_path_of_the_workbook(call: Call, here: Path) -> None:
     result = call("run", EXAMPLE)
     assert result.exit_code == 0, result.output
     last = result.stdout.splitlines()
@@ -84,7 +84,7 @@ def test_a_folder_can_be_run_from_inside(
     assert not (place / "runs" / "job-2" / "runs").exists()
 
 
-def test_the_copy_goes_where_output_says(call: Call, here: Path, folder: Callable[..., Path]) -> None:
+def test_run_writes_its_copy_into_the_output_folder(call: Call, here: Path, folder: Callable[..., Path]) -> None:
     assert call("run", folder(CREATE), "--output", "deep/mine").exit_code == 0
     assert (here / "deep/mine/workspace/new.xlsx").is_file()
 
@@ -131,7 +131,7 @@ def test_json_is_one_object_on_stdout_and_nothing_else(call: Call) -> None:
     assert [Path(path).name for path in said.artifacts] == ["report.xlsx"]
 
 
-def test_progress_is_told_line_by_line_where_there_is_no_terminal(call: Call) -> None:
+def test_progress_is_printed_line_by_line_without_a_terminal(call: Call) -> None:
     lines = call("run", EXAMPLE).stdout.splitlines()
     for told in (
         "host/sales_report-1  working → delegating",
@@ -155,7 +155,7 @@ def test_a_log_file_is_placed_from_the_current_folder(call: Call, here: Path, fo
     assert "task.ended" in events
 
 
-def test_what_documents_and_models_say_does_not_drive_the_terminal(call: Call, folder: Callable[..., Path]) -> None:
+def test_text_of_documents_and_models_does_not_control_the_terminal(call: Call, folder: Callable[..., Path]) -> None:
     place = folder({**FINISH, "Comment": "ok \x1b[2J\x07[bold]x[/bold]"})
     said = call("run", place).stdout
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", said)
@@ -193,7 +193,7 @@ def test_the_help_tells_every_exit_code(call: Call) -> None:
         ([{"Status": "CONTINUE"}, FINISH], {"limits": {"steps": 1}}, Outcome.OUT_OF_BUDGET),
     ],
 )
-def test_the_exit_code_says_the_outcome(
+def test_exit_code_is_that_of_the_outcome(
     call: Call, folder: Callable[..., Path], answers: list[Any], settings: Any, outcome: Outcome
 ) -> None:
     result = call("run", folder(*answers, **settings), "--json")
@@ -256,7 +256,7 @@ def test_a_second_ctrl_c_leaves_at_once(
 
 
 @pytest.mark.parametrize("arguments", [[], ["--no-input"], ["--json"], ["--yes"]])
-def test_where_nobody_is_asked_the_model_is_told_so(
+def test_model_gets_a_note_when_no_person_can_answer(
     call: Call, folder: Callable[..., Path], arguments: list[str]
 ) -> None:
     told = {**FINISH, "Comment": "${observation.notes.0}"}
@@ -273,7 +273,7 @@ def test_where_nobody_is_asked_the_model_is_told_so(
         (["--yes"], "all requests for approval are approved (--yes); no person is asked"),
     ],
 )
-def test_who_answers_is_said_even_if_nothing_asks(
+def test_run_prints_its_answerer_even_without_questions(
     call: Call, folder: Callable[..., Path], arguments: list[str], said: str
 ) -> None:
     assert said in call("run", folder(FINISH), *arguments).stdout
@@ -301,7 +301,7 @@ def test_with_no_input_a_question_at_a_budget_limit_is_answered_with_stop(
     assert "answered with 'stop' (--no-input)" in said
 
 
-def test_any_other_question_cancels_the_task_where_nobody_is(folder: Callable[..., Path]) -> None:
+def test_question_without_a_person_cancels_the_task(folder: Callable[..., Path]) -> None:
     result, _ = played(folder(), lambda _request: ASK, Attendance(yes=True, absent="no terminal"))
     assert result.outcome is Outcome.CANCELLED
     (cause,) = result.causes
@@ -317,14 +317,14 @@ def test_an_approval_is_shown_and_what_it_is_for_not_done(call: Call, here: Path
     assert not (here / "runs/job-1/workspace/new.xlsx").exists()
 
 
-def test_why_nobody_approved_stands_in_the_json_too(call: Call, folder: Callable[..., Path]) -> None:
+def test_json_has_the_reason_of_a_missing_approval_too(call: Call, folder: Callable[..., Path]) -> None:
     rule = {"verdict": "approve", "tool": "create_document", "reason": "new files need a nod"}
     result = TaskResult.model_validate_json(call("run", folder(CREATE, policy=[rule]), "--json").stdout)
     assert result.outcome is Outcome.REJECTED
     assert any("no person is here to approve it" in cause.reason for cause in result.causes)
 
 
-def test_yes_approves_what_asks_and_says_so(call: Call, here: Path, folder: Callable[..., Path]) -> None:
+def test_yes_approves_actions_and_records_itself(call: Call, here: Path, folder: Callable[..., Path]) -> None:
     rule = {"verdict": "approve", "tool": "create_document", "reason": "new files need a nod"}
     log = here / "events.log"
     result = call("run", folder(CREATE, FINISH, policy=[rule]), "--yes", "--log-file", str(log))
@@ -476,7 +476,7 @@ def test_policy_check_wants_a_folder(call: Call, folder: Callable[..., Path]) ->
         ("task.yaml", "a: [", "task.yaml: is not valid YAML"),
     ],
 )
-def test_a_mistake_is_told_with_file_and_key_before_anything_is_copied(
+def test_mistake_is_reported_with_file_and_key_before_anything_is_copied(
     call: Call, folder: Callable[..., Path], name: str, text: str, told: str
 ) -> None:
     result = call("run", folder(FINISH, files={name: text}))
@@ -487,19 +487,19 @@ def test_a_mistake_is_told_with_file_and_key_before_anything_is_copied(
     assert list(Path.cwd().iterdir()) == []
 
 
-def test_every_mistake_of_a_file_is_told(call: Call, folder: Callable[..., Path]) -> None:
+def test_mistakes_of_a_file_are_all_reported(call: Call, folder: Callable[..., Path]) -> None:
     lines = call("run", folder(FINISH, files={"task.yaml": "requst: x\ntargt: y"})).stderr.splitlines()
     assert sum("unknown key" in line for line in lines) == 2
     assert all(line.startswith("callboard: ") for line in lines)
 
 
-def test_a_target_that_is_not_there_is_told_with_those_that_are(call: Call, folder: Callable[..., Path]) -> None:
+def test_missing_target_is_reported_with_the_present_ones(call: Call, folder: Callable[..., Path]) -> None:
     result = call("run", folder(FINISH, files={"task.yaml": "request: do it\ntarget: nowhere"}))
     assert result.exit_code == USAGE
     assert "there is no target 'nowhere'; there are: word, excel" in result.stderr
 
 
-def test_a_workspace_that_is_not_there_is_told(call: Call, folder: Callable[..., Path]) -> None:
+def test_missing_workspace_is_reported(call: Call, folder: Callable[..., Path]) -> None:
     result = call("run", folder(FINISH, documents={"workspace": "nowhere"}))
     assert result.exit_code == USAGE
     assert "documents: the folder " in result.stderr
@@ -521,7 +521,7 @@ def test_a_workspace_that_is_not_there_is_told(call: Call, folder: Callable[...,
         (["frobnicate"], "No such command 'frobnicate'"),
     ],
 )
-def test_a_wrong_call_is_told_without_a_traceback(call: Call, arguments: list[Any], told: str) -> None:
+def test_wrong_call_is_reported_without_a_traceback(call: Call, arguments: list[Any], told: str) -> None:
     result = call(*arguments)
     assert result.exit_code == USAGE
     assert result.stdout == ""
@@ -591,7 +591,7 @@ def test_the_display_shows_what_happened_last(board: TaskDisplay) -> None:
     assert drawn(board, 9.5)[-1] == "    5.00 s  app/excel/report.xlsx  insert_chart: failure, no numbers"
 
 
-def test_the_display_says_once_that_an_action_was_skipped(board: TaskDisplay) -> None:
+def test_display_names_a_skipped_action_once(board: TaskDisplay) -> None:
     why = "skipped, because insert_chart failed before it"
     line = board.see(at(6, EventName.COMMAND_ENDED, 2, "app/x", tool="format_cells", status="skipped", error=why))
     assert line is not None

@@ -178,7 +178,7 @@ def trap(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
-def test_nothing_of_the_current_folder_is_executed(journal: Path) -> None:
+def test_completion_executes_no_file_of_the_current_folder(journal: Path) -> None:
     for name in ("callboard", "python", "python3", "bash", "env", Path(sys.executable).name):
         trap(journal / name, "#!/bin/sh\ntouch executed\n")
     for name in ("callboard", "typer", "yaml", "json", "sqlite3", "sitecustomize", "usercustomize", "conftest"):

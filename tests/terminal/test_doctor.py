@@ -35,7 +35,7 @@ def test_all_that_the_settings_name_works(call: Call) -> None:
     assert result.stdout.endswith("\neverything that is configured works here\n")
 
 
-def test_what_is_missing_is_told_with_its_command_and_the_exit_code(call: Call, here: Path) -> None:
+def test_missing_folder_is_reported_with_its_command_and_exit_code(call: Call, here: Path) -> None:
     (here / "callboard.yaml").write_text("documents: {workspace: no where}", encoding="utf-8")
     result = call("doctor", ".")
     assert result.exit_code == 1
@@ -43,7 +43,7 @@ def test_what_is_missing_is_told_with_its_command_and_the_exit_code(call: Call, 
     assert result.stdout.endswith("\nsurface documents does not work\n")
 
 
-def test_what_the_settings_do_not_name_is_ready_or_missing(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unconfigured_parts_are_shown_as_ready_or_missing(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda *_, **__: None)
     shown = call("doctor").stdout
     assert re.search(r"^ready   extra ", shown, re.MULTILINE)
@@ -120,7 +120,7 @@ def _desk(install: Callable[..., Path]) -> None:
     install("acme", "surfaces", {"desk": "acme_desk:Desk"}, acme_desk=DESK)
 
 
-def test_wrong_settings_are_told_and_the_rest_is_looked_at(found: Callable[..., Finding]) -> None:
+def test_wrong_settings_are_reported_and_the_rest_is_examined(found: Callable[..., Finding]) -> None:
     settings = found("settings", limits={"stps": 3})
     assert not settings.works
     assert "limits.stps: unknown key" in settings.told[0]
@@ -128,7 +128,7 @@ def test_wrong_settings_are_told_and_the_rest_is_looked_at(found: Callable[..., 
     assert found("extra", "otel", limits={"stps": 3}).works
 
 
-def test_a_surface_that_is_not_named_matters_to_nobody(found: Callable[..., Finding]) -> None:
+def test_unconfigured_surface_works_as_not_configured(found: Callable[..., Finding]) -> None:
     assert found("surface") == Finding(
         part="surface", name="documents", works=True, named=False, told=("not configured",)
     )
@@ -157,7 +157,7 @@ def test_a_plugin_is_asked_what_it_needs_and_made(found, display, works, told, c
     assert optional in desk.told
 
 
-def test_a_plugin_that_nobody_offers_is_told(found: Callable[..., Finding]) -> None:
+def test_missing_surface_plugin_is_reported(found: Callable[..., Finding]) -> None:
     assert "there is no surface plug-in 'lamps'" in found("surface", "lamps", surfaces={"lamps": {}}).told[0]
 
 
@@ -191,12 +191,12 @@ def test_a_model_is_made_but_not_asked(
     assert "set OPENAI_API_KEY" in live.told[0]
 
 
-def test_agents_and_prompts_that_are_missing_are_told(found: Callable[..., Finding]) -> None:
+def test_missing_agents_and_prompts_are_reported(found: Callable[..., Finding]) -> None:
     assert "there is no agent plug-in 'editor'" in found("agents", agents=["editor"]).told[0]
     assert "no.md can't be read" in found("prompts", prompts={"host": "no.md"}).told[0]
 
 
-def test_a_journal_is_told_with_its_version(found: Callable[..., Finding], here: Path) -> None:
+def test_journal_is_shown_with_its_version(found: Callable[..., Finding], here: Path) -> None:
     settings = {"journal": {"path": "journal.db"}}
     assert found("journal", **settings).told == ("new: the first start creates it",)
     JournalFile.open(here / "journal.db").close()
@@ -207,7 +207,7 @@ def test_a_journal_is_told_with_its_version(found: Callable[..., Finding], here:
     assert not found("journal", **settings).works
 
 
-def test_a_journal_that_can_t_be_written_is_told(
+def test_unwritable_journal_is_reported(
     found: Callable[..., Finding], here: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_doctor.os, "access", lambda path, mode: mode == os.W_OK and path != here)
@@ -244,7 +244,7 @@ def require(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return given
 
 
-def test_all_extras_are_told_but_those_of_developers():
+def test_extras_are_all_listed_except_those_of_developers():
     assert set(extras()) == set(PROJECT["optional-dependencies"]) - {"test", "dev", "local-llm"}
 
 
@@ -253,7 +253,7 @@ def test_an_extra_that_the_tests_install_is_complete(extra):
     assert missing_distributions(extra) == ()
 
 
-def test_what_is_missing_is_named_also_behind_other_extras(require: Callable[..., None]) -> None:
+def test_missing_package_is_named_behind_other_extras(require: Callable[..., None]) -> None:
     require(
         callboard=["pykka>=4", 'callboard[models]; extra == "all"', "lamps>=1; extra == 'all'", 'other; extra == "x"'],
         slim=['net-io>=2; extra == "open-ai"', 'old; python_version < "3" and extra == "open-ai"'],

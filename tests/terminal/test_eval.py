@@ -295,7 +295,7 @@ TASK = {"name": "a", "task": {"request": "x", "checks": [MADE]}}
         ({"tasks": [{**TASK, "task": {"request": "x", "checks": [{"fiel": "a"}]}}]}, "tasks.0.task.checks.0.fiel"),
     ],
 )
-def test_a_mistake_in_a_set_is_told_before_anything_runs(
+def test_mistake_in_a_set_is_reported_before_anything_runs(
     call: Call, here: Path, write: Callable[..., Path], content: dict[str, Any], told: str
 ) -> None:
     path = write()

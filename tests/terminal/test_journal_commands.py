@@ -153,7 +153,7 @@ def test_a_task_file_names_the_command_that_resumes_its_journal(call: Call, here
     assert call(*command[1:], "--no-input").exit_code == EXIT_CODES[Outcome.CANCELLED]
 
 
-def test_a_missing_journal_is_told_with_the_latest_run(call: Call, here: Path, folder: Folder) -> None:
+def test_missing_journal_is_reported_with_the_latest_run(call: Call, here: Path, folder: Folder) -> None:
     place = folder(FINISH)
     assert call("run", place).exit_code == 0
     assert call("run", place).exit_code == 0
@@ -370,7 +370,7 @@ def test_json_holds_the_messages_of_the_journal_and_no_pictures(call: Call, fold
     assert said["broken_off"] == {}
 
 
-def test_what_documents_and_models_said_does_not_drive_the_terminal(call: Call, folder: Folder) -> None:
+def test_recorded_text_does_not_control_the_terminal(call: Call, folder: Folder) -> None:
     evil = "ok \x1b[2J\x07\u202e[bold]x[/bold]\r\n"
     failing = {**CREATE, "Thought": evil, "Args": {"path": f"../{evil}"}}
     asking = {"Status": "PENDING", "Thought": evil, "Questions": [evil]}
@@ -397,7 +397,7 @@ def test_the_beginning_of_two_ids_names_none(call: Call, folder: Folder) -> None
     assert result.stderr.endswith("has no task 'tas'; did you mean task or task-2?\n")
 
 
-def test_an_unknown_task_is_told_with_those_that_there_are(call: Call, folder: Folder) -> None:
+def test_unknown_task_is_reported_with_the_present_ones(call: Call, folder: Folder) -> None:
     call("run", folder(FINISH))
     result = call("show", "qqqq", "runs/job-1")
     assert result.exit_code == USAGE
@@ -425,7 +425,7 @@ def test_an_approval_is_put_again_and_what_it_is_for_done_once(call: Call, suspe
     assert "resumed in another process" in call("show", "t", place).stdout
 
 
-def test_all_tasks_that_are_not_over_go_on(call: Call, folder: Folder, working: Callable[..., ExitStack]) -> None:
+def test_resume_continues_all_unfinished_tasks(call: Call, folder: Folder, working: Callable[..., ExitStack]) -> None:
     place = folder({**CREATE, "Args": {"path": "${task.id}.xlsx"}}, FINISH, policy=NOD)
     settings = Settings.load(place / "callboard.yaml")
     with Supervisor.start(settings) as supervisor:
@@ -476,7 +476,7 @@ def test_a_task_with_a_model_of_its_own_needs_none_in_the_settings(call: Call, f
     assert listed(call, place) == {"t": "finished"}, result.output
 
 
-def test_where_all_is_over_resume_says_so(call: Call, folder: Folder) -> None:
+def test_resume_reports_that_all_tasks_are_over(call: Call, folder: Folder) -> None:
     call("run", folder(FINISH))
     result = call("resume", "runs/job-1")
     assert result.exit_code == 0
@@ -535,7 +535,7 @@ def program(*arguments: object, cwd: Path) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-def test_a_run_that_was_killed_goes_on_and_does_nothing_twice(call: Call, here: Path, folder: Folder) -> None:
+def test_killed_run_continues_and_repeats_no_action(call: Call, here: Path, folder: Folder) -> None:
     with program("run", folder(CREATE, FINISH), cwd=here) as process:
         process.kill()
         process.wait(PATIENCE)
@@ -550,7 +550,7 @@ def test_a_run_that_was_killed_goes_on_and_does_nothing_twice(call: Call, here: 
     assert result.stdout.endswith("history callboard show job-1 runs/job-1\n")
 
 
-def test_a_run_of_a_folder_with_an_unfinished_task_says_how_to_resume_it(call: Call, suspended: Folder) -> None:
+def test_run_of_a_folder_with_an_unfinished_task_prints_how_to_resume_it(call: Call, suspended: Folder) -> None:
     place = suspended(ASK, FINISH)
     result = call("run", place, "--no-input")
     assert f"{place} has unfinished tasks (t), and this runs another; to resume them: callboard resume {place}\n" in (
@@ -608,7 +608,7 @@ def test_a_refused_start_has_no_tasks_to_resume(call: Call, folder: Folder) -> N
     assert "resume" not in result.stderr
 
 
-def test_a_second_ctrl_c_leaves_what_is_not_over_and_says_how_to_go_on(call: Call, here: Path, folder: Folder) -> None:
+def test_second_ctrl_c_keeps_unfinished_tasks_and_prints_how_to_resume(call: Call, here: Path, folder: Folder) -> None:
     with program("run", folder(CREATE, FINISH), cwd=here) as process:
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=PATIENCE)
@@ -619,7 +619,7 @@ def test_a_second_ctrl_c_leaves_what_is_not_over_and_says_how_to_go_on(call: Cal
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_to_end_stops_a_run_and_says_how_to_go_on(
+def test_signal_to_end_stops_a_run_and_prints_how_to_resume(
     call: Call, here: Path, folder: Folder, number: signal.Signals
 ) -> None:
     with program("run", folder(CREATE, FINISH), cwd=here) as process:
@@ -645,7 +645,7 @@ def in_doubt(here: Path, folder: Folder) -> Path:
     return place
 
 
-def test_a_step_on_its_way_is_told(call: Call, in_doubt: Path) -> None:
+def test_step_in_progress_is_shown(call: Call, in_doubt: Path) -> None:
     said = words(call("show", "job-1", in_doubt).stdout)
     assert "host/job-1 step 1, in progress" in said
     assert 'create_document {"path": "a.xlsx"}: success' in said
@@ -654,7 +654,7 @@ def test_a_step_on_its_way_is_told(call: Call, in_doubt: Path) -> None:
     assert told["in_doubt"]["arguments"] == {"path": "b.xlsx"}
 
 
-def test_what_was_in_doubt_is_told_when_it_is_resumed_and_in_the_history(call: Call, in_doubt: Path) -> None:
+def test_settled_doubt_is_shown_at_the_resume_and_in_the_history(call: Call, in_doubt: Path) -> None:
     result = call("resume", in_doubt)
     assert result.exit_code == 0, result.output
     doubt = "create_document may have been done before a crash: it was done"
@@ -686,7 +686,7 @@ def empty(path: Path) -> None:
     [(damaged, "is no journal, or a damaged one"), (newer, "was written by a newer callboard"), (empty, "is empty")],
 )
 @pytest.mark.parametrize("command", [("tasks",), ("show", "t"), ("resume",)])
-def test_a_journal_that_cant_be_read_is_told_in_a_line(
+def test_unreadable_journal_is_reported_in_a_line(
     call: Call, folder: Folder, make: Callable[[Path], None], told: str, command: tuple[str, ...]
 ) -> None:
     place = folder(FINISH)
@@ -718,7 +718,7 @@ def test_a_journal_that_cant_be_read_is_told_in_a_line(
         (["resume", "named.yaml", "--yes", "--no-input"], "--yes and --no-input can't be combined"),
     ],
 )
-def test_a_journal_that_is_not_there_is_told(call: Call, here: Path, arguments: list[str], told: str) -> None:
+def test_journal_that_is_not_there_is_reported(call: Call, here: Path, arguments: list[str], told: str) -> None:
     (here / "plain.yaml").write_text("limits: {steps: 7}", encoding="utf-8")
     (here / "named.yaml").write_text("journal: {path: missing.db}", encoding="utf-8")
     result = call(*arguments)
@@ -730,7 +730,7 @@ def test_a_journal_that_is_not_there_is_told(call: Call, here: Path, arguments: 
 # The display
 
 
-def test_the_display_does_not_count_the_time_in_which_nobody_worked() -> None:
+def test_display_leaves_out_the_time_between_processes() -> None:
     board = TaskDisplay("t", "do it")
     for at, name, data in (
         (10.0, EventName.TASK_SUBMITTED, {}),

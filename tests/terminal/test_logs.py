@@ -38,7 +38,7 @@ def test_the_log_of_a_task_is_printed_a_line_an_event(call, journal):
     assert call("logs", "done", path, "--follow", "--json").stdout == result.stdout
 
 
-def test_a_task_that_is_not_there_is_told(call, journal):
+def test_missing_task_is_reported(call, journal):
     result = call("logs", "nobody", journal[0])
     assert (result.exit_code, result.stdout) == (2, "")
     assert "has no task 'nobody'" in result.stderr
@@ -60,7 +60,7 @@ def test_follow_prints_what_happens_to_the_end(begin, tmp_path, until):
     assert "question.answered" in rest
 
 
-def test_follow_ends_where_nobody_works_on_the_task(call, begin, tmp_path, until, monkeypatch):
+def test_follow_ends_when_no_process_works_on_the_task(call, begin, tmp_path, until, monkeypatch):
     supervisor = begin(app=[ASK])
     until(supervisor.submit(Task(id="t", request="x", target="memo:one")), EventName.QUESTION_ASKED)
     supervisor.stop()

@@ -101,7 +101,7 @@ def test_a_recorded_run_of_the_example_is_played_back_by_name(call, options):
     assert json.loads(again.stdout)["output"] == json.loads(live.stdout)["output"]
 
 
-def test_what_a_model_of_the_call_answers_can_be_recorded(call, here, folder):
+def test_answers_of_the_calls_model_can_be_recorded(call, here, folder):
     script(here / "other.yaml", finish("the call's"))
     call("run", folder(), "--model", "scripted:other.yaml", "--record", "run.jsonl")
     (line,) = map(json.loads, (here / "run.jsonl").read_text("utf-8").splitlines())
@@ -139,7 +139,7 @@ def suspended(folder):
     return place
 
 
-def test_a_task_goes_on_with_a_model_of_the_call(call, here, suspended):
+def test_resume_continues_a_task_with_the_calls_model(call, here, suspended):
     script(here / "other.yaml", CREATE, finish("the call's"))
     result = call("resume", suspended, "--yes", "--model", "scripted:other.yaml")
     assert result.exit_code == 0, result.output
@@ -155,7 +155,7 @@ def test_a_task_goes_on_with_a_model_of_the_call(call, here, suspended):
         dict.fromkeys(KINDS, "openai:gpt-5"),
     ],
 )
-def test_the_command_that_goes_on_names_the_same_models(models):
+def test_resume_command_names_the_same_models(models):
     command = resume_command(None, None, models)
     words = shlex.split(command)
     assert words[:2] == ["callboard", "resume"]
@@ -205,7 +205,7 @@ def test_models_written_as_options_are_read_as_they_were(models):
         ("", "--model : '' is not a known model; known forms are: scripted:FILE, "),
     ],
 )
-def test_a_wrong_option_is_told_in_one_line(call, here, command, option, told):
+def test_wrong_option_is_reported_in_one_line(call, here, command, option, told):
     result = call(*command, "--model", option)
     assert (result.exit_code, result.stdout) == (USAGE, "")
     assert result.stderr.startswith(f"callboard: {told}")
@@ -221,7 +221,7 @@ def test_a_wrong_option_is_told_in_one_line(call, here, command, option, told):
         ("app=elsewhere:small", "models.app: providers.elsewhere: 'elsewhere' is no known kind of provider"),
     ],
 )
-def test_a_model_that_is_not_there_is_told_before_anything_is_copied(call, here, option, told):
+def test_missing_model_is_reported_before_anything_is_copied(call, here, option, told):
     result = call("run", EXAMPLE, "--model", option)
     assert (result.exit_code, result.stdout) == (USAGE, "")
     assert result.stderr.startswith(f"callboard: {told.format(here=here)}")

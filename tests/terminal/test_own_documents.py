@@ -78,9 +78,7 @@ def test_a_copy_that_is_named_may_be_changed(call: Call, documents: Path, script
     assert openpyxl.load_workbook(copy).active["A1"].value == "Nail"
 
 
-def test_the_end_says_what_was_changed_by_counts_of_the_files(
-    call: Call, documents: Path, scripted: Callable[..., str]
-) -> None:
+def test_last_lines_count_the_changes_of_the_files(call: Call, documents: Path, scripted: Callable[..., str]) -> None:
     lines = call("run", REQUEST, "offer.docx", "prices.xlsx", "--model", scripted()).stdout.splitlines()
     assert "changed runs/offer-1/workspace/prices.xlsx (3 cells, 1 new chart)" in lines
     assert "used    5 steps, 5 model calls, 2 tool calls" in lines
@@ -146,9 +144,7 @@ def test_json_is_the_result_alone(call: Call, documents: Path, scripted: Callabl
     assert TaskResult.model_validate_json(result.stdout).ok
 
 
-def test_a_request_beside_a_document_may_have_one_word(
-    call: Call, documents: Path, scripted: Callable[..., str]
-) -> None:
+def test_request_beside_a_document_may_be_short(call: Call, documents: Path, scripted: Callable[..., str]) -> None:
     result = call("run", "Summarize", "prices.xlsx", "--model", scripted())
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("Summarize\n")
@@ -189,7 +185,7 @@ def test_a_request_needs_no_documents(call: Call, here: Path, scripted: Callable
         (("../" * 9 + "etc/passwd.docx", "offer.docx"), "there is no such file or folder"),
     ],
 )
-def test_a_mistake_is_told_before_anything_is_made(
+def test_mistake_is_reported_before_anything_is_made(
     call: Call, documents: Path, arguments: tuple[str, ...], told: str
 ) -> None:
     (documents / "copy").mkdir()
@@ -286,7 +282,7 @@ def test_in_place_another_file_needs_an_approval(call: Call, documents: Path, sc
     assert (documents / "prices.xlsx").read_bytes() == before
 
 
-def test_a_refused_subtask_is_told_though_its_task_finished(
+def test_refused_subtask_is_shown_although_its_task_finished(
     call: Call, documents: Path, scripted: Callable[..., str]
 ) -> None:
     result = call("run", REQUEST, "offer.docx", "--in-place", "--model", scripted(prices=CLEAR), "--no-input")
@@ -316,7 +312,7 @@ def test_a_copy_of_an_earlier_run_is_no_document_in_place(
         ((REQUEST, "offer.docx", "--may-change", "offer.docx"), "--may-change belongs to a folder or a task file"),
     ],
 )
-def test_a_mistake_in_place_is_told_before_anything_is_made(
+def test_mistake_in_place_is_reported_before_anything_is_made(
     call: Call, documents: Path, arguments: tuple[str, ...], told: str
 ) -> None:
     (documents / "deep").mkdir()

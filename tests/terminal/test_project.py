@@ -97,7 +97,7 @@ def test_a_link_that_leads_nowhere_is_an_existing_file(call: Call, here: Path) -
 
 
 @pytest.mark.parametrize("folder", ["file", "file/deep", "my"])
-def test_a_file_in_place_of_a_folder_is_told(call: Call, here: Path, folder: str) -> None:
+def test_file_in_place_of_a_folder_is_reported(call: Call, here: Path, folder: str) -> None:
     (here / "file").touch()
     (here / "my").mkdir()
     (here / "my" / "workspace").touch()

@@ -240,7 +240,7 @@ def test_a_deadline_ends_the_prompt(terminal, tmp_path):
     assert not made(tmp_path)
 
 
-def test_what_an_agent_says_never_steers_the_terminal(terminal):
+def test_text_of_an_agent_never_controls_the_terminal(terminal):
     screen = terminal({"Status": "PENDING", "Questions": ["\x1b[2Jgone?\x07"]})
     screen.until("Your answer")
     assert "\x1b[2J" not in screen.shown
@@ -255,7 +255,7 @@ def test_no_input_rejects_in_a_terminal_too(terminal, tmp_path):
     assert "rejected (--no-input)" in screen.shown
 
 
-def test_json_asks_nobody(terminal):
+def test_json_asks_no_question(terminal):
     screen = terminal(CREATE, FINISH, arguments=["--json"])
     assert screen.end() == 7
     assert TaskResult.model_validate_json(screen.shown).outcome is Outcome.REJECTED

@@ -61,7 +61,7 @@ def settings(here: Path) -> Callable[..., None]:
     return write
 
 
-def test_a_tool_is_told_with_its_arguments_effect_and_hazards(call: Call, settings: Callable[..., None]) -> None:
+def test_tool_is_shown_with_its_arguments_effect_and_hazards(call: Call, settings: Callable[..., None]) -> None:
     settings(documents={"workspace": "."})
     result = call("tools", "delete_sheet")
     assert result.exit_code == 0
@@ -79,7 +79,7 @@ def test_a_tool_is_told_with_its_arguments_effect_and_hazards(call: Call, settin
     ]
 
 
-def test_without_a_name_all_servers_are_told(call: Call, settings: Callable[..., None]) -> None:
+def test_tools_lists_all_servers_without_a_name(call: Call, settings: Callable[..., None]) -> None:
     settings(documents={"workspace": "."}, tickets={"trusted": True, "env": {"API_KEY": "xyzzy-4711-long"}})
     servers = json.loads(call("tools", "--json").stdout)
     assert [server["name"] for server in servers] == ["documents", "tickets"]
@@ -89,7 +89,7 @@ def test_without_a_name_all_servers_are_told(call: Call, settings: Callable[...,
     assert "xyzzy" not in json.dumps(servers)
 
 
-def test_what_a_third_party_writes_never_drives_the_terminal(call: Call, settings: Callable[..., None]) -> None:
+def test_third_party_text_never_controls_the_terminal(call: Call, settings: Callable[..., None]) -> None:
     settings(tickets={})
     result = call("tools")
     assert result.exit_code == 0
@@ -107,7 +107,9 @@ def test_the_output_fits_the_terminal(settings: Callable[..., None], width: int)
     assert not any(line.endswith(" ") for line in lines)
 
 
-def test_a_server_that_can_t_be_started_is_told_and_the_others_too(call: Call, settings: Callable[..., None]) -> None:
+def test_server_that_can_not_start_is_reported_beside_the_working_ones(
+    call: Call, settings: Callable[..., None]
+) -> None:
     settings(documents={"workspace": "."}, mcpServers={"gone": {"command": "no-such-program"}})
     result = call("tools")
     assert result.exit_code == 1
@@ -134,7 +136,7 @@ def test_only_the_server_that_is_wanted_is_started(call: Call, settings: Callabl
         ("gone", "there is no server or tool 'gone'; servers are: documents"),
     ],
 )
-def test_an_unknown_name_is_told_with_the_nearest(
+def test_unknown_name_is_reported_with_the_nearest(
     call: Call, settings: Callable[..., None], name: str, told: str
 ) -> None:
     settings(documents={"workspace": "."})
@@ -180,7 +182,7 @@ JSON = st.recursive(
         (True, "any"),
     ],
 )
-def test_a_type_is_told_in_the_words_of_json_schema(part, told):
+def test_argument_type_is_shown_as_in_json_schema(part, told):
     definitions = {"Room": {"type": "object"}, "Self": {"$ref": "#/$defs/Self"}}
     (argument,) = arguments_of({"properties": {"x": part}, "$defs": definitions})
     assert argument == ArgumentListing(name="x", type=told, required=False)

@@ -41,7 +41,7 @@ def test_the_hierarchy_has_the_form_of_uiautomator(person):
 
 
 @pytest.mark.parametrize(("android", "told"), [(13, False), (15, False), (16, True)])
-def test_hints_and_drawing_orders_are_told_from_android_16_on(hold, android, told):
+def test_hints_and_drawing_orders_are_dumped_from_android_16_on(hold, android, told):
     person = hold(android=android)
     person.phone.start("org.callboard.form")
     assert [each in person.find("name").attrib for each in ("hint", "drawing-order")] == [told] * 2
@@ -128,7 +128,7 @@ def test_a_long_list_scrolls_by_as_much_as_the_finger_goes(hold):
     assert person.phone.contacts.shown == PEOPLE[29]
 
 
-def test_what_is_cut_off_by_the_list_is_told_as_far_as_it_is_seen(hold):
+def test_bounds_of_a_row_are_cut_at_the_edge_of_the_list(hold):
     person = hold(contacts=PEOPLE)
     person.tap("Contacts")
     person.phone.swipe(500, 1500, 500, 1400)
@@ -210,7 +210,7 @@ def test_two_phones_have_nothing_in_common(hold):
     assert len(other.phone.contacts.people) == 2
 
 
-def test_what_can_be_clicked_and_has_no_name_is_marked(person):
+def test_clickable_control_without_a_name_is_marked(person):
     person.phone.notes.notes[0].text = "x"
     person.phone.start("org.callboard.notes")
     assert "NAF" not in person.phone.hierarchy()
@@ -219,7 +219,7 @@ def test_what_can_be_clicked_and_has_no_name_is_marked(person):
     assert re.search(r'<node NAF="true" index="6" text="" ', person.phone.hierarchy())
 
 
-def test_a_picture_needs_pillow_and_says_so(monkeypatch):
+def test_picture_without_pillow_names_the_extra_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(RuntimeError, match=r"need Pillow: pip install 'callboard\[pictures\]'"):
         Phone().picture()
@@ -251,6 +251,6 @@ def test_whatever_is_touched_there_is_a_screen(touches, turns):
         (lambda: Phone().start("com.example"), "has no application 'com.example', but com.android.launcher3, "),
     ],
 )
-def test_a_wrong_use_is_told_in_plain_words(use, told):
+def test_wrong_use_raises_a_plain_error(use, told):
     with pytest.raises(ValueError, match=told):
         use()

@@ -236,11 +236,11 @@ def test_keys_move_between_fields_and_end_what_they_end(held):
         ),
     ],
 )
-def test_what_goes_wrong_is_told_as_android_does(held, command, code, out, err):
+def test_shell_errors_are_those_of_android(held, command, code, out, err):
     assert held.run(command) == (code, out, err)
 
 
-def test_applications_are_started_with_what_android_says_of_it(held):
+def test_applications_start_with_the_output_of_android(held):
     settings = "com.android.settings/.MainActivity"
     ended = "TotalTime: 100\nWaitTime: 102\nComplete\n"
     shown = f"Starting: Intent {{ cmp={settings} }}\n"
@@ -322,7 +322,7 @@ def test_packages_are_listed_installed_and_removed(held):
     assert "package:com.android.settings\n" in held.told("pm list packages -s")
 
 
-def test_the_state_is_told_by_the_services(held):
+def test_services_dump_the_state_of_the_phone(held):
     held.told("am start -n com.android.contacts/.activities.PeopleActivity")
     held.told("input tap 900 140; input tap 500 270")
     front = "u0 com.android.contacts/.activities.ContactEditorActivity"
@@ -419,7 +419,7 @@ def test_a_command_that_is_broken_off_is_hung_up_on_as_adbd_does(held):
     "command",
     ["sleep 600 & echo $! > /sdcard/pid; wait", "trap '' HUP; setsid sleep 600 & echo $! > /sdcard/pid; wait"],
 )
-def test_what_commands_have_left_ends_with_the_phone(command):
+def test_processes_of_commands_end_with_the_phone(command):
     def runs(pid):
         program = Path("/proc", pid, "cmdline")
         return program.exists() and program.read_bytes().startswith(b"sleep")  # one that has ended has none
@@ -436,7 +436,7 @@ def test_what_commands_have_left_ends_with_the_phone(command):
     assert not runs(asyncio.run(work()))
 
 
-def test_who_does_not_know_the_secret_is_not_answered(held):
+def test_client_without_the_secret_gets_no_answer(held):
     program = (held.phone.programs / "input").read_text()
     port = int(program.split("/dev/tcp/127.0.0.1/")[1].split()[0])
 
@@ -458,7 +458,7 @@ def test_who_does_not_know_the_secret_is_not_answered(held):
     )
 
 
-def test_a_phone_that_is_not_open_or_open_twice_is_told(held, monkeypatch):
+def test_phone_that_is_not_open_or_open_twice_raises_an_error(held, monkeypatch):
     with pytest.raises(RuntimeError, match=r"not open: use `async with phone\.opened"):
         asyncio.run(Phone().run("true"))
     with pytest.raises(RuntimeError, match="the phone is open already"), plugged_in(held.phone):
@@ -471,7 +471,7 @@ def test_a_phone_that_is_not_open_or_open_twice_is_told(held, monkeypatch):
         pass
 
 
-def test_nothing_is_left_of_a_phone_that_was_plugged_in():
+def test_unplugged_phone_leaves_no_files_or_sockets():
     phone, other = Phone(), Phone()
     before = set(Path("/proc/self/fd").iterdir())
     with plugged_in(phone) as device, plugged_in(other) as second:
@@ -485,7 +485,7 @@ def test_nothing_is_left_of_a_phone_that_was_plugged_in():
         socket.create_connection(("127.0.0.1", device.port))
 
 
-def test_a_program_that_says_nothing_does_not_hold_up_the_end():
+def test_silent_program_does_not_delay_the_end():
     async def work():
         phone = Phone()
         async with phone.opened():

@@ -647,7 +647,7 @@ def left():
 
 @pytest.mark.parametrize(("kind", "point", "why"), WRONG, ids=[kind.__name__ for kind, _, _ in WRONG])
 @pytest.mark.usefixtures("left")
-def test_what_is_wrong_in_one_point_fails_in_that_point(tmp_path, kind, point, why, monkeypatch):
+def test_surface_with_one_fault_fails_in_that_point(tmp_path, kind, point, why, monkeypatch):
     monkeypatch.setattr("callboard.testing._left._SECONDS", 0)
     with pytest.raises(AssertionError, match=why.replace("(", r"\(").replace(")", r"\)")):
         getattr(surface_suite(case_of(kind))(), point)(tmp_path)
@@ -672,7 +672,7 @@ ALSO = {
 @pytest.mark.slow  # the short form is the test above it: that point fails
 @pytest.mark.parametrize("kind", dict.fromkeys(kind for kind, _, _ in WRONG), ids=lambda kind: kind.__name__)
 @pytest.mark.usefixtures("left")
-def test_what_is_wrong_in_one_point_passes_in_all_others(tmp_path, kind, monkeypatch):
+def test_surface_with_one_fault_passes_in_all_other_points(tmp_path, kind, monkeypatch):
     monkeypatch.setattr("callboard.testing._left._SECONDS", 0.5)
     failed = set()
     for point in POINTS:
@@ -694,7 +694,7 @@ def test_each_point_has_a_surface_that_is_wrong_in_it():
     assert {point for _, point, _ in WRONG} == {*POINTS}
 
 
-def test_what_a_case_does_not_tell_is_skipped_with_what_to_tell(tmp_path):
+def test_incomplete_case_skips_points_and_names_the_missing_field(tmp_path):
     server = MemoryServer(MemoryServer.window())
     suite = surface_suite(lambda _folder: SurfaceCase(server=lambda: server, target="memo:one"))()
     told = []
@@ -711,7 +711,7 @@ def test_what_a_case_does_not_tell_is_skipped_with_what_to_tell(tmp_path):
     ]
 
 
-def test_a_case_that_names_no_target_that_is_there_says_which_are(tmp_path):
+def test_case_with_a_missing_target_names_the_present_ones(tmp_path):
     suite = surface_suite(lambda _folder: SurfaceCase(server=lambda: Pad(World()), target="paper"))()
     with pytest.raises(AssertionError, match="the case names the target 'paper'; there are: pad"):
         suite.test_targets_are_stable(tmp_path)
