@@ -130,7 +130,7 @@ def test_an_old_journal_may_be_given_what_holds_otherwise(record):
     assert replay(recording, otherwise=Settings.load(policy=DENY)).same
 
 
-def test_known_settings_beat_those_given_for_unknown_ones(record):
+def test_recorded_settings_beat_those_for_old_journals(record):
     record.run(lone(id="t"), app=[append("1"), FINISH])
     assert replay(RecordedTask.load(record.path, "t"), otherwise=Settings.load(policy=DENY)).same
 

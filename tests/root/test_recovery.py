@@ -291,7 +291,7 @@ def test_answers_of_a_step_that_was_broken_off_are_booked_once(recovered):
     ],
     ids=["done", "failed", "at-a-limit", "in-doubt"],
 )
-def test_step_with_its_own_usage_replaces_its_answers(recovered, word, kept):
+def test_answers_are_kept_only_when_their_step_is_in_doubt(recovered, word, kept):
     found = recovered(round_of(), (ANSWERED, 1), (word(), 1))
     assert bool(found.answers) is kept
 

@@ -243,7 +243,7 @@ def test_an_error_of_a_function_shows_no_secret_with_line_breaks(documents):
         {"matches": r"\$\{secret:portal\}"},
     ],
 )
-def test_empty_or_slow_expectation_is_refused(expectation):
+def test_invalid_empty_or_slow_expectation_is_refused(expectation):
     with pytest.raises(ValidationError):
         Check(text="a.txt", **expectation)
 
