@@ -253,10 +253,9 @@ class Checker:
                 self._readers[run.assign.task_id] = reader
             results = [await self._result(reader, acted, check) for check in checks]
             moved = await reader.changed()
-            if (unmarked_surfaces := reader.restless | reader.unmarked) and _values(earlier_results) != _values(
-                results
-            ):
-                moved = [*moved, *unmarked_surfaces]
+            volatile_surfaces = reader.restless | reader.unmarked
+            if volatile_surfaces and _values(earlier_results) != _values(results):
+                moved = [*moved, *volatile_surfaces]
             if not moved:
                 return results, bool(reader.restless)
             earlier_results = results
