@@ -20,7 +20,7 @@ import docx
 
 from callboard import FunctionModel, ModelRequest, Outcome, Settings, Supervisor, Task, TaskResult
 from callboard.errors import SettingsError
-from callboard.messages import Check
+from callboard.messages import Check, ControlQuery
 from callboard.testing import Phone, plugged_in
 
 PEOPLE: list[tuple[str, ...]] = [
@@ -98,7 +98,7 @@ def add_contacts(folder: Path, serial: str, port: int) -> TaskResult:
         policy=[{"verdict": "allow", "tool": "tap", "agent": "mobile/*"}, {"verdict": "allow", "tool": "launch_app"}],
     )
     names = [" ".join(person[:2]) for person in PEOPLE[1:]]
-    checks = [Check(control={"target": serial, "name": name}, exists=True) for name in names]
+    checks = tuple(Check(control=ControlQuery(target=serial, name=name), exists=True) for name in names)
     task = Task(request="Add the contacts of people.docx to the phone", checks=checks)
     models = {"host": FunctionModel(host), "app": FunctionModel(app), "mobile": FunctionModel(mobile)}
     with Supervisor.start(settings, models=models) as supervisor:
