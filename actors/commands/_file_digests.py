@@ -27,7 +27,7 @@ def digests_of(files: Mapping[str, Path], names: Collection[str] | None = None) 
         ValueError: If they are too large.
     """
     wanted_files = dict(files) if names is None else {name: files[name] for name in names if name in files}
-    sizes = {name: path.stat().st_size for name, path in wanted_files.items() if path.exists()}
+    sizes = {name: _size(path) for name, path in wanted_files.items()}
     if sum(sizes.values()) > _MOST_DIGESTED:
         largest = max(sizes, key=sizes.__getitem__)
         msg = (
@@ -71,6 +71,13 @@ def join_files(files: Iterable[Mapping[str, Path]]) -> dict[str, Path]:
                 msg = f"{name!r} is the name of two files, {paths[name]} and {path}"
                 raise ValueError(msg)
     return paths
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:  # deleted since it was listed
+        return 0
 
 
 def _digest(path: Path) -> str:

@@ -70,12 +70,7 @@ class CommandTools:
         here, call = self._shell(shell), current_call()
         id_ = call.id or uuid.uuid4().hex  # calls of a stand-alone server have no ids
         process = here.process(id_)
-        try:
-            await here.run_blocking(lambda: self._begin(here, id_, command, cwd, seconds))
-            outcome = await _end_of(process, lambda: here.cancel(process))
-        except asyncio.CancelledError:
-            here.cancel(process)
-            raise
+        outcome = await _run_to_end(here, process, lambda: self._begin(here, id_, command, cwd, seconds))
         transcript = f"{command}\n{outcome.code}\n{outcome.out.tail!r}{outcome.err.tail!r}".encode()
         await here.run_blocking(lambda: here.adopt(process, transcript))
         return await _whole_answer(outcome, seconds, read_json=read_json)
@@ -97,13 +92,11 @@ class CommandTools:
         _check_rights(command)
         here, id_ = self._shell(shell), uuid.uuid4().hex
         process = here.process(id_)
-        folder = await here.run_blocking(lambda: here.inside(str(here.workspace / cwd)))
-        try:
-            await here.run_blocking(lambda: self._begin(here, id_, command, str(folder), seconds, exported={}))
-            outcome = await _end_of(process, lambda: here.cancel(process))
-        except asyncio.CancelledError:
-            here.cancel(process)
-            raise
+
+        def begin() -> None:
+            self._begin(here, id_, command, str(here.workspace / cwd), seconds, exported={})
+
+        outcome = await _run_to_end(here, process, begin)
         await here.run_blocking(lambda: here.final_state(process))
         return await _whole_answer(outcome, seconds, read_json=read_json)
 
@@ -204,6 +197,16 @@ class CommandTools:
             raise ToolError(msg)
         with committing():
             here.begin(call, command, where, seconds, exported=here.state.environment if exported is None else exported)
+
+
+async def _run_to_end(here: BaseShell, process: CommandProcess, begin: Callable[[], None]) -> CommandEnd:
+    """Start a command, and wait for its end; cancel it with its call."""
+    try:
+        await here.run_blocking(begin)
+        return await _end_of(process, lambda: here.cancel(process))
+    except asyncio.CancelledError:
+        here.cancel(process)
+        raise
 
 
 async def _whole_answer(outcome: CommandEnd, seconds: float, *, read_json: bool) -> Answer:

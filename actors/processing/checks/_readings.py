@@ -379,13 +379,14 @@ class Reader:
     async def digests(self, names: Collection[str] | None) -> dict[str, str]:
         """Return the digests of all files, or of those named.
 
-        `changed` compares them with later ones.
+        Each file is read once; `changed` compares the digests with later ones.
         """
-        digests = await self._digests_of(names)
-        self._all_files = self._all_files or names is None
-        for name in digests if names is None else names:
-            self._digests.setdefault(name, digests.get(name))
-        return digests
+        unread = None if names is None else [name for name in names if name not in self._digests]
+        if not self._all_files and (unread is None or unread):
+            digests = await self._digests_of(unread)
+            self._digests = dict.fromkeys(unread or ()) | digests | self._digests
+            self._all_files = unread is None
+        return {name: mark for name, mark in self._digests.items() if mark and (names is None or name in names)}
 
     async def _digests_of(self, names: Collection[str] | None) -> dict[str, str]:
         files = await self.files()

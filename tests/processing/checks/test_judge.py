@@ -263,7 +263,7 @@ def test_the_judge_of_a_plan_is_asked_at_its_end(submit, target):
 
 
 class Screen(MemoryServer):
-    """A window with a picture of one pixel, which is lighter in each look; a look without pictures has none."""
+    """A window with a picture of one pixel, lighter in each look."""
 
     pictures, looks = True, 0
 

@@ -1,4 +1,4 @@
-"""No check holds by a reading from before, from elsewhere, or of a value that says nothing."""
+"""Checks hold by fresh readings of the target that they name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FAIL = {"Status": "FAIL"}
 
 @pytest.fixture
 def begin(begin):
-    """Start supervisors that wait little for a surface to settle, and refuse the first FINISH that does not hold."""
+    """Start supervisors that settle quickly and retry no failed check."""
     return lambda **given: begin(**{"limits": {"settle_seconds": 0.01, "check_retries": 0}, **given})
 
 
