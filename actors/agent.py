@@ -20,7 +20,7 @@ from callboard.actors.states import (
     last_action,
     last_look,
     memory_key,
-    moved,
+    moves,
 )
 from callboard.messages import (
     AgentCrashedError,
@@ -48,12 +48,12 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
     from callboard.actors.processing import AgentSpec, Pipeline
     from callboard.actors.runtime import EventStream, Jobs, Lease, Leases, Scheduler
-    from callboard.actors.states import AgentStateManager, Move, RunMessage
+    from callboard.actors.states import AgentStateManager, RunMessage
     from callboard.config import Limits
     from callboard.journal import Journal
 
@@ -101,20 +101,10 @@ class Continue:
     """All earlier rows of this address, the assignment included."""
 
 
-Inbox = (
-    Continue
-    | Pause
-    | Resume
-    | Assign
-    | Step
-    | JobReturned
-    | SubtaskEnding
-    | Answer
-    | ApprovalAnswer
-    | RequestExpired
-    | Cancel
-    | TaskForgotten
-)
+RunUpdate = SubtaskEnding | Answer | ApprovalAnswer | RequestExpired | Cancel | Pause | Resume
+"""The messages that change a run from outside."""
+
+Inbox = Continue | Assign | Step | JobReturned | TaskForgotten | RunUpdate
 
 
 class Agent(ScheduledActor):
@@ -135,7 +125,7 @@ class Agent(ScheduledActor):
         self._run: Run | None = None
         self._leased_pipeline: tuple[Lease, Pipeline] | None = None
         """The latest lease, and the pipeline under it."""
-        self._results = JobResults(address, context, self.machine)
+        self._results = JobResults(address, self.machine, context.stream, context.journal, context.secrets)
         self._ended_runs: dict[str, Run] = {}  # ended runs by memory key: the next assignment begins with their memory
 
     def on_receive(self, message: Inbox) -> None:
@@ -199,9 +189,7 @@ class Agent(ScheduledActor):
         if self._run is not None and self._run.over and memory_key(self._run.assign) == task_id:
             self._run = None
 
-    def _apply(
-        self, message: SubtaskEnding | Answer | ApprovalAnswer | RequestExpired | Cancel | Pause | Resume
-    ) -> None:
+    def _apply(self, message: RunUpdate) -> None:
         run = self._run
         if run is None or run.over or run.assign.task_id != message.task_id or not run.expects(message):
             self._context.stream.emit(
@@ -301,32 +289,24 @@ class Agent(ScheduledActor):
                 self.send(step)
 
     def _move_on(self, step_moves: StepMoves | None = None) -> None:
-        """Make the moves that states decide, or those worked out in `step_moves`."""
-        for run, move, next_run in self._moves() if step_moves is None else step_moves.moves:
-            self._move(run, move, next_run)
-            if run.status in {AgentStatus.FAIL, AgentStatus.ERROR}:
-                tell_failure(self._context.stream.emit, self._context.journal, run, run.status)
+        """Make the moves that states decide, or those in `step_moves`.
 
-    def _moves(self) -> Iterator[tuple[Run, Move, None]]:
-        """Yield the moves that states decide; each is made before the next."""
-        while (run := self._run) is not None:
-            move = self.machine.decide(run)
-            if move is None:
-                return
-            yield run, move, None
-
-    def _move(self, run: Run, move: Move, next_run: Run | None = None) -> None:
-        """Make one move; nothing else writes the status.
+        Nothing else writes the status.
 
         Raises:
-            IllegalMoveError: If the transition table lacks the move; the run stays as it is.
+            IllegalMoveError: If the transition table lacks a move; the run stays as it is.
         """
+        if self._run is None:
+            return
         try:
-            self._run = next_run or moved(self.machine, run, move)
-        except IllegalMoveError:
-            self._tell(EventName.STATE_REFUSED, source=run.status, target=move.target, by=str(move.by))
+            for run, move, next_run in moves(self.machine, self._run) if step_moves is None else step_moves.moves:
+                self._run = next_run
+                self._tell(EventName.STATE_CHANGED, source=run.status, target=move.target, by=str(move.by))
+                if run.status in {AgentStatus.FAIL, AgentStatus.ERROR}:
+                    tell_failure(self._context.stream.emit, self._context.journal, run, run.status)
+        except IllegalMoveError as refused:
+            self._tell(EventName.STATE_REFUSED, source=refused.source, target=refused.target, by=refused.by)
             raise
-        self._tell(EventName.STATE_CHANGED, source=run.status, target=move.target, by=str(move.by))
 
     def _report(self, run: Run, returned: JobReturned, applied: Run) -> None:
         result, phases = returned.result, list(returned.phases)

@@ -28,10 +28,11 @@ from callboard.messages import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from callboard.actors.agent import AgentContext
+    from callboard.actors.commands import Secrets
     from callboard.actors.processing import Pipeline
-    from callboard.actors.runtime import Lease
+    from callboard.actors.runtime import EventStream, Lease
     from callboard.actors.states import AgentState, AgentStateManager, Move, Run
+    from callboard.journal import Journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +77,23 @@ def is_stale(returned: JobReturned, run: Run) -> bool:
 class JobResults:
     """Journal the results of an agent's jobs, then deliver them."""
 
-    def __init__(self, address: str, context: AgentContext, machine: type[AgentStateManager]) -> None:
+    def __init__(
+        self,
+        address: str,
+        machine: type[AgentStateManager],
+        stream: EventStream,
+        journal: Journal,
+        secrets: Secrets,
+    ) -> None:
         self.address = address
-        self._context = context
         self._machine = machine
+        self._stream = stream
+        self._journal = journal
+        self._secrets = secrets
 
     def drop(self, returned: JobReturned) -> None:
         """Report a stale result, and the phases that ran for it."""
-        emit = self._context.stream.emit
+        emit = self._stream.emit
         tell_phases(emit, returned.run, returned.phases)  # no event of a step's end has them
         result_type = type(returned.result).__name__
         emit(EventName.MESSAGE_STALE, task_id=returned.task_id, agent=self.address, message=result_type)
@@ -106,11 +116,11 @@ class JobResults:
 
         Runs on the event loop's thread. `send` is no attribute: a stopped agent is freed without the garbage collector.
         """
-        assign, spent, context = run.assign, lease.spent, self._context
+        assign, spent = run.assign, lease.spent
         if isinstance(result, BaseException):
             result = StepFailure(phase=None, causes=Cause.chain(result, where=self.address))
-        if context.secrets.known:
-            result = context.secrets.redact(assign.task_id, result)
+        if self._secrets.known:
+            result = self._secrets.redact(assign.task_id, result)
         phases = spent.phases if spent is not None else ()
         step_moves = self._step_moves(run, result)
         next_result = self._decided_next(step_moves, lease, processing)
@@ -125,7 +135,7 @@ class JobResults:
                     self._keep(send, run, returned, retry)
                 else:
                     rows = (self._row(run, returned), self._row(run, next_result))
-                    context.journal.append(
+                    self._journal.append(
                         rows,
                         partial(send, returned),
                         lambda _: self._keep(send, run, replace(returned, next_result=None), retry),
@@ -146,11 +156,11 @@ class JobResults:
             if isinstance(error, ValueError):  # only this row can't be written, not the journal
                 retry(error)
 
-        self._context.journal.append((self._row(run, returned),), partial(send, returned), refused)
+        self._journal.append((self._row(run, returned),), partial(send, returned), refused)
 
     def _row(self, run: Run, returned: JobReturned) -> Row:
         message = returned.result.lean() if isinstance(returned.result, Assign) else returned.result
-        return Row(self._context.stream.steady(), returned.task_id, run.assign.run_id, message, returned.job)
+        return Row(self._stream.steady(), returned.task_id, run.assign.run_id, message, returned.job)
 
     def _step_moves(self, run: Run, result: Message) -> StepMoves | None:
         """Work out the moves after a step that has ended."""
@@ -179,8 +189,8 @@ class JobResults:
         result = decided(state, processing, run)
         if isinstance(result, BaseException):
             return None
-        if self._context.secrets.known:
-            result = self._context.secrets.redact(run.assign.task_id, result)
+        if self._secrets.known:
+            result = self._secrets.redact(run.assign.task_id, result)
         return JobReturned(run.assign.task_id, run.assign.token, run.job, result, run)
 
 

@@ -1,22 +1,20 @@
-"""The root actor: one `match` over small parts without a thread."""
+"""The root actor and its parts, each for some messages."""
 
-from callboard.actors.root._actor import Root
-from callboard.actors.root._opening import Opened, open_journal
-from callboard.actors.root._recovery import book_usage, recover_task
-from callboard.actors.root._requests import (
+from callboard.actors.root._actor import (
     CloseIntake,
     GetProgress,
     GetStatus,
     GetTasks,
-    GiveOutputType,
-    GiveSecrets,
     JournalBroken,
-    LeaseHung,
-    Restore,
+    Root,
     StopAgents,
-    Submit,
 )
-from callboard.actors.root._task_outcome import task_result
+from callboard.actors.root._agent_restarts import LeaseHung
+from callboard.actors.root._intake import Submit
+from callboard.actors.root._opening import Opened, open_journal
+from callboard.actors.root._recovery import book_usage, recover_task
+from callboard.actors.root._restore import GiveOutputType, GiveSecrets, Restore
+from callboard.actors.root._task_end import task_result
 from callboard.actors.root._tasks import ended_progress
 
 __all__ = [

@@ -1,14 +1,12 @@
-"""The agents of the root: start, stop, limits on idle ones, clean-up."""
+"""The agents of the root, by address: start, messages, memory and stop."""
 
 from __future__ import annotations
 
-import functools
-import itertools
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.agent import Agent, tell_if_alive
-from callboard.actors.root._requests import CloseOpened, ConversationRests, Deliver
 from callboard.messages import Assign, EventName, TaskForgotten, agent_kind
 
 if TYPE_CHECKING:
@@ -17,9 +15,15 @@ if TYPE_CHECKING:
     import pykka
 
     from callboard.actors.agent import AgentContext, Continue, Inbox
-    from callboard.actors.commands import ServerLifecycle
-    from callboard.actors.root._tasks import TaskBook, TaskRecord
-    from callboard.actors.runtime import Clock
+    from callboard.actors.root._dispatch import Dispatch
+
+
+@dataclass(frozen=True)
+class Deliver:
+    """A message for an agent that is being restarted."""
+
+    address: str
+    message: Inbox
 
 
 class Children:
@@ -38,6 +42,10 @@ class Children:
         """The tasks or conversations that each agent remembers, by its address."""
         self._holders: dict[str, set[str]] = {}
         """The inverse: the addresses of the agents that remember a task or conversation."""
+
+    def register(self, dispatch: Dispatch) -> None:
+        """Add the handlers of this part's messages."""
+        dispatch.on(Deliver, self.deliver)
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -171,125 +179,3 @@ def _unread(first: Continue, came: Iterable[Inbox]) -> Iterator[Inbox]:
             read.remove(message)
         else:
             yield message
-
-
-class Sessions:
-    """The latest conversations, whose HostAgents are kept for follow-ups.
-
-    Their other agents keep their memory, too. Runs on the root's thread.
-    """
-
-    def __init__(
-        self, tasks: TaskBook, children: Children, limit: int, forget: Callable[[Iterable[str]], None]
-    ) -> None:
-        """Create it.
-
-        Args:
-            tasks: All tasks.
-            children: All agents.
-            limit: The number of idle conversations that are kept.
-            forget: Takes the ids of tasks whose conversation is dropped.
-        """
-        self._tasks = tasks
-        self._children = children
-        self._limit = limit
-        self._forget = forget
-        self._kept_sessions: dict[str, None] = {}  # the oldest first
-        self._ended_tasks: dict[str, list[str]] = {}  # the ids of ended tasks, by conversation
-
-    def has(self, session: str) -> bool:
-        """Return whether a conversation can be continued without the journal."""
-        running = (record.session for record in self._tasks.records if record.target is None)
-        return session in self._kept_sessions or session in running
-
-    def keep(self, record: TaskRecord) -> None:
-        """Keep the HostAgent of a task that ended, if it runs.
-
-        Above the limit, the HostAgents idle for longest are stopped, and their conversations are forgotten.
-        """
-        self._ended_tasks.setdefault(record.session, []).append(record.task.id)
-        if not self._children.lives(record.host):
-            if not self.has(record.session):
-                self._drop(record.session)
-            return
-        self._kept_sessions.pop(record.session, None)
-        self._kept_sessions[record.session] = None
-        idle = len(self._kept_sessions) - len(self._tasks.talking & self._kept_sessions.keys())
-        spare = (session for session in self._kept_sessions if not self._tasks.talks(session))
-        for session in tuple(itertools.islice(spare, max(0, idle - self._limit))):
-            del self._kept_sessions[session]
-            self._children.stop(f"host/{session}")
-            self._drop(session)
-
-    def _drop(self, session: str) -> None:
-        """Forget a conversation; only a journal file can continue it afterwards."""
-        self._children.forget(session)
-        self._forget(self._ended_tasks.pop(session, ()))
-
-
-class Idle:
-    """The idle agents of recently used targets, up to a limit.
-
-    Runs on the root's thread.
-    """
-
-    def __init__(self, tasks: TaskBook, children: Children, limit: int) -> None:
-        self._tasks = tasks
-        self._children = children
-        self._limit = limit
-        self._idle_agents: dict[str, None] = {}  # in the order in which they became idle
-
-    def work(self, address: str) -> None:
-        """Note that an agent works."""
-        self._idle_agents.pop(address, None)
-
-    def rest(self, address: str) -> None:
-        """Note that an agent's task is over.
-
-        Above the limit, the agents idle for longest are stopped, but no agent of a running task.
-        """
-        self._idle_agents.pop(address, None)
-        self._idle_agents[address] = None
-        if len(self._idle_agents) <= self._limit:
-            return
-        needed = {agent for record in self._tasks.records for agent in record.agents}
-        spare = [agent for agent in self._idle_agents if agent not in needed]
-        for agent in spare[: max(0, len(spare) - self._limit)]:
-            del self._idle_agents[agent]
-            self._children.stop(agent)
-
-
-class Closing:
-    """Clean-up after conversations: servers close the targets they opened.
-
-    Runs on the root's thread.
-    """
-
-    def __init__(
-        self, server_lifecycle: ServerLifecycle, tasks: TaskBook, clock: Clock, post: Callable[[object], None]
-    ) -> None:
-        self._server_lifecycle = server_lifecycle
-        self._tasks = tasks
-        self._clock = clock
-        self._post = post
-
-    def restored(self) -> None:
-        """Ask the servers for targets that an earlier process left open.
-
-        It runs after the restore, so that conversations with a resumed task keep theirs.
-        """
-        for server in self._server_lifecycle.closing:
-            self._server_lifecycle.tell_owners(server, lambda session: self._post(ConversationRests(session)))
-
-    def rest(self, session: str) -> None:
-        """Schedule the clean-up of a conversation, if none of its tasks runs."""
-        if self._tasks.talks(session):
-            return
-        for server in self._server_lifecycle.closing:
-            assert server.closes_after is not None  # noqa: S101 - for the type checker
-            self._clock.after(server.closes_after, functools.partial(self._post, CloseOpened(server, session)))
-
-    def due(self, close: CloseOpened) -> None:
-        """Clean up after a conversation, unless a follow-up has begun."""
-        if not self._tasks.talks(close.session):
-            self._server_lifecycle.close_for(close.server, close.session)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from callboard.actors.root._requests import DeadlineDue
 from callboard.messages import Cancel, Outcome
 
 if TYPE_CHECKING:
@@ -85,6 +84,13 @@ class Stopwatches:
         watch = self._watches.pop(key, None)
         if watch is not None and watch.alarm is not None:
             watch.alarm.cancel()
+
+
+@dataclass(frozen=True)
+class DeadlineDue:
+    """The deadline of a task may have passed."""
+
+    task_id: str
 
 
 LOOK_SECONDS = 60.0

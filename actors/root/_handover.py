@@ -2,27 +2,79 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callboard.actors.agent import Continue
-from callboard.actors.root._requests import AgentCrash, LeaseIdle, LeaseStuck, RunHistory
 from callboard.actors.root._target_queues import BEGUN
 from callboard.actors.states import memory_key
 from callboard.messages import Assign, Cancel, EventName, Pause, Resume
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from callboard.actors.root._context import RootContext
-    from callboard.actors.root._tasks import TaskRecord
-    from callboard.journal import Row
+    from callboard.actors.agent import Crashed
+    from callboard.actors.root._agents import Children
+    from callboard.actors.root._clocks import Stopwatches
+    from callboard.actors.root._dispatch import Dispatch
+    from callboard.actors.root._open_requests import PeopleClocks
+    from callboard.actors.root._outbox import Outbox
+    from callboard.actors.root._recorder import Recorder
+    from callboard.actors.root._target_queues import LeaseBook
+    from callboard.actors.root._tasks import TaskBook, TaskRecord
+    from callboard.actors.runtime import Jobs
+    from callboard.config import Limits
+    from callboard.journal import Journal, Row
 
 
+@dataclass(frozen=True)
+class LeaseIdle:
+    """No job runs under a lease."""
+
+    token: int
+
+
+@dataclass(frozen=True)
+class LeaseStuck:
+    """Only a job that can't be stopped still runs under a lease."""
+
+    token: int
+
+
+@dataclass(frozen=True)
+class RunHistory:
+    """The journal rows of a run whose agent is restarted."""
+
+    assign: Assign
+    rows: Sequence[Row] | Exception
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class HandOver:
     """Hand work over to agents, under leases. Runs on the root's thread."""
 
-    def __init__(self, context: RootContext) -> None:
-        self._context = context
+    post: Callable[[object], None]
+    """Send the root a message, from any thread."""
+    crashed: Crashed
+    """Report an agent that can't be started, from any thread."""
+    tasks: TaskBook
+    leases: LeaseBook
+    jobs: Jobs
+    children: Children
+    journal: Journal
+    outbox: Outbox
+    recorder: Recorder
+    clocks: Stopwatches
+    people: PeopleClocks
+    limits: Limits
+    plans: dict[str, tuple[str, ...]]
+    """The plan of each run's latest step; agents add to it."""
+
+    def register(self, dispatch: Dispatch) -> None:
+        """Add the handlers of this part's messages."""
+        dispatch.on(RunHistory, self.start_with)
+        dispatch.on(LeaseIdle, lambda message: self.free(message.token))
+        dispatch.on(LeaseStuck, lambda message: self.stuck(message.token))
 
     def queue_run(self, record: TaskRecord, assign: Assign, *, is_journaled: bool = False, first: bool = False) -> None:
         """Hand work over if its target is free, else queue it.
@@ -33,15 +85,14 @@ class HandOver:
             is_journaled: Whether the journal has the assignment already, from its HostAgent or an earlier process.
             first: Whether it goes to the front of the queue, as the next round of a running task does.
         """
-        context = self._context
-        granted, position = context.leases.request(assign, first=first, rank=_rank(record, assign))
+        granted, position = self.leases.request(assign, first=first, rank=_rank(record, assign))
         if granted is not None:
             self.hand_over(record, granted)
             return
         if not is_journaled:
-            context.outbox.keep(assign.task_id, assign.run_id, assign.lean())
-        context.recorder.emit_of(EventName.SUBTASK_QUEUED, assign, ahead=position)
-        context.clocks.stop(assign.task_id, f"queue {assign.run_id}")
+            self.outbox.keep(assign.task_id, assign.run_id, assign.lean())
+        self.recorder.emit_of(EventName.SUBTASK_QUEUED, assign, ahead=position)
+        self.clocks.stop(assign.task_id, f"queue {assign.run_id}")
 
     def hand_over(self, record: TaskRecord, assign: Assign) -> None:
         """Make an agent begin or resume a run under a lease.
@@ -49,106 +100,94 @@ class HandOver:
         The agent is started, unless it runs. If an earlier agent of the address had memory of the task, and this one
         has not, it gets the task's history from the journal first.
         """
-        context = self._context
         record.runs[assign.run_id] = assign
         record.begun.add(assign.run_id)
         memory = memory_key(assign)
-        needs_history = record.remembers(assign) and not context.children.knows(assign.address, memory)
+        needs_history = record.remembers(assign) and not self.children.knows(assign.address, memory)
         record.agents.add(assign.address)
-        context.children.learn(assign.address, memory)
-        context.idle.work(assign.address)
-        context.clocks.go_on(assign.task_id, f"queue {assign.run_id}")
+        self.children.learn(assign.address, memory)
+        self.clocks.go_on(assign.task_id, f"queue {assign.run_id}")
         if assign.number:
-            context.recorder.emit_of(EventName.SUBTASK_ASSIGNED, assign, request=assign.request)
+            self.recorder.emit_of(EventName.SUBTASK_ASSIGNED, assign, request=assign.request)
             self._start_clock(record, assign)
         # The lease gets the state of the task before the agent can get the assignment: it holds from the first step on.
-        context.leases.pause(assign.token, paused=record.paused)
+        self.leases.pause(assign.token, paused=record.paused)
         if record.suspended:
-            context.leases.suspend(assign.token)
+            self.leases.suspend(assign.token)
         if record.stopping is not None:
-            context.leases.void(assign.token)
+            self.leases.void(assign.token)
         lean_assign = assign.lean()
         try:
             if needs_history:
-                context.children.expect(assign.address)
-                context.outbox.keep(assign.task_id, assign.run_id, lean_assign, lambda: self._read(assign))
+                self.children.expect(assign.address)
+                self.outbox.keep(assign.task_id, assign.run_id, lean_assign, lambda: self._read(assign))
             else:
-                context.children.start(assign.address)
-                sender = context.children.sender(assign.address, assign)
-                context.outbox.keep(
+                self.children.start(assign.address)
+                sender = self.children.sender(assign.address, assign)
+                self.outbox.keep(
                     assign.task_id, assign.run_id, lean_assign, lambda: None if record.refused else sender()
                 )
         except BaseException as error:  # an edge: an actor that can't be started must fail its run, not the root
-            context.post(AgentCrash(assign.address, error))
+            self.crashed(assign.address, error, "")
             return
         if record.paused:
-            pause = Pause(task_id=assign.task_id)
-            context.outbox.keep(assign.task_id, assign.run_id, pause, context.children.sender(assign.address, pause))
+            self.outbox.send(assign.address, assign.task_id, assign.run_id, Pause(task_id=assign.task_id))
 
     def _start_clock(self, record: TaskRecord, assign: Assign) -> None:
-        clocks = self._context.clocks
-        if not clocks.has(assign.run_id):
-            seconds = self._context.limits.under(assign.limits).subtask_seconds
+        if not self.clocks.has(assign.run_id):
+            seconds = self.limits.under(assign.limits).subtask_seconds
             spent = record.worked.pop(assign.run_id, 0.0)
-            clocks.start(assign.run_id, seconds, assign.task_id, assign.run_id, spent=spent)
+            self.clocks.start(assign.run_id, seconds, assign.task_id, assign.run_id, spent=spent)
         if record.paused:
-            clocks.stop(assign.run_id, "pause")
+            self.clocks.stop(assign.run_id, "pause")
 
     def _read(self, assign: Assign) -> None:
         """Read the history of an address from the journal.
 
         Runs on any thread, once the assignment is safe.
         """
-        context, conversation = self._context, not assign.number or assign.session is not None
-        context.journal.read(
-            assign.task_id, lambda rows: context.post(RunHistory(assign, rows)), conversation=conversation
-        )
+        conversation = not assign.number or assign.session is not None
+        self.journal.read(assign.task_id, lambda rows: self.post(RunHistory(assign, rows)), conversation=conversation)
 
-    def start_with(self, record: TaskRecord | None, history: RunHistory) -> None:
+    def start_with(self, history: RunHistory) -> None:
         """Resume a run from its history, if it is still wanted."""
         assign, history_rows = history.assign, history.rows
-        if record is None or assign.run_id not in record.runs or record.runs[assign.run_id].token != assign.token:
+        if self.tasks.running(assign.task_id, assign.run_id, assign.token) is None:
             return  # the run was stopped, or its agent crashed again
         if isinstance(history_rows, Exception):
-            self._context.post(AgentCrash(assign.address, history_rows))
+            self.crashed(assign.address, history_rows, "")
             return
         try:
-            self._context.children.start_with(
-                assign.address, Continue(assign, received_at(assign.address, history_rows))
-            )
+            self.children.start_with(assign.address, Continue(assign, received_at(assign.address, history_rows)))
         except BaseException as error:  # an edge, as in `hand_over`
-            self._context.post(AgentCrash(assign.address, error))
+            self.crashed(assign.address, error, "")
 
     def leave(self, record: TaskRecord, run_id: str, token: int) -> None:
         """End a run; its target is freed once its jobs have ended."""
         del record.runs[run_id]
-        self._context.people.withdraw(record.task.id, run_id)
-        self._context.clocks.drop(run_id)
-        self._context.plans.pop(run_id, None)
+        self.people.withdraw(record.task.id, run_id)
+        self.clocks.drop(run_id)
+        self.plans.pop(run_id, None)
         if token:
             self.when_idle(token)
 
     def when_idle(self, token: int) -> None:
         """Return a lease once no job runs under it."""
-        post = self._context.post
-        self._context.jobs.when_idle(token, lambda: post(LeaseIdle(token)), lambda: post(LeaseStuck(token)))
+        self.jobs.when_idle(token, lambda: self.post(LeaseIdle(token)), lambda: self.post(LeaseStuck(token)))
 
     def stuck(self, token: int) -> None:
         """Mark a target as abandoned to a call that can't be stopped."""
-        address = self._context.leases.abandon(token)
+        address = self.leases.abandon(token)
         if address is not None:
-            self._context.recorder.emit(
-                EventName.TARGET_ABANDONED, agent=address, stack=self._context.jobs.stack(token)
-            )
+            self.recorder.emit(EventName.TARGET_ABANDONED, agent=address, stack=self.jobs.stack(token))
 
     def free(self, token: int) -> None:
         """Free a target, and hand the next run in its queue over."""
-        context = self._context
-        was_abandoned, granted = context.leases.free(token)
+        was_abandoned, granted = self.leases.free(token)
         if was_abandoned is not None:
-            context.recorder.emit(EventName.TARGET_FREED, agent=was_abandoned)
+            self.recorder.emit(EventName.TARGET_FREED, agent=was_abandoned)
         if granted is not None:
-            record = context.tasks.get(granted.task_id)
+            record = self.tasks.get(granted.task_id)
             if record is None:
                 self.free(granted.token)
             else:

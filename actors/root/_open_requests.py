@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from callboard.actors.processing import CallAsks, CallAsksNoMore
 from callboard.messages import (
     Answer,
     AnswerRefusedError,
@@ -19,13 +20,16 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
+    import concurrent.futures
+
     from pydantic import JsonValue
 
     from callboard.actors.commands import Approved
-    from callboard.actors.root._agents import Children
     from callboard.actors.root._clocks import Stopwatches
+    from callboard.actors.root._dispatch import Dispatch
     from callboard.actors.root._outbox import Outbox
     from callboard.actors.root._recorder import Recorder
+    from callboard.actors.root._tasks import TaskBook, TaskRecord
     from callboard.actors.runtime import Alarm, Clock
 
 
@@ -49,14 +53,12 @@ class OpenRequests:
 
     def __init__(
         self,
-        children: Children,
         recorder: Recorder,
         outbox: Outbox,
         clock: Clock,
         post: Callable[[RequestExpired], None],
     ) -> None:
         self._outbox = outbox
-        self._children = children
         self._recorder = recorder
         self._clock = clock
         self._post = post
@@ -148,7 +150,7 @@ class OpenRequests:
         reply = self._open_requests[answer.id].reply
         ask = self._close(answer.id)
         if reply is None:
-            self._outbox.keep(ask.task_id, ask.run_id, answer, self._children.sender(ask.address, answer))
+            self._outbox.send(ask.address, ask.task_id, ask.run_id, answer)
         else:
             reply(answer if isinstance(answer, Answer) else None)
         self._tell_answered(ask, content)
@@ -191,33 +193,68 @@ def _check(ask: Ask, answer: Answer | ApprovalAnswer) -> None:
             raise AnswerRefusedError(msg)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class PeopleClocks:
     """The open requests, the clocks that they stop, and the remembered approvals.
 
     Runs on the root's thread.
     """
 
-    def __init__(self, open_requests: OpenRequests, clocks: Stopwatches, approved: Approved) -> None:
-        self._open_requests = open_requests
-        self._clocks = clocks
-        self._approved = approved
+    tasks: TaskBook
+    open_requests: OpenRequests
+    clocks: Stopwatches
+    outbox: Outbox
+    recorder: Recorder
+    approved: Approved
+
+    def register(self, dispatch: Dispatch) -> None:
+        """Add the handlers of this part's messages."""
+        dispatch.on(Question, self._take)
+        dispatch.on(ApprovalRequest, self._take)
+        dispatch.on(CallAsks, self._take_call)
+        dispatch.on(CallAsksNoMore, lambda message: self.withdraw_calls(message.question.task_id, message.question.id))
+        dispatch.on(Answer, self._take_answer)
+        dispatch.on(ApprovalAnswer, self._take_answer)
+        dispatch.on(RequestExpired, self.expire)
+
+    def _take(self, ask: Ask) -> None:
+        record = self._running(ask, type(ask).__name__)
+        if record is not None and record.stopping is None and not self.open_requests.has(ask.id):
+            self.ask(ask)
+
+    def _take_call(self, asks: CallAsks) -> None:
+        record = self._running(asks.question, "CallAsks")
+        if record is None or record.stopping is not None or record.suspended:
+            asks.reply(None)
+        else:
+            self.ask(asks.question, asks.reply)
+
+    def _running(self, ask: Ask, message: str) -> TaskRecord | None:
+        record = self.tasks.running(ask.task_id, ask.run_id, ask.token)
+        if record is None:
+            self.recorder.stale(ask.task_id, message)
+        return record
+
+    def _take_answer(self, answer: Answer | ApprovalAnswer) -> concurrent.futures.Future[Any]:
+        self.answer(answer)
+        return self.outbox.answer(None)
 
     def ask(self, ask: Ask, reply: Reply | None = None) -> None:
         """Ask a person, and stop the clocks of the task and run.
 
         `reply` takes the answer to a question that a running call asks.
         """
-        self._open_requests.ask(ask, reply)
+        self.open_requests.ask(ask, reply)
         self._stop_clocks(ask)
 
     def restore(self, ask: Ask) -> None:
         """Reopen a request of an earlier process, without an event."""
-        self._open_requests.put(ask)
+        self.open_requests.put(ask)
         self._stop_clocks(ask)
 
     def _stop_clocks(self, ask: Ask) -> None:
         for key in (ask.task_id, ask.run_id):
-            self._clocks.stop(key, ask.id)
+            self.clocks.stop(key, ask.id)
 
     def answer(self, answer: Answer | ApprovalAnswer) -> None:
         """Take a person's answer, and resume the clocks.
@@ -226,34 +263,34 @@ class PeopleClocks:
             NotWaitingError: If no such request is open: the first answer wins.
             AnswerRefusedError: If the answer does not fit the request, which stays open.
         """
-        ask = self._open_requests.asked(answer)
+        ask = self.open_requests.asked(answer)
         remembers = isinstance(answer, ApprovalAnswer) and answer.remember and answer.approved
         if remembers and isinstance(ask, ApprovalRequest):
             self.remember(ask)
-        self._open_requests.answer(answer)
+        self.open_requests.answer(answer)
         self._resume_clocks(ask)
 
     def remember(self, ask: ApprovalRequest) -> None:
         """Approve the same actions for the rest of the task."""
         for action in ask.actions:
-            self._approved.remember(ask.task_id, ask.address, ask.target, action, ask.observation)
+            self.approved.remember(ask.task_id, ask.address, ask.target, action, ask.observation)
 
     def expire(self, expired: RequestExpired) -> None:
         """Close a request that reached its deadline, unless it was just answered."""
-        ask = self._open_requests.expire(expired)
+        ask = self.open_requests.expire(expired)
         if ask is not None:
             self._resume_clocks(ask)
 
     def withdraw(self, task_id: str, run_id: str = "*") -> None:
         """Withdraw the requests of an ended run, and resume the task's clock."""
-        for ask in self._open_requests.withdraw(task_id, run_id):
+        for ask in self.open_requests.withdraw(task_id, run_id):
             self._resume_clocks(ask)
 
     def withdraw_calls(self, task_id: str, request_id: str = "*") -> None:
         """Withdraw the questions of calls that are over or must stop."""
-        for ask in self._open_requests.withdraw_calls(task_id, request_id):
+        for ask in self.open_requests.withdraw_calls(task_id, request_id):
             self._resume_clocks(ask)
 
     def _resume_clocks(self, ask: Ask) -> None:
         for key in (ask.task_id, ask.run_id):
-            self._clocks.go_on(key, ask.id)
+            self.clocks.go_on(key, ask.id)

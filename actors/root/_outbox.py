@@ -11,6 +11,8 @@ from callboard.journal import Row, settle
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from callboard.actors.agent import RunUpdate
+    from callboard.actors.root._agents import Children
     from callboard.actors.runtime import Clock
     from callboard.journal import Journal
     from callboard.messages import Message
@@ -28,11 +30,12 @@ class Outbox:
     in the order of the journal. Runs on the root's thread.
     """
 
-    def __init__(self, journal: Journal, clock: Clock, secrets: Secrets | None = None) -> None:
+    def __init__(self, journal: Journal, clock: Clock, children: Children, secrets: Secrets | None = None) -> None:
         """Create it; `secrets` are redacted in all rows."""
         self._secrets = secrets or Secrets({})
         self._journal = journal
         self._clock = clock
+        self._children = children
         self._rows: list[Row] = []
         self._callbacks: list[Callable[[], None]] = []
         self._failure_callbacks: list[Callable[[Exception], None]] = []
@@ -60,6 +63,16 @@ class Outbox:
         self._callbacks.extend(callbacks)
         if failed is not None:
             self._failure_callbacks.append(failed)
+
+    def send(self, address: str, task_id: str, run_id: str, message: RunUpdate) -> None:
+        """Queue a row; send an agent its message once it is safe."""
+        self.keep(task_id, run_id, message, self._children.sender(address, message))
+
+    def forward(self, address: str, message: RunUpdate) -> None:
+        """Send an agent a message that has no row of its own.
+
+        It is sent once this message's rows are safe."""
+        self.tell(self._children.sender(address, message))
 
     def tell(self, callback: Callable[[], None]) -> None:
         """Queue a callback to run once this message's rows are safe."""

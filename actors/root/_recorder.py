@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import concurrent.futures
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pykka
 
 from callboard.actors.blackboard import SHOWN, Blackboard, Filled, Read, ReadShared, RowsKept
-from callboard.actors.root._requests import BlackboardCrashed
 from callboard.messages import BlackboardQuery, BlackboardView, EventName
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from callboard.actors.processing import Services
+    from callboard.actors.root._dispatch import Dispatch
+    from callboard.actors.root._tasks import TaskBook
     from callboard.actors.runtime import Scheduler
     from callboard.journal import Row
     from callboard.messages import Assign, Shared
+
+
+@dataclass(frozen=True)
+class BlackboardCrashed:
+    """The blackboard's actor died."""
+
+    error: BaseException
 
 
 class Recorder:
@@ -27,10 +36,12 @@ class Recorder:
     def __init__(
         self,
         services: Services,
+        tasks: TaskBook,
         post: Callable[[object], None],
         scheduler: Scheduler,
     ) -> None:
         self._settings = services.settings.blackboard
+        self._tasks = tasks
         self._stream = services.stream
         self._journal = services.journal
         self._post = post
@@ -38,6 +49,11 @@ class Recorder:
         self._shared = services.shared
         self._shared.pages = self._start(())
         self._shared.ask = lambda query, answer: _tell(self._blackboard, ReadShared(query, answer))
+
+    def register(self, dispatch: Dispatch) -> None:
+        """Add the handlers of this part's messages."""
+        dispatch.on(BlackboardQuery, self.read)
+        dispatch.on(BlackboardCrashed, lambda _: self.rebuild())
 
     def _start(self, task_ids: Sequence[str]) -> dict[str, tuple[Shared, ...]]:
         """Start a blackboard, and return the entries that it publishes to agents."""
@@ -50,8 +66,9 @@ class Recorder:
         self._shared.pages = None  # steps that read now wait for the next blackboard
         self._post(BlackboardCrashed(error))
 
-    def rebuild(self, task_ids: Sequence[str]) -> None:
+    def rebuild(self) -> None:
         """Replace a dead blackboard by one filled from the journal."""
+        task_ids = self._tasks.conversations(self._settings.tasks)
         pages, blackboard = self._start(task_ids), self._blackboard
 
         def rebuilt() -> None:

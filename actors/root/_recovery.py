@@ -1,4 +1,4 @@
-"""Recovery: unfinished tasks are rebuilt from the journal, and resumed."""
+"""Recovery: unfinished tasks are rebuilt from their journal rows."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.root._tasks import TaskRecord
 from callboard.messages import (
-    AgentKind,
     Answer,
     Answered,
     ApprovalAnswer,
     ApprovalRequest,
     Assign,
     Cancel,
-    EventName,
     FilesAtStart,
     Foreseen,
     Pause,
@@ -28,16 +26,11 @@ from callboard.messages import (
     SubtaskEnding,
     Task,
     Usage,
-    agent_kind,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
-    from callboard.actors.processing import Services
-    from callboard.actors.root._context import RootContext
-    from callboard.actors.root._handover import HandOver
-    from callboard.actors.root._lifecycle import TaskControl
     from callboard.actors.runtime import Budgets
     from callboard.actors.states import Run
     from callboard.journal import Row
@@ -209,121 +202,3 @@ def book_usage(recovered: RecoveredTask, budgets: Budgets) -> None:
     for run_id, answers in recovered.answers.items():
         for call, answer in answers.items():
             budgets.run(task_id, run_id).settle_call(call, **answer.used)
-
-
-LOST_SECRETS = "its secrets were lost with their process"
-
-
-def restore(recovered: RecoveredTask, context: RootContext, services: Services) -> None:
-    """Restore a task's record, clocks, budgets and approvals.
-
-    The caller handles the endings that agents had sent last. Their runs get the fencing tokens under which they were
-    sent, so that they are not refused as stale.
-    """
-    record, task_id = recovered.record, recovered.record.task.id
-    context.tasks.restore(record)
-    context.outbox.keep(task_id, "", Recovered(task_id=task_id))
-    context.recorder.emit(
-        EventName.TASK_RECOVERED, task_id=task_id, runs=len(record.runs), labels=dict(record.task.labels)
-    )
-    if record.stopping is None and (record.lacks or not record.paused):
-        _pause(record, lacks(record, services, recovered.endings), context)
-    record.worked = recovered.worked
-    limits = context.limits.under(record.task.limits)
-    context.clocks.start(task_id, limits.task_seconds, task_id, spent=recovered.worked.get(task_id, 0.0))
-    if record.paused:
-        context.clocks.stop(task_id, "pause")
-    services.take(record.task)
-    if recovered.files is not None:
-        services.checker.keep(task_id, recovered.files)
-    book_usage(recovered, services.budgets)
-    for approved in recovered.approved:
-        context.people.remember(approved)
-    for note in recovered.foreseen:
-        services.may_change.foresee(task_id, note)
-    for ending in recovered.endings.values():
-        record.runs[ending.run_id] = record.runs[ending.run_id].model_copy(update={"token": ending.token})
-
-
-def resume_runs(
-    recovered_tasks: Sequence[RecoveredTask], context: RootContext, handover: HandOver, task_control: TaskControl
-) -> None:
-    """Resume the runs of restored tasks: begun ones first, then queued ones."""
-    for is_begun in (True, False):
-        for recovered in recovered_tasks:
-            record = recovered.record
-            waiting = [
-                run for run in record.runs.values() if not run.token and (run.run_id in recovered.begun) is is_begun
-            ]
-            for run in waiting:
-                if agent_kind(run.address) not in context.agents and record.stopping is None:
-                    continue  # the task is paused, and can't be resumed here
-                if record.stopping is not None and not is_begun:
-                    task_control.stop_queued(record, run, record.stopping)
-                else:
-                    handover.queue_run(record, _with_subtasks(run, recovered), is_journaled=True)
-    for ask in (ask for recovered in recovered_tasks for ask in recovered.asks.values()):
-        context.people.restore(ask)
-
-
-def _with_subtasks(assign: Assign, recovered: RecoveredTask) -> Assign:
-    """Put back the subtasks that the journal leaves out of an assignment."""
-    host = recovered.host if assign.host is not None else None
-    if host is not None:
-        return assign.model_copy(update={"subtasks": host.subtasks, "made": host.made})
-    return assign if assign.subtasks else assign.model_copy(update={"subtasks": tuple(recovered.record.subtasks)})
-
-
-def _pause(record: TaskRecord, lacking: str, context: RootContext) -> None:
-    """Pause a task that lacks something here, or resume it.
-
-    The pause ends when a process has everything that the task needs, or when a person resumes it.
-    """
-    task_id, was_paused = record.task.id, record.paused
-    record.lacks, record.paused = lacking, bool(lacking)
-    if lacking:
-        if not was_paused:
-            context.outbox.keep(task_id, "", Pause(task_id=task_id, lacks=lacking))
-        context.recorder.emit(EventName.TASK_PAUSED, task_id=task_id, reason=lacking)
-    elif was_paused:
-        context.outbox.keep(task_id, "", Resume(task_id=task_id))
-        context.recorder.emit(EventName.TASK_RESUMED, task_id=task_id)
-
-
-def lacks(record: TaskRecord, services: Services, endings: Collection[str] = ()) -> str:
-    """Name the things that a recovered task lacks in this process.
-
-    A task needs its own secrets, or they could not be redacted. It needs the models of its agents and the servers of
-    their targets, or it could only fail.
-
-    Args:
-        record: The task.
-        services: The services of this process.
-        endings: Runs whose agents have sent their endings; they need nothing more, unless another round follows.
-
-    Returns:
-        The reasons, separated by semicolons; empty if the task lacks nothing.
-    """
-    secret_names = services.secrets.names(record.task.id)
-    reasons = [LOST_SECRETS] if any(name not in secret_names for name in record.task.secrets) else []
-    reasons += services.checker.lacking(record.task)
-    if record.task.judge is not None:
-        lacking = services.task_models.lacking_judge(record.task)
-        reasons += [lacking] if lacking else []
-    servers = {server.name for server in services.toolbox.servers}
-    steps = record.task.plan[max(0, record.round - 1) :]
-    follows = bool(steps) and all(step.target is not None for step in steps)  # then a HostAgent needs no model
-    for run in record.runs.values():
-        if run.run_id in endings and not record.has_next_round:
-            continue
-        kind = agent_kind(run.address)
-        if kind not in services.agents:
-            reasons.append(f"there is no kind of agent {kind!r}; there are: {', '.join(services.agents)}")
-        elif record.task.model is not None:
-            lacking = services.task_models.lacking(record.task.model)
-            reasons += [lacking] if lacking else []
-        elif kind not in services.models and not (kind == AgentKind.HOST and follows):
-            reasons.append(f"no model is set for {kind} agents")
-        if run.target is not None and run.target.server not in servers:
-            reasons.append(f"no server is called {run.target.server!r}")
-    return "; ".join(dict.fromkeys(reasons))

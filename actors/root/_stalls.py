@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from callboard.actors.root._requests import AgentCrash, AgentlessRun, StallCheck
+from callboard.actors.root._agent_restarts import AgentCrash
+from callboard.actors.root._run_endings import AgentlessRun
 from callboard.messages import Cause, EventName, Outcome, RunStalledError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from callboard.actors.root._agent_restarts import AgentRestarts
-    from callboard.actors.root._context import RootContext
+    from callboard.actors.root._dispatch import Dispatch
     from callboard.actors.root._handover import HandOver
-    from callboard.actors.root._lifecycle import RunEndings
     from callboard.actors.root._open_requests import OpenRequests
-    from callboard.actors.root._tasks import TaskRecord
-    from callboard.actors.runtime import LoopScheduler
+    from callboard.actors.root._outbox import Outbox
+    from callboard.actors.root._recorder import Recorder
+    from callboard.actors.root._rounds import Rounds
+    from callboard.actors.root._target_queues import LeaseBook
+    from callboard.actors.root._task_end import TaskEnd
+    from callboard.actors.root._tasks import TaskBook, TaskRecord
+    from callboard.actors.runtime import Clock, Jobs, LoopScheduler
     from callboard.messages import Assign, Seconds
 
 LOOKS = 3
@@ -27,6 +33,14 @@ _Key = tuple[str, str, int]
 target that is leased to no run."""
 
 
+@dataclass(frozen=True)
+class StallCheck:
+    """A check for stalled runs is due, or has passed all mailboxes."""
+
+    behind: bool
+
+
+@dataclass(kw_only=True, eq=False)
 class StallWatch:
     """Find runs that nothing will continue, and restart or end them.
 
@@ -38,42 +52,43 @@ class StallWatch:
     Runs on the root's thread.
     """
 
-    def __init__(  # noqa: PLR0917 - the parts of the root that know what a run waits for
-        self,
-        context: RootContext,
-        open_requests: OpenRequests,
-        handover: HandOver,
-        endings: RunEndings,
-        agent_restarts: AgentRestarts,
-        scheduler: LoopScheduler,
-        seconds: Seconds,
-        end_if_over: Callable[[TaskRecord], None],
-    ) -> None:
-        """Create it; a stalled run is found within `seconds`."""
-        self._context = context
-        self._open_requests = open_requests
-        self._handover = handover
-        self._run_endings = endings
-        self._agent_restarts = agent_restarts
-        self._scheduler = scheduler
-        self._seconds = seconds / (LOOKS + 1)
-        self._end_if_over = end_if_over
-        self._armed = False
-        self._earlier_stalls: dict[_Key, int] = {}
-        self._looks: dict[_Key, int] = {}
+    post: Callable[[object], None]
+    """Send the root a message, from any thread."""
+    seconds: Seconds
+    """The time within which a stalled run is found."""
+    tasks: TaskBook
+    leases: LeaseBook
+    jobs: Jobs
+    clock: Clock
+    scheduler: LoopScheduler
+    """The scheduler of the agents."""
+    outbox: Outbox
+    recorder: Recorder
+    open_requests: OpenRequests
+    handover: HandOver
+    rounds: Rounds
+    agent_restarts: AgentRestarts
+    task_end: TaskEnd
+    _armed: bool = field(default=False, init=False)
+    _earlier_stalls: dict[_Key, int] = field(default_factory=dict, init=False)
+    """The stalled runs at the begin of the current check, with their numbers of jobs."""
+    _looks: dict[_Key, int] = field(default_factory=dict, init=False)
+
+    def register(self, dispatch: Dispatch) -> None:
+        """Add the handlers of this part's messages."""
+        dispatch.on(StallCheck, lambda message: self.check(behind=message.behind))
 
     def arm(self) -> None:
         """Schedule the next check, unless one is scheduled."""
         if not self._armed:
             self._armed = True
-            self._context.clock.after(self._seconds, lambda: self._context.post(StallCheck(behind=False)))
+            self.clock.after(self.seconds / (LOOKS + 1), lambda: self.post(StallCheck(behind=False)))
 
     def check(self, *, behind: bool) -> None:
         """Begin a check, or end it behind all earlier messages."""
-        context, scheduler = self._context, self._scheduler
         if not behind:
             self._earlier_stalls = self._find_stalled()
-            context.outbox.tell(lambda: scheduler.behind(lambda: context.post(StallCheck(behind=True))))
+            self.outbox.tell(lambda: self.scheduler.behind(lambda: self.post(StallCheck(behind=True))))
             return
         stalls = self._find_stalled()
         self._looks = {
@@ -83,19 +98,18 @@ class StallWatch:
             del self._looks[key]
             self._mend(*key)
         self._armed = False
-        if context.tasks.unsettled:
+        if self.tasks.unsettled:
             self.arm()
 
     def _find_stalled(self) -> dict[_Key, int]:
         """Return the runs that wait for nothing, with their numbers of jobs."""
-        context, tasks = self._context, self._context.tasks
-        context.jobs.reap()
-        working = {job.token for job in context.jobs.running}
-        asking = {ask.run_id for ask in self._open_requests.questions} | {
-            ask.run_id for ask in self._open_requests.approvals
+        self.jobs.reap()
+        working = {job.token for job in self.jobs.running}
+        asking = {ask.run_id for ask in self.open_requests.questions} | {
+            ask.run_id for ask in self.open_requests.approvals
         }
         stalls, held = dict[_Key, int](), set[int]()
-        for record in tasks.unsettled:
+        for record in self.tasks.unsettled:
             held |= {run.token for run in record.runs.values()} | set(record.crashed.values())
             if record.paused or record.suspended:
                 continue
@@ -103,8 +117,8 @@ class StallWatch:
                 stalls[record.task.id, "", 0] = 0
             for run in record.runs.values():
                 if run.token not in working and run.run_id not in asking and not self._waits(record, run):
-                    stalls[record.task.id, run.run_id, run.token] = context.leases.jobs(run.token)
-        return stalls | {("", "", token): 0 for token in context.leases.tokens - held - working}
+                    stalls[record.task.id, run.run_id, run.token] = self.leases.jobs(run.token)
+        return stalls | {("", "", token): 0 for token in self.leases.tokens - held - working}
 
     def _waits(self, record: TaskRecord, run: Assign) -> bool:
         """Return whether a run waits for its target, restart or subtasks."""
@@ -112,33 +126,32 @@ class StallWatch:
             return False
         if run.token:
             return not run.number and len(record.runs) > 1
-        return run.run_id in record.crashed or self._context.leases.queues(run)
+        return run.run_id in record.crashed or self.leases.queues(run)
 
     def _mend(self, task_id: str, run_id: str, token: int) -> None:
         """Report a stalled run, then restart it or end it."""
-        context = self._context
         error = RunStalledError(run_id or task_id)
-        record = next((record for record in context.tasks.unsettled if record.task.id == task_id), None)
+        record = next((record for record in self.tasks.unsettled if record.task.id == task_id), None)
         run = record.runs.get(run_id) if record is not None else None
         address = run.address if run is not None else ""
-        context.recorder.emit(
+        self.recorder.emit(
             EventName.RUN_STALLED, task_id=task_id, run_id=run_id, agent=address, reason=str(error), token=token
         )
         if record is None:
-            self._handover.free(token)
+            self.handover.free(token)
         elif run is None:
             self._settle(record, error)
         elif run_id in record.ending:
             causes = Cause.chain(error, where=address)
-            self._run_endings.end(AgentlessRun(run, Outcome.ERROR, causes, error))
+            self.rounds.end_agentless(AgentlessRun(run, Outcome.ERROR, causes, error))
         elif token:
-            self._agent_restarts.crashed(AgentCrash(address, error))
+            self.agent_restarts.crashed(AgentCrash(address, error))
         else:
-            self._handover.queue_run(record, run, is_journaled=True)
+            self.handover.queue_run(record, run, is_journaled=True)
 
     def _settle(self, record: TaskRecord, error: RunStalledError) -> None:
         """End a task without runs, or one whose result was not delivered."""
-        if self._context.tasks.get(record.task.id) is not None:
-            self._end_if_over(record)
+        if self.tasks.get(record.task.id) is not None:
+            self.task_end.end_if_over(record)
         else:
             record.tell(error)

@@ -247,6 +247,16 @@ class TaskBook:
         """Return an unfinished task."""
         return self._open_tasks.get(task_id)
 
+    def running(self, task_id: str, run_id: str, token: int) -> TaskRecord | None:
+        """Return the task of an agent's message, unless that is stale.
+
+        Fencing: otherwise the run is over, or its agent crashed, and another one has the run under a new token.
+        """
+        record = self._open_tasks.get(task_id)
+        if record is None or run_id not in record.runs or record.runs[run_id].token != token:
+            return None
+        return record
+
     def close(self, record: TaskRecord) -> None:
         """Remove a task that is over."""
         del self._open_tasks[record.task.id]

@@ -8,7 +8,7 @@ import pytest
 
 from callboard import EventName, Task
 from callboard.actors.root._actor import Root
-from callboard.actors.root._requests import NotKept
+from callboard.actors.root._intake import NotKept
 from callboard.journal import MemoryJournal
 from callboard.messages import SubtaskEnding, SupervisorStoppedError
 from support import FINISH, PATIENCE, lone, write
@@ -22,20 +22,20 @@ def test_request_during_the_refusal_of_a_task_does_not_get_that_task(start, monk
 
     first = ask()
     assert first.result(PATIENCE).ok
-    post, held, root_of = Root._post, [], []
+    receive, held = Root._receive, []
 
     def late(root, message):
-        root_of.append(root)
-        (held.append(message) if isinstance(message, NotKept) else post(root, message))
+        return held.append((root, message)) if isinstance(message, NotKept) else receive(root, message)
 
-    monkeypatch.setattr(Root, "_post", late)
+    monkeypatch.setattr(Root, "_receive", late)
     for _ in range(2):  # the first of them is taken, and refused by the journal; the second comes before that is known
         with monkeypatch.context() as once:
             once.setattr(MemoryJournal, "find", lambda _journal, _task, once=once: once.undo())
             assert ask().task_id == first.task_id
     assert len(held) == 1
-    for message in held:  # otherwise a stop waits for the task
-        post(root_of.pop(), message)
+    monkeypatch.setattr(Root, "_receive", receive)
+    for root, message in held:  # otherwise a stop waits for the task
+        root.send(message)
 
 
 def test_of_a_task_that_the_journal_refuses_no_secret_is_kept(start, monkeypatch):

@@ -13,8 +13,7 @@ from callboard.actors.app import AppAgent
 from callboard.actors.host import HostAgent
 from callboard.actors.linux import LinuxAgent
 from callboard.actors.mobile import MobileAgent
-from callboard.actors.root._agents import Children
-from callboard.actors.root._requests import Deliver
+from callboard.actors.root._agents import Children, Deliver
 from callboard.actors.runtime import EventLoop, EventStream, Jobs, Leases, ThreadScheduler, VirtualClock
 from callboard.config import Limits
 from callboard.journal import MemoryJournal, Row

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from callboard.actors.processing import AGENTS
-from callboard.actors.root._agents import Idle
 from callboard.actors.root._clocks import Stopwatches
-from callboard.actors.root._context import RootContext
 from callboard.actors.root._handover import HandOver
-from callboard.actors.root._lifecycle import RunEndings, TaskControl
 from callboard.actors.root._outbox import Outbox
+from callboard.actors.root._run_endings import RunEndings
 from callboard.actors.root._target_queues import LeaseBook
+from callboard.actors.root._task_control import TaskControl
 from callboard.actors.root._tasks import TaskBook
 from callboard.actors.runtime import Leases, VirtualClock
 from callboard.config import Limits
@@ -58,41 +57,45 @@ class Office:
     """Hand-overs and stops, and their objects: tasks for one window, each with its agent's first work."""
 
     def __init__(self):
-        clock, tasks, self.agents, self.notes = VirtualClock(), TaskBook(), Agents(), Notes()
+        clock, journal, self.agents, self.notes = VirtualClock(), MemoryJournal(), Agents(), Notes()
         self.leases = Leases()
-        self.context = context = RootContext(
+        self.tasks = TaskBook()
+        self.outbox = Outbox(journal, clock, self.agents)
+        shared = {
+            "tasks": self.tasks,
+            "outbox": self.outbox,
+            "recorder": self.notes,
+            "clocks": Stopwatches(clock, lambda _cancel: None),
+            "people": None,
+        }
+        leases = LeaseBook(self.leases)
+        self.handover = HandOver(
+            **shared,
             post=lambda _message: None,
-            limits=Limits(),
-            clock=clock,
-            journal=MemoryJournal(),
+            crashed=None,
+            leases=leases,
             jobs=None,
-            outbox=Outbox(MemoryJournal(), clock),
-            tasks=tasks,
-            leases=LeaseBook(self.leases),
             children=self.agents,
-            recorder=self.notes,
-            clocks=Stopwatches(clock, lambda _cancel: None),
-            deadlines=None,
-            people=None,
-            idle=Idle(tasks, self.agents, 8),
-            sessions=None,
+            journal=journal,
+            limits=Limits(),
             plans={},
-            agents=AGENTS,
         )
-        self.hands = HandOver(context)
-        self.stops = TaskControl(context, RunEndings(context, lambda _ending: None), lambda _record: None)
+        endings = RunEndings(**shared, post=lambda _message: None, journal=journal, limits=Limits(), agents=AGENTS)
+        self.control = TaskControl(
+            **shared, leases=leases, jobs=None, run_endings=endings, task_end=None, agents=AGENTS
+        )
 
     def place(self, task_id, *, stopping=False):
         """Place the work of a task; it gets the window, or waits for it."""
-        record = self.context.tasks.open(Task(id=task_id, request="x", target="memo:one"), ONE, 0.0)
+        record = self.tasks.open(Task(id=task_id, request="x", target="memo:one"), ONE, 0.0)
         if stopping:
             record.stopping = Cancel(task_id=task_id)
-        self.hands.queue_run(record, record.next_assign())
+        self.handover.queue_run(record, record.next_assign())
         return record
 
     def free(self, record):
         """Give back the window of a task that had it."""
-        self.hands.free(self.token(record))
+        self.handover.free(self.token(record))
 
     def token(self, record):
         """The number of a task's lease; 0 while it waits."""
@@ -132,9 +135,9 @@ def test_a_task_that_is_stopping_gets_a_free_target_with_a_void_lease(office):
 
 def test_a_task_that_is_stopping_is_handed_to_its_agent_to_be_ended(office):
     first, second = office.place("first"), office.place("second", stopping=True)
-    office.context.outbox.flush()
+    office.outbox.flush()
     office.free(first)
-    office.context.outbox.flush()
+    office.outbox.flush()
     [run] = second.runs.values()
     assert office.agents.told[-1] == run
 
@@ -150,7 +153,7 @@ def test_a_target_stays_taken_while_a_task_that_is_stopping_has_it(office):
 def test_work_that_is_stopped_while_it_waits_never_gets_its_target(office):
     first, second, third = (office.place(name) for name in ("first", "second", "third"))
     [waiting] = second.runs.values()
-    office.stops.stop_queued(second, waiting, Cancel(task_id="second"))
+    office.control.stop_queued(second, waiting, Cancel(task_id="second"))
     office.free(first)
     assert (second.runs, [done.outcome for done in second.subtasks]) == ({}, [Outcome.CANCELLED])
     assert office.may_act(third)
@@ -162,5 +165,5 @@ def test_no_agent_gets_work_of_a_task_that_the_journal_refused(office, refused):
     first, second = office.place("first"), office.place("second")
     second.refused = refused
     office.free(first)
-    office.context.outbox.flush()
+    office.outbox.flush()
     assert [each.task_id for each in office.agents.told] == (["first"] if refused else ["first", "second"])

@@ -53,8 +53,8 @@ class Office:
         self.agents, self.notes, self.clock = Agents(), Notes(), VirtualClock(1000.0)
         self.journal, self.kept = MemoryJournal(), []
         self.journal.feed(self.kept.extend)
-        self.outbox = Outbox(self.journal, self.clock)
-        self.desk = OpenRequests(self.agents, self.notes, self.outbox, self.clock, self.expire)
+        self.outbox = Outbox(self.journal, self.clock, self.agents)
+        self.desk = OpenRequests(self.notes, self.outbox, self.clock, self.expire)
 
     def answer(self, given):
         self.desk.answer(given)

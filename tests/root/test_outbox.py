@@ -38,9 +38,24 @@ def journal():
     return Slow()
 
 
+class Agents:
+    """Notes the messages to agents."""
+
+    def __init__(self):
+        self.messages = []
+
+    def sender(self, address, message):
+        return lambda: self.messages.append((address, message))
+
+
 @pytest.fixture
-def outbox(journal):
-    return Outbox(journal, VirtualClock(1000.0))
+def agents():
+    return Agents()
+
+
+@pytest.fixture
+def outbox(journal, agents):
+    return Outbox(journal, VirtualClock(1000.0), agents)
 
 
 ONE, TWO = (Answer(id=text, task_id="t") for text in ("1", "2"))
@@ -119,3 +134,22 @@ def test_cancelled_answer_does_not_disturb_other_actions(outbox, journal):
     outbox.flush()
     journal.keep_all()
     assert told == ["told"]
+
+
+def test_outbox_sends_an_agent_a_message_once_its_row_is_safe(outbox, journal, agents):
+    outbox.send("app/memo/one", "t", "t~1", ONE)
+    outbox.flush()
+    [(rows, _, _)] = journal.waiting
+    assert (rows, agents.messages) == ((Row(1000.0, "t", "t~1", ONE),), [])
+    journal.keep_all()
+    assert agents.messages == [("app/memo/one", ONE)]
+
+
+def test_outbox_forwards_a_message_without_a_row_after_the_rows_before_it(outbox, journal, agents):
+    outbox.keep("t", "", ONE)
+    outbox.forward("app/memo/one", TWO)
+    outbox.flush()
+    [(rows, _, _)] = journal.waiting
+    assert (len(rows), agents.messages) == (1, [])
+    journal.keep_all()
+    assert agents.messages == [("app/memo/one", TWO)]

@@ -9,8 +9,8 @@ import pytest
 
 from callboard.actors.blackboard import RowsKept
 from callboard.actors.processing import SharedNotes
-from callboard.actors.root._recorder import Recorder
-from callboard.actors.root._requests import BlackboardCrashed
+from callboard.actors.root._recorder import BlackboardCrashed, Recorder
+from callboard.actors.root._tasks import TaskBook
 from callboard.actors.runtime import EventStream, ThreadScheduler, VirtualClock
 from callboard.config import BlackboardSettings
 from callboard.journal import MemoryJournal, Row
@@ -63,21 +63,24 @@ def scheduler():
 
 @pytest.fixture
 def record(stream, journal, posted, scheduler):
-    made = []
+    recorders = []
 
-    def begin(**settings):
+    def begin(*conversations, **settings):
+        tasks = TaskBook()
+        for task_id in conversations:
+            tasks.learn(task_id, [task_id])
         services = SimpleNamespace(
             settings=SimpleNamespace(blackboard=BlackboardSettings(**settings)),
             stream=stream,
             journal=journal,
             shared=SharedNotes(),
         )
-        recorder = Recorder(services, posted.append, scheduler)
-        made.append(recorder)
+        recorder = Recorder(services, tasks, posted.append, scheduler)
+        recorders.append(recorder)
         return recorder
 
     yield begin
-    for recorder in made:
+    for recorder in recorders:
         try:
             recorder.stop().get(timeout=PATIENCE)
         except pykka.ActorDeadError:
@@ -263,7 +266,7 @@ def test_a_stopped_blackboard_has_read_all_that_was_kept_before(record, keep):
 
 def test_a_dead_blackboard_is_silent_and_is_rebuilt_from_the_journal(record, keep, stream, posted, caplog):
     caplog.set_level("CRITICAL", "pykka")
-    recorder, feed = record(), stream.open()
+    recorder, feed = record("task-1"), stream.open()
     keep("task-1", task(), round_of())
     broken = recorder._blackboard
     broken.tell(RowsKept(["no row at all"]))
@@ -272,7 +275,7 @@ def test_a_dead_blackboard_is_silent_and_is_rebuilt_from_the_journal(record, kee
     assert read(recorder).requests == ()
     [crash] = posted
     assert isinstance(crash, BlackboardCrashed)
-    recorder.rebuild(["task-1"])
+    recorder.rebuild()
     keep("task-1", ending())
     view = read(recorder)
     assert (len(view.requests), len(view.subtasks)) == (1, 1)
@@ -280,13 +283,13 @@ def test_a_dead_blackboard_is_silent_and_is_rebuilt_from_the_journal(record, kee
 
 
 def test_blackboard_rebuilt_event_comes_once_the_rows_are_fed(record, keep, stream, journal, monkeypatch):
-    recorder, feed = record(), stream.open()
+    recorder, feed = record("task-1"), stream.open()
     keep("task-1", task(), round_of())
     order = []
     whole = journal.feed
     monkeypatch.setattr(journal, "feed", lambda *given: (order.append(feed.take()), whole(*given)))
     recorder.stop().get(timeout=PATIENCE)
-    recorder.rebuild(["task-1"])
+    recorder.rebuild()
     assert order == [None]
     assert (feed.get(PATIENCE).name, len(read(recorder).requests)) == (EventName.BLACKBOARD_REBUILT, 1)
 

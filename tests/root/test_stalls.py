@@ -11,10 +11,11 @@ from callboard import EventName, FunctionModel, Outcome, Task
 from callboard.actors.agent import Agent, Continue
 from callboard.actors.late_results import JobReturned
 from callboard.actors.root import Root
-from callboard.actors.root._lifecycle import RunEndings
-from callboard.actors.root._requests import LeaseIdle, StallCheck
-from callboard.actors.root._stalls import LOOKS
+from callboard.actors.root._handover import LeaseIdle
+from callboard.actors.root._run_endings import RunEndings
+from callboard.actors.root._stalls import LOOKS, StallCheck
 from callboard.actors.root._target_queues import LeaseBook
+from callboard.actors.root._task_end import TaskEnd
 from callboard.actors.states import AppAgentStateManager
 from callboard.messages import Assign, StepDone, SubtaskEnding
 from callboard.testing import MemoryServer, VirtualClock
@@ -195,18 +196,18 @@ def test_an_ending_that_could_not_be_built_is_replaced(begin, clock, monkeypatch
 
 def _without_reading(begin):
     def begun(endings, record, run, outcome, causes):
-        tell = endings._context.outbox.tell
-        endings._context.outbox.tell = lambda then: None
+        tell = endings.outbox.tell
+        endings.outbox.tell = lambda then: None
         try:
             begin(endings, record, run, outcome, causes)
         finally:
-            endings._context.outbox.tell = tell
+            endings.outbox.tell = tell
 
     return begun
 
 
 def test_a_result_that_was_not_delivered_is_an_error_of_its_caller(begin, clock, monkeypatch):
-    monkeypatch.setattr(Root, "_tell_ended", lambda *_: None)
+    monkeypatch.setattr(TaskEnd, "_tell_ended", lambda *_: None)
     supervisor = begin(app=[FINISH])
     handle = supervisor.submit(lone())
     with pytest.raises(Exception, match="a message was lost"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from callboard.actors.root._task_outcome import never_ran, task_result
+from callboard.actors.root._task_end import never_ran, task_result
 from callboard.actors.root._tasks import TaskRecord
 from callboard.messages import (
     Cancel,

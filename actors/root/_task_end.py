@@ -1,16 +1,33 @@
-"""The outcome of a task that is over, with its result."""
+"""The end of a task: its result, and the clean-up after it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from callboard.actors.states import unique
-from callboard.messages import Cause, Outcome, RoundEnding, SubtaskResult, TaskResult, Usage
+from callboard.messages import (
+    Cause,
+    EventName,
+    Outcome,
+    RoundEnding,
+    SubtaskResult,
+    SupervisorStoppedError,
+    TaskResult,
+    Usage,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from callboard.actors.root._tasks import TaskRecord
+    from callboard.actors.processing import Services
+    from callboard.actors.root._clocks import Deadlines, Stopwatches
+    from callboard.actors.root._conversations import Closing, Idle, Sessions
+    from callboard.actors.root._open_requests import PeopleClocks
+    from callboard.actors.root._outbox import Outbox
+    from callboard.actors.root._recorder import Recorder
+    from callboard.actors.root._tasks import TaskBook, TaskRecord
+    from callboard.actors.runtime import Clock
     from callboard.messages import Assign, CheckResult, Task
 
 
@@ -76,3 +93,65 @@ def never_ran(assign: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> Su
         outcome=outcome,
         causes=causes,
     )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TaskEnd:
+    """Close tasks whose runs are over, and deliver their results.
+
+    Runs on the root's thread.
+    """
+
+    tasks: TaskBook
+    clock: Clock
+    outbox: Outbox
+    recorder: Recorder
+    clocks: Stopwatches
+    deadlines: Deadlines
+    people: PeopleClocks
+    idle: Idle
+    sessions: Sessions
+    closing: Closing
+    services: Services
+
+    def end_if_over(self, record: TaskRecord) -> None:
+        """Close a task without unfinished runs."""
+        if record.runs:
+            return
+        try:
+            self._close(record)
+        except BaseException as error:  # a closed task is out of reach of the root's `on_stop`
+            record.tell(error if isinstance(error, Exception) else SupervisorStoppedError(f"interrupted: {error!r}"))
+            raise
+
+    def _close(self, record: TaskRecord) -> None:
+        task_id = record.task.id
+        self.forget(record)
+        self.people.withdraw(task_id)
+        self.services.drop(task_id)
+        for address in record.agents - {record.host}:
+            self.idle.rest(address)
+        result = task_result(record, self.clock.elapsed())
+        self.outbox.keep(task_id, "", result, lambda: self._tell_ended(record, result), failed=record.tell)
+        self.sessions.keep(record)
+        self.closing.rest(record.session)
+
+    def forget(self, record: TaskRecord) -> None:
+        """Remove a task from the book, with its clocks."""
+        self.clocks.drop(record.task.id)
+        self.deadlines.drop(record.task.id)
+        self.tasks.close(record)
+
+    def _tell_ended(self, record: TaskRecord, result: TaskResult) -> None:
+        """Publish a task's result, once it is safe. Runs on any thread."""
+        try:
+            self.recorder.emit(
+                EventName.TASK_ENDED,
+                task_id=record.task.id,
+                duration=result.seconds,
+                outcome=result.outcome.value,
+                causes=[cause.reason for cause in result.causes],
+                artifacts=list(result.artifacts),
+            )
+        finally:
+            record.tell(result)
