@@ -141,7 +141,8 @@ class Intake:
     def _refuse(self, task: Task, *, is_lost: bool) -> None:
         """Raise the reason why a task can't be taken, if any.
 
-        `is_lost` tells that its conversation is no longer kept."""
+        `is_lost` tells that its conversation is no longer kept.
+        """
         if self.broken is not None:
             raise self.broken
         if not self.accepting:

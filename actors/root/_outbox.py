@@ -71,7 +71,8 @@ class Outbox:
     def forward(self, address: str, message: RunUpdate) -> None:
         """Send an agent a message that has no row of its own.
 
-        It is sent once this message's rows are safe."""
+        It is sent once this message's rows are safe.
+        """
         self.tell(self._children.sender(address, message))
 
     def tell(self, callback: Callable[[], None]) -> None:
