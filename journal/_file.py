@@ -16,10 +16,9 @@ from callboard.journal._migrations import migrate
 from callboard.journal._observed_time import MARK_SECONDS, ObservedTime
 from callboard.journal._pictures import sync_folder
 from callboard.journal._retention import Retention
-from callboard.journal._row import (
+from callboard.journal._row_encoding import (
     EVENTS,
     INSERT,
-    Row,
     events_in,
     row_of,
     rows_of,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from callboard.journal._row import Row
     from callboard.messages import Seconds, Timestamp
 
 

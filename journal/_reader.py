@@ -14,7 +14,7 @@ from callboard.journal._apart import Apart
 from callboard.journal._failures import beside, journal_errors, located
 from callboard.journal._lock import holder_of
 from callboard.journal._migrations import MIGRATIONS, tables_in
-from callboard.journal._row import events_in, row_of, rows_of
+from callboard.journal._row_encoding import events_in, row_of, rows_of
 from callboard.journal._sqlite import check_open, connect_reading
 from callboard.messages import Event, InForce, JournalError, Outcome, with_phases
 

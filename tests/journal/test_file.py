@@ -21,7 +21,7 @@ from callboard.config import NotOwnError
 from callboard.journal import Artifacts, JournalFile, JournalReader, Row, Versions, _file
 from callboard.journal._file import _EVENTS, _RESULT, _SESSION, _UNFINISHED
 from callboard.journal._pictures import Pictures
-from callboard.journal._row import _READ, _READ_BUT_EVENTS
+from callboard.journal._row_encoding import _READ, _READ_BUT_EVENTS
 from callboard.messages import (
     Action,
     Answer,
