@@ -4,7 +4,7 @@ from callboard.config._check_programs import all_check_programs
 from callboard.config._host_log import HostLog
 from callboard.config._in_force import in_force, settings_in_force
 from callboard.config._keys import keys_of, output_redactor
-from callboard.config._kinds import check_kind, check_kinds
+from callboard.config._kinds import check_kind
 from callboard.config._limits import BudgetSettings, DailyBudget, Limits
 from callboard.config._logging import EventLog, LabelledEvent, log_line
 from callboard.config._observe import ObserveSettings
@@ -44,7 +44,7 @@ from callboard.config._sections import (
     SurfacePlugin,
     SystemSettings,
 )
-from callboard.config._settings import Settings
+from callboard.config._settings import Settings, check_kinds
 from callboard.config._supervision import SupervisionSettings
 from callboard.config._yaml import YamlError, load_yaml, parse_yaml
 from callboard.messages import EXPRESSION, Budget, PolicyRule, Verdict, fits

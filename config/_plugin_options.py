@@ -15,8 +15,6 @@ from callboard.messages import SettingsError, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from callboard.config._settings import Settings
-
 
 def _hidden(value: Any, name: str = "") -> Any:
     """Wrap each text with a name like a key's in `SecretStr`."""
@@ -41,9 +39,9 @@ Options = Annotated[dict[str, Any], BeforeValidator(_hidden)]
 
 
 def fitting_options(
-    factory: Callable[..., Any], settings: Settings, options: Mapping[str, Any], where: str
+    factory: Callable[..., Any], options: Mapping[str, Any], where: str, resolve: Callable[[Path], Path]
 ) -> dict[str, Any]:
-    """Validate options against a signature.
+    """Validate options against a signature; `resolve` makes their paths absolute.
 
     Raises:
         SettingsError: If one is unknown, missing or invalid; the message names each, and suggests the nearest name for
@@ -70,7 +68,7 @@ def fitting_options(
         ]
     if lines:
         raise SettingsError("\n".join(lines))
-    return {name: settings.path(value) if isinstance(value, Path) else value for name, value in fitting.items()}
+    return {name: resolve(value) if isinstance(value, Path) else value for name, value in fitting.items()}
 
 
 def parameters_of(factory: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:

@@ -110,7 +110,7 @@ def make_plugin(
     if not callable(factory):
         msg = f"{where}: {plugin_text(entry)} is a {type(factory).__name__}, which can't be called"
         raise SettingsError(msg)
-    fitting = fitting_options(factory, settings, options, where)
+    fitting = fitting_options(factory, options, where, settings.path)
     try:
         return factory(**fitting)
     except (Exception, SystemExit) as error:

@@ -14,7 +14,7 @@ import pydantic_settings
 from pydantic import BaseModel, BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
 
-from callboard.config._kinds import check_kinds
+from callboard.config._kinds import check_kind
 from callboard.config._limits import BudgetSettings, Limits
 from callboard.config._observe import ObserveSettings
 from callboard.config._policy import PolicySettings, as_rules
@@ -40,7 +40,7 @@ from callboard.config._yaml import YamlError, load_yaml
 from callboard.messages import AgentKind, AnySecret, PolicyRule, SettingsError, did_you_mean
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pydantic.fields import FieldInfo
     from pydantic_settings import PydanticBaseSettingsSource
@@ -253,6 +253,23 @@ def _check_kinds(settings: Settings, kinds: Collection[str], where: str) -> None
     except SettingsError as error:
         msg = f"{where}: {error}"
         raise SettingsError(msg) from None
+
+
+def check_kinds(settings: Settings, kinds: Collection[str]) -> None:
+    """Refuse settings that name an unknown kind of agent.
+
+    Raises:
+        SettingsError: If they do.
+    """
+    for where, kind in _named(settings):
+        check_kind(where, kind, kinds)
+
+
+def _named(settings: Settings) -> Iterator[tuple[str, str]]:
+    for section, further in (("models", settings.models.further), ("prompts", settings.prompts.further)):
+        yield from ((f"{section}.{kind}", kind) for kind in further)
+    for name, server in settings.mcp_servers.items():
+        yield from ((f"mcpServers.{name}.agents.{index}", kind) for index, kind in enumerate(server.agents or ()))
 
 
 _SPELLINGS = {"mcpServers": "mcp_servers"}

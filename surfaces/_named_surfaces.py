@@ -50,7 +50,7 @@ class NamedSurface:
         factory = import_plugin(self.entry, self.where)
         if not (isinstance(factory, type) and issubclass(factory, Server)):
             return ()
-        options = self.options and fitting_options(factory, settings, self.options, self.where)
+        options = self.options and fitting_options(factory, self.options, self.where, settings.path)
         asked = partial(factory.needs, options)
         needs: Sequence[Need] = make_plugin(self.entry, asked, settings, {}, self.where)
         return tuple(needs)

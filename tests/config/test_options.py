@@ -26,14 +26,14 @@ def lamps(
 
 def refused(factory, **options):
     with pytest.raises(SettingsError) as info:
-        fitting_options(factory, Settings.load(), options, "surfaces.lamps")
+        fitting_options(factory, options, "surfaces.lamps", Settings.load().path)
     return str(info.value).splitlines()
 
 
 def test_options_are_validated_by_the_types_of_the_parameters():
     settings = Settings.load(base=Path("/srv"))
     given = {"room": "hall", "dimmed": "yes", "level": "7", "schema": "lamps.json", "key": "xyzzy"}
-    fitting = fitting_options(lamps, settings, given, "surfaces.lamps")
+    fitting = fitting_options(lamps, given, "surfaces.lamps", settings.path)
     assert lamps(**fitting) == ("hall", True, 7, Path("/srv/lamps.json"), SecretStr("xyzzy"))
 
 
@@ -50,7 +50,7 @@ def test_option_is_refused_when_the_factory_takes_none():
 
 
 def test_factory_with_any_keyword_gets_any_option():
-    assert fitting_options(lambda **all_: all_, Settings.load(), NESTED, "")["login"] == NESTED["login"]
+    assert fitting_options(lambda **all_: all_, NESTED, "", Settings.load().path)["login"] == NESTED["login"]
 
 
 def test_a_class_is_taken_by_its_constructor():
@@ -58,7 +58,10 @@ def test_a_class_is_taken_by_its_constructor():
         def __init__(self, room: str, count: int = 1) -> None:
             self.room, self.count = room, count
 
-    assert fitting_options(Lamps, Settings.load(), {"room": "hall", "count": "2"}, "") == {"room": "hall", "count": 2}
+    assert fitting_options(Lamps, {"room": "hall", "count": "2"}, "", Settings.load().path) == {
+        "room": "hall",
+        "count": 2,
+    }
     assert refused(Lamps, rom="hall")[0] == "surfaces.lamps.options.rom: unknown option; did you mean 'room'?"
 
 
@@ -73,7 +76,7 @@ def typed_oddly(x: list[Unknown], y: int):
 @pytest.mark.parametrize("factory", [typed_for_checkers, typed_oddly])
 def test_unusable_annotation_leaves_options_unvalidated(factory):
     options: dict[str, Any] = {"x": "1", "y": "2"} if factory is typed_oddly else {"x": "1"}
-    assert fitting_options(factory, Settings.load(), options, "") == options
+    assert fitting_options(factory, options, "", Settings.load().path) == options
 
 
 def test_texts_with_a_name_like_a_key_s_are_secret_wherever_they_stand():
@@ -84,7 +87,7 @@ def test_texts_with_a_name_like_a_key_s_are_secret_wherever_they_stand():
         assert "plugh" not in shown
     assert set(keys_of(settings)) == {"xyzzy-4711", "plugh-4711"}
     given = settings.surfaces["lamps"].options
-    assert fitting_options(lambda **all_: all_, settings, given, "") == NESTED
+    assert fitting_options(lambda **all_: all_, given, "", settings.path) == NESTED
 
 
 def test_options_can_be_set_by_the_environment(monkeypatch):
