@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
-    from callboard.actors.processing import AgentSpec, Pipeline
+    from callboard.actors.processing import AgentTraits, Pipeline
     from callboard.actors.runtime import EventStream, Jobs, Lease, Leases, Scheduler
     from callboard.actors.states import AgentStateManager, RunMessage
     from callboard.config import Limits
@@ -80,7 +80,7 @@ class AgentContext:
     journal: Journal
     limits: Limits
     pipelines: Mapping[str, Pipeline]
-    agents: Mapping[str, AgentSpec] = field(default_factory=lambda: AGENTS)
+    agents: Mapping[str, AgentTraits] = field(default_factory=lambda: AGENTS)
     """The kinds of agents, by name."""
     plans: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The plan of each run's latest step, for reports of the progress."""

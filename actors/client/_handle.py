@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from callboard.actors.root import GetProgress, GetStatus, ended_progress
 from callboard.actors.runtime import refuse_own_thread
@@ -31,11 +31,27 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
     from typing_extensions import TypeVar
 
-    from callboard.actors.client._submission import Submission
+    from callboard.actors.client._client import RootClient
     from callboard.actors.commands import OutputType
-    from callboard.actors.runtime import EventFeed
+    from callboard.actors.runtime import Budgets, EventFeed, EventStream
 
     NextT = TypeVar("NextT", default=JsonValue)
+
+
+class Submitter(Protocol):
+    """The part of `Submission` that handles use."""
+
+    client: RootClient
+    stream: EventStream
+    budgets: Budgets
+
+    def build_model(self, task: Task) -> None:
+        """Build the model that a task names."""
+        ...
+
+    def submit(self, task: Task, output_type: type[NextT] | None = None) -> TaskHandle[NextT]:
+        """Submit a task."""
+        ...
 
 
 class TaskHandle(Generic[OutputT]):
@@ -45,7 +61,7 @@ class TaskHandle(Generic[OutputT]):
         self,
         task: Task,
         done: concurrent.futures.Future[TaskResult],
-        submission: Submission,
+        submission: Submitter,
         previous_seq: int,
         output_type: OutputType[OutputT] | None = None,
     ) -> None:

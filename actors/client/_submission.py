@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from callboard.actors.client._client import RootClient
     from callboard.actors.commands import Secrets, TargetLookup, Toolbox
     from callboard.actors.observe import Traces
-    from callboard.actors.processing import Checker
+    from callboard.actors.processing import CheckInputs
     from callboard.actors.runtime import Budgets, EventStream
     from callboard.journal import Journal
     from callboard.messages import Seconds, TaskResult
@@ -68,7 +68,7 @@ class Submission:
         broken: concurrent.futures.Future[Exception],
         secrets: Secrets,
         budgets: Budgets,
-        checker: Checker,
+        check_inputs: CheckInputs,
         traces: Traces | None = None,
     ) -> None:
         """Create it; `broken` holds the error that broke the journal, if any."""
@@ -82,7 +82,7 @@ class Submission:
         self._broken = broken
         self._secrets = secrets
         self._traces = traces
-        self._checker = checker
+        self._check_inputs = check_inputs
 
     def submit(self, task: Task, output_type: type[OutputT] | None = None) -> TaskHandle[OutputT]:
         """Submit a task; see `Supervisor.submit`."""
@@ -199,7 +199,7 @@ class Submission:
         for task in tasks:
             if lacks := self._models.lacking_judge(task):
                 raise TaskRefusedError(lacks)
-            if lacking := self._checker.lacking(task):
+            if lacking := self._check_inputs.lacking(task):
                 raise TaskRefusedError("; ".join(lacking))
         with self.client.while_open():
             targets = self._lookup.targets(tasks)

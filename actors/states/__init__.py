@@ -36,7 +36,8 @@ from callboard.actors.states._host import (
     NoneHostAgentState,
     PendingHostAgentState,
 )
-from callboard.actors.states._machine import AgentState, AgentStateManager, By, Move, Processing, Table, mermaid
+from callboard.actors.states._machine import AgentState, AgentStateManager, Processing, mermaid
+from callboard.actors.states._move import By, Move, Table
 from callboard.actors.states._notes import see
 from callboard.actors.states._operator import OperatorAgentStateManager
 from callboard.actors.states._run import GO_ON, STOP, STOPPED, WAS_DONE, WAS_NOT_DONE, Applied, Run, memory_key, unique

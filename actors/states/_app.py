@@ -12,7 +12,8 @@ from callboard.actors.states._common import (
     PendingState,
     WorkingState,
 )
-from callboard.actors.states._machine import AgentState, AgentStateManager, By, Move, Table
+from callboard.actors.states._machine import AgentState, AgentStateManager
+from callboard.actors.states._move import By, Move, Table
 from callboard.messages import AppAgentStatus
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from callboard.actors.states import _run
-from callboard.actors.states._machine import AgentState, By, Move, Processing
+from callboard.actors.states._machine import AgentState, Processing
+from callboard.actors.states._move import By, Move
 from callboard.actors.states._notes import CLAIMS
 from callboard.messages import (
     AgentStatus,

@@ -15,7 +15,8 @@ from callboard.messages import AgentStatus, Assign, Cancel, RoundEnding, Subtask
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from callboard.actors.states._machine import AgentStateManager, Move
+    from callboard.actors.states._machine import AgentStateManager
+    from callboard.actors.states._move import Move
     from callboard.config import Limits
     from callboard.messages import Message
 

@@ -12,7 +12,8 @@ from callboard.actors.states._common import (
     PendingState,
     WorkingState,
 )
-from callboard.actors.states._machine import AgentState, AgentStateManager, By, Move, Processing, Table
+from callboard.actors.states._machine import AgentState, AgentStateManager, Processing
+from callboard.actors.states._move import By, Move, Table
 from callboard.messages import Assign, Cancel, HostAgentStatus, Message, Outcome, StepFailure, SubtaskEnding
 
 if TYPE_CHECKING:

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from callboard.actors.states._machine import Move
+    from callboard.actors.states._move import Move
     from callboard.actors.states._unfinished import Unfinished
     from callboard.config import Limits
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from callboard.actors.states._common import CleanupState, FinishState, NoneState, WorkingState
-from callboard.actors.states._machine import AgentState, AgentStateManager, By, Table
+from callboard.actors.states._machine import AgentState, AgentStateManager
+from callboard.actors.states._move import By, Table
 from callboard.messages import LinuxAgentStatus, MobileAgentStatus
 
 CONTINUE, FAIL, FINISH = MobileAgentStatus
