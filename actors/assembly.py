@@ -30,7 +30,16 @@ from callboard.actors.commands import (
     open_sessions,
 )
 from callboard.actors.observe import Metrics, Traces
-from callboard.actors.processing import AGENTS, AgentSpec, Checker, Services, agent_table, named_agents, proposing
+from callboard.actors.processing import (
+    AGENTS,
+    AgentSpec,
+    CheckInputs,
+    Services,
+    agent_table,
+    named_agents,
+    pipeline,
+    proposing,
+)
 from callboard.actors.root import (
     CloseIntake,
     JournalBroken,
@@ -93,7 +102,7 @@ class Assembly:
             self.log = EventLog(settings)
             undo.callback(self.log.close)
             self.agents = _agents(settings, agents)
-            self.checker = Checker(all_check_programs(settings, checks))
+            self.check_inputs = CheckInputs(all_check_programs(settings, checks))
             self.named_models = NamedModels(settings)
             self.secrets = Secrets(settings.secrets, keys_of(settings))
             named = self._all_models(models)
@@ -125,8 +134,11 @@ class Assembly:
             services = self._services(named)
             for task in opened.today:
                 services.budgets.count(task.labels, task.used, unpriced=task.unpriced)
+            pipelines = {kind: pipeline(spec, services) for kind, spec in self.agents.items()}
             self.client = RootClient(
-                Root.start(services, self.server_lifecycle, self.jobs, self.schedulers, opened.token)
+                Root.start(
+                    services, pipelines, self.server_lifecycle, self.jobs, self.schedulers, first_token=opened.token
+                )
             )
             self.submission = self._new_submission()
             self.watchdog.start()
@@ -225,7 +237,7 @@ class Assembly:
         if opened.queue is not None:
             stream.add_queue(*opened.queue)
         stream.add_sink(self.log.write)
-        stream.add_sink(self.checker.see)
+        stream.add_sink(self.check_inputs.see)
         if self.metrics is not None:
             stream.add_sink(self.metrics.see)
         return stream
@@ -242,7 +254,7 @@ class Assembly:
             secrets=self.secrets,
             budgets=self.budgets,
             traces=self.traces,
-            checker=self.checker,
+            check_inputs=self.check_inputs,
         )
 
     def _services(self, models: Mapping[str, Model]) -> Services:
@@ -257,7 +269,7 @@ class Assembly:
             policy=Policy(settings.policy.all_rules, explain=settings.policy.explain),
             approved=Approved(),
             may_change=MayChange(),
-            checker=self.checker,
+            check_inputs=self.check_inputs,
             secrets=self.secrets,
             budgets=self.budgets,
             lanes=self.lanes,

@@ -9,12 +9,14 @@ from callboard.actors.processing._answers import decision_of
 from callboard.actors.processing._asking import CallAsks, CallAsksNoMore
 from callboard.actors.processing._call_record import CallRecord
 from callboard.actors.processing._check import OTHER_POINT, UNSEEN_POINT
+from callboard.actors.processing._check_inputs import CheckInputs
+from callboard.actors.processing._context import Context, Meter, tell_phases
 from callboard.actors.processing._middleware import PhaseCall, retried
-from callboard.actors.processing._phases import Acted, Context, Meter, Services, Strategies, tell_phases
+from callboard.actors.processing._phases import Acted, Strategies
 from callboard.actors.processing._pipeline import Pipeline
 from callboard.actors.processing._plugin_agents import named_agents
 from callboard.actors.processing._recover import GONE
-from callboard.actors.processing._shared import SharedNotes
+from callboard.actors.processing._services import AgentTraits, Services, SharedNotes
 from callboard.actors.processing._spec import AgentSpec, agent_table, proposing
 from callboard.actors.processing.checks import Checker
 
@@ -29,9 +31,11 @@ __all__ = [
     "UNSEEN_POINT",
     "Acted",
     "AgentSpec",
+    "AgentTraits",
     "CallAsks",
     "CallAsksNoMore",
     "CallRecord",
+    "CheckInputs",
     "Checker",
     "Context",
     "Meter",

@@ -18,7 +18,7 @@ from callboard.messages import Action, AgentStatus, Held, ResultStatus, Target, 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from callboard.actors.processing._phases import Context
+    from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
     from callboard.messages import Decision, Observation
 

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from callboard.actors.processing._act import act, act_as_host
 from callboard.actors.processing._collect import collect_controls
+from callboard.actors.processing._context import Context
 from callboard.actors.processing._decide import ask_model, follow_plan
 from callboard.actors.processing._operate import ask_by_picture
-from callboard.actors.processing._phases import Context, Services, Strategies
+from callboard.actors.processing._phases import Strategies
 from callboard.actors.processing._pipeline import Pipeline
 from callboard.actors.processing._remember import remember
 from callboard.actors.processing._spec import AgentSpec
@@ -28,6 +29,8 @@ from callboard.models import AppResponse, HostResponse, LinuxResponse, MobileRes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from callboard.actors.processing._services import Services
 
 ON_TARGET = Strategies(collect=collect_controls, decide=ask_model, act=act, remember=remember)
 """The strategies of an agent with one target."""
@@ -61,9 +64,8 @@ MACHINES: dict[str, type[AgentStateManager]] = {kind: spec.machine for kind, spe
 """The state machines of the shipped kinds."""
 
 
-def pipeline(kind: str, services: Services) -> Pipeline:
+def pipeline(spec: AgentSpec, services: Services) -> Pipeline:
     """Build a kind's pipeline; it can't act before `under` a lease."""
     nothing = Lease("", 0)
     nothing.void()
-    spec = services.agents[kind]
-    return Pipeline(Context(services, kind, spec.machine, nothing), spec.strategies, spec.middleware)
+    return Pipeline(Context(services, spec.name, spec.machine, nothing), spec.strategies, spec.middleware)

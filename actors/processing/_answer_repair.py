@@ -17,7 +17,7 @@ from callboard.messages import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from callboard.actors.processing._phases import Context
+    from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
     from callboard.messages import Decision, StepRecord
     from callboard.models import ModelAnswer

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.commands import BoundTool, Tools
-    from callboard.actors.processing._phases import Context
+    from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
     from callboard.messages import Check, Control, Observation, Target
     from callboard.models import AgentResponse, ModelAnswer

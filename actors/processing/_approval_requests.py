@@ -8,7 +8,7 @@ from callboard.actors.processing._picture import picture_before
 from callboard.messages import ApprovalAnswer, ApprovalRequest, AtDeadline, Effect, Question
 
 if TYPE_CHECKING:
-    from callboard.actors.processing._phases import Context
+    from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
     from callboard.messages import AskedQuestion, Observation
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
-    from callboard.actors.processing._phases import Context
+    from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
     from callboard.messages import AskedQuestion, Command
 

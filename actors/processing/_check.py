@@ -12,7 +12,7 @@ from callboard.actors.processing._collect import on_lane, snapshot, target_of
 from callboard.surfaces import ToolError
 
 if TYPE_CHECKING:
-    from callboard.actors.processing._phases import Context
+    from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
     from callboard.messages import Action, Control, Observation
 

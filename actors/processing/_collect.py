@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import hashlib
 import inspect
 import time
 from typing import TYPE_CHECKING, TypeVar
 
 from callboard.actors.processing._picture import SHOWN, presentable, purpose_of
-from callboard.actors.states import see
-from callboard.messages import Held, Look, Observation, ResultStatus, ToolTimeoutError, encodable
+from callboard.actors.processing._services import digest
+from callboard.actors.states import memory_key, see
+from callboard.messages import (
+    MOST_CHARACTERS,
+    Board,
+    Held,
+    Look,
+    Observation,
+    ResultStatus,
+    ToolTimeoutError,
+    encodable,
+    shown,
+)
 from callboard.surfaces import Server, ToolError, observed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from callboard.actors.processing._phases import Context
+    from callboard.actors.processing._context import Context
+    from callboard.actors.processing._phases import Collect
     from callboard.actors.states import Run
     from callboard.messages import Target
 
@@ -53,6 +64,23 @@ async def collect_controls(context: Context, run: Run) -> Observation:
             raise  # still listed: the failure is temporary
         return see(gone(error), run.notes)
     return see(observation, run.notes)
+
+
+async def with_shared(context: Context, run: Run, collect: Collect) -> Observation:
+    """Observe the target and add the shared entries.
+
+    The agent's own requests are left out.
+    """
+    observation = await collect(context, run)
+    notes, assign = context.services.shared, run.assign
+    entries = await notes.read(run) if notes.pages is None else notes.pages.get(memory_key(assign))
+    if not entries:
+        return observation
+    own_requests = {assign.request, assign.task_request}
+    if max(map(len, own_requests)) > MOST_CHARACTERS:
+        own_requests = set(map(shown, own_requests))
+    shared = tuple([entry for entry in entries if not (entry.board is Board.REQUESTS and entry.text in own_requests)])
+    return observation.model_copy(update={"shared": shared}) if shared else observation
 
 
 async def look_to_show(context: Context, run: Run) -> Observation:
@@ -117,11 +145,6 @@ async def _fingerprint(context: Context, run: Run) -> str:
     server = context.services.toolbox.server(target)
     server_mark = await on_lane(context, server, target, functools.partial(server.fingerprint, target))
     return context.services.secrets.redactor(run.assign.task_id).text(encodable(server_mark))
-
-
-def digest(*what: object) -> str:
-    """Return a hash of the values' representations."""
-    return hashlib.sha256(repr(what).encode()).hexdigest()
 
 
 def gone(error: Exception) -> Observation:

@@ -23,7 +23,7 @@ from callboard.models import ModelAnswer, ModelRequest, ProposingHostResponse, w
 
 if TYPE_CHECKING:
     from callboard.actors.commands import Tools
-    from callboard.actors.processing._phases import Context
+    from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
     from callboard.config import Redactor
     from callboard.messages import Decision, Observation

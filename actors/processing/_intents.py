@@ -13,7 +13,7 @@ from callboard.messages import Effect, Intent, LeaseVoidError
 
 if TYPE_CHECKING:
     from callboard.actors.commands import BoundTool
-    from callboard.actors.processing._phases import Context
+    from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
     from callboard.messages import Action, Command
 

@@ -10,7 +10,7 @@ from callboard.messages import EventName, LeaseVoidError, Phase
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection
 
-    from callboard.actors.processing._phases import Context
+    from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
 
     Call = Callable[[], Awaitable[Any]]

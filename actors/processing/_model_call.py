@@ -12,7 +12,7 @@ from callboard.models import Model, ModelAnswer, ModelRequest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from callboard.actors.processing._phases import Context
+    from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
 
 

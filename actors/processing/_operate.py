@@ -14,7 +14,7 @@ from callboard.actors.processing._decide import ask_model
 from callboard.actors.states import evolve
 
 if TYPE_CHECKING:
-    from callboard.actors.processing._phases import Context
+    from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
     from callboard.messages import Action, Decision, Observation, StepRecord
 

@@ -6,7 +6,7 @@ It runs four phases in order, wrapped by middleware.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +18,12 @@ from callboard.actors.processing._approval_requests import (
     request_id,
     unattended_approval,
 )
+from callboard.actors.processing._collect import with_shared
+from callboard.actors.processing._context import Meter
 from callboard.actors.processing._middleware import ALL_PHASES, PhaseCall
 from callboard.actors.processing._model_call import book
-from callboard.actors.processing._phases import Meter
 from callboard.actors.processing._recover import Doubt, acted_on, resume_step
-from callboard.actors.processing._shared import with_shared
-from callboard.actors.processing.checks import finishes
+from callboard.actors.processing.checks import Checker, finishes
 from callboard.actors.states import GO_ON, STOP, evolve
 from callboard.messages import (
     AgentStatus,
@@ -54,8 +54,9 @@ from callboard.surfaces import ToolError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
+    from callboard.actors.processing._context import Context
     from callboard.actors.processing._middleware import Middleware
-    from callboard.actors.processing._phases import Acted, Context, Strategies
+    from callboard.actors.processing._phases import Acted, Strategies
     from callboard.actors.runtime import Lease
     from callboard.actors.states import Run
     from callboard.messages import CheckResult, Decision, JudgeResult, Observation, StepRecord
@@ -74,6 +75,7 @@ class Pipeline:
     context: Context
     strategies: Strategies
     middleware: Sequence[Middleware]
+    checker: Checker = field(default_factory=Checker)
 
     def under(self, lease: Lease) -> Pipeline:
         """Return a copy that acts under a lease."""
@@ -276,10 +278,10 @@ class Pipeline:
     async def _remembered(self, context: Context, run: Run, observation: Observation, acted: Acted) -> StepDone:
         checks: tuple[CheckResult, ...] = ()
         if run.checks_of(acted.decision) and finishes(run, acted):
-            checks = await context.services.checker.run(context, run, acted)
+            checks = await self.checker.run(context, run, acted)
         judged, judge_calls = await self._judged(context, run, acted, checks)
-        if judged and checks and await context.services.checker.outdated(context, run):
-            checks = await context.services.checker.run(context, run, acted)  # the judge took its time
+        if judged and checks and await self.checker.outdated(context, run):
+            checks = await self.checker.run(context, run, acted)  # the judge took its time
         remember = self.strategies.remember
         record: StepRecord = await self._phase(Phase.MEMORY_UPDATE, context, run, remember, observation, acted)
         return _step_done(
@@ -303,7 +305,7 @@ class Pipeline:
         if run.assign.judge is None or refused or not finishes(run, acted):
             return (), 0
         try:
-            return await context.services.checker.judge(context, run)
+            return await self.checker.judge(context, run)
         except OutOfBudgetError as error:
             raise PhaseError(Phase.MEMORY_UPDATE.value, error) from error
 

@@ -25,7 +25,8 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from callboard.actors.processing._phases import Acted, Context
+    from callboard.actors.processing._context import Context
+    from callboard.actors.processing._phases import Acted
     from callboard.actors.states import Run
     from callboard.messages import Observation
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from callboard.messages import StepRecord, maker
 
 if TYPE_CHECKING:
-    from callboard.actors.processing._phases import Acted, Context
+    from callboard.actors.processing._context import Context
+    from callboard.actors.processing._phases import Acted
     from callboard.actors.states import Run
     from callboard.messages import Observation
 

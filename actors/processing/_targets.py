@@ -3,48 +3,20 @@
 from __future__ import annotations
 
 import functools
-import operator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from callboard.actors.processing._collect import digest, on_lane
+from callboard.actors.processing._collect import on_lane
 from callboard.actors.processing._picture import presentable
+from callboard.actors.processing._services import digest
 from callboard.messages import Control, Look, Observation, agent_kind, encodable, reason_of
 from callboard.surfaces import Server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from callboard.actors.processing._phases import Context
+    from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
     from callboard.messages import Target
-
-
-@dataclass
-class ListedTargets:
-    """Cache of all servers' targets as agents see them.
-
-    It is recomputed if a server's list changes.
-    """
-
-    lists: Sequence[Sequence[Target]] = ()
-    offered: tuple[Target, ...] = ()
-    owned: bool = False
-    """Whether some targets are open to only one task."""
-    digest: str = ""
-    """A digest of the ids."""
-
-    def update(self, lists: Sequence[Sequence[Target]], offers: Callable[[Target], tuple[Target, ...]]) -> None:
-        """Update the cache.
-
-        `offers` returns the targets that agents see for one of a server.
-        """
-        if len(lists) == len(self.lists) and all(map(operator.is_, lists, self.lists)):
-            return
-        self.offered = tuple(variant for targets in lists for target in targets for variant in offers(target))
-        self.owned = any(target.owner for target in self.offered)
-        self.digest = digest([target.id for target in self.offered])
-        self.lists = lists if all(isinstance(targets, tuple) for targets in lists) else ()  # others may change in place
 
 
 async def collect_targets(context: Context, run: Run) -> Observation:

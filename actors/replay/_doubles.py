@@ -281,7 +281,6 @@ class RecordedChecks(Checker):
     """Returns the recorded results of checks."""
 
     def __init__(self, tape: Tape) -> None:
-        super().__init__({})
         self._tape = tape
 
     async def run(self, context: Context, run: Run, acted: Acted) -> tuple[CheckResult, ...]:

@@ -11,7 +11,7 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
-from callboard.actors.processing import AGENTS, Checker, Services, agent_table, proposing
+from callboard.actors.processing import AGENTS, CheckInputs, Services, agent_table, proposing
 from callboard.actors.replay._compare import Difference, Differs, Replay
 from callboard.actors.replay._doubles import NoLanes
 from callboard.actors.replay._recorded_task import KnownTools, RecordedTask, recorded_moves
@@ -128,7 +128,9 @@ class _Player:
         self._scenes: dict[str, Scene] = {}
         self._runs: dict[str, Scene] = {}
         self._rows: list[Row] = []
-        self._context = ReplayContext(recording.task.id, _services(settings, agents), KnownTools(recording.rows))
+        table = proposing(agents, is_enabled=settings.system.propose_checks)
+        known_tools = KnownTools(recording.rows)
+        self._context = ReplayContext(recording.task.id, _services(settings, table), table, known_tools)
         self._context.services.stream.add_sink(lambda fact: self._context.emitted(fact.event()))
 
     async def play(self) -> Replay:
@@ -250,7 +252,7 @@ def _services(settings: Settings, agents: Mapping[str, AgentSpec]) -> Services:
         policy=Policy(settings.policy.all_rules, explain=settings.policy.explain),
         approved=Approved(),
         may_change=MayChange(),
-        checker=Checker({}),
+        check_inputs=CheckInputs({}),
         budgets=Budgets(settings.budget),
         lanes=lanes,
         stream=stream,
@@ -258,7 +260,7 @@ def _services(settings: Settings, agents: Mapping[str, AgentSpec]) -> Services:
         clock=clock,
         secrets=secrets,
         prompts=dict.fromkeys(agents, ""),
-        agents=proposing(agents, is_enabled=settings.system.propose_checks),
+        agents=agents,
     )
 
 

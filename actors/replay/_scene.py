@@ -37,6 +37,9 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from callboard.actors.processing import AgentSpec
     from callboard.actors.replay._recorded_task import KnownTools, Moves
     from callboard.actors.states import Move
     from callboard.journal import Row
@@ -51,6 +54,8 @@ class ReplayContext:
     """The replayed task; earlier tasks of its conversation are only folded."""
     services: Services
     """Without models, tools and the dispatcher: each job has its own."""
+    agents: Mapping[str, AgentSpec]
+    """The kinds of agents, by name."""
     known_tools: KnownTools
     transitions: list[Transition] = field(default_factory=list)
     jobs: int = 0
@@ -77,13 +82,13 @@ class ReplayContext:
             policy=RecordedPolicy(services.policy.rules, tape),
             output_types=RecordedOutputTypes(),
             task_policies=policies,
-            checker=RecordedChecks(tape),
             dispatcher=RecordedDispatcher(services.stream, services.clock, services.secrets, tape),
         )
-        base = pipeline(kind, recorded_services)
+        base = pipeline(self.agents[kind], recorded_services)
         lease = Lease(run.assign.address, run.assign.token)
         lease.paused = tape.paused
-        agent = replace(base, strategies=replace(base.strategies, collect=RecordedLook(tape))).under(lease)
+        strategies = replace(base.strategies, collect=RecordedLook(tape))
+        agent = replace(base, strategies=strategies, checker=RecordedChecks(tape)).under(lease)
         self.tape = tape
         self.jobs += 1
         try:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from callboard.actors.agent import AgentContext
-from callboard.actors.processing import pipeline
 from callboard.actors.root._agent_restarts import AgentCrash, AgentRestarts
 from callboard.actors.root._agents import Children
 from callboard.actors.root._clocks import Deadlines, Stopwatches
@@ -30,12 +29,13 @@ from callboard.messages import Cancel, Cause, EventName, SupervisorStatus, Super
 
 if TYPE_CHECKING:
     import concurrent.futures
+    from collections.abc import Mapping
     from types import TracebackType
 
     import pykka
 
     from callboard.actors.commands import ServerLifecycle
-    from callboard.actors.processing import Services
+    from callboard.actors.processing import Pipeline, Services
     from callboard.actors.runtime import Jobs, Schedulers
     from callboard.messages import Task, TaskResult
 
@@ -90,14 +90,17 @@ class Root(ScheduledActor):
     def __init__(
         self,
         services: Services,
+        pipelines: Mapping[str, Pipeline],
         server_lifecycle: ServerLifecycle,
         jobs: Jobs,
         schedulers: Schedulers,
+        *,
         first_token: int = 0,
     ) -> None:
         """Create the root and its parts.
 
-        Fencing tokens continue after `first_token`, the highest one in the journal.
+        Each kind of agent needs its pipeline. Fencing tokens continue after `first_token`, the highest one in the
+        journal.
         """
         super().__init__(schedulers.root)
         settings, clock, journal = services.settings, services.clock, services.journal
@@ -114,7 +117,7 @@ class Root(ScheduledActor):
             journal=journal,
             secrets=services.secrets,
             limits=limits,
-            pipelines={kind: pipeline(kind, services) for kind in agents},
+            pipelines=pipelines,
             agents=agents,
         )
         self._services = services

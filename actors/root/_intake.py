@@ -120,7 +120,7 @@ class Intake:
             self.recorder.fill(earlier)
         self.outbox.keep(task.id, "", task, failed=lambda error: self._note_refusal(record, error))
         if submit.files is not None:
-            self.services.checker.keep(task.id, submit.files, submit.contents)
+            self.services.check_inputs.keep(task.id, submit.files, submit.contents)
             self.outbox.keep(task.id, "", FilesAtStart(task_id=task.id, files=dict(submit.files)))
         self.recorder.emit(
             EventName.TASK_SUBMITTED,

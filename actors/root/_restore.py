@@ -131,7 +131,7 @@ class Restoration:
             self.clocks.stop(task_id, "pause")
         self.services.take(record.task)
         if recovered.files is not None:
-            self.services.checker.keep(task_id, recovered.files)
+            self.services.check_inputs.keep(task_id, recovered.files)
         book_usage(recovered, self.services.budgets)
         for approved in recovered.approved:
             self.people.remember(approved)
@@ -213,7 +213,7 @@ def lacks(record: TaskRecord, services: Services, endings: Collection[str] = ())
     """
     secret_names = services.secrets.names(record.task.id)
     reasons = [LOST_SECRETS] if any(name not in secret_names for name in record.task.secrets) else []
-    reasons += services.checker.lacking(record.task)
+    reasons += services.check_inputs.lacking(record.task)
     if record.task.judge is not None:
         lacking = services.task_models.lacking_judge(record.task)
         reasons += [lacking] if lacking else []

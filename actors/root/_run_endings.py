@@ -23,7 +23,7 @@ from callboard.messages import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from callboard.actors.processing import AgentSpec
+    from callboard.actors.processing import AgentTraits
     from callboard.actors.root._clocks import Stopwatches
     from callboard.actors.root._open_requests import PeopleClocks
     from callboard.actors.root._outbox import Outbox
@@ -66,7 +66,7 @@ class RunEndings:
     clocks: Stopwatches
     people: PeopleClocks
     limits: Limits
-    agents: Mapping[str, AgentSpec]
+    agents: Mapping[str, AgentTraits]
     """The kinds of agents, by name."""
 
     def begin(self, record: TaskRecord, run: Assign, outcome: Outcome, causes: tuple[Cause, ...]) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import concurrent.futures
     from collections.abc import Mapping
 
-    from callboard.actors.processing import AgentSpec
+    from callboard.actors.processing import AgentTraits
     from callboard.actors.root._clocks import Stopwatches
     from callboard.actors.root._dispatch import Dispatch
     from callboard.actors.root._open_requests import PeopleClocks
@@ -48,7 +48,7 @@ class TaskControl:
     people: PeopleClocks
     run_endings: RunEndings
     task_end: TaskEnd
-    agents: Mapping[str, AgentSpec]
+    agents: Mapping[str, AgentTraits]
     """The kinds of agents, by name."""
 
     def register(self, dispatch: Dispatch) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from callboard import FunctionModel, Settings, ToolError, tool
 from callboard.actors.commands import Approved, Dispatcher, MayChange, Policy, Secrets, Toolbox
-from callboard.actors.processing import AGENTS, Checker, Pipeline, Services, pipeline
+from callboard.actors.processing import AGENTS, CheckInputs, Pipeline, Services, pipeline
 from callboard.actors.runtime import Budgets, EventFeed, EventStream, Lanes, Lease, VirtualClock
 from callboard.actors.states import Run
 from callboard.journal import MemoryJournal
@@ -107,7 +107,7 @@ def stage() -> Iterator[Callable[..., Stage]]:
             policy=Policy(settings.policy.all_rules),
             approved=Approved(),
             may_change=MayChange(),
-            checker=Checker({}),
+            check_inputs=CheckInputs({}),
             budgets=Budgets(settings.budget),
             lanes=lanes,
             stream=stream,
@@ -117,7 +117,7 @@ def stage() -> Iterator[Callable[..., Stage]]:
             agents=AGENTS,
         )
         lease = Lease(address, 7)
-        return Stage(shown, services, pipeline(kind, services).under(lease), lease, target, stream.open())
+        return Stage(shown, services, pipeline(AGENTS[kind], services).under(lease), lease, target, stream.open())
 
     yield build
     assert lanes.close(PATIENCE) == ()

@@ -7,7 +7,7 @@ import dataclasses
 
 import pytest
 
-from callboard.actors.processing import Acted, Strategies, pipeline
+from callboard.actors.processing import AGENTS, Acted, Strategies, pipeline
 from callboard.messages import (
     Action,
     Answer,
@@ -329,6 +329,6 @@ async def test_resuming_looks_again_acts_and_remembers_and_asks_no_model(stage):
 
 async def test_a_pipeline_that_is_under_no_lease_changes_nothing(stage):
     here = stage([{"Status": "FINISH", "Function": "write", "Args": {"control_id": "field-1", "text": "a"}}])
-    done = await pipeline(here.pipeline.context.kind, here.services).process(here.run())
+    done = await pipeline(AGENTS[here.pipeline.context.kind], here.services).process(here.run())
     assert [result.status for result in done.record.results] == [ResultStatus.FAILURE]
     assert here.surface.effects == []

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from callboard.actors.blackboard import Blackboard, ReadShared
-from callboard.actors.processing import SharedNotes, _shared
+from callboard.actors.processing import SharedNotes, _services
 from callboard.messages import ToolTimeoutError
 from support import FINISH, PATIENCE, lone
 
 
 def test_a_blackboard_that_crashes_while_it_is_asked_is_asked_again(start, monkeypatch):
-    monkeypatch.setattr(_shared, "SECONDS", 0.2)
+    monkeypatch.setattr(_services, "SECONDS", 0.2)
     real, broken = Blackboard.receive, []
 
     def receive(board, message):
@@ -30,7 +30,7 @@ def test_a_blackboard_that_crashes_while_it_is_asked_is_asked_again(start, monke
 
 async def test_one_that_never_answers_is_an_error(monkeypatch, stage):
     here = stage()
-    monkeypatch.setattr(_shared, "SECONDS", 0.01)
+    monkeypatch.setattr(_services, "SECONDS", 0.01)
     shared, asked = SharedNotes(), []
     shared.ask = lambda query, _answer: bool(asked.append(query.task_id))
     with pytest.raises(ToolTimeoutError, match="the blackboard did not answer"):

@@ -1,6 +1,6 @@
 """The list of targets that a HostAgent sees is worked out once."""
 
-from callboard.actors.processing._targets import ListedTargets
+from callboard.actors.processing._services import ListedTargets
 from callboard.testing import MemoryServer
 
 

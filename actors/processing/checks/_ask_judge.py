@@ -27,7 +27,7 @@ from callboard.models import Evidence, ModelRequest, read_judgement
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from callboard.actors.processing._phases import Context
+    from callboard.actors.processing._context import Context
     from callboard.actors.states import Run
     from callboard.messages import Target
     from callboard.models import Model

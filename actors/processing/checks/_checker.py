@@ -30,13 +30,14 @@ from callboard.messages import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from pydantic import JsonValue
 
-    from callboard.actors.processing._phases import Acted, Context
+    from callboard.actors.processing._context import Context
+    from callboard.actors.processing._phases import Acted
     from callboard.actors.states import Run
-    from callboard.messages import Check, Fact, JudgeResult, Task
+    from callboard.messages import Check, JudgeResult
 
 _PASSES = 3
 """The most times that all checks run because a surface changed between them."""
@@ -66,53 +67,10 @@ class _CheckReading:
 
 
 class Checker:
-    """Runs checks; holds the host program's functions, and the files' first digests.
+    """Runs checks and asks judges.
 
-    Its methods run on the event loop, except `keep`, `drop` and `lacking`.
+    It has no state; its methods run on the event loop.
     """
-
-    def __init__(self, programs: Mapping[str, Callable[..., Any]]) -> None:
-        self._programs = dict(programs)
-        self._files: dict[str, Mapping[str, str]] = {}
-        self._contents: dict[str, Mapping[str, bytes]] = {}
-        self._readers: dict[str, Reader] = {}
-        """The reader of each task's last checks, which knows the surfaces that they read."""
-        self._written: dict[str, set[str]] = {}
-        """For each task that compares files: the paths that other tasks have written since."""
-
-    def see(self, fact: Fact) -> None:
-        """Note the files that a task has written, from any thread."""
-        if fact.name is EventName.COMMAND_ENDED and self._files and (paths := fact.data.get("artifacts")):
-            for task_id, written in self._written.copy().items():
-                if task_id != fact.task_id:
-                    written.update(paths)
-
-    def keep(self, task_id: str, files: Mapping[str, str], contents: Mapping[str, bytes] | None = None) -> None:
-        """Keep the digests of a task's files at its submission.
-
-        Their contents, too, if its judge compares them and no journal in a file has them.
-        """
-        self._files[task_id] = files
-        if contents:
-            self._contents[task_id] = contents
-        self._written[task_id] = set()
-
-    def drop(self, task_id: str) -> None:
-        """Forget a task."""
-        self._files.pop(task_id, None)
-        self._written.pop(task_id, None)
-        self._contents.pop(task_id, None)
-        self._readers.pop(task_id, None)
-
-    def lacking(self, task: Task) -> list[str]:
-        """Name the functions that a task's checks need and this process lacks."""
-        wanted_names = dict.fromkeys(check.program for check in task.all_checks if check.program is not None)
-        known_names = ", ".join(self._programs) or "none"
-        return [
-            f"no check program is called {name!r}; there are: {known_names}"
-            for name in wanted_names
-            if name not in self._programs
-        ]
 
     async def run(self, context: Context, run: Run, acted: Acted) -> tuple[CheckResult, ...]:
         """Run all checks of a finishing step.
@@ -146,7 +104,7 @@ class Checker:
     async def outdated(self, context: Context, run: Run) -> bool:
         """Return whether anything has changed since a task's last checks."""
         check_running(context.lease)
-        reader = self._readers.get(run.assign.task_id)
+        reader = context.services.check_inputs.last_readings.get(run.assign.task_id)
         return reader is not None and bool(reader.unmarked or reader.restless or await reader.changed())
 
     async def judge(self, context: Context, run: Run) -> tuple[tuple[JudgeResult, ...], int]:
@@ -181,7 +139,8 @@ class Checker:
             files, new_digests = await reader.files(), await reader.digests(None)
         except Exception as error:  # third-party code boundary: servers of the host program
             return "", [f"the files can't be read: {reason_of(error)}"]
-        old_digests, written = self._files.get(task_id, {}), self._written.get(task_id, ())
+        inputs = context.services.check_inputs
+        old_digests, written = inputs.digests(task_id), inputs.written_by_others(task_id)
         files_of_others = {name for name, path in files.items() if str(path) in written}
         differ = sorted(
             name for name in old_digests.keys() | new_digests.keys() if old_digests.get(name) != new_digests.get(name)
@@ -212,11 +171,12 @@ class Checker:
 
     def _version(self, context: Context, task_id: str, name: str) -> bytes | None:
         """Return the contents of a file at submission; None without any."""
-        digest = self._files.get(task_id, {}).get(name)
+        inputs = context.services.check_inputs
+        digest = inputs.digests(task_id).get(name)
         if digest is None:
             return None
         versions = context.services.journal.versions
-        contents = self._contents.get(task_id, {}).get(name)
+        contents = inputs.contents(task_id, name)
         return contents if contents is not None or versions is None else versions.read(task_id, digest)
 
     async def _until_held(
@@ -250,7 +210,7 @@ class Checker:
             of_task = all(check.source == "task" for check in checks)
             reader = Reader(context, run, program=of_task)
             if of_task and checks:
-                self._readers[run.assign.task_id] = reader
+                context.services.check_inputs.last_readings[run.assign.task_id] = reader
             results = [await self._result(reader, acted, check) for check in checks]
             moved = await reader.changed()
             volatile_surfaces = reader.restless | reader.unmarked
@@ -320,8 +280,8 @@ class Checker:
         )
 
     async def _of_files(self, reader: Reader, acted: Acted, check: Check) -> _CheckReading:
-        run, files = reader.run, await reader.files()
-        old_digests = self._files.get(run.assign.task_id, {})
+        run, files, inputs = reader.run, await reader.files(), reader.context.services.check_inputs
+        old_digests = inputs.digests(run.assign.task_id)
         if check.file is not None:
             new_digests = await reader.digests((check.file,))
             if check.file not in files:
@@ -339,16 +299,17 @@ class Checker:
         if check.unchanged is not None:
             beside = [name for name in check.unchanged if new_digests.get(name) != old_digests.get(name)]
         else:
-            written = self._written.get(run.assign.task_id, ())
+            written = inputs.written_by_others(run.assign.task_id)
             files_of_others = {name for name, path in files.items() if str(path) in written}
             beside = changes_beside(check.only or (), effects, old_digests, new_digests, files_of_others)
         return _CheckReading(held=not beside, value={"changed": [*beside]})
 
     async def _called(self, reader: Reader, check: Check) -> JsonValue:
         """Call a function of the host program."""
-        function = self._programs.get(check.program or "")
+        programs = reader.context.services.check_inputs.programs
+        function = programs.get(check.program or "")
         if function is None:
-            msg = f"no check program is called {check.program!r}; there are: {', '.join(self._programs) or 'none'}"
+            msg = f"no check program is called {check.program!r}; there are: {', '.join(programs) or 'none'}"
             raise UnreadableError(msg)
         arguments: dict[str, object] = {**reader.filled(check.args)}
         if _wants_files(function):

@@ -9,8 +9,9 @@ import uuid
 from typing import TYPE_CHECKING, TypeVar
 
 from callboard.actors.commands import damage, digests_of, find_target, join_files
-from callboard.actors.processing._collect import COMPARED, digest, in_time, on_lane
+from callboard.actors.processing._collect import COMPARED, in_time, on_lane
 from callboard.actors.processing._permit import ruling
+from callboard.actors.processing._services import digest
 from callboard.actors.processing.checks._matchers import UnreadableError, value_at
 from callboard.actors.states import evolve
 from callboard.config import Verdict
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from callboard.actors.commands import BoundTool, Tools
-    from callboard.actors.processing._phases import Context
+    from callboard.actors.processing._context import Context
     from callboard.actors.processing.checks._matchers import Missing
     from callboard.actors.runtime import Lease
     from callboard.actors.states import Run
