@@ -46,17 +46,17 @@ def place_to_append(file: ExcelFile, sheet: str, control_id: str, control_name: 
     Raises:
         ToolError: If several tables or blocks may be meant.
     """
-    found = place(file, sheet, "", control_id, control_name)
+    target = place(file, sheet, "", control_id, control_name)
     if control_id.startswith("table-"):
-        return found
-    tables = tables_of(found.sheet)
+        return target
+    tables = tables_of(target.sheet)
     if len(tables) > 1:
         listed = ", ".join(f"{table.name} in {table.cells.coord}" for table in tables)
-        msg = f"the sheet {found.sheet.title!r} has several tables: {listed}; give the control_id of one"
+        msg = f"the sheet {target.sheet.title!r} has several tables: {listed}; give the control_id of one"
         raise ToolError(msg)
     if tables and not control_id.startswith("range-"):
-        return SheetRange(found.sheet, tables[0].cells)
-    blocks = blocks_of(found.sheet)
+        return SheetRange(target.sheet, tables[0].cells)
+    blocks = blocks_of(target.sheet)
     large = [block for block in blocks if block.size != {"rows": 1, "columns": 1}]
     if len(large) == 1 and not any(
         block.min_row > large[0].max_row and large[0].min_col <= block.min_col <= large[0].max_col for block in blocks
@@ -64,27 +64,27 @@ def place_to_append(file: ExcelFile, sheet: str, control_id: str, control_name: 
         blocks = large
     if len(blocks) > 1:
         advice = "write the rows below one of them with write_range; insert rows first if it has totals"
-        raise several_blocks(found.sheet, blocks, advice)
-    return SheetRange(found.sheet, blocks[0] if blocks else None)
+        raise several_blocks(target.sheet, blocks, advice)
+    return SheetRange(target.sheet, blocks[0] if blocks else None)
 
 
-def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Answer:
+def append(file: ExcelFile, target: SheetRange, values: list[list[Value]]) -> Answer:
     """Add rows below a range's last one; totals stay below them.
 
     Raises:
         ToolError: If a row is longer than the table, or something stands below it.
     """
-    sheet, cells = found.sheet, found.cells
+    sheet, cells = target.sheet, target.cells
     if cells is None:
         width = max(len(row) for row in values)
-        cells = spread(found, len(values), width)
+        cells = spread(target, len(values), width)
         write_cells(sheet, cells, values)
         return {"sheet": sheet.title, "cells": cells.coord, "rows_appended": len(values)}
     longest = max(len(row) for row in values)
     if longest > cells.size["columns"]:
         msg = f"a row has {longest} values, and {cells.coord} has {cells.size['columns']} columns"
         raise ToolError(msg)
-    table = next((each for each in tables_of(sheet) if each.cells.coord == cells.coord), None)
+    table = next((table for table in tables_of(sheet) if table.cells.coord == cells.coord), None)
     end = cells.max_row - totals_of(sheet, cells)
     last = _last_before(sheet, cells, values, header=table is None or table.has_header)
     more = max(0, len(values) - (end - last))  # rows that a template has not prefilled
@@ -94,7 +94,7 @@ def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Ans
     new = CellRange(None, cells.min_col, last + 1, cells.max_col, last + len(values))
     _check_formulas_stay(sheet, new, values[: len(values) - more])
     if more:
-        _make_room(file, found, end, more)
+        _make_room(file, target, end, more)
     _write_values(sheet, new, values)
     if more and end > cells.min_row:
         _fill_formulas(sheet, cells, end, values[-more:])
@@ -105,8 +105,8 @@ def append(file: ExcelFile, found: SheetRange, values: list[list[Value]]) -> Ans
         if table is not None:
             table.resize(CellRange(None, cells.min_col, cells.min_row, cells.max_col, cells.max_row + more))
         extend_rules(sheet, cells, end, more)
-        if others := [*extend_readers(file, found, end, more, table)]:
-            answer["not_extended"] = [*others[:_SHOWN]]
+        if readers := [*extend_readers(file, target, end, more, table)]:
+            answer["not_extended"] = [*readers[:_SHOWN]]
     return answer
 
 
@@ -125,16 +125,16 @@ def _last_before(sheet: Sheet, cells: CellRange, values: list[list[Value]], *, h
     return first
 
 
-def _make_room(file: ExcelFile, found: SheetRange, end: int, count: int) -> None:
+def _make_room(file: ExcelFile, target: SheetRange, end: int, count: int) -> None:
     """Make rows below a range's last one, formatted like it.
 
     Raises:
         ToolError: If something stands there that is no total.
     """
-    sheet, cells = found.sheet, found.need()
+    sheet, cells = target.sheet, target.need()
     is_table = any(table.cells.coord == cells.coord for table in tables_of(sheet))
     if is_table or cells.max_row > end:
-        writable(found)
+        writable(target)
     if totals := cells.max_row - end:
         shift(file, Shift(sheet, "row", end + 1, count))
         extend_totals(sheet, cells, end, count, totals)
@@ -175,7 +175,7 @@ def _typed_numbers(sheet: Sheet, cells: CellRange, rows: range) -> Iterator[Json
                 yield f"{get_column_letter(column)}{row}"
 
 
-def copy_rows(file: ExcelFile, found: SheetRange, rows: list[int], to: str, *, header: bool) -> Answer:
+def copy_rows(file: ExcelFile, selection: SheetRange, rows: list[int], to: str, *, header: bool) -> Answer:
     """Copy rows of a range to an empty place.
 
     Formats and widths are copied too; formulas become their results.
@@ -183,7 +183,7 @@ def copy_rows(file: ExcelFile, found: SheetRange, rows: list[int], to: str, *, h
     Raises:
         ToolError: If the place is not free, or a formula has no result.
     """
-    source, cells = found.sheet, found.need()
+    source, cells = selection.sheet, selection.need()
     title, corner = destination(to)
     start = parse_cells(corner or "A1")
     concealed = hidden_columns(source, cells)
@@ -230,14 +230,14 @@ def _fill_formulas(sheet: Sheet, cells: CellRange, last: int, values: list[list[
         if not formula or formula.startswith("{"):
             continue
         for row, line in enumerate(values, start=last + 1):
-            place = column - cells.min_col
-            if place >= len(line) or line[place] is None:
+            offset = column - cells.min_col
+            if offset >= len(line) or line[offset] is None:
                 sheet.write_formula(row, column, translated(formula, row - last, 0))
 
 
-def _copy_cell(source: Sheet, place: tuple[int, int], target: Sheet, to: tuple[int, int]) -> None:
-    row, column = place
-    to_row, to_column = to
+def _copy_cell(source: Sheet, position: tuple[int, int], target: Sheet, new_position: tuple[int, int]) -> None:
+    row, column = position
+    to_row, to_column = new_position
     value, kind = source.raw(row, column)
     if kind == "empty":
         need_result(source, row, column)

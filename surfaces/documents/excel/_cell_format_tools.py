@@ -85,16 +85,16 @@ class ExcelFormatTools(ExcelEditor):
     ) -> Answer:
         """Change the format of cells; arguments left out change nothing."""
         code = None if number_format is None else number_code(number_format)
-        wanted = Format(
+        changes = Format(
             number_format=code, bold=bold, italic=italic, underline=underline, font=font, size=size,
             color=color, fill=fill, horizontal=horizontal, vertical=vertical, wrap=wrap, border=border, width=width,
         )  # fmt: skip
         with self._editing(document) as file:
-            found = writable(place(file, sheet, cells, control_id, control_name))
-            area = bounded(found.need())
-            format_cells(found.sheet, area, wanted)
-            changed: Answer = wanted.model_dump(exclude_none=True)
-            return file.answers({"sheet": found.sheet.title, "cells": area.coord, **changed})
+            target = writable(place(file, sheet, cells, control_id, control_name))
+            area = bounded(target.need())
+            format_cells(target.sheet, area, changes)
+            changed: Answer = changes.model_dump(exclude_none=True)
+            return file.answers({"sheet": target.sheet.title, "cells": area.coord, **changed})
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
     def merge_cells(
@@ -112,22 +112,22 @@ class ExcelFormatTools(ExcelEditor):
         Only the top left cell may hold something.
         """
         with self._editing(document) as file:
-            found = writable(place(file, sheet, cells, control_id, control_name))
-            area = found.need()
+            target = writable(place(file, sheet, cells, control_id, control_name))
+            area = target.need()
             if not merge:
-                apart: list[JsonValue] = [*unmerge_cells(found.sheet, area)]
-                return file.answers({"sheet": found.sheet.title, "taken_apart": apart})
-            if area.coord not in {each.coord for each in found.sheet.merged}:
-                inner = [where for where in held(found.sheet, area) if where != (area.min_row, area.min_col)]
+                apart: list[JsonValue] = [*unmerge_cells(target.sheet, area)]
+                return file.answers({"sheet": target.sheet.title, "taken_apart": apart})
+            if area.coord not in {merged_range.coord for merged_range in target.sheet.merged}:
+                inner = [where for where in held(target.sheet, area) if where != (area.min_row, area.min_col)]
                 if inner:
                     where = f"{get_column_letter(inner[0][1])}{inner[0][0]}"
                     msg = f"{where} holds something, and would not be seen in a merged cell; empty it first"
                     raise ToolError(msg)
                 check_empty(
-                    found.sheet,
+                    target.sheet,
                     area,
                     "merged cells and tables can't be merged",
                     but=(area.min_row, area.min_col),
                 )
-                merge_cells(found.sheet, area)
-            return file.answers({"sheet": found.sheet.title, "cells": area.coord})
+                merge_cells(target.sheet, area)
+            return file.answers({"sheet": target.sheet.title, "cells": area.coord})

@@ -47,30 +47,30 @@ class Format(BaseModel):
     width: Annotated[float | None, Field(ge=0, le=255, description="Of the columns, in characters.")] = None
 
 
-def format_cells(sheet: Sheet, cells: CellRange, wanted: Format) -> None:
+def format_cells(sheet: Sheet, cells: CellRange, changes: Format) -> None:
     """Change the formats of the cells of a range.
 
     Raises:
         ToolError: If nothing is to change, or a color is none.
     """
-    if not wanted.model_dump(exclude_none=True):
+    if not changes.model_dump(exclude_none=True):
         msg = "say which format the cells get, such as bold or number_format"
         raise ToolError(msg)
-    colors = {name: color_code(value) for name in ("color", "fill") if (value := getattr(wanted, name)) is not None}
+    colors = {name: color_code(value) for name in ("color", "fill") if (value := getattr(changes, name)) is not None}
     styles = sheet.file.styles
-    key = wanted.model_dump_json(exclude={"width"})
-    if wanted.model_dump(exclude_none=True, exclude={"width"}):
+    key = changes.model_dump_json(exclude={"width"})
+    if changes.model_dump(exclude_none=True, exclude={"width"}):
         for row in range(cells.min_row, cells.max_row + 1):
             for column in range(cells.min_col, cells.max_col + 1):
                 style = styles.derive(
-                    sheet.style(row, column), key, lambda entry: _apply(styles, entry, wanted, colors)
+                    sheet.style(row, column), key, lambda entry: _apply(styles, entry, changes, colors)
                 )
-                if wanted.number_format is not None:
-                    style = styles.with_number_format(style, wanted.number_format)
+                if changes.number_format is not None:
+                    style = styles.with_number_format(style, changes.number_format)
                 sheet.set_style(row, column, style)
-    if wanted.width is not None:
+    if changes.width is not None:
         for column in range(cells.min_col, cells.max_col + 1):
-            set_width(sheet, column, wanted.width)
+            set_width(sheet, column, changes.width)
 
 
 def make_bold(sheet: Sheet, cells: CellRange) -> None:
@@ -80,8 +80,8 @@ def make_bold(sheet: Sheet, cells: CellRange) -> None:
 
 def width_at(sheet: Sheet, column: int) -> float:
     """Return a column's width in characters."""
-    found = _column(sheet, column)
-    text = found.get("width") if found is not None else None
+    column_element = _column(sheet, column)
+    text = column_element.get("width") if column_element is not None else None
     if text is None:
         defaults = sheet.root.find(q("sheetFormatPr"))
         text = defaults.get("defaultColWidth") if defaults is not None else None
@@ -90,20 +90,20 @@ def width_at(sheet: Sheet, column: int) -> float:
 
 def set_width(sheet: Sheet, column: int, width: float) -> None:
     """Set the width of a column, in characters; its neighbours keep theirs."""
-    own = _own_column(sheet, column)
-    own.set("width", f"{width:g}")
-    own.set("customWidth", "1")
+    column_element = _single_column(sheet, column)
+    column_element.set("width", f"{width:g}")
+    column_element.set("customWidth", "1")
 
 
 def hide_column(sheet: Sheet, column: int) -> None:
     """Hide a column; its width stays."""
-    _own_column(sheet, column).set("hidden", "1")
+    _single_column(sheet, column).set("hidden", "1")
 
 
 def column_look(sheet: Sheet, column: int) -> dict[str, str]:
     """Return a column's attributes: its width, its style, whether it is hidden."""
-    found = _column(sheet, column)
-    attributes = dict(found.attrib) if found is not None else {}
+    column_element = _column(sheet, column)
+    attributes = dict(column_element.attrib) if column_element is not None else {}
     return {name: value for name, value in attributes.items() if name not in {"min", "max"}}
 
 
@@ -111,36 +111,36 @@ def set_column_look(sheet: Sheet, column: int, look: dict[str, str]) -> None:
     """Give a column the attributes that another one had."""
     if look == column_look(sheet, column):
         return
-    own = _own_column(sheet, column)
+    column_element = _single_column(sheet, column)
     if not look:
-        columns = own.getparent()
-        columns.remove(own)
+        columns = column_element.getparent()
+        columns.remove(column_element)
         if len(columns) == 0:
             columns.getparent().remove(columns)
         return
-    for name in {*own.attrib} - {"min", "max"}:
-        del own.attrib[name]
-    own.attrib.update(look)
+    for name in {*column_element.attrib} - {"min", "max"}:
+        del column_element.attrib[name]
+    column_element.attrib.update(look)
 
 
-def _own_column(sheet: Sheet, column: int) -> Element:
+def _single_column(sheet: Sheet, column: int) -> Element:
     """Return the element of one column alone, split from its neighbours."""
     columns = sheet.element("cols")
-    own = _column(sheet, column)
-    if own is None:
-        own = etree.Element(q("col"))
-        before = sum(1 for each in columns if int(each.get("max", "0")) < column)
-        columns.insert(before, own)
-    first, last = int(own.get("min", column)), int(own.get("max", column))
-    for start, end, place in ((first, column - 1, 0), (column + 1, last, 1)):
+    column_element = _column(sheet, column)
+    if column_element is None:
+        column_element = etree.Element(q("col"))
+        index = sum(1 for element in columns if int(element.get("max", "0")) < column)
+        columns.insert(index, column_element)
+    first, last = int(column_element.get("min", column)), int(column_element.get("max", column))
+    for start, end, offset in ((first, column - 1, 0), (column + 1, last, 1)):
         if start <= end:
-            rest = etree.Element(q("col"), dict(own.attrib))
-            rest.set("min", str(start))
-            rest.set("max", str(end))
-            columns.insert(columns.index(own) + place, rest)
-    own.set("min", str(column))
-    own.set("max", str(column))
-    return own
+            neighbour = etree.Element(q("col"), dict(column_element.attrib))
+            neighbour.set("min", str(start))
+            neighbour.set("max", str(end))
+            columns.insert(columns.index(column_element) + offset, neighbour)
+    column_element.set("min", str(column))
+    column_element.set("max", str(column))
+    return column_element
 
 
 def merge_cells(sheet: Sheet, cells: CellRange) -> None:
@@ -160,20 +160,24 @@ def merge_cells(sheet: Sheet, cells: CellRange) -> None:
 def unmerge_cells(sheet: Sheet, cells: CellRange) -> list[str]:
     """Take the merged cells of a range apart. Returns their ranges."""
     merges = sheet.root.find(q("mergeCells"))
-    found = [each for each in merges if not CellRange(each.get("ref")).isdisjoint(cells)] if merges is not None else []
-    for each in found:
+    merge_elements = (
+        [element for element in merges if not CellRange(element.get("ref")).isdisjoint(cells)]
+        if merges is not None
+        else []
+    )
+    for element in merge_elements:
         sheet.edit()
-        merges.remove(each)
-    if merges is not None and found:
+        merges.remove(element)
+    if merges is not None and merge_elements:
         merges.set("count", str(len(merges)))
         if len(merges) == 0:
             sheet.edit().remove(merges)
     sheet.forget()
-    return [each.get("ref") for each in found]
+    return [element.get("ref") for element in merge_elements]
 
 
-def _apply(styles: Styles, entry: Element, wanted: Format, colors: dict[str, str | None]) -> None:
-    _apply_font(styles, entry, wanted, colors)
+def _apply(styles: Styles, entry: Element, changes: Format, colors: dict[str, str | None]) -> None:
+    _apply_font(styles, entry, changes, colors)
     if "fill" in colors:
         fill = etree.Element(q("fill"))
         pattern = etree.SubElement(fill, q("patternFill"))
@@ -183,30 +187,30 @@ def _apply(styles: Styles, entry: Element, wanted: Format, colors: dict[str, str
             etree.SubElement(pattern, q("bgColor")).set("indexed", "64")
         entry.set("fillId", str(styles.intern("fills", fill)))
         entry.set("applyFill", "1")
-    if wanted.border is not None:
+    if changes.border is not None:
         border = etree.Element(q("border"))
         for side in ("left", "right", "top", "bottom"):
             line = etree.SubElement(border, q(side))
-            if wanted.border != "none":
-                line.set("style", wanted.border)
+            if changes.border != "none":
+                line.set("style", changes.border)
                 etree.SubElement(line, q("color")).set("auto", "1")
         etree.SubElement(border, q("diagonal"))
         entry.set("borderId", str(styles.intern("borders", border)))
         entry.set("applyBorder", "1")
-    _align(entry, {"horizontal": wanted.horizontal, "vertical": wanted.vertical, "wrapText": wanted.wrap})
+    _align(entry, {"horizontal": changes.horizontal, "vertical": changes.vertical, "wrapText": changes.wrap})
 
 
-def _apply_font(styles: Styles, entry: Element, wanted: Format, colors: dict[str, str | None]) -> None:
-    marks = {"b": wanted.bold, "i": wanted.italic, "u": wanted.underline}
+def _apply_font(styles: Styles, entry: Element, changes: Format, colors: dict[str, str | None]) -> None:
+    marks = {"b": changes.bold, "i": changes.italic, "u": changes.underline}
     properties: dict[str, dict[str, str] | None] = {
         name: {} if mark else None for name, mark in marks.items() if mark is not None
     }
-    if wanted.size:
-        properties["sz"] = {"val": f"{wanted.size:g}"}
+    if changes.size:
+        properties["sz"] = {"val": f"{changes.size:g}"}
     if "color" in colors:
         properties["color"] = {"rgb": f"FF{colors['color']}"} if colors["color"] else None
-    if wanted.font:
-        properties |= {"name": {"val": clean(wanted.font)}, "scheme": None}
+    if changes.font:
+        properties |= {"name": {"val": clean(changes.font)}, "scheme": None}
     if properties:
         font = styles.copied("fonts", entry.get("fontId"))
         for name, attributes in properties.items():
@@ -215,17 +219,17 @@ def _apply_font(styles: Styles, entry: Element, wanted: Format, colors: dict[str
         entry.set("applyFont", "1")
 
 
-def _align(entry: Element, wanted: dict[str, str | bool | None]) -> None:
+def _align(entry: Element, alignment: dict[str, str | bool | None]) -> None:
     """Set the alignment of a cell's content; None changes nothing."""
-    changes = {name: value for name, value in wanted.items() if value is not None}
+    changes = {name: value for name, value in alignment.items() if value is not None}
     if not changes:
         return
-    found = entry.find(q("alignment"))
-    if found is None:
-        found = etree.Element(q("alignment"))
-        entry.insert(0, found)
+    element = entry.find(q("alignment"))
+    if element is None:
+        element = etree.Element(q("alignment"))
+        entry.insert(0, element)
     for name, value in changes.items():
-        found.set(name, str(int(value)) if isinstance(value, bool) else value)
+        element.set(name, str(int(value)) if isinstance(value, bool) else value)
     entry.set("applyAlignment", "1")
 
 
@@ -235,15 +239,15 @@ def _set(font: Element, name: str, attributes: dict[str, str] | None) -> None:
         font.remove(old)
     if attributes is None:
         return
-    made = etree.Element(q(name))
+    element = etree.Element(q(name))
     for key, value in attributes.items():
-        made.set(key, value)
-    before = {q(each) for each in _FONT_ORDER[: _FONT_ORDER.index(name)]}
-    font.insert(sum(1 for child in font if child.tag in before), made)
+        element.set(key, value)
+    preceding_tags = {q(property_name) for property_name in _FONT_ORDER[: _FONT_ORDER.index(name)]}
+    font.insert(sum(1 for child in font if child.tag in preceding_tags), element)
 
 
 def _column(sheet: Sheet, column: int) -> Element | None:
-    for found in sheet.root.iterfind(f"{q('cols')}/{q('col')}"):
-        if int(found.get("min", "1")) <= column <= int(found.get("max", "0")):
-            return found
+    for column_element in sheet.root.iterfind(f"{q('cols')}/{q('col')}"):
+        if int(column_element.get("min", "1")) <= column <= int(column_element.get("max", "0")):
+            return column_element
     return None

@@ -1,4 +1,4 @@
-"""Ranges of cells: read, found, and checked before they are written."""
+"""Find and read ranges of cells, and check them before they are written."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def read_cells(file: ExcelFile, sheet: Sheet, cells: CellRange) -> Answer:
     """Describe a range as JSON; see the tool ``read_range``."""
     across = range(cells.min_col, cells.max_col + 1)
     last = min(cells.max_row, cells.min_row + max(1, _MAX_READ // len(across)) - 1)
-    shown = CellRange(min_col=cells.min_col, max_col=cells.max_col, min_row=cells.min_row, max_row=last)
+    limited_range = CellRange(min_col=cells.min_col, max_col=cells.max_col, min_row=cells.min_row, max_row=last)
     formulas: Answer = {}
     dates: list[str] = []
     not_computed: list[str] = []
     values = []
-    results = results_of(file, sheet, shown)
+    results = results_of(file, sheet, limited_range)
     for row in range(cells.min_row, last + 1):
         line = []
         for column in across:
@@ -65,18 +65,18 @@ def read_cells(file: ExcelFile, sheet: Sheet, cells: CellRange) -> Answer:
                 dates.append(f"{get_column_letter(column)}{row}")
             line.append(value)
         values.append(line)
-    merged = [area.coord for area in sheet.merged if not area.isdisjoint(shown)]
+    merged = [area.coord for area in sheet.merged if not area.isdisjoint(limited_range)]
     return {
         "sheet": sheet.title,
-        "cells": shown.coord,
+        "cells": limited_range.coord,
         "values": list(values),
         "formulas": dict(list(formulas.items())[:_MAX_LISTED]),
         "not_computed": list(not_computed[:_MAX_LISTED]),
         "dates": list(dates[:_MAX_LISTED]),
         "merged": list(merged[:_MAX_LISTED]),
         "left_out": cells.max_row - last,
-        **hidden_in(sheet, shown),
-        **validations_of(sheet, shown),
+        **hidden_in(sheet, limited_range),
+        **validations_of(sheet, limited_range),
     }
 
 
@@ -95,14 +95,14 @@ def table_place(
         ToolError: If no cells or table are named, and the sheet has several blocks, or if the cells begin right below
             their header.
     """
-    found = place(file, sheet, cells, control_id, control_name)
+    target = place(file, sheet, cells, control_id, control_name)
     if cells and header:
-        _check_header(found.sheet, found.need())
+        _check_header(target.sheet, target.need())
     if not cells and not control_id.startswith("table-"):
-        blocks = blocks_of(found.sheet)
+        blocks = blocks_of(target.sheet)
         if len(blocks) > 1:
-            raise several_blocks(found.sheet, blocks, "name the cells of one")
-    return found
+            raise several_blocks(target.sheet, blocks, "name the cells of one")
+    return target
 
 
 def _check_header(sheet: Sheet, cells: CellRange) -> None:
@@ -111,9 +111,9 @@ def _check_header(sheet: Sheet, cells: CellRange) -> None:
     if all(sheet.raw(above, column)[1] == "text" for column in columns) and not all(
         sheet.holds(above - 1, column) for column in columns
     ):
-        whole = CellRange(None, cells.min_col, above, cells.max_col, cells.max_row)
+        full_range = CellRange(None, cells.min_col, above, cells.max_col, cells.max_row)
         msg = (
-            f"{cells.coord} begins below the header in row {above}: name {whole.coord}, "
+            f"{cells.coord} begins below the header in row {above}: name {full_range.coord}, "
             "or only rows of data with header false"
         )
         raise ToolError(msg)
@@ -125,19 +125,19 @@ def several_blocks(sheet: Sheet, blocks: list[CellRange], advice: str) -> ToolEr
     return ToolError(f"the sheet {sheet.title!r} has several blocks: {listed}; {advice}")
 
 
-def spread(found: SheetRange, rows: int, width: int) -> CellRange:
+def spread(target: SheetRange, rows: int, width: int) -> CellRange:
     """Return the range of rows that begin at a top left cell.
 
     Raises:
         ToolError: If the rows do not fit on the sheet, or are too many for one call.
     """
-    corner = found.cells
+    corner = target.cells
     top, left = (corner.min_row, corner.min_col) if corner else (1, 1)
     if top + rows - 1 > LAST_ROW or left + width - 1 > LAST_COLUMN:
         msg = f"{rows} rows and {width} columns from {get_column_letter(left)}{top} do not fit on a sheet"
         raise ToolError(msg)
     cells = bounded(CellRange(min_col=left, min_row=top, max_col=left + width - 1, max_row=top + rows - 1))
-    check_arrays(found.sheet, cells)
+    check_arrays(target.sheet, cells)
     return cells
 
 
@@ -153,16 +153,16 @@ def bounded(cells: CellRange) -> CellRange:
     return cells
 
 
-def writable(found: SheetRange) -> SheetRange:
+def writable(target: SheetRange) -> SheetRange:
     """Refuse a place on a protected sheet.
 
     Raises:
         ToolError: If the sheet is protected.
     """
-    if found.sheet.protected:
-        msg = f"the sheet {found.sheet.title!r} is protected; unprotect it in Excel first"
+    if target.sheet.protected:
+        msg = f"the sheet {target.sheet.title!r} is protected; unprotect it in Excel first"
         raise ToolError(msg)
-    return found
+    return target
 
 
 def check_arrays(sheet: Sheet, cells: CellRange) -> None:
@@ -195,11 +195,11 @@ def check_empty(
     Raises:
         ToolError: If the range has values, merged cells or a table.
     """
-    taken = [f"{get_column_letter(column)}{row}" for row, column in held(sheet, cells) if (row, column) != but]
-    taken += [area.coord for area in sheet.merged if not area.isdisjoint(cells)]
-    taken += [table.cells.coord for table in tables_of(sheet) if not cells.isdisjoint(table.cells)]
-    if taken:
-        some = ", ".join(taken[:3])
+    conflicts = [f"{get_column_letter(column)}{row}" for row, column in held(sheet, cells) if (row, column) != but]
+    conflicts += [area.coord for area in sheet.merged if not area.isdisjoint(cells)]
+    conflicts += [table.cells.coord for table in tables_of(sheet) if not cells.isdisjoint(table.cells)]
+    if conflicts:
+        some = ", ".join(conflicts[:3])
         used = sheet.used()
         free = "" if used is None else f" (the next free row is {used.max_row + 1})"
         msg = f"{cells.coord} is not empty ({some}); {advice or f'choose empty cells{free}, or use write_range'}"
@@ -209,9 +209,9 @@ def check_empty(
 def held(sheet: Sheet, cells: CellRange) -> list[tuple[int, int]]:
     """List the cells of a range that hold something, row by row."""
     if cells.size["rows"] * cells.size["columns"] < len(sheet.cells):
-        return [place for place in places(cells) if sheet.holds(*place)]
+        return [position for position in places(cells) if sheet.holds(*position)]
     bounds = range(cells.min_row, cells.max_row + 1), range(cells.min_col, cells.max_col + 1)
-    return sorted(place for place in sheet.filled() if place[0] in bounds[0] and place[1] in bounds[1])
+    return sorted(position for position in sheet.filled() if position[0] in bounds[0] and position[1] in bounds[1])
 
 
 def widen(sheet: Sheet, cells: CellRange) -> None:
