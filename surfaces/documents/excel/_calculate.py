@@ -51,7 +51,7 @@ class Calculation:
     def __init__(self, file: ExcelFile, formulas: Formulas, cells: Iterable[CellPlace]) -> None:
         self._file = file
         self._formulas = formulas
-        self._wanted = set(cells)
+        self._requested_cells = set(cells)
         self._sheets = {sheet.title.casefold(): sheet for sheet in file.worksheets}
         self._live = self._without(self._candidates(), self._refused())
 
@@ -59,24 +59,28 @@ class Calculation:
         """Compute the formulas, except those that no program is right about."""
         if not self._live or self._file.used_cells > self._file.compute_cells:
             return Computed()
-        asked = self._wanted & self._live.keys()
+        requested_cells = self._requested_cells & self._live.keys()
         shapes = Shapes(self._file, self._formulas, self._live)
-        sound = self._without(self._live, {place for place in self._live if not shapes.are_proven(place)})
-        light = IRON_CALC.is_available() and IRON_CALC.fits(self._file)
-        heavy = OFFICE.is_available() and OFFICE.fits(self._file)
-        done = Computed()
-        first = light and (not heavy or asked <= sound.keys() or any(map(self._is_spill, sound)))
-        if first:
-            done = self._run(IRON_CALC, sound, {}) or done
-        if heavy and not asked <= done.values.keys() and not done.sizes:
-            rest = {place: others for place, others in self._live.items() if place not in done.values}
-            more = self._run(OFFICE, rest, done.values) or Computed()
-            done = Computed(done.values | more.values, more.sizes)
-        if light and not first and not asked & sound.keys() <= done.values.keys():
+        sound = self._without(self._live, {anchor for anchor in self._live if not shapes.are_proven(anchor)})
+        iron_calc_fits = IRON_CALC.is_available() and IRON_CALC.fits(self._file)
+        office_fits = OFFICE.is_available() and OFFICE.fits(self._file)
+        computed = Computed()
+        iron_calc_first = iron_calc_fits and (
+            not office_fits or requested_cells <= sound.keys() or any(map(self._is_spill, sound))
+        )
+        if iron_calc_first:
+            computed = self._run(IRON_CALC, sound, {}) or computed
+        if office_fits and not requested_cells <= computed.values.keys() and not computed.sizes:
+            uncomputed = {
+                anchor: filled_cells for anchor, filled_cells in self._live.items() if anchor not in computed.values
+            }
+            more = self._run(OFFICE, uncomputed, computed.values) or Computed()
+            computed = Computed(computed.values | more.values, more.sizes)
+        if iron_calc_fits and not iron_calc_first and not requested_cells & sound.keys() <= computed.values.keys():
             more = self._run(IRON_CALC, sound, {}) or Computed()
-            done = Computed(more.values | done.values, more.sizes | done.sizes)
-        done.values = {place: result for place, result in done.values.items() if place in self._wanted}
-        return done
+            computed = Computed(more.values | computed.values, more.sizes | computed.sizes)
+        computed.values = {cell: result for cell, result in computed.values.items() if cell in self._requested_cells}
+        return computed
 
     def checkable(self, engine: Engine, features: set[str]) -> Live:
         """Return the formulas with these functions and a stored result.
@@ -84,80 +88,84 @@ class Calculation:
         Those that read a formula without one are left out.
         """
         texts = self._formulas.texts
-        volatile = [place for place, text in texts.items() if VOLATILE & features_of(text)]
-        unknown = [place for place in texts if not self._has_result(place)]
+        volatile = [cell for cell, text in texts.items() if VOLATILE & features_of(text)]
+        unknown = [cell for cell in texts if not self._has_result(cell)]
         changing = {*volatile, *self._formulas.depending([*volatile, *unknown])} | self._refused()
-        chosen = {place for place, text in texts.items() if place not in changing and features_of(text) & features}
+        chosen = {cell for cell, text in texts.items() if cell not in changing and features_of(text) & features}
         live = {
-            place: list(self._formulas.spilled(place)) for place in texts if place in chosen and self._has_result(place)
+            anchor: list(self._formulas.spilled(anchor))
+            for anchor in texts
+            if anchor in chosen and self._has_result(anchor)
         }
         if engine is OFFICE:
             return live
         shapes = Shapes(self._file, self._formulas, live)
-        return {place: others for place, others in live.items() if shapes.are_proven(place)}
+        return {anchor: filled_cells for anchor, filled_cells in live.items() if shapes.are_proven(anchor)}
 
     def _candidates(self) -> Live:
         """Return the formulas to compute, with the cells that they fill."""
         texts = self._formulas.texts
-        chosen = {place for place in texts if place in self._wanted or not self._has_result(place)}
-        if any(_FILTERED.intersection(functions(texts[place])) for place in chosen):
-            chosen |= {place for place, text in texts.items() if _FILTERED.intersection(functions(text))}
-        return {place: list(self._formulas.spilled(place)) for place in texts if place in chosen}
+        chosen = {cell for cell in texts if cell in self._requested_cells or not self._has_result(cell)}
+        if any(_FILTERED.intersection(functions(texts[cell])) for cell in chosen):
+            chosen |= {cell for cell, text in texts.items() if _FILTERED.intersection(functions(text))}
+        return {anchor: list(self._formulas.spilled(anchor)) for anchor in texts if anchor in chosen}
 
-    def _has_result(self, place: CellPlace) -> bool:
-        title, row, column = place
+    def _has_result(self, cell: CellPlace) -> bool:
+        title, row, column = cell
         return self._sheets[title].raw(row, column)[1] != "empty"
 
     def _refused(self) -> set[CellPlace]:
         """Return the formulas that no program may get or that none knows."""
         texts = self._formulas.texts
         names = left_out_names(self._file)
-        refused = {place for place, text in texts.items() if not may_be_computed(text)}
-        refused |= {place for place, text in texts.items() if names and names & {*map(str.casefold, words(text))}}
-        return refused | {place for place in texts if self._sheets[place[0]].is_data_table(*place[1:])}
+        refused = {cell for cell, text in texts.items() if not may_be_computed(text)}
+        refused |= {cell for cell, text in texts.items() if names and names & {*map(str.casefold, words(text))}}
+        return refused | {cell for cell in texts if self._sheets[cell[0]].is_data_table(*cell[1:])}
 
     def _without(self, live: Live, refused: set[CellPlace]) -> Live:
         """Leave out formulas, and all that depend on them."""
         refused = refused & live.keys()
         if not refused:
             return live
-        refused |= self._formulas.depending([*refused, *(cell for place in refused for cell in live[place])]).keys()
-        return {place: others for place, others in live.items() if place not in refused}
+        refused |= self._formulas.depending([*refused, *(cell for anchor in refused for cell in live[anchor])]).keys()
+        return {anchor: filled_cells for anchor, filled_cells in live.items() if anchor not in refused}
 
-    def _run(self, engine: Engine, live: Live, given: Results) -> Computed | None:
+    def _run(self, engine: Engine, live: Live, known_results: Results) -> Computed | None:
         """Compute with one program; None if it fails.
 
-        `given` holds results of another one.
+        `known_results` holds results of another one.
 
         Where it was not yet checked against the results that the file holds, this is done in the same run.
         """
-        features = {place: features_of(self._formulas.texts[place]) for place in live}
+        features = {anchor: features_of(self._formulas.texts[anchor]) for anchor in live}
         checked = self._file.checked.setdefault(engine.name, Checked())
         check = Comparison.of(self._file, engine, set().union(*features.values()) - checked.right - checked.wrong)
-        answers = engine.run([Computation(self._file, live, given), *([check.job] if check else [])])
+        answers = engine.run([Computation(self._file, live, known_results), *([check.job] if check else [])])
         if answers is None:
             return None
         if check:
             check.learn(answers[1], checked)
             VERSIONS.keep(self._file.fingerprint, self._file.checked)
         answer = answers[0]
-        wrong = {place for place in live if features[place] & (checked.wrong | answer.unknown)}
+        wrong = {anchor for anchor in live if features[anchor] & (checked.wrong | answer.unknown)}
         sizes = {
-            place: size for place, size in answer.sizes.items() if place not in wrong and self._outgrown(place, size)
+            anchor: size
+            for anchor, size in answer.sizes.items()
+            if anchor not in wrong and self._outgrown(anchor, size)
         }
-        wrong |= {place for place in live if self._is_spill(place) and place not in answer.sizes}
-        wrong |= {place for place in live if not _is_sure(engine, answer, place, live)}
+        wrong |= {anchor for anchor in live if self._is_spill(anchor) and anchor not in answer.sizes}
+        wrong |= {anchor for anchor in live if not _is_sure(engine, answer, anchor, live)}
         right = self._without(live, wrong | sizes.keys())
         values = {
-            cell: answer.values[cell] for place in right for cell in (place, *live[place]) if cell in answer.values
+            cell: answer.values[cell] for anchor in right for cell in (anchor, *live[anchor]) if cell in answer.values
         }
         return Computed(values, sizes)
 
-    def _is_spill(self, place: CellPlace) -> bool:
-        return self._sheets[place[0]].is_spill(*place[1:])
+    def _is_spill(self, anchor: CellPlace) -> bool:
+        return self._sheets[anchor[0]].is_spill(*anchor[1:])
 
-    def _outgrown(self, place: CellPlace, size: tuple[int, int]) -> bool:
-        area = self._sheets[place[0]].array_at(*place[1:])
+    def _outgrown(self, anchor: CellPlace, size: tuple[int, int]) -> bool:
+        area = self._sheets[anchor[0]].array_at(*anchor[1:])
         return size != (area.size["rows"], area.size["columns"])
 
 
@@ -166,9 +174,9 @@ def features_of(formula: str) -> set[str]:
     return {*functions(formula), *operators(formula)} or {"="}
 
 
-def _is_sure(engine: Engine, answer: EngineAnswer, place: CellPlace, live: Live) -> bool:
+def _is_sure(engine: Engine, answer: EngineAnswer, anchor: CellPlace, live: Live) -> bool:
     """Return whether all cells of a formula have a believed result."""
-    results = [answer.values.get(cell) for cell in (place, *live[place])]
+    results = [answer.values.get(cell) for cell in (anchor, *live[anchor])]
     return all(result is not None and not (result[1] and engine.may_err) for result in results)
 
 
@@ -198,22 +206,27 @@ class Comparison:
         """
         sheets = {sheet.title.casefold(): sheet for sheet in self.job.file.worksheets}
         wrong = set()
-        for place, others in self.job.live.items():
-            for title, row, column in (place, *others):
+        for anchor, filled_cells in self.job.live.items():
+            for title, row, column in (anchor, *filled_cells):
                 stored, result = sheets[title].stored(row, column), answer.values.get((title, row, column))
                 if stored is not None and not _same(stored, result):
-                    wrong.add(place)
+                    wrong.add(anchor)
         blamed = wrong - self.formulas.depending(wrong).keys()
-        features = {place: features_of(self.formulas.texts[place]) for place in self.job.live}
-        checked.wrong |= set().union(*(features[place] for place in blamed or wrong))
+        features = {anchor: features_of(self.formulas.texts[anchor]) for anchor in self.job.live}
+        checked.wrong |= set().union(*(features[anchor] for anchor in blamed or wrong))
         checked.right |= set().union(*features.values()) - checked.wrong
 
 
 def _same(stored: Result, result: Result | None) -> bool:
     """Compare a stored result with a computed one."""
-    (value, error), other = stored, result[0] if result else None
+    (value, error), computed_value = stored, result[0] if result else None
     if error and (result is None or result[1]):
         return True
-    if isinstance(value, bool) or isinstance(other, bool) or isinstance(value, str) or isinstance(other, str):
-        return type(value) is type(other) and value == other and not (result and result[1])
-    return other is not None and math.isclose(value, other, rel_tol=_CLOSE, abs_tol=_CLOSE)
+    if (
+        isinstance(value, bool)
+        or isinstance(computed_value, bool)
+        or isinstance(value, str)
+        or isinstance(computed_value, str)
+    ):
+        return type(value) is type(computed_value) and value == computed_value and not (result and result[1])
+    return computed_value is not None and math.isclose(value, computed_value, rel_tol=_CLOSE, abs_tol=_CLOSE)

@@ -3,8 +3,8 @@
 A crash, a loop or a lack of memory then stops only this process.
 
 Arguments: the path of a JSON file with the jobs, the path to write the results to, and the seconds of processor time
-that all may take. A job is a workbook's path, the wanted cells ``[[sheet's number, row, column], …]`` and the functions
-that they use.
+that all may take. A job is a workbook's path, the requested cells ``[[sheet's number, row, column], …]`` and the
+functions that they use.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ def unknown(functions: list[str]) -> list[str]:
 
 
 def computed(book: str, cells: list[list[int]], functions: list[str]) -> dict[str, Any]:
-    """Compute the wanted cells of one workbook.
+    """Compute the requested cells of one workbook.
 
     A cell without a value is left out.
     """

@@ -63,24 +63,24 @@ class Computation:
     file: ExcelFile
     live: Mapping[CellPlace, Sequence[CellPlace]]
     """The cells whose formulas are computed, each with the other cells that it fills."""
-    given: Results = field(default_factory=dict)
+    known_results: Results = field(default_factory=dict)
     """Results that stand for formulas which are not computed."""
 
     @functools.cached_property
     def functions(self) -> list[str]:
         """The functions that these formulas use, without prefixes."""
-        texts = (self._formula(place) for place in self.live)
+        texts = (self._formula(cell) for cell in self.live)
         return sorted({name for text in texts for name in functions(text)})
 
-    def _formula(self, place: CellPlace) -> str:
-        title, row, column = place
+    def _formula(self, cell: CellPlace) -> str:
+        title, row, column = cell
         sheet = self.file.sheet(title)
         return with_table_names(sheet, row, column, sheet.formula(row, column).removeprefix("{").removesuffix("}")[1:])
 
     @property
     def cells(self) -> list[CellPlace]:
         """The cells that get results."""
-        return [place for anchor, others in self.live.items() for place in (anchor, *others)]
+        return [cell for anchor, filled_cells in self.live.items() for cell in (anchor, *filled_cells)]
 
     @property
     def spills(self) -> list[CellPlace]:
@@ -91,12 +91,12 @@ class Computation:
 
     def sizes(self) -> list[str]:
         """Write formulas for the rows and columns of each spill."""
-        found = []
-        for place in self.spills:
-            qualify = functools.partial(_qualified, quote_sheetname(self.file.sheet(place[0]).title))
-            text = rewritten(self._formula(place), qualify)
-            found += [f"ROWS({text})", f"COLUMNS({text})"]
-        return found
+        formulas = []
+        for anchor in self.spills:
+            qualify = functools.partial(_qualified, quote_sheetname(self.file.sheet(anchor[0]).title))
+            text = rewritten(self._formula(anchor), qualify)
+            formulas += [f"ROWS({text})", f"COLUMNS({text})"]
+        return formulas
 
 
 @dataclass(frozen=True)
@@ -155,22 +155,22 @@ class IronCalc(Engine):
             for number, job in enumerate(jobs):
                 book = folder / f"{number}.xlsx"
                 sizes = job.sizes()
-                book.write_bytes(reduced(job.file, job.live, job.given, [sizes] if sizes else ()))
+                book.write_bytes(reduced(job.file, job.live, job.known_results, [sizes] if sizes else ()))
                 numbers = {sheet.title.casefold(): index for index, sheet in enumerate(job.file.sheets)}
-                asked = [(numbers[title], row, column) for title, row, column in job.cells]
-                asked += [(len(numbers), 1, column) for column in range(1, len(sizes) + 1)]
-                requests.append([str(book), asked, job.functions])
+                requested_cells = [(numbers[title], row, column) for title, row, column in job.cells]
+                requested_cells += [(len(numbers), 1, column) for column in range(1, len(sizes) + 1)]
+                requests.append([str(book), requested_cells, job.functions])
             (folder / "jobs.json").write_text(json.dumps(requests), "utf-8")
-            found = self._run(folder)
-        return None if found is None else [_answer(job, each) for job, each in zip(jobs, found, strict=True)]
+            results = self._run(folder)
+        return None if results is None else [_answer(job, result) for job, result in zip(jobs, results, strict=True)]
 
     def _run(self, folder: Path) -> list[dict[str, Any]] | None:
-        paths = [str(folder / each) for each in ("jobs.json", "results.json")]
-        kept = {key: os.environ[key] for key in ("SYSTEMROOT", "LD_LIBRARY_PATH") if key in os.environ}
+        paths = [str(folder / name) for name in ("jobs.json", "results.json")]
+        environment = {key: os.environ[key] for key in ("SYSTEMROOT", "LD_LIBRARY_PATH") if key in os.environ}
         until = time.monotonic() + SECONDS
         with subprocess.Popen(
             [sys.executable, "-I", str(_PROGRAM), *paths, str(SECONDS)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder, env=kept,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder, env=environment,
         ) as process:  # fmt: skip
             try:
                 while True:
@@ -209,12 +209,14 @@ class Office(Engine):
         errors: it writes several as ``#VALUE!``.
         """
         try:
-            made = LIBRE_OFFICE.convert([reduced(job.file, job.live, job.given, _scratch(job)) for job in jobs])
+            books = LIBRE_OFFICE.convert(
+                [reduced(job.file, job.live, job.known_results, _scratch(job)) for job in jobs]
+            )
         except OfficeFailedError:
             return None
-        if any(book is None for book in made):
+        if any(book is None for book in books):
             return None
-        return [_of_office(job, book) for job, book in zip(jobs, made, strict=True) if book is not None]
+        return [_of_office(job, book) for job, book in zip(jobs, books, strict=True) if book is not None]
 
 
 IRON_CALC, OFFICE = IronCalc(), Office()
@@ -226,21 +228,21 @@ def _has_iron_calc() -> bool:
     return bool(sys.executable) and not frozen and importlib.util.find_spec("ironcalc") is not None
 
 
-def _qualified(own: str, sheet: str, cells: str) -> str | None:
-    return None if sheet else f"{own}!{cells}"
+def _qualified(default_title: str, sheet: str, cells: str) -> str | None:
+    return None if sheet else f"{default_title}!{cells}"
 
 
-def _answer(job: Computation, found: Mapping[str, Any]) -> EngineAnswer:
-    results = {number: (value, error) for number, value, error in found["values"]}
-    values = {place: results[number] for number, place in enumerate(job.cells) if number in results}
-    values = {place: result for place, result in values.items() if not (result[1] and result[0] in _FAULTS)}
+def _answer(job: Computation, output: Mapping[str, Any]) -> EngineAnswer:
+    results = {number: (value, error) for number, value, error in output["values"]}
+    values = {cell: results[number] for number, cell in enumerate(job.cells) if number in results}
+    values = {cell: result for cell, result in values.items() if not (result[1] and result[0] in _FAULTS)}
     sizes = [results.get(len(job.cells) + number, (None, True)) for number in range(2 * len(job.spills))]
-    return EngineAnswer(values, frozenset(found["unknown"]), _sizes(job, sizes))
+    return EngineAnswer(values, frozenset(output["unknown"]), _sizes(job, sizes))
 
 
 def _sizes(job: Computation, results: Sequence[tuple[Any, bool]]) -> dict[CellPlace, tuple[int, int]]:
     pairs = zip(job.spills, results[::2], results[1::2], strict=True)
-    return {place: (int(rows[0]), int(columns[0])) for place, rows, columns in pairs if not (rows[1] or columns[1])}
+    return {anchor: (int(rows[0]), int(columns[0])) for anchor, rows, columns in pairs if not (rows[1] or columns[1])}
 
 
 def _scratch(job: Computation) -> list[list[str]]:
@@ -253,18 +255,18 @@ def _scratch(job: Computation) -> list[list[str]]:
 def _of_office(job: Computation, book: bytes) -> EngineAnswer:
     """Read the results out of the workbook that LibreOffice saved."""
     numbers = {sheet.title.casefold(): index for index, sheet in enumerate(job.file.sheets)}
-    wanted: dict[int, set[tuple[int, int]]] = {number: set() for number in numbers.values()}
+    positions_by_sheet: dict[int, set[tuple[int, int]]] = {number: set() for number in numbers.values()}
     for title, row, column in job.cells:
-        wanted[numbers[title]].add((row, column))
-    found = _read(book, {**wanted, len(numbers): None})
-    lines = found.get(len(numbers), {})
+        positions_by_sheet[numbers[title]].add((row, column))
+    cells_by_sheet = _read(book, {**positions_by_sheet, len(numbers): None})
+    lines = cells_by_sheet.get(len(numbers), {})
     scratch = (lines.get((row, 1), (None, True)) for row in itertools.count(1))
     types = list(itertools.islice(scratch, len(job.cells)))
     sizes = list(itertools.islice(scratch, 2 * len(job.spills)))
     calls = zip(job.functions, scratch, strict=False)
     values: Results = {}
     for (title, row, column), kind in zip(job.cells, types, strict=True):
-        result = found.get(numbers[title], {}).get((row, column))
+        result = cells_by_sheet.get(numbers[title], {}).get((row, column))
         # An error that only LibreOffice has is written as another one.
         if result is not None and (not result[1] or kind[0] == _TYPES_OF_ERRORS.get(str(result[0]))):
             values[title, row, column] = result
@@ -275,7 +277,7 @@ def _of_office(job: Computation, book: bytes) -> EngineAnswer:
 Cells: TypeAlias = dict[tuple[int, int], tuple[float | str | bool, bool]]
 
 
-def _read(book: bytes, wanted: Mapping[int, set[tuple[int, int]] | None]) -> dict[int, Cells]:
+def _read(book: bytes, positions_by_sheet: Mapping[int, set[tuple[int, int]] | None]) -> dict[int, Cells]:
     """Read cells of sheets, by their numbers; None stands for all cells."""
     with zipfile.ZipFile(io.BytesIO(book)) as archive:
         links = {link.get("Id"): link.get("Target") for link in etree.fromstring(archive.read(rels_of(_WORKBOOK)))}
@@ -285,21 +287,23 @@ def _read(book: bytes, wanted: Mapping[int, set[tuple[int, int]] | None]) -> dic
         if _STRINGS in archive.namelist():
             entries = etree.fromstring(archive.read(_STRINGS)).iter(q("si"))
             strings = ["".join(part.text or "" for part in entry.iter(q("t"))) for entry in entries]
-        if len(names) != max(wanted) + 1:
+        if len(names) != max(positions_by_sheet) + 1:
             return {}
-        return {number: _cells(archive.read(names[number]), cells, strings) for number, cells in wanted.items()}
+        return {
+            number: _cells(archive.read(names[number]), cells, strings) for number, cells in positions_by_sheet.items()
+        }
 
 
-def _cells(sheet: bytes, wanted: set[tuple[int, int]] | None, strings: Sequence[str]) -> Cells:
-    found: Cells = {}
+def _cells(sheet: bytes, positions: set[tuple[int, int]] | None, strings: Sequence[str]) -> Cells:
+    cells: Cells = {}
     for cell in etree.fromstring(sheet).iter(q("c")):
-        place, kind, text = place_of(cell.get("r")), cell.get("t", "n"), cell.findtext(q("v"))
-        if text is None or (wanted is not None and place not in wanted):
+        position, kind, text = place_of(cell.get("r")), cell.get("t", "n"), cell.findtext(q("v"))
+        if text is None or (positions is not None and position not in positions):
             continue
         if kind == "n":
-            found[place] = (float(text), False)
+            cells[position] = (float(text), False)
         elif kind == "b":
-            found[place] = (text == "1", False)
+            cells[position] = (text == "1", False)
         else:
-            found[place] = (strings[int(text)] if kind == "s" else unescape(text), kind == "e")
-    return found
+            cells[position] = (strings[int(text)] if kind == "s" else unescape(text), kind == "e")
+    return cells
