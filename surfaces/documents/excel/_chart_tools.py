@@ -80,18 +80,18 @@ class ExcelChartTools(ExcelEditor):
         """
         corner = parse_cells(anchor) if anchor else None
         with self._editing(document) as file:
-            found = writable(table_place(file, sheet, cells, control_id, control_name, header=header))
-            totals = _totals_in(found, header=header, cells=cells)
+            target = writable(table_place(file, sheet, cells, control_id, control_name, header=header))
+            totals = _totals_in(target, header=header, cells=cells)
             if not cells:
-                found = SheetRange(found.sheet, without_totals(found.sheet, found.need()))
-            plan = _plan(found, type, columns, categories, header=header)
+                target = SheetRange(target.sheet, without_totals(target.sheet, target.need()))
+            plan = _plan(target, type, columns, categories, header=header)
             plan.title, plan.x_title, plan.y_title = clean(title), clean(x_title), clean(y_title)
-            new = add_chart(plan, (corner.min_row, corner.min_col) if corner else None)
+            part = add_chart(plan, (corner.min_row, corner.min_col) if corner else None)
             parts = [chart.part for chart in all_charts(file)]
-            made = f"chart-{parts.index(new) + 1}"
-            answer: Answer = {"sheet": found.sheet.title, "cells": found.need().coord}
-            answer |= {"charts": len(parts), "control_id": made}
-            return file.answers(answer | totals | _hidden_in(all_charts(file)[parts.index(new)], found))
+            new_id = f"chart-{parts.index(part) + 1}"
+            answer: Answer = {"sheet": target.sheet.title, "cells": target.need().coord}
+            answer |= {"charts": len(parts), "control_id": new_id}
+            return file.answers(answer | totals | _hidden_in(all_charts(file)[parts.index(part)], target))
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CHART)
     def edit_chart(
@@ -113,7 +113,7 @@ class ExcelChartTools(ExcelEditor):
     ) -> Answer:
         """Change or delete a chart; arguments left out change nothing."""
         corner = parse_cells(anchor) if anchor else None
-        changes = any(each is not None for each in (title, x_title, y_title, type)) or bool(cells or anchor)
+        changes = any(argument is not None for argument in (title, x_title, y_title, type)) or bool(cells or anchor)
         if delete == changes:
             msg = "say what changes in the chart: a title, type and cells, anchor; or delete it"
             raise ToolError(msg)
@@ -128,12 +128,14 @@ class ExcelChartTools(ExcelEditor):
             hidden: Answer = {}
             if type is not None or cells:
                 if not cells:
-                    drawn = dict.fromkeys(each.text for each in chart.root.iter() if local(each) == "f" and each.text)
+                    drawn = dict.fromkeys(
+                        element.text for element in chart.root.iter() if local(element) == "f" and element.text
+                    )
                     msg = f"name the cells that the chart draws, to change its type; now: {', '.join(drawn)}"
                     raise ToolError(msg)
-                found = drawn_cells(sheet, cells)
-                redraw(chart, _plan(found, type or chart.known_type, columns, categories, header=header))
-                hidden = _hidden_in(chart, found) | _totals_in(found, header=header, cells=cells)
+                target = drawn_cells(sheet, cells)
+                redraw(chart, _plan(target, type or chart.insertable_type, columns, categories, header=header))
+                hidden = _hidden_in(chart, target) | _totals_in(target, header=header, cells=cells)
             for path, text in (("chart", title), ("x", x_title), ("y", y_title)):
                 if text is not None:
                     retitle(chart, clean(text), path)
@@ -143,38 +145,38 @@ class ExcelChartTools(ExcelEditor):
             return file.answers(answer | hidden)
 
 
-def _totals_in(found: SheetRange, *, header: bool, cells: str) -> Answer:
+def _totals_in(target: SheetRange, *, header: bool, cells: str) -> Answer:
     """Name the rows of totals that a chart draws.
 
     Raises:
         ToolError: If there are some between the rows, and the caller did not name the cells.
     """
-    area = found.need()
-    between = data_rows(found.sheet, area, header=header).totals
+    area = target.need()
+    between = data_rows(target.sheet, area, header=header).totals
     if between and not cells:
         msg = (
             f"{area.coord} has totals between its rows (row {row_spans(between)}), which the chart would draw beside "
             "what they total: copy the other rows with filter_rows, or name the cells to draw all of them"
         )
         raise ToolError(msg)
-    last = area.max_row - totals_of(found.sheet, area)
+    last = area.max_row - totals_of(target.sheet, area)
     drawn = [*between, *range(last + 1, area.max_row + 1)] if cells else []
     return {"totals_drawn": row_spans(drawn)} if drawn else {}
 
 
-def _hidden_in(chart: Chart, found: SheetRange) -> Answer:
+def _hidden_in(chart: Chart, target: SheetRange) -> Answer:
     """Name hidden lines of a range, and if a chart draws them."""
-    hidden = hidden_in(found.sheet, found.need())
+    hidden = hidden_in(target.sheet, target.need())
     return hidden | {f"{name}_drawn": chart.draws_hidden for name in hidden}
 
 
-def _plan(found: SheetRange, kind: ChartType, columns: list[str], categories: str, *, header: bool) -> ChartPlan:
+def _plan(target: SheetRange, kind: ChartType, columns: list[str], categories: str, *, header: bool) -> ChartPlan:
     """Plan a chart of a range.
 
     Raises:
         ToolError: If the range is too large, or a column is missing.
     """
-    sheet, cells = found.sheet, bounded(found.need())
+    sheet, cells = target.sheet, bounded(target.need())
     named = [column_of(sheet, cells, name, header=header) for name in columns]
     first = column_of(sheet, cells, categories, header=header) if categories else cells.min_col
     return ChartPlan(kind, sheet, cells, named, header, first)

@@ -1,4 +1,4 @@
-"""The charts of a workbook: found, made, changed and deleted."""
+"""Find, insert, change and delete the charts of a workbook."""
 
 from __future__ import annotations
 
@@ -80,49 +80,55 @@ class Chart:
     @property
     def types(self) -> list[str]:
         """The kinds of its plots: several if it combines some."""
-        found: dict[str, None] = {}
+        kinds: dict[str, None] = {}
         for element in self.root.iter(etree.Element):
             name = local(element)
             if name.endswith("Chart") and len(name) > len("Chart"):
                 lying = name.startswith("bar") and self._value(element, "barDir") == "bar"
-                found["horizontal_bar" if lying else name.removesuffix("Chart").removesuffix("3D")] = None
+                kinds["horizontal_bar" if lying else name.removesuffix("Chart").removesuffix("3D")] = None
             if name == "series" and element.get("layoutId"):
-                found[str(element.get("layoutId"))] = None
-        return [*found]
+                kinds[str(element.get("layoutId"))] = None
+        return [*kinds]
 
     @property
     def series(self) -> list[Series]:
         """The series, in their order."""
         c, root = f"{{{_C}}}", self.root
-        found = [
+        series = [
             Series(
-                _first(each, f"{c}val//{c}f", f"{c}yVal//{c}f"),
-                _first(each, f"{c}cat//{c}f", f"{c}xVal//{c}f"),
-                _first(each, f"{c}tx//{c}f"),
-                _first(each, f"{c}tx//{c}v"),
+                _first(series_element, f"{c}val//{c}f", f"{c}yVal//{c}f"),
+                _first(series_element, f"{c}cat//{c}f", f"{c}xVal//{c}f"),
+                _first(series_element, f"{c}tx//{c}f"),
+                _first(series_element, f"{c}tx//{c}v"),
             )
-            for each in root.iter(f"{c}ser")
+            for series_element in root.iter(f"{c}ser")
         ]
-        if found:
-            return found
+        if series:
+            return series
         # charts since Excel 2016, such as a waterfall
-        data = [each for each in root.iter(etree.Element) if local(each) == "data" and each.get("id") is not None]
-        texts = [{local(dim): _first(dim, "{*}f") for dim in each.iterchildren(tag=etree.Element)} for each in data]
-        return [Series(each.get("numDim", ""), each.get("strDim", "")) for each in texts]
+        data = [
+            element
+            for element in root.iter(etree.Element)
+            if local(element) == "data" and element.get("id") is not None
+        ]
+        dimensions = [
+            {local(dim): _first(dim, "{*}f") for dim in element.iterchildren(tag=etree.Element)} for element in data
+        ]
+        return [Series(references.get("numDim", ""), references.get("strDim", "")) for references in dimensions]
 
     @property
-    def known_type(self) -> ChartType:
+    def insertable_type(self) -> ChartType:
         """The kind of chart if it can be inserted, else ``bar``."""
         return next((kind for kind in get_args(ChartType) if kind == self.type), "bar")
 
     @property
     def title(self) -> str:
         """The title; empty if there is none of its own."""
-        found = self.root.find(f"{{{_C}}}chart/{{{_C}}}title/{{{_C}}}tx/{{{_C}}}rich")
-        if found is None:
+        rich_text = self.root.find(f"{{{_C}}}chart/{{{_C}}}title/{{{_C}}}tx/{{{_C}}}rich")
+        if rich_text is None:
             return ""
-        paragraphs = found.iterfind(f"{{{_A}}}p")
-        return "\n".join("".join(text.text or "" for text in each.iter(f"{{{_A}}}t")) for each in paragraphs)
+        paragraphs = rich_text.iterfind(f"{{{_A}}}p")
+        return "\n".join("".join(text.text or "" for text in paragraph.iter(f"{{{_A}}}t")) for paragraph in paragraphs)
 
     @property
     def title_reference(self) -> str:
@@ -132,8 +138,8 @@ class Chart:
     @property
     def draws_hidden(self) -> bool:
         """True for a chart that draws hidden rows and columns, too."""
-        found = self.root.find(f"{{{_C}}}chart/{{{_C}}}plotVisOnly")
-        return found is not None and found.get("val") in {"0", "false"}
+        setting = self.root.find(f"{{{_C}}}chart/{{{_C}}}plotVisOnly")
+        return setting is not None and setting.get("val") in {"0", "false"}
 
     @property
     def references(self) -> list[str]:
@@ -168,8 +174,8 @@ class Chart:
 
     @staticmethod
     def _value(element: Element, name: str) -> str:
-        found = element.find(f"{{{_C}}}{name}")
-        return str(found.get("val", "")) if found is not None else ""
+        child = element.find(f"{{{_C}}}{name}")
+        return str(child.get("val", "")) if child is not None else ""
 
 
 def _first(element: Element, *paths: str) -> str:
@@ -180,22 +186,22 @@ def _first(element: Element, *paths: str) -> str:
 def charts_of(sheet: Sheet) -> list[Chart]:
     """List a sheet's charts, in the order of its drawing."""
     package = sheet.file.package
-    found = []
+    charts = []
     for drawing in drawings_of(sheet):
         for anchor in package.tree(drawing).iterchildren(tag=etree.Element):
-            links = [each.get(R_ID) for each in anchor.iter() if local(each) == "chart" and each.get(R_ID)]
+            links = [element.get(R_ID) for element in anchor.iter() if local(element) == "chart" and element.get(R_ID)]
             for link in links[:1]:
                 part = package.target(drawing, link)
                 if part is not None:
-                    found.append(Chart(sheet, drawing, anchor, part, link))
-    return found
+                    charts.append(Chart(sheet, drawing, anchor, part, link))
+    return charts
 
 
 def drawings_of(sheet: Sheet) -> list[str]:
     """List the parts of a sheet's drawings."""
     links = sheet.root.iterchildren(q("drawing"))
-    found = [sheet.file.package.target(sheet.part, link.get(R_ID)) for link in links]
-    return [part for part in found if part is not None]
+    parts = [sheet.file.package.target(sheet.part, link.get(R_ID)) for link in links]
+    return [part for part in parts if part is not None]
 
 
 @dataclass
@@ -241,12 +247,12 @@ def add_chart(plan: ChartPlan, anchor: tuple[int, int] | None) -> str:
     package.add(part, content, _CHART_TYPE)
     link = package.relate(drawings[0], "chart", part)
     root = package.edit(drawings[0])
-    ids = [int(each.get("id", "0")) for each in root.iter(f"{{{_XDR}}}cNvPr") if each.get("id", "").isdigit()]
-    made = _ANCHOR.format(
+    ids = [int(element.get("id", "0")) for element in root.iter(f"{{{_XDR}}}cNvPr") if element.get("id", "").isdigit()]
+    anchor_xml = _ANCHOR.format(
         xdr=_XDR, a=_A, r=RELATIONSHIPS, c=_C, row=row - 1, column=column - 1, width=_WIDTH, height=_HEIGHT,
         number=max([0, *ids]) + 1, link=link,
     )  # fmt: skip
-    root.append(etree.fromstring(made))
+    root.append(etree.fromstring(anchor_xml))
     return part
 
 
@@ -258,12 +264,12 @@ def redraw(chart: Chart, plan: ChartPlan) -> None:
     if local(root) != "chartSpace" or root.find(f"{{{_C}}}chart") is None:
         msg = f"the chart at {chart.at} is of a kind that can't be changed; delete it and insert a new one"
         raise ToolError(msg)
-    old, drawn = (each.find(f"{{{_C}}}chart/{{{_C}}}plotArea") for each in (root, new))
+    old, drawn = (chart_root.find(f"{{{_C}}}chart/{{{_C}}}plotArea") for chart_root in (root, new))
     for path in ("x", "y"):
-        before, after = _axis(old, path), _axis(drawn, path)
-        title = before.find(f"{{{_C}}}title") if before is not None else None
-        if title is not None and after is not None:
-            _insert_title(after, title)
+        old_axis, new_axis = _axis(old, path), _axis(drawn, path)
+        title = old_axis.find(f"{{{_C}}}title") if old_axis is not None else None
+        if title is not None and new_axis is not None:
+            _insert_title(new_axis, title)
     old.getparent().replace(old, drawn)
 
 
@@ -290,39 +296,39 @@ def retitle(chart: Chart, title: str, path: str = "chart") -> None:
         if old is not None:
             owner.remove(old)
         if path == "chart":
-            _set_value(owner, "autoTitleDeleted", "1", after=("title",))
+            _set_value(owner, "autoTitleDeleted", "1", preceding_names=("title",))
         return
     texts = list(old.iterfind(f"{{{_C}}}tx/{{{_C}}}rich//{{{_A}}}t")) if old is not None else []
     if texts:  # its font stays
         texts[0].text = title
-        for rest in texts[1:]:
-            rest.text = ""
+        for text_element in texts[1:]:
+            text_element.text = ""
         return
-    made = etree.fromstring(
+    title_element = etree.fromstring(
         f'<c:title xmlns:c="{_C}" xmlns:a="{_A}"><c:tx><c:rich><a:bodyPr/><a:p><a:r><a:t/></a:r></a:p></c:rich></c:tx>'
         '<c:overlay val="0"/></c:title>'
     )
-    next(made.iter(f"{{{_A}}}t")).text = title
+    next(title_element.iter(f"{{{_A}}}t")).text = title
     if old is not None:
-        owner.replace(old, made)
+        owner.replace(old, title_element)
         return
-    _insert_title(owner, made)
+    _insert_title(owner, title_element)
     if path == "chart":
-        _set_value(owner, "autoTitleDeleted", "0", after=("title",))
+        _set_value(owner, "autoTitleDeleted", "0", preceding_names=("title",))
 
 
 def _axis(plot: Element, path: str) -> Element | None:
     """Find the first axis of categories, ``x``, or values, ``y``."""
-    values = [each for each in plot if local(each) == "valAx"]
-    categories = [each for each in plot if local(each) in {"catAx", "dateAx"}] or values[:1]  # of two values x is first
-    found = categories if path == "x" else [axis for axis in values if axis is not categories[0]]
-    return found[0] if found else None
+    values = [axis for axis in plot if local(axis) == "valAx"]
+    categories = [axis for axis in plot if local(axis) in {"catAx", "dateAx"}] or values[:1]  # of two values x is first
+    axes = categories if path == "x" else [axis for axis in values if axis is not categories[0]]
+    return axes[0] if axes else None
 
 
 def _insert_title(owner: Element, title: Element) -> None:
     """Insert the title of a chart or an axis that has none."""
-    before = {"axId", "scaling", "delete", "axPos", "majorGridlines", "minorGridlines"}
-    owner.insert(sum(1 for child in owner if local(child) in before), title)
+    preceding_names = {"axId", "scaling", "delete", "axPos", "majorGridlines", "minorGridlines"}
+    owner.insert(sum(1 for child in owner if local(child) in preceding_names), title)
 
 
 def move_chart(chart: Chart, row: int, column: int) -> None:
@@ -334,9 +340,9 @@ def move_chart(chart: Chart, row: int, column: int) -> None:
     chart.sheet.file.package.edit(chart.drawing)
     for name in ("from", "to"):
         for kind, by in (("row", row - corner[0]), ("col", column - corner[1])):
-            found = chart.anchor.find(f"{{{_XDR}}}{name}/{{{_XDR}}}{kind}")
-            if found is not None:
-                found.text = str(int(found.text) + by)
+            coordinate = chart.anchor.find(f"{{{_XDR}}}{name}/{{{_XDR}}}{kind}")
+            if coordinate is not None:
+                coordinate.text = str(int(coordinate.text) + by)
 
 
 def delete_chart(chart: Chart) -> None:
@@ -382,8 +388,8 @@ def _series(plan: ChartPlan, first: int) -> list[int]:
     if not wrong and plan.type == "pie" and len(series) != 1:
         wrong = "a pie shows one column"
     if wrong:
-        others = [column for column in every if column != plan.categories]
-        fit = [_heading(plan, column) for column in others if not _fault(plan, column, first)]
+        candidates = [column for column in every if column != plan.categories]
+        fit = [_heading(plan, column) for column in candidates if not _fault(plan, column, first)]
         more = ", …" if len(fit) > _MOST_NAMED else ""
         msg = f"{wrong}; name one of these in columns: {', '.join(fit[:_MOST_NAMED])}{more}" if fit else wrong
         raise ToolError(msg)
@@ -436,16 +442,16 @@ def _fault(plan: ChartPlan, column: int, first: int) -> str:
 
     A formula counts as a number, and an empty cell leaves a gap.
     """
-    sheet, letter, found = plan.sheet, get_column_letter(column), 0
+    sheet, letter, number_count = plan.sheet, get_column_letter(column), 0
     for row in range(first, plan.cells.max_row + 1):
         value, kind = sheet.raw(row, column)
-        number = sheet.is_formula(row, column) or kind == "number" or isinstance(value, (dt.time, dt.timedelta))
-        if kind != "empty" and not number:
+        is_number = sheet.is_formula(row, column) or kind == "number" or isinstance(value, (dt.time, dt.timedelta))
+        if kind != "empty" and not is_number:
             return f"{letter}{row} holds {short(str(value), 40)!r}, which is not a number; a chart needs numbers"
         if plan.type == "pie" and kind == "number" and value < 0:
             return f"{letter}{row} is negative; a pie can't show it"
-        found += number
-    return "" if found else f"column {letter} has no numbers from row {first} to {plan.cells.max_row}"
+        number_count += is_number
+    return "" if number_count else f"column {letter} has no numbers from row {first} to {plan.cells.max_row}"
 
 
 def _titled(sheet: Sheet) -> Any:
@@ -461,9 +467,9 @@ def _free_corner(plan: ChartPlan) -> tuple[int, int]:
     return min(row, LAST_ROW), min(column, LAST_COLUMN)
 
 
-def _set_value(owner: Element, name: str, value: str, after: tuple[str, ...]) -> None:
-    found = owner.find(f"{{{_C}}}{name}")
-    if found is None:
-        found = etree.Element(f"{{{_C}}}{name}")
-        owner.insert(sum(1 for child in owner if local(child) in after), found)
-    found.set("val", value)
+def _set_value(owner: Element, name: str, value: str, preceding_names: tuple[str, ...]) -> None:
+    element = owner.find(f"{{{_C}}}{name}")
+    if element is None:
+        element = etree.Element(f"{{{_C}}}{name}")
+        owner.insert(sum(1 for child in owner if local(child) in preceding_names), element)
+    element.set("val", value)
