@@ -72,10 +72,10 @@ def all_formulas(file: ExcelFile) -> Iterator[BookFormula]:
 def _of_cells(sheet: Sheet) -> Iterator[BookFormula]:
     formula = q("f")
     for (row, column), cell in list(sheet.cells.items()):
-        found = cell.find(formula)
-        if found is None or found.get("t") == "dataTable":
+        formula_element = cell.find(formula)
+        if formula_element is None or formula_element.get("t") == "dataTable":
             continue
-        text = found.text or sheet.formula(row, column)[1:]
+        text = formula_element.text or sheet.formula(row, column)[1:]
         yield BookFormula(f"{sheet.title}!{cell.get('r')}", sheet.title, text, _cell_setter(sheet, row, column), cell)
 
 
@@ -303,8 +303,8 @@ def bounds_of(text: str) -> tuple[int, int, int, int]:
     This is many times faster than `area_of`.
     """
     first, _, last = text.replace("$", "").partition(":")
-    top, left = _place(first)
-    bottom, right = _place(last or first)
+    top, left = _end_position(first)
+    bottom, right = _end_position(last or first)
     if not (top and bottom):
         top, bottom = 1, LAST_ROW
     if not (left and right):
@@ -312,7 +312,7 @@ def bounds_of(text: str) -> tuple[int, int, int, int]:
     return min(top, bottom), min(left, right), max(top, bottom), max(left, right)
 
 
-def _place(end: str) -> tuple[int, int]:
+def _end_position(end: str) -> tuple[int, int]:
     letters = end.rstrip("0123456789")
     return int(end[len(letters) :] or 0), column_number(letters)
 

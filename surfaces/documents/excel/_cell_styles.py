@@ -65,8 +65,8 @@ class Styles:
         entries = self._package.tree(self._part).find(q("cellXfs")) if self._part else None
         if entries is None or not 0 <= style < len(entries):
             return False
-        found = entries[style].find(q("protection"))
-        return found is not None and found.get("locked") in {"0", "false"}
+        protection = entries[style].find(q("protection"))
+        return protection is not None and protection.get("locked") in {"0", "false"}
 
     def with_number_format(self, style: int, code: str) -> int:
         """Derive a style with another number format."""
@@ -79,21 +79,21 @@ class Styles:
 
         Returns the new style, or one that has the same content already.
         """
-        known = self._derived.get((style, key))
-        if known is not None:
-            return known
+        cached_style = self._derived.get((style, key))
+        if cached_style is not None:
+            return cached_style
         entry = self.copied("cellXfs", str(style))
         change(entry)
-        self._derived[style, key] = found = self.intern("cellXfs", entry)
-        return found
+        self._derived[style, key] = derived_style = self.intern("cellXfs", entry)
+        return derived_style
 
     def intern(self, collection: str, entry: Element) -> int:
         """Add an entry to a collection if missing; return its index."""
         root = self.collection(collection)
         entries = _elements(root)
         text = etree.tostring(entry, method="c14n")
-        for number, other in enumerate(entries):
-            if etree.tostring(other, method="c14n", with_tail=False) == text:
+        for number, existing_entry in enumerate(entries):
+            if etree.tostring(existing_entry, method="c14n", with_tail=False) == text:
                 return number
         root.append(entry)
         root.set("count", str(len(entries) + 1))
@@ -112,30 +112,30 @@ class Styles:
             self._package.add(self._part, etree.fromstring(_EMPTY), _STYLES_TYPE)
             self._package.relate(self._book, "styles", self._part)
         root = self._package.edit(self._part)
-        found = root.find(q(name))
-        if found is None:
-            found = etree.Element(q(name))
-            after = _ORDER[: _ORDER.index(name)]
-            place = sum(1 for child in root if isinstance(child.tag, str) and child.tag in {q(each) for each in after})
-            root.insert(place, found)
+        list_element = root.find(q(name))
+        if list_element is None:
+            list_element = etree.Element(q(name))
+            preceding_names = _ORDER[: _ORDER.index(name)]
+            index = sum(1 for child in _elements(root) if child.tag in {q(tag) for tag in preceding_names})
+            root.insert(index, list_element)
         default = etree.fromstring(_EMPTY).find(q(name))
-        if default is not None and not _elements(found):
-            found.extend(list(default))
-            found.set("count", str(len(_elements(found))))
-        return found
+        if default is not None and not _elements(list_element):
+            list_element.extend(list(default))
+            list_element.set("count", str(len(_elements(list_element))))
+        return list_element
 
     def _set_format(self, entry: Element, code: str) -> None:
         number = BUILTIN_FORMATS_REVERSE.get(code)
         if number is None:
-            own = self.collection("numFmts")
-            known = {each.get("formatCode"): each.get("numFmtId") for each in _elements(own)}
-            taken = [_index(each.get("numFmtId")) for each in _elements(own)]
-            number = known.get(code) or max([*taken, _FIRST_OWN_FORMAT - 1]) + 1
-            if code not in known:
-                made = etree.SubElement(own, q("numFmt"))
-                made.set("numFmtId", str(number))
-                made.set("formatCode", code)
-                own.set("count", str(len(_elements(own))))
+            number_formats = self.collection("numFmts")
+            ids_by_code = {element.get("formatCode"): element.get("numFmtId") for element in _elements(number_formats)}
+            ids = [_index(element.get("numFmtId")) for element in _elements(number_formats)]
+            number = ids_by_code.get(code) or max([*ids, _FIRST_OWN_FORMAT - 1]) + 1
+            if code not in ids_by_code:
+                number_format = etree.SubElement(number_formats, q("numFmt"))
+                number_format.set("numFmtId", str(number))
+                number_format.set("formatCode", code)
+                number_formats.set("count", str(len(_elements(number_formats))))
         entry.set("numFmtId", str(number))
         entry.set("applyNumberFormat", "1")
         self._formats.clear()
@@ -144,14 +144,14 @@ class Styles:
         if not self._part:
             return "General"
         root = self._package.tree(self._part)
-        found = root.find(q("cellXfs"))
-        entries = _elements(found) if found is not None else []
+        cell_formats = root.find(q("cellXfs"))
+        entries = _elements(cell_formats) if cell_formats is not None else []
         if not 0 <= style < len(entries):
             return "General"
         number = entries[style].get("numFmtId", "0")
-        for own in root.iterfind(f"{q('numFmts')}/{q('numFmt')}"):
-            if own.get("numFmtId") == number:
-                return str(own.get("formatCode", "General"))
+        for number_format in root.iterfind(f"{q('numFmts')}/{q('numFmt')}"):
+            if number_format.get("numFmtId") == number:
+                return str(number_format.get("formatCode", "General"))
         return str(BUILTIN_FORMATS.get(_index(number), "General"))
 
 

@@ -42,8 +42,8 @@ def _span_of(value: object) -> object:
 def _span_text(value: dt.timedelta) -> str:
     size = abs(value)
     fraction = f".{size.microseconds:06}" if size.microseconds else ""
-    whole = to_json(size - dt.timedelta(microseconds=size.microseconds))
-    return f"{'-' if value < dt.timedelta() else ''}{whole}{fraction}"
+    seconds_text = to_json(size - dt.timedelta(microseconds=size.microseconds))
+    return f"{'-' if value < dt.timedelta() else ''}{seconds_text}{fraction}"
 
 
 class Date(BaseModel):
@@ -84,10 +84,10 @@ def number_of(text: str) -> int | float:
 def to_date(number: float, epoch: dt.datetime, *, span: bool) -> dt.datetime | dt.date | dt.time | dt.timedelta | None:
     """Convert a number that is shown as a date, if possible."""
     try:
-        found: dt.datetime | dt.time | dt.timedelta | None = from_excel(number, epoch, timedelta=span)
+        moment: dt.datetime | dt.time | dt.timedelta | None = from_excel(number, epoch, timedelta=span)
     except (OverflowError, ValueError):
         return None
-    return found
+    return moment
 
 
 def to_json(value: object, number_format: str = "General") -> JsonValue:
@@ -100,8 +100,8 @@ def to_json(value: object, number_format: str = "General") -> JsonValue:
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, dt.datetime):
-        whole = value.time() == dt.time.min and "h" not in number_format.lower()
-        return value.date().isoformat() if whole else value.isoformat()
+        is_date_only = value.time() == dt.time.min and "h" not in number_format.lower()
+        return value.date().isoformat() if is_date_only else value.isoformat()
     if isinstance(value, (dt.date, dt.time)):
         return value.isoformat()
     if isinstance(value, dt.timedelta):
@@ -130,10 +130,10 @@ def parse_span(text: str) -> dt.timedelta | None:
 def parse_iso(text: str) -> object:
     """Parse a date in ISO 8601, else return the text."""
     try:
-        found: object = from_ISO8601(text)  # type: ignore[no-untyped-call]
+        moment: object = from_ISO8601(text)  # type: ignore[no-untyped-call]
     except ValueError:
         return text
-    return found
+    return moment
 
 
 def check_text(text: str, where: str) -> str:
@@ -142,11 +142,11 @@ def check_text(text: str, where: str) -> str:
     Raises:
         ToolError: If it is too long, or has characters that no workbook can hold.
     """
-    found = clean(text)
-    if len(found) > _MAX_TEXT:
-        msg = f"the text for {where} has {len(found)} characters; a cell holds {_MAX_TEXT}"
+    cell_text = clean(text)
+    if len(cell_text) > _MAX_TEXT:
+        msg = f"the text for {where} has {len(cell_text)} characters; a cell holds {_MAX_TEXT}"
         raise ToolError(msg)
-    return found
+    return cell_text
 
 
 def check_number(value: float, where: str) -> str:
@@ -173,8 +173,8 @@ def serial_of(value: dt.date | dt.timedelta, epoch: dt.datetime, where: str) -> 
     if moment.tzinfo is not None or moment < max(_EPOCH, epoch):
         msg = f"{value.isoformat()} for {where} can't be held: from 1900-03-01, without a time zone"
         raise ToolError(msg)
-    found: float = to_excel(moment, epoch)  # type: ignore[no-untyped-call]
-    return found
+    serial: float = to_excel(moment, epoch)  # type: ignore[no-untyped-call]
+    return serial
 
 
 def escape(text: str) -> str:
