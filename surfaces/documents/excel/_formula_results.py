@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
 def results_of(file: ExcelFile, sheet: Sheet, cells: CellRange) -> dict[tuple[int, int], JsonValue]:
     """Compute the formulas of a range that have no stored result."""
-    found = _computed(file, sheet, cells)
-    return {(row, column): _shown(file, sheet, row, column, value) for (_, row, column), (value, _) in found.items()}
+    results = _computed(file, sheet, cells)
+    return {
+        (row, column): _display_value(file, sheet, row, column, value)
+        for (_, row, column), (value, _) in results.items()
+    }
 
 
 def fill_results(file: ExcelFile, sheet: Sheet, cells: CellRange) -> None:
@@ -55,7 +58,7 @@ def _computed(file: ExcelFile, sheet: Sheet, cells: CellRange) -> Results:
     return Calculation(file, Formulas.of(file), missing).run().values if missing else {}
 
 
-def _shown(file: ExcelFile, sheet: Sheet, row: int, column: int, value: float | str | bool) -> JsonValue:  # noqa: FBT001 - a value
+def _display_value(file: ExcelFile, sheet: Sheet, row: int, column: int, value: float | str | bool) -> JsonValue:  # noqa: FBT001 - a value
     style = sheet.style(row, column)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if file.styles.is_date(style):

@@ -78,5 +78,5 @@ def _moved(end: str, down: int, right: int) -> str | None:
     if digits and not (fixed_row if match[2] else fixed):
         row = int(digits) + down
         digits = str(row) if 1 <= row <= LAST_ROW else ""
-    whole = bool(letters) == bool(match[2]) and bool(digits) == bool(match[4])
-    return f"{fixed}{letters}{fixed_row}{digits}" if whole else None
+    is_complete = bool(letters) == bool(match[2]) and bool(digits) == bool(match[4])
+    return f"{fixed}{letters}{fixed_row}{digits}" if is_complete else None

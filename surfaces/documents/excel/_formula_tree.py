@@ -82,13 +82,13 @@ class _Parser:
             raise NotParsedError
         node = self._prefixed()
         while (token := self.token) is not None and token.type == Token.OP_IN:
-            own = _STRENGTHS.get(token.value, 0)
-            if own == 0:  # an intersection
+            operator_strength = _STRENGTHS.get(token.value, 0)
+            if operator_strength == 0:  # an intersection
                 raise NotParsedError
-            if own < strength:
+            if operator_strength < strength:
                 break
             self._next += 1
-            node = FormulaCall(token.value, (node, self.expression(own + 1)))
+            node = FormulaCall(token.value, (node, self.expression(operator_strength + 1)))
         self._depth -= 1
         return node
 
@@ -121,18 +121,18 @@ class _Parser:
         return make(token.value)
 
     def _arguments(self) -> tuple[Node, ...]:
-        found: list[Node] = []
+        arguments: list[Node] = []
         while True:
             token = self.token
             ends = token is not None and token.type == Token.FUNC and token.subtype == Token.CLOSE
             separates = token is not None and token.type == Token.SEP and token.subtype == Token.ARG
-            if ends and not found:
+            if ends and not arguments:
                 self._next += 1
                 return ()
-            found.append(Literal(None) if ends or separates else self.expression(1))
+            arguments.append(Literal(None) if ends or separates else self.expression(1))
             token = self._take()
             if token.type == Token.FUNC and token.subtype == Token.CLOSE:
-                return tuple(found)
+                return tuple(arguments)
             if token.type != Token.SEP or token.subtype != Token.ARG:
                 raise NotParsedError
 

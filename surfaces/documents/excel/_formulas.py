@@ -89,10 +89,10 @@ def resolved(file: ExcelFile, sheet: Sheet, cells: CellRange, formula: str) -> s
     Titles are returned as the workbook spells them, and structured references as files hold them.
 
     Raises:
-        ToolError: If one of them is not defined; the error suggests what is meant.
+        ToolError: If one of them is not defined; the error suggests a correction.
     """
-    known = {name.casefold() for name, _, _ in file.names()}
-    known |= {table.name.casefold() for other in file.worksheets for table in tables_of(other)}
+    defined_names = {name.casefold() for name, _, _ in file.names()}
+    defined_names |= {table.name.casefold() for worksheet in file.worksheets for table in tables_of(worksheet)}
     tokens: Any = Tokenizer(formula)
     for token in tokens.items:
         if token.type != Token.OPERAND or token.subtype != Token.RANGE or token.value.startswith("#"):
@@ -101,8 +101,8 @@ def resolved(file: ExcelFile, sheet: Sheet, cells: CellRange, formula: str) -> s
         text = token.value.rpartition("!")[2].strip()
         if "[" in text:
             token.value = as_in_files(file, sheet, cells, text, formula)
-        elif text and text.casefold() not in known and not _is_cells(text):
-            msg = f"{formula!r} is refused: the workbook has no name {text!r}{_meant(sheet, text)}"
+        elif text and text.casefold() not in defined_names and not _is_cells(text):
+            msg = f"{formula!r} is refused: the workbook has no name {text!r}{_suggestion(sheet, text)}"
             raise ToolError(msg)
     return str(tokens.render())
 
@@ -139,8 +139,8 @@ def fill_array(sheet: Sheet, cells: CellRange, formula: str) -> None:
         ToolError: If the range has merged cells, or several cells in a table, or the formula reads one of its cells.
     """
     several = cells.size != {"rows": 1, "columns": 1}
-    taken = [*sheet.merged, *(table.cells for table in tables_of(sheet) if several)]
-    if area := next((area for area in taken if not area.isdisjoint(cells)), None):
+    blocked_ranges = [*sheet.merged, *(table.cells for table in tables_of(sheet) if several)]
+    if area := next((area for area in blocked_ranges if not area.isdisjoint(cells)), None):
         msg = f"{cells.coord} can't hold an array formula: {area.coord} is merged or a table; choose other cells"
         raise ToolError(msg)
     if not {*functions(formula)} & _PLACES:
@@ -164,16 +164,16 @@ def show_dates(file: ExcelFile, sheet: Sheet, cells: CellRange, formula: str) ->
             sheet.show_date(row, column, code)
 
 
-def _is_span(file: ExcelFile, own: Sheet, formula: str) -> bool:
+def _is_span(file: ExcelFile, formula_sheet: Sheet, formula: str) -> bool:
     tokens: Any = Tokenizer(formula).items
     cells = [token.value for token in tokens if token.subtype == Token.RANGE]
-    others = {token.value.upper() for token in tokens if token.subtype != Token.RANGE}
-    if not (others <= _OF_SPANS and all(map(_is_cells, cells))):
+    parts = {token.value.upper() for token in tokens if token.subtype != Token.RANGE}
+    if not (parts <= _OF_SPANS and all(map(_is_cells, cells))):
         return False
     sheets = {sheet.title.casefold(): sheet for sheet in file.worksheets}
-    found = False
+    has_time = False
     for title, text in areas(formula[1:]):
-        sheet = sheets.get(title.casefold()) if title else own
+        sheet = sheets.get(title.casefold()) if title else formula_sheet
         if sheet is None:
             return False
         top, left, bottom, right = bounds_of(text)
@@ -183,14 +183,14 @@ def _is_span(file: ExcelFile, own: Sheet, formula: str) -> bool:
                 is_time = isinstance(value, (dt.time, dt.timedelta))
                 if kind in {"number", "date"} and not is_time:
                     return False
-                found |= is_time
-    return found
+                has_time |= is_time
+    return has_time
 
 
 def _is_date(file: ExcelFile, sheet: Sheet, formula: str) -> bool:
     tokens: Any = [token for token in Tokenizer(formula).items if token.type != Token.WSPACE]
     if tokens[0].value.upper() in _DATES:
-        depths = itertools.accumulate((each.subtype == _OPENING) - (each.subtype == _CLOSING) for each in tokens)
+        depths = itertools.accumulate((token.subtype == _OPENING) - (token.subtype == _CLOSING) for token in tokens)
         return [*depths].index(0) == len(tokens) - 1
     terms, signs = tokens[::2], ["+", *(token.value for token in tokens[1::2])]
     if len(terms) != len(signs) or not {*signs} <= {"+", "-"}:
@@ -199,14 +199,18 @@ def _is_date(file: ExcelFile, sheet: Sheet, formula: str) -> bool:
     return kinds.count("date") == 1 and {*kinds} <= {"date", "number"} and signs[kinds.index("date")] == "+"
 
 
-def _kind(file: ExcelFile, own: Sheet, term: Token) -> str:
+def _kind(file: ExcelFile, formula_sheet: Sheet, term: Token) -> str:
     """Classify an operand: ``number``, ``date`` or another."""
     if term.subtype == Token.NUMBER:
         return "number"
     title, mark, text = term.value.casefold().rpartition("!")
     match = _CELL.fullmatch(text.replace("$", ""))
-    known = {name.casefold(): each for each in file.worksheets for name in (each.title, quote_sheetname(each.title))}
-    sheet = known.get(title) if mark else own
+    sheets_by_title = {
+        name.casefold(): worksheet
+        for worksheet in file.worksheets
+        for name in (worksheet.title, quote_sheetname(worksheet.title))
+    }
+    sheet = sheets_by_title.get(title) if mark else formula_sheet
     if term.subtype != Token.RANGE or match is None or not all(match.groups()) or sheet is None:
         return ""
     row, column = int(match["row"]), column_index_from_string(match["column"])
@@ -238,9 +242,9 @@ def _moved(formula: str, origin: str, to: str) -> str:
 def _check_circle(sheet: Sheet, row: int, column: int, formula: str) -> None:
     """Refuse a formula that reads its own cell; suggest better ones."""
     title = sheet.title.casefold()
-    for other, cells in areas(formula):
+    for reference_sheet, cells in areas(formula):
         top, left, bottom, right = bounds_of(cells)
-        if other.casefold() in {"", title} and top <= row <= bottom and left <= column <= right:
+        if reference_sheet.casefold() in {"", title} and top <= row <= bottom and left <= column <= right:
             letter = get_column_letter(column)
             msg = f"{formula!r} in {letter}{row} refers to its own cell{_above(sheet, row, column)}"
             raise ToolError(msg)
@@ -250,9 +254,9 @@ def _above(sheet: Sheet, row: int, column: int) -> str:
     """Name the adjacent numbers above a cell; empty without any."""
     used = sheet.used()
     rows = range(1, min(row, used.max_row + 1) if used else 1)
-    numbers = [isinstance(sheet.value(each, column), int | float) for each in rows]
-    last = max((number for number, found in enumerate(numbers, 1) if found), default=0)
-    first = next((number for number in range(last, 0, -1) if not numbers[number - 1]), 0) + 1
+    number_flags = [isinstance(sheet.value(row_above, column), int | float) for row_above in rows]
+    last = max((number for number, is_number in enumerate(number_flags, 1) if is_number), default=0)
+    first = next((number for number in range(last, 0, -1) if not number_flags[number - 1]), 0) + 1
     letter = get_column_letter(column)
     return f"; the numbers above it are {letter}{first}:{letter}{last}" if last else ""
 
@@ -281,25 +285,27 @@ def _is_cells(text: str) -> bool:
 
 def _with_titles(file: ExcelFile, reference: str, formula: str) -> str:
     """Spell sheets as the workbook does, and refuse undefined ones."""
-    known = {sheet.title.casefold(): sheet.title for sheet in file.worksheets}
+    spellings = {sheet.title.casefold(): sheet.title for sheet in file.worksheets}
 
     def spelled(match: re.Match[str]) -> str:
         quoted = match["title"].startswith("'")
         titles = match["title"][1:-1].replace("''", "'") if quoted else match["title"]
         for title in titles.split(":"):  # a span of sheets
-            if title.casefold() not in known:
-                meant = did_you_mean(title, known.values(), "there are: " + ", ".join(map(repr, known.values())))
-                msg = f"{formula!r} is refused: there is no sheet {title!r}{meant}"
+            if title.casefold() not in spellings:
+                suggestion = did_you_mean(
+                    title, spellings.values(), "there are: " + ", ".join(map(repr, spellings.values()))
+                )
+                msg = f"{formula!r} is refused: there is no sheet {title!r}{suggestion}"
                 raise ToolError(msg)
-        found = ":".join(known[title.casefold()] for title in titles.split(":"))
+        spelling = ":".join(spellings[title.casefold()] for title in titles.split(":"))
         if quoted:
-            found = "'" + found.replace("'", "''") + "'"
-        return f"{match['start']}{found}!"
+            spelling = "'" + spelling.replace("'", "''") + "'"
+        return f"{match['start']}{spelling}!"
 
     return _SHEET.sub(spelled, reference)
 
 
-def _meant(sheet: Sheet, name: str) -> str:
+def _suggestion(sheet: Sheet, name: str) -> str:
     """Suggest the cells of the column with this header."""
     used = sheet.used()
     if used is None:

@@ -65,8 +65,8 @@ def named_in_files(function: str, formula: str) -> str:
     if name in _NEWER:
         return f"_xlfn.{name}"
     if name and name not in FORMULAE:
-        meant = did_you_mean(name, sorted(FORMULAE | _NEWER), cutoff=0.8)
-        msg = f"{formula!r} is refused: {name!r} is not a known function; use English names{meant}"
+        suggestion = did_you_mean(name, sorted(FORMULAE | _NEWER), cutoff=0.8)
+        msg = f"{formula!r} is refused: {name!r} is not a known function; use English names{suggestion}"
         raise ToolError(msg)
     return name
 

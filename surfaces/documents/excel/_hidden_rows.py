@@ -86,8 +86,8 @@ def hidden_in(sheet: Sheet, cells: CellRange) -> Answer:
 
 def filters_of_table(table: Table) -> Answer:
     """Describe the active filters of a table for an observation."""
-    found = table.root.find(q("autoFilter"))
-    filters: list[JsonValue] = [*_criteria(table.sheet, found)] if found is not None else []
+    auto_filter = table.root.find(q("autoFilter"))
+    filters: list[JsonValue] = [*_criteria(table.sheet, auto_filter)] if auto_filter is not None else []
     return {"filters": filters} if filters else {}
 
 
@@ -128,8 +128,8 @@ def _shows(criterion: Element) -> Iterator[str]:
 def facts_of(sheet: Sheet, used: CellRange | None) -> Answer:
     """Describe what a sheet hides: rows, columns, and its own filters."""
     facts = hidden_in(sheet, used) if used else {}
-    found, properties = sheet.root.find(q("autoFilter")), sheet.root.find(q("sheetPr"))
-    filters: list[JsonValue] = [*_criteria(sheet, found)] if found is not None else []
-    if found is None and properties is not None and properties.get("filterMode") in _TRUE:
+    auto_filter, properties = sheet.root.find(q("autoFilter")), sheet.root.find(q("sheetPr"))
+    filters: list[JsonValue] = [*_criteria(sheet, auto_filter)] if auto_filter is not None else []
+    if auto_filter is None and properties is not None and properties.get("filterMode") in _TRUE:
         filters.append({"shows": "the rows that meet the conditions of an advanced filter"})
     return {**facts, "filters": filters} if filters else facts
