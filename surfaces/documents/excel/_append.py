@@ -41,10 +41,11 @@ _SHOWN = 20
 def place_to_append(file: ExcelFile, sheet: str, control_id: str, control_name: str) -> SheetRange:
     """Find the cells below which rows are appended.
 
-    A sheet's only table is meant, else its only block. Single cells above and beside it, like a title, are no blocks.
+    The sheet's only table is the target, else its only block. Single cells above and beside it, like a title, are no
+    blocks.
 
     Raises:
-        ToolError: If several tables or blocks may be meant.
+        ToolError: If several tables or blocks could be the target.
     """
     target = place(file, sheet, "", control_id, control_name)
     if control_id.startswith("table-"):

@@ -98,38 +98,38 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         A call that would be refused replaces nothing. Neither does a call that writes the present content, such as
         the repetition of a call that completed right before a crash.
         """
-        given = {key: arguments.get(key, "") for key in ("cell", "cells", "sheet", "control_id", "control_name")}
-        named = (given["control_id"], given["control_name"])
+        selectors = {key: arguments.get(key, "") for key in ("cell", "cells", "sheet", "control_id", "control_name")}
+        named = (selectors["control_id"], selectors["control_name"])
         try:
             file = self._load(self._workspace.read(document))
             if tool_name == "write_range":
                 values = arguments["values"]
-                found = start_of(file, given["sheet"], given["cell"], *named)
-                cells = spread(found, len(values), width_of(values))
-                before = _contents(found.sheet, cells)
-                write_cells(found.sheet, cells, _ROWS.validate_python(values))
+                target = start_of(file, selectors["sheet"], selectors["cell"], *named)
+                cells = spread(target, len(values), width_of(values))
+                before = _contents(target.sheet, cells)
+                write_cells(target.sheet, cells, _ROWS.validate_python(values))
             elif tool_name == "replace_text":
-                found = place(file, given["sheet"], given["cells"], *named)
-                cells = found.need()
-                before = _contents(found.sheet, cells)
-                replace(found, *(arguments[key] for key in ("find_text", "new_text", "match_case", "whole_cell")))
+                target = place(file, selectors["sheet"], selectors["cells"], *named)
+                cells = target.need()
+                before = _contents(target.sheet, cells)
+                replace(target, *(arguments[key] for key in ("find_text", "new_text", "match_case", "whole_cell")))
             else:
-                found = place(file, given["sheet"], given["cells"], *named)
-                cells = bounded(found.need())
-                check_arrays(found.sheet, cells)
-                before = _contents(found.sheet, cells)
+                target = place(file, selectors["sheet"], selectors["cells"], *named)
+                cells = bounded(target.need())
+                check_arrays(target.sheet, cells)
+                before = _contents(target.sheet, cells)
                 write = fill_array if is_array(arguments["formula"]) else fill
-                write(found.sheet, cells, resolved(file, found.sheet, cells, checked(arguments["formula"])))
+                write(target.sheet, cells, resolved(file, target.sheet, cells, checked(arguments["formula"])))
         except ToolError:
             return ""
-        after = _contents(found.sheet, cells)
+        after = _contents(target.sheet, cells)
         gone = [where for where, old in before.items() if after.get(where) != old]
         if not gone:
             return ""
-        shown = ", ".join(f"{where} {short(str(before[where][0]), 30)!r}" for where in gone[:_SHOWN])
-        rest = f" and {len(gone) - _SHOWN} more" if len(gone) > _SHOWN else ""
+        examples = ", ".join(f"{where} {short(str(before[where][0]), 30)!r}" for where in gone[:_SHOWN])
+        remainder = f" and {len(gone) - _SHOWN} more" if len(gone) > _SHOWN else ""
         number = "1 cell" if len(gone) == 1 else f"{len(gone)} cells"
-        return f"{number} of {found.sheet.title!r} with content: {shown}{rest}"
+        return f"{number} of {target.sheet.title!r} with content: {examples}{remainder}"
 
     @tool(effect=Effect.READ, roots=EXCEL, controls=FILLED)
     def read_range(
@@ -150,10 +150,10 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         Long ranges are cut after whole rows; ``left_out`` says how many follow.
         """
         file = self._load(self._workspace.read(document))
-        found = place(file, sheet, cells, control_id, control_name)
-        if found.cells is None:
-            return {"sheet": found.sheet.title, "cells": None, "values": [], "left_out": 0}
-        return read_cells(file, found.sheet, found.cells)
+        target = place(file, sheet, cells, control_id, control_name)
+        if target.cells is None:
+            return {"sheet": target.sheet.title, "cells": None, "values": [], "left_out": 0}
+        return read_cells(file, target.sheet, target.cells)
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
     def write_range(
@@ -172,10 +172,10 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         """
         width = width_of(values)  # type: ignore[arg-type]
         with self._editing(document) as file:
-            found = start_of(file, sheet, cell, control_id, control_name)
-            cells = spread(found, len(values), width)
-            write_cells(found.sheet, cells, values)
-            return file.answers({"sheet": found.sheet.title, "cells": cells.coord})
+            target = start_of(file, sheet, cell, control_id, control_name)
+            cells = spread(target, len(values), width)
+            write_cells(target.sheet, cells, values)
+            return file.answers({"sheet": target.sheet.title, "cells": cells.coord})
 
     @tool(effect=Effect.IDEMPOTENT, roots=EXCEL, controls=CELLS)
     def replace_text(
@@ -197,12 +197,12 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         one, but not in a cell that is formatted as text.
         """
         with self._editing(document) as file:
-            found = place(file, sheet, cells, control_id, control_name)
-            answer = replace(found, find_text, clean(new_text), match_case=match_case, whole_cell=whole_cell)
+            target = place(file, sheet, cells, control_id, control_name)
+            answer = replace(target, find_text, clean(new_text), match_case=match_case, whole_cell=whole_cell)
             if not answer["changed"]:
-                msg = f"{find_text!r} is in no text of {found.sheet.title!r}!{found.need().coord}"
-                others = [name for name in ("formulas_not_changed", "numbers_not_changed") if name in answer]
-                msg += f"; it stands in {' and '.join(name.partition('_')[0] for name in others)}" if others else ""
+                msg = f"{find_text!r} is in no text of {target.sheet.title!r}!{target.need().coord}"
+                keys = [name for name in ("formulas_not_changed", "numbers_not_changed") if name in answer]
+                msg += f"; it stands in {' and '.join(name.partition('_')[0] for name in keys)}" if keys else ""
                 raise ToolError(msg)
             return file.answers(answer)
 
@@ -226,13 +226,13 @@ class ExcelTools(ExcelTableTools, ExcelSheetTools, ExcelFormatTools, ExcelChartT
         """Write a formula into a cell, or fill a range."""
         text, array = checked(formula), is_array(formula)
         with self._editing(document) as file:
-            found = place(file, sheet, cells, control_id, control_name)
-            area = bounded(found.need())
-            text = resolved(file, found.sheet, area, text)
-            check_arrays(found.sheet, area)
-            (fill_array if array else fill)(found.sheet, area, text)
-            show_dates(file, found.sheet, area, text)
-            answer: Answer = {"sheet": found.sheet.title, "cells": area.coord}
+            target = place(file, sheet, cells, control_id, control_name)
+            area = bounded(target.need())
+            text = resolved(file, target.sheet, area, text)
+            check_arrays(target.sheet, area)
+            (fill_array if array else fill)(target.sheet, area, text)
+            show_dates(file, target.sheet, area, text)
+            answer: Answer = {"sheet": target.sheet.title, "cells": area.coord}
             answer["formula"] = f"{{{text}}}" if array else text
             if not array and (single := single_range(text)):
                 answer["note"] = (

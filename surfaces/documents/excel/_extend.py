@@ -60,41 +60,41 @@ def extend_totals(sheet: Sheet, cells: CellRange, last: int, count: int, totals:
                     sheet.write_formula(row, column, f"={new}")
 
 
-def extend_readers(file: ExcelFile, place: SheetRange, last: int, count: int, table: Table | None) -> dict[str, None]:
+def extend_readers(file: ExcelFile, target: SheetRange, last: int, count: int, table: Table | None) -> dict[str, None]:
     """Extend what reads whole columns of a table, as Excel does.
 
     Return the other charts, names and formulas that end at the former last row.
 
     Args:
         file: The workbook.
-        place: The range before the rows were appended.
+        target: The range before the rows were appended.
         last: Its last row without totals.
         count: The number of new rows.
         table: The table in the range, if it is one.
     """
-    sheet, cells = place.sheet, place.need()
-    found: dict[str, None] = {}
+    sheet, cells = target.sheet, target.need()
+    unextended_readers: dict[str, None] = {}
 
     def longer(reference: BookFormula, title: str, text: str) -> str | None:
         top, left, bottom, right = bounds_of(text)
         if ":" in title and top < bottom == last:  # the same cells of several sheets
-            found[reference.where] = None
+            unextended_readers[reference.where] = None
         if (
             (title or reference.sheet).casefold() != sheet.title.casefold()
             or not top < bottom == last
             or left > cells.max_col
             or right < cells.min_col
-            or _moves(reference, text, place, count)
+            or _moves(reference, text, target, count)
         ):
             return None
-        whole = (
+        covers_column = (
             table is not None
             and cells.min_row <= top <= cells.min_row + table.has_header
             and cells.min_col <= left <= right <= cells.max_col
         )
-        new = _lengthened(text, last, count) if whole else text
+        new = _lengthened(text, last, count) if covers_column else text
         if new == text:
-            found[reference.where] = None
+            unextended_readers[reference.where] = None
         return new
 
     for reference in list(all_formulas(file)):
@@ -102,14 +102,14 @@ def extend_readers(file: ExcelFile, place: SheetRange, last: int, count: int, ta
             changed = rewritten(reference.formula, partial(longer, reference))
             if changed != reference.formula:
                 reference.write(changed)
-    return found
+    return unextended_readers
 
 
-def _moves(reference: BookFormula, text: str, place: SheetRange, count: int) -> bool:
+def _moves(reference: BookFormula, text: str, target: SheetRange, count: int) -> bool:
     """Return whether a row reads up to itself, as running totals do."""
-    if reference.cell is None or reference.sheet != place.sheet.title:
+    if reference.cell is None or reference.sheet != target.sheet.title:
         return False
-    at, cells = area_of(reference.cell.get("r")), place.need()
+    at, cells = area_of(reference.cell.get("r")), target.need()
     within = cells.min_col <= at.min_col <= cells.max_col and bounds_of(text)[0] <= at.min_row <= cells.max_row + count
     return within and not re.search(r"\$[0-9]+$", text)
 

@@ -42,7 +42,7 @@ def check_controls(sheet: Sheet, cells: CellRange) -> None:
     """
     for part in sheet.file.package.related(sheet.part, "vmlDrawing"):
         for kind, anchor in _CONTROL.findall(sheet.file.package.bytes_of(part)):
-            column, _, row, *_ = (int(each) + 1 for each in anchor.split(b","))
+            column, _, row, *_ = (int(number) + 1 for number in anchor.split(b","))
             if cells.min_row <= row <= cells.max_row and cells.min_col <= column <= cells.max_col:
                 msg = (
                     f"a form control ({kind.decode()}) stands on {where_of(row, column)}, and its linked cell would "
@@ -67,20 +67,22 @@ def follow(sheet: Sheet, cells: CellRange, moves: dict[int, int], axis: Axis) ->
     """
     for element in _rules(sheet):
         _follow_rule(sheet, element, cells, moves, axis)
-    followed = kept = 0
+    moved_count = unmoved_count = 0
     for part in drawings_of(sheet):
         for anchor in sheet.file.package.tree(part):
-            old = _place(anchor, cells, axis)
+            old = _anchored_number(anchor, cells, axis)
             if old not in moves:
                 continue
             if _is_within_one(anchor, axis):
                 sheet.file.package.edit(part)
                 for end in _ends(anchor, axis):
                     end.text = str(int(end.text) + moves[old] - old)
-                followed += 1
+                moved_count += 1
             else:
-                kept += 1
-    return {name: count for name, count in (("objects_moved", followed), ("objects_not_moved", kept)) if count}
+                unmoved_count += 1
+    return {
+        name: count for name, count in (("objects_moved", moved_count), ("objects_not_moved", unmoved_count)) if count
+    }
 
 
 def move_row_looks(sheet: Sheet, cells: CellRange, moves: dict[int, int]) -> None:
@@ -109,10 +111,10 @@ def _rules(sheet: Sheet) -> Iterator[Element]:
 
 
 def _follow_rule(sheet: Sheet, element: Element, cells: CellRange, moves: dict[int, int], axis: Axis) -> None:
-    inner = next((each for each in element if local(each) == "sqref"), None)
+    inner = next((child for child in element if local(child) == "sqref"), None)
     text = (inner.text if inner is not None else element.get("sqref")) or ""
-    old = [area_of(each) for each in text.split()]
-    new = [area for each in old for area in _moved_area(each, cells, moves, axis)]
+    old = [area_of(reference) for reference in text.split()]
+    new = [area for old_area in old for area in _moved_area(old_area, cells, moves, axis)]
     if not old or [area.coord for area in new] == [area.coord for area in old]:
         return
     new.sort(key=lambda area: (area.min_row, area.min_col))
@@ -124,7 +126,7 @@ def _follow_rule(sheet: Sheet, element: Element, cells: CellRange, moves: dict[i
         element.set("sqref", ranges)
     down, right = new[0].min_row - old[0].min_row, new[0].min_col - old[0].min_col
     for formula in element.iter():
-        holder = next((each for each in formula if local(each) == "f"), formula)
+        holder = next((child for child in formula if local(child) == "f"), formula)
         if local(formula) in _FORMULAS and holder.text:
             holder.text = translated(holder.text, down, right)
 
@@ -172,7 +174,7 @@ def _ends(anchor: Element, axis: Axis) -> list[Element]:
     return [number for end in ends for number in end if local(number) == axis]
 
 
-def _place(anchor: Element, cells: CellRange, axis: Axis) -> int | None:
+def _anchored_number(anchor: Element, cells: CellRange, axis: Axis) -> int | None:
     """Return the row or column of an object that begins on cells."""
     if local(anchor) not in _ANCHORS or anchor.get("editAs") == "absolute":
         return None
@@ -187,7 +189,7 @@ def _place(anchor: Element, cells: CellRange, axis: Axis) -> int | None:
 
 def _is_within_one(anchor: Element, axis: Axis) -> bool:
     """Return whether an object belongs to one row or column."""
-    if any(local(each) == "pic" for each in anchor):
+    if any(local(child) == "pic" for child in anchor):
         return True
     numbers = [int(end.text) for end in _ends(anchor, axis)]
     return len(numbers) > 1 and numbers[0] == numbers[-1]
