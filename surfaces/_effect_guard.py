@@ -57,7 +57,7 @@ class EffectGuard:
     """
 
     __slots__ = (
-        "_on_late",
+        "_on_late_return",
         "_valid",
         "artifacts",
         "command",
@@ -66,7 +66,7 @@ class EffectGuard:
         "keeper",
         "lease",
         "limit",
-        "made",
+        "new_artifacts",
         "pictures",
         "quiet_until",
         "saw_stop",
@@ -77,7 +77,7 @@ class EffectGuard:
         lease: LeaseOfCall,
         command: Command | None = None,
         keeper: CallKeeper | None = None,
-        on_late: Callable[[], None] | None = None,
+        on_late_return: Callable[[], None] | None = None,
     ) -> None:
         """Create the guard of a call.
 
@@ -85,12 +85,12 @@ class EffectGuard:
             lease: The lease that the call runs under.
             command: The call, if an agent made it.
             keeper: The receiver of the tool's outputs during the call.
-            on_late: Called on the tool's thread if the call returns after it was given up.
+            on_late_return: Called on the tool's thread if the call returns after it was given up.
         """
         self.lease = lease
         self.command = command
         self.keeper = keeper
-        self._on_late = on_late
+        self._on_late_return = on_late_return
         self.deadline = float("inf") if command is None else time.monotonic() + command.timeout
         """The time at which the call is given up, in seconds of `time.monotonic`."""
         self.limit: CallTimeLimit | None = None
@@ -102,7 +102,7 @@ class EffectGuard:
         """The kind of side effect that the tool has; None until the tool is known."""
         self.pictures: list[bytes] = []
         """The pictures in the tool's answer, as PNG."""
-        self.made: list[str] = []
+        self.new_artifacts: list[str] = []
         """The artifacts that did not exist before the call."""
         self.saw_stop = False
         """Whether the tool was told that the supervisor stops; a failure after that may be an effect of the stop."""
@@ -132,8 +132,8 @@ class EffectGuard:
 
     def returned(self) -> None:
         """Report the call's return if it is late; its result is dropped."""
-        if self._on_late is not None and not self.valid:
-            self._on_late()
+        if self._on_late_return is not None and not self.valid:
+            self._on_late_return()
 
     @contextlib.contextmanager
     def writing(self, artifact: Path | None) -> Iterator[None]:
@@ -152,7 +152,7 @@ class EffectGuard:
         except BaseException:
             self.artifacts.remove(path)
             if new:
-                self.made.remove(path)
+                self.new_artifacts.remove(path)
             raise
 
     def wrote(self, artifact: Path, *, new: bool) -> None:
@@ -161,7 +161,7 @@ class EffectGuard:
         if path not in self.artifacts:
             self.artifacts.append(path)
             if new:
-                self.made.append(path)
+                self.new_artifacts.append(path)
 
     def foresee(self, path: Path, before: str, after: str, answer: JsonValue) -> None:
         """Journal a write that is about to be committed, write-ahead.

@@ -205,8 +205,8 @@ def _plain(name: str) -> str:
 
     Capitals may lack the accents of small letters, as in Greek and French, or have others, as in Turkish.
     """
-    shown = "".join(sign for sign in name if unicodedata.category(sign) not in {"Cf", "Cc"} or sign.isspace())
-    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", shown).casefold())
+    visible = "".join(sign for sign in name if unicodedata.category(sign) not in {"Cf", "Cc"} or sign.isspace())
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", visible).casefold())
     text = unicodedata.normalize("NFKC", bare).replace("\u2019", "'").replace("\u0131", "i")
     return " ".join(re.sub("[_&]", "", text).split())
 

@@ -51,8 +51,8 @@ class NamedSurface:
         if not (isinstance(factory, type) and issubclass(factory, Server)):
             return ()
         options = self.options and fitting_options(factory, self.options, self.where, settings.path)
-        asked = partial(factory.needs, options)
-        needs: Sequence[Need] = make_plugin(self.entry, asked, settings, {}, self.where)
+        factory_needs = partial(factory.needs, options)
+        needs: Sequence[Need] = make_plugin(self.entry, factory_needs, settings, {}, self.where)
         return tuple(needs)
 
     def make(self, settings: Settings) -> Server:
@@ -62,16 +62,16 @@ class NamedSurface:
             SettingsError: If it can't be imported or created, or is not a `Server`.
         """
         factory = import_plugin(self.entry, self.where)
-        made: object = make_plugin(self.entry, factory, settings, self.options, self.where)
-        if not isinstance(made, Server):
-            msg = f"{self.where}: {plugin_text(self.entry)} returned a {type(made).__name__}, not a Server"
+        server: object = make_plugin(self.entry, factory, settings, self.options, self.where)
+        if not isinstance(server, Server):
+            msg = f"{self.where}: {plugin_text(self.entry)} returned a {type(server).__name__}, not a Server"
             raise SettingsError(msg)
-        if getattr(made, "name", None) != self.name:
-            made.name = self.name
-        if made.name != self.name:
+        if getattr(server, "name", None) != self.name:
+            server.name = self.name
+        if server.name != self.name:
             msg = f"{self.where}: {plugin_text(self.entry)} can't be called {self.name!r}"
             raise SettingsError(msg)
-        return made
+        return server
 
 
 def shipped_surface(name: str, options: Mapping[str, Any] | None = None) -> NamedSurface:
@@ -87,27 +87,31 @@ def surface_of(name: str, settings: Settings) -> NamedSurface | None:
     Raises:
         SettingsError: If there is no such plug-in, or it has the name of a built-in surface.
     """
-    where, given = f"surfaces.{name}", settings.surfaces.get(name)
-    if name in SHIPPED and given is not None:
+    where, plugin_section = f"surfaces.{name}", settings.surfaces.get(name)
+    if name in SHIPPED and plugin_section is not None:
         msg = f"{where}: {name!r} is built into callboard, and is set by the section {name!r}: choose another name"
         raise SettingsError(msg)
-    if given is None:
+    if plugin_section is None:
         section = getattr(settings, name)
         if isinstance(section, dict):  # a surface with several targets, each with its own section
-            return shipped_surface(name, {name: _placed(section, settings)}) if section else None
+            return shipped_surface(name, {name: _resolve_paths(section, settings)}) if section else None
         options = {key: getattr(section, key) for key in type(section).model_fields}
         return shipped_surface(name, options) if section.wanted else None
-    return NamedSurface(name, where, find_plugin(PluginGroup.SURFACES, given.plugin or name, where), given.options)
+    return NamedSurface(
+        name, where, find_plugin(PluginGroup.SURFACES, plugin_section.plugin or name, where), plugin_section.options
+    )
 
 
-def _placed(sections: Mapping[str, BaseModel], settings: Settings) -> dict[str, BaseModel]:
+def _resolve_paths(sections: Mapping[str, BaseModel], settings: Settings) -> dict[str, BaseModel]:
     """Resolve relative paths in sections against the settings file's folder."""
-    placed = {}
+    resolved_sections = {}
     for name, section in sections.items():
         elsewhere = {"cwd"} if getattr(section, "ssh", None) else set()  # a path on another machine
-        paths = {key: settings.path(each) for key, each in section if isinstance(each, Path) and key not in elsewhere}
-        placed[name] = section.model_copy(update=paths)
-    return placed
+        paths = {
+            key: settings.path(value) for key, value in section if isinstance(value, Path) and key not in elsewhere
+        }
+        resolved_sections[name] = section.model_copy(update=paths)
+    return resolved_sections
 
 
 def named_surfaces(settings: Settings) -> Iterator[NamedSurface]:

@@ -39,15 +39,15 @@ _LOOSE_SIGNS = str.maketrans(dict.fromkeys("\u2012\u2013\u25b2\u25b3", "-"))
 """Dashes for a minus, and the triangles of Japanese accounts."""
 _PLAIN = re.compile(r"[0-9]+")
 _GROUPED = {
-    ".": re.compile(r"(?P<whole>[1-9][0-9]{0,2}(?:,[0-9]{3})+)(?:\.(?P<decimals>[0-9]+))?"),
-    ",": re.compile(r"(?P<whole>[1-9][0-9]{0,2}(?:\.[0-9]{3})+)(?:,(?P<decimals>[0-9]+))?"),
+    ".": re.compile(r"(?P<integer>[1-9][0-9]{0,2}(?:,[0-9]{3})+)(?:\.(?P<decimals>[0-9]+))?"),
+    ",": re.compile(r"(?P<integer>[1-9][0-9]{0,2}(?:\.[0-9]{3})+)(?:,(?P<decimals>[0-9]+))?"),
 }
 _DOTTED = re.compile(r"[0-9]+(?:\.[0-9]+){2,}")
-_SWISS = re.compile(r"(?P<whole>[1-9][0-9]{0,2}(?:['\u2019][0-9]{3})+)(?:\.(?P<decimals>[0-9]+))?")
+_SWISS = re.compile(r"(?P<integer>[1-9][0-9]{0,2}(?:['\u2019][0-9]{3})+)(?:\.(?P<decimals>[0-9]+))?")
 _SPACED = re.compile(
-    rf"(?P<whole>[1-9][0-9]{{0,2}}(?:[{_GAPS}][0-9]{{3}})+)(?:(?P<separator>[.,])(?P<decimals>[0-9]+))?"
+    rf"(?P<integer>[1-9][0-9]{{0,2}}(?:[{_GAPS}][0-9]{{3}})+)(?:(?P<separator>[.,])(?P<decimals>[0-9]+))?"
 )
-_SIMPLE = re.compile(r"(?P<whole>0|[1-9][0-9]*)(?P<separator>[.,])(?P<decimals>[0-9]+)")
+_SIMPLE = re.compile(r"(?P<integer>0|[1-9][0-9]*)(?P<separator>[.,])(?P<decimals>[0-9]+)")
 
 
 @dataclass(frozen=True)
@@ -98,13 +98,13 @@ def parse_number(text: str, separator: Separator | None = None, *, loose: bool =
         amount = -amount
     if unit == "%":
         amount = amount.scaleb(-2)
-    whole = amount == amount.to_integral_value() and amount.as_tuple().exponent == 0
-    return Number(int(amount) if whole else float(amount), unit)
+    is_integer = amount == amount.to_integral_value() and amount.as_tuple().exponent == 0
+    return Number(int(amount) if is_integer else float(amount), unit)
 
 
 def is_ambiguous(text: str) -> bool:
     """Return whether only its column makes a text a number."""
-    return parse_number(text) is None and any(parse_number(text, known, loose=True) for known in (".", ","))
+    return parse_number(text) is None and any(parse_number(text, separator, loose=True) for separator in (".", ","))
 
 
 def is_numeric(text: str) -> bool:
@@ -121,14 +121,14 @@ def are_numbers(texts: Iterable[str], separator: Separator | None) -> bool:
 
 def separator_of(texts: Iterable[str]) -> Separator | None:
     """Infer the decimal separator from unambiguous numbers; None without clear evidence."""
-    found: set[Separator] = set()
+    separators: set[Separator] = set()
     for text in filter(parse_number, texts):
         point, comma = parse_number(text, "."), parse_number(text, ",")
         if point is not None and comma is None:
-            found.add(".")
+            separators.add(".")
         elif comma is not None and point is None:
-            found.add(",")
-    return found.pop() if len(found) == 1 else None
+            separators.add(",")
+    return separators.pop() if len(separators) == 1 else None
 
 
 def _loose_number(text: str, separator: Separator | None) -> Number | None:
@@ -163,10 +163,10 @@ def _amount(digits: str, separator: Separator | None) -> Decimal | None:
     if _PLAIN.fullmatch(digits):
         return None if len(digits) > 1 and digits.startswith("0") else Decimal(digits)
     if match := _SWISS.fullmatch(digits):
-        return None if separator == "," and match["decimals"] else _decimal(match["whole"], match["decimals"])
+        return None if separator == "," and match["decimals"] else _decimal(match["integer"], match["decimals"])
     if match := _SPACED.fullmatch(digits):
         wrong = separator and match["separator"] and separator != match["separator"]
-        return None if wrong else _decimal(match["whole"], match["decimals"])
+        return None if wrong else _decimal(match["integer"], match["decimals"])
     return _pointed(digits, separator)
 
 
@@ -179,9 +179,9 @@ def _pointed(digits: str, separator: Separator | None) -> Decimal | None:
     simple = _SIMPLE.fullmatch(digits)
     if simple is not None and simple["separator"] in marks:
         matches.append(simple)
-    ways = [_decimal(match["whole"], match["decimals"]) for match in matches if match is not None]
+    ways = [_decimal(match["integer"], match["decimals"]) for match in matches if match is not None]
     return ways[0] if len(ways) == 1 else None
 
 
-def _decimal(whole: str, decimals: str | None) -> Decimal:
-    return Decimal("".join(filter(str.isdigit, whole)) + (f".{decimals}" if decimals else ""))
+def _decimal(integer: str, decimals: str | None) -> Decimal:
+    return Decimal("".join(filter(str.isdigit, integer)) + (f".{decimals}" if decimals else ""))

@@ -321,8 +321,11 @@ class Server(ABC):
 
         By default it is the same if its id, name and kind are equal.
         """
-        wanted = (control.id, control.name, control.kind)
-        return next((each for each in seen.controls if (each.id, each.name, each.kind) == wanted), None)
+        identity = (control.id, control.name, control.kind)
+        return next(
+            (candidate for candidate in seen.controls if (candidate.id, candidate.name, candidate.kind) == identity),
+            None,
+        )
 
     def hazards(
         self,
@@ -459,8 +462,8 @@ class Server(ABC):
         """
         if not (fingerprint and intent.expected):
             return Probe.UNKNOWN
-        known = {intent.fingerprint: Probe.NOT_DONE, intent.expected: Probe.DONE}
-        return known.get(fingerprint, Probe.UNKNOWN)
+        probes = {intent.fingerprint: Probe.NOT_DONE, intent.expected: Probe.DONE}
+        return probes.get(fingerprint, Probe.UNKNOWN)
 
     def lane(self, target: Target | None) -> str:
         """Name the lane that serializes the calls for a target.
@@ -514,7 +517,7 @@ def _takes_look(observe: Callable[..., Observation]) -> bool:
 
 def collect(owner: object) -> tuple[ServerTool, ...]:
     """Build tools from the marked methods of an object, sorted by name."""
-    found: list[ServerTool] = []
+    tools: list[ServerTool] = []
     for attribute in sorted(dir(type(owner))):
         function = getattr(type(owner), attribute)
         mark = getattr(function, _MARK, None)
@@ -523,8 +526,8 @@ def collect(owner: object) -> tuple[ServerTool, ...]:
             entry = _BUILT.get(function) or _built(method, mark)
             if function.__doc__:  # otherwise `getdoc` finds that of a base class
                 _BUILT[function] = replace(entry, tool=entry.tool.model_copy(update={"fn": None}))
-            found.append(replace(entry, tool=entry.tool.model_copy(update={"fn": method})))
-    return tuple(found)
+            tools.append(replace(entry, tool=entry.tool.model_copy(update={"fn": method})))
+    return tuple(tools)
 
 
 _BUILT: weakref.WeakKeyDictionary[Callable[..., Any], ServerTool] = weakref.WeakKeyDictionary()

@@ -121,7 +121,7 @@ class Dispatcher:
             pictures=tuple(guard.pictures),
             error=error,
             artifacts=tuple(guard.artifacts),
-            made=tuple(guard.made),
+            made=tuple(guard.new_artifacts),
             in_doubt=in_doubt,
             broke=broke,
             seconds=time.perf_counter() - start,
@@ -193,7 +193,7 @@ def stopped(command: Command, guard: EffectGuard) -> CommandResult:
         effect=guard.effect,
         error=doubt,
         artifacts=tuple(guard.artifacts),
-        made=tuple(guard.made),
+        made=tuple(guard.new_artifacts),
         in_doubt=True,
         arguments=command.parameters,
     )

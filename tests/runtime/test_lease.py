@@ -169,7 +169,7 @@ def test_a_file_that_was_not_there_before_was_made_by_the_call(guard, tmp_path):
             with committing(path):
                 path.touch()
     assert guard.artifacts == [str(old), str(new)]
-    assert guard.made == [str(new)]
+    assert guard.new_artifacts == [str(new)]
 
 
 def test_a_lease_is_not_void_while_a_message_is_kept_under_it(lease):
