@@ -16,10 +16,10 @@ from callboard.messages import Effect
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents import _formats as formats
 from callboard.surfaces.documents._encodings import Encoding  # noqa: TC001 - schemas are made of it
+from callboard.surfaces.documents._grids import answer_of, decimals_of, plain_grid
 from callboard.surfaces.documents._tables import Answer, Cell, Document, clean, width_of
 from callboard.surfaces.documents._text_tools import Decoded, decoded, most_frequent
 from callboard.surfaces.documents._total_words import totals_at_end
-from callboard.surfaces.documents.word import answer_of, decimals_of, plain_grid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

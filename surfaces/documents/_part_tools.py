@@ -16,6 +16,7 @@ from callboard.surfaces.documents import _text_parts as texts
 from callboard.surfaces.documents import excel
 from callboard.surfaces.documents._csv import CsvTools, Delimiter
 from callboard.surfaces.documents._encodings import Encoding
+from callboard.surfaces.documents._grids import answer_of
 from callboard.surfaces.documents._picture_tools import Language, text_in
 from callboard.surfaces.documents._tables import Document, only_one, same_words, short
 from callboard.surfaces.documents._text_tools import decoded, plain_text
@@ -24,7 +25,7 @@ from callboard.surfaces.documents.calendar import CalendarTools
 from callboard.surfaces.documents.excel import ExcelFile, TouchedCells, quoted_title
 from callboard.surfaces.documents.excel import find_all as sheet_controls
 from callboard.surfaces.documents.mail import message_text
-from callboard.surfaces.documents.word import WordFile, answer_of, grid_of
+from callboard.surfaces.documents.word import WordFile, grid_of
 from callboard.surfaces.documents.word import find_all as word_controls
 
 if TYPE_CHECKING:

@@ -9,16 +9,16 @@ from pydantic import Field
 from callboard.messages import Effect
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents import _formats as formats
+from callboard.surfaces.documents._grids import answer_of, plain_grid
 from callboard.surfaces.documents._tables import Answer, Document, short
-from callboard.surfaces.documents.word import answer_of, plain_grid
 
 if TYPE_CHECKING:
     from typing import Any
 
     from pydantic import JsonValue
 
+    from callboard.surfaces.documents._grids import Grid
     from callboard.surfaces.documents._workspace import Snapshot
-    from callboard.surfaces.documents.word import Grid
 
 PDF = ("pdf",)
 _PREVIEW = 1500

@@ -1,7 +1,7 @@
 """Word documents."""
 
 from callboard.surfaces.documents.word._document import Block, WordFile, visible_text
-from callboard.surfaces.documents.word._document_tables import Grid, answer_of, decimals_of, grid_of, plain_grid
+from callboard.surfaces.documents.word._document_tables import grid_of
 from callboard.surfaces.documents.word._outline import find_all, header_of, outline
 from callboard.surfaces.documents.word._paragraph_styles import style_of
 from callboard.surfaces.documents.word._unseen_parts import unseen_parts
@@ -9,16 +9,12 @@ from callboard.surfaces.documents.word._word_tools import WordTools, section_of,
 
 __all__ = [
     "Block",
-    "Grid",
     "WordFile",
     "WordTools",
-    "answer_of",
-    "decimals_of",
     "find_all",
     "grid_of",
     "header_of",
     "outline",
-    "plain_grid",
     "section_of",
     "style_of",
     "text_of",

@@ -9,6 +9,7 @@ from pydantic import Field
 from callboard.messages import Effect, Hazard
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents import _formats as formats  # noqa: TC001 - tools' types are read at run time
+from callboard.surfaces.documents._grids import answer_of, decimals_of
 from callboard.surfaces.documents._tables import Answer, Cell, ControlId, ControlName, Document, width_of
 from callboard.surfaces.documents.word import _document_tables as tables
 from callboard.surfaces.documents.word import _paragraph_edits as edit
@@ -56,7 +57,7 @@ class WordTableTools(WordEditor):
         """
         file = self._load(self._workspace.read(document))
         grid = tables.grid_of(find(file, control_id, control_name).table)
-        return tables.answer_of(grid, header=header, numbers=numbers, decimal=decimal, start=start, limit=limit)
+        return answer_of(grid, header=header, numbers=numbers, decimal=decimal, start=start, limit=limit)
 
     @tool(effect=Effect.ONCE, roots=WORD)
     def insert_table(
@@ -114,7 +115,7 @@ class WordTableTools(WordEditor):
             grid = tables.grid_of(find(file, control_id, control_name).table)
             if (cell := grid.cells.get((row - 1, column - 1))) is not None:
                 check_own_text(cell, file.package.tree(file.package.main))
-            mark = tables.decimals_of(grid.texts, [column - 1])[column - 1]
+            mark = decimals_of(grid.texts, [column - 1])[column - 1]
             tables.write_cell(grid, row - 1, column - 1, tables.text_of(value, mark))
             return file.answers({"control_id": control_id, "row": row, "column": column})
 

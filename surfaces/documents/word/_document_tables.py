@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from docx.oxml import OxmlElement
 from docx.oxml.ns import qn
 from docx.oxml.table import CT_Tbl
 from docx.shared import Twips
 
-from callboard.surfaces._numbers import (
-    Separator,
-    are_numbers,
-    is_ambiguous,
-    is_numeric,
-    parse_number,
-    separator_of,
-)
 from callboard.surfaces._surface import ToolError
+from callboard.surfaces.documents._grids import Grid, decimals_of, padded
 from callboard.surfaces.documents._tables import clean
 from callboard.surfaces.documents._total_words import totals_at_end
 from callboard.surfaces.documents.word._document import paragraph_of, visible_text
@@ -27,12 +19,12 @@ from callboard.surfaces.documents.word._paragraph_edits import keep_range_halves
 from callboard.surfaces.documents.word._text_sources import repeated_item, with_emptied_controls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from docx.oxml.xmlchemy import BaseOxmlElement
     from docx.table import Table
 
-    from callboard.surfaces.documents._tables import Answer, Cell
+    from callboard.surfaces.documents._tables import Cell
     from callboard.surfaces.documents.word._document import WordFile
 
 _STYLE = "Table Grid"
@@ -42,20 +34,6 @@ _HEADER_LOOKS = tuple(
     qn(f"w:{name}") for name in ("tblHeader", "cnfStyle", "b", "bCs", "caps", "smallCaps", "color", "shd", "highlight")
 )
 _BORDERS = ("top", "left", "bottom", "right", "insideH", "insideV")
-
-
-@dataclass
-class Grid:
-    """A table's cells on a rectangular grid.
-
-    A merged cell's text is at its top left position; its other positions are empty.
-    """
-
-    texts: list[list[str]]
-    cells: dict[tuple[int, int], BaseOxmlElement]
-    """The cells by row and column, from 0; a merged cell only at its top left position."""
-    merged: list[tuple[int, int, int, int]]
-    """Row, column, rows and columns of each merged cell, from 0."""
 
 
 def grid_of(table: Table) -> Grid:
@@ -83,7 +61,7 @@ def grid_of(table: Table) -> Grid:
             texts.extend([""] * (span - 1))
             column += span
         grid.texts.append(texts)
-    grid.texts = _padded(grid.texts)
+    grid.texts = padded(grid.texts)
     grid.merged = [(*corner, *extent) for corner, extent in extents.items() if extent != (1, 1)]
     return grid
 
@@ -97,78 +75,6 @@ def cell_text(cell: BaseOxmlElement) -> str:
 def cells_of(row: BaseOxmlElement) -> Iterator[BaseOxmlElement]:
     """Yield a row's cells, with those in content controls."""
     return _unwrapped(row, qn("w:tc"))
-
-
-def plain_grid(rows: list[list[str]]) -> Grid:
-    """Make a grid without merged cells, padding short rows."""
-    return Grid(_padded(rows), {}, [])
-
-
-def _padded(rows: list[list[str]]) -> list[list[str]]:
-    width = max(map(len, rows), default=0)
-    return [[*row, *[""] * (width - len(row))] for row in rows]
-
-
-def answer_of(
-    grid: Grid, *, header: bool, numbers: bool, decimal: Separator | Literal["auto"], start: int, limit: int
-) -> Answer:
-    """Describe a table as JSON; see the tool ``read_table``."""
-    above = 1 if header and grid.texts else 0
-    columns = list(zip(*grid.texts[above:], strict=True))
-    marks = [separator_of(column) if decimal == "auto" else decimal for column in columns]
-    shown = grid.texts[above + start : above + start + limit]
-    answer: Answer = {
-        "header": list(grid.texts[0]) if above else [],
-        "rows": [list(row) for row in shown],
-        "row_count": len(grid.texts) - above,
-        "column_count": len(grid.texts[0]) if grid.texts else 0,
-        "left_out": max(0, len(grid.texts) - above - start - len(shown)),
-        "merged": [
-            {"row": row + 1 - above, "column": column + 1, "rows": rows, "columns": across}
-            for row, column, rows, across in grid.merged
-        ],
-    }
-    if numbers:
-        loose = [are_numbers(column, mark) for column, mark in zip(columns, marks, strict=True)]
-        read = [
-            [
-                parse_number(text, mark, loose=all_numbers)
-                for text, mark, all_numbers in zip(row, marks, loose, strict=True)
-            ]
-            for row in shown
-        ]
-        answer["rows"] = [
-            [number.value if number else text or None for text, number in zip(row, numbers_of_row, strict=True)]
-            for row, numbers_of_row in zip(shown, read, strict=True)
-        ]
-        units = [{number.unit for row in read if (number := row[column])} for column in range(len(columns))]
-        answer["units"] = [next(iter(of_column)) if len(of_column) == 1 else "" for of_column in units]
-        counts = [
-            (sum(row[column] is not None for row in read), sum(bool(row[column]) for row in shown))
-            for column in range(len(columns))
-        ]
-        answer["kept_as_text"] = [
-            {"row": start + number + 1, "column": column + 1, "text": text}
-            for number, texts in enumerate(shown)
-            for column, text in enumerate(texts)
-            if read[number][column] is None and (is_ambiguous(text) or _stays_behind(text, *counts[column]))
-        ]
-    return answer
-
-
-def _stays_behind(text: str, numbers: int, cells: int) -> bool:
-    """Return whether a text seems to be a number."""
-    return numbers > 0 and (is_numeric(text) or (4 * numbers >= cells and any(map(str.isdigit, text))))
-
-
-def decimals_of(rows: list[list[str]], columns: Iterable[int]) -> dict[int, str]:
-    """Infer the decimal separators that columns, counted from 0, use.
-
-    A column that shows none has that of the table, or else a point.
-    """
-    found = {each: separator_of(row[each] for row in rows if each < len(row)) for each in columns}
-    default = "." if all(found.values()) else separator_of(cell for row in rows for cell in row) or "."
-    return {each: mark or default for each, mark in found.items()}
 
 
 def write_cell(grid: Grid, row: int, column: int, text: str) -> None:

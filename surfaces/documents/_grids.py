@@ -1,0 +1,109 @@
+"""Tables as rectangular grids of texts: their numbers, and the tools' answers about them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from callboard.surfaces._numbers import (
+    Separator,
+    are_numbers,
+    is_ambiguous,
+    is_numeric,
+    parse_number,
+    separator_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from docx.oxml.xmlchemy import BaseOxmlElement
+
+    from callboard.surfaces.documents._tables import Answer
+
+
+@dataclass
+class Grid:
+    """A table's cells on a rectangular grid.
+
+    A merged cell's text is at its top left position; its other positions are empty.
+    """
+
+    texts: list[list[str]]
+    cells: dict[tuple[int, int], BaseOxmlElement]
+    """The cells by row and column, from 0; a merged cell only at its top left position."""
+    merged: list[tuple[int, int, int, int]]
+    """Row, column, rows and columns of each merged cell, from 0."""
+
+
+def plain_grid(rows: list[list[str]]) -> Grid:
+    """Make a grid without merged cells, padding short rows."""
+    return Grid(padded(rows), {}, [])
+
+
+def padded(rows: list[list[str]]) -> list[list[str]]:
+    """Pad short rows to the length of the longest."""
+    width = max(map(len, rows), default=0)
+    return [[*row, *[""] * (width - len(row))] for row in rows]
+
+
+def answer_of(
+    grid: Grid, *, header: bool, numbers: bool, decimal: Separator | Literal["auto"], start: int, limit: int
+) -> Answer:
+    """Describe a table as JSON; see the tool ``read_table``."""
+    above = 1 if header and grid.texts else 0
+    columns = list(zip(*grid.texts[above:], strict=True))
+    marks = [separator_of(column) if decimal == "auto" else decimal for column in columns]
+    shown = grid.texts[above + start : above + start + limit]
+    answer: Answer = {
+        "header": list(grid.texts[0]) if above else [],
+        "rows": [list(row) for row in shown],
+        "row_count": len(grid.texts) - above,
+        "column_count": len(grid.texts[0]) if grid.texts else 0,
+        "left_out": max(0, len(grid.texts) - above - start - len(shown)),
+        "merged": [
+            {"row": row + 1 - above, "column": column + 1, "rows": rows, "columns": across}
+            for row, column, rows, across in grid.merged
+        ],
+    }
+    if numbers:
+        loose = [are_numbers(column, mark) for column, mark in zip(columns, marks, strict=True)]
+        read = [
+            [
+                parse_number(text, mark, loose=all_numbers)
+                for text, mark, all_numbers in zip(row, marks, loose, strict=True)
+            ]
+            for row in shown
+        ]
+        answer["rows"] = [
+            [number.value if number else text or None for text, number in zip(row, numbers_of_row, strict=True)]
+            for row, numbers_of_row in zip(shown, read, strict=True)
+        ]
+        units = [{number.unit for row in read if (number := row[column])} for column in range(len(columns))]
+        answer["units"] = [next(iter(of_column)) if len(of_column) == 1 else "" for of_column in units]
+        counts = [
+            (sum(row[column] is not None for row in read), sum(bool(row[column]) for row in shown))
+            for column in range(len(columns))
+        ]
+        answer["kept_as_text"] = [
+            {"row": start + number + 1, "column": column + 1, "text": text}
+            for number, texts in enumerate(shown)
+            for column, text in enumerate(texts)
+            if read[number][column] is None and (is_ambiguous(text) or _stays_behind(text, *counts[column]))
+        ]
+    return answer
+
+
+def _stays_behind(text: str, numbers: int, cells: int) -> bool:
+    """Return whether a text seems to be a number."""
+    return numbers > 0 and (is_numeric(text) or (4 * numbers >= cells and any(map(str.isdigit, text))))
+
+
+def decimals_of(rows: list[list[str]], columns: Iterable[int]) -> dict[int, str]:
+    """Infer the decimal separators that columns, counted from 0, use.
+
+    A column that shows none has that of the table, or else a point.
+    """
+    found = {each: separator_of(row[each] for row in rows if each < len(row)) for each in columns}
+    default = "." if all(found.values()) else separator_of(cell for row in rows for cell in row) or "."
+    return {each: mark or default for each, mark in found.items()}
