@@ -71,7 +71,7 @@ class CsvTable:
     @property
     def line_break(self) -> str:
         """The line break of most rows, without those within cells."""
-        return most_frequent(filter(None, (self.end(after) for _, after in self.spans)))
+        return most_frequent(filter(None, (self.end(stop) for _, stop in self.spans)))
 
     def end(self, line: int) -> str:
         """Return the line break of a line, counted from 1."""
@@ -80,10 +80,10 @@ class CsvTable:
 
     def line(self, row: list[str], end: str) -> str:
         """Write a row as lines of the file, ended by `end`."""
-        made = io.StringIO()
-        csv.writer(made, delimiter=self.delimiter, lineterminator="\r\n").writerow(row)
+        buffer = io.StringIO()
+        csv.writer(buffer, delimiter=self.delimiter, lineterminator="\r\n").writerow(row)
         # Python before 3.13 quotes a cell for the characters of its own line terminator only.
-        return made.getvalue().removesuffix("\r\n") + end
+        return buffer.getvalue().removesuffix("\r\n") + end
 
 
 class CsvTools(formats.FormatTools):
@@ -132,21 +132,21 @@ class CsvTools(formats.FormatTools):
                 msg = f"the rows must have {table.width} cells, as the table has; they have {width}"
                 raise ToolError(msg)
             if table.unclosed:
-                first, after = table.spans[-1]
+                first, stop = table.spans[-1]
                 how = "write its last cell again with write_cell"
-                if after - first > 1:  # that would delete lines that belong to other rows
-                    how = f"its last cell holds all lines from {first + 1} to {after}; a person has to repair the file"
+                if stop - first > 1:  # that would delete lines that belong to other rows
+                    how = f"its last cell holds all lines from {first + 1} to {stop}; a person has to repair the file"
                 msg = f"row {len(table.rows)} lacks a closing quotation mark: {how}"
                 raise ToolError(msg)
             totals = totals_at_end(table.rows)
             at = table.spans[-len(totals)][0] if totals else len(table.lines)
             end = table.line_break
-            before = end if table.lines and not table.end(len(table.lines)) else ""
+            separator = end if table.lines and not table.end(len(table.lines)) else ""
             fractions = {n for row in rows for n, cell in enumerate(row) if isinstance(cell, float)}
             decimals = decimals_of(table.rows, fractions)
             added = (table.line([_text_of(cell, decimals.get(n)) for n, cell in enumerate(row)], end) for row in rows)
-            before = "" if totals else before
-            file.data = table.coding.encoded("".join([*table.lines[:at], before, *added, *table.lines[at:]]))
+            separator = "" if totals else separator
+            file.data = table.coding.encoded("".join([*table.lines[:at], separator, *added, *table.lines[at:]]))
             answer: Answer = {"rows_added": len(rows), "rows": len(table.rows) + len(rows), **table.coding.notes}
             return file.answers({**answer, "totals_not_updated": [*filter(None, totals)]} if totals else answer)
 
@@ -171,9 +171,9 @@ class CsvTools(formats.FormatTools):
             cells = [*cells, *[""] * (column - len(cells))]
             decimals = decimals_of(table.rows, {column - 1} if isinstance(value, float) else set())
             cells[column - 1] = _text_of(value, decimals.get(column - 1))
-            first, after = table.spans[row - 1]
-            line = table.line(cells, table.end(after))
-            file.data = table.coding.encoded("".join([*table.lines[:first], line, *table.lines[after:]]))
+            first, stop = table.spans[row - 1]
+            line = table.line(cells, table.end(stop))
+            file.data = table.coding.encoded("".join([*table.lines[:first], line, *table.lines[stop:]]))
             return file.answers({"row": row, "column": column, **table.coding.notes})
 
     def preview(self, snapshot: Snapshot) -> str:
@@ -211,7 +211,7 @@ def _table(snapshot: Snapshot, delimiter: str = "auto", encoding: str = "auto") 
     coding = decoded(snapshot, encoding)
     lines = list(io.StringIO(coding.text, newline=""))
     named = _NAMED.fullmatch(lines[0]) if lines else None
-    before = above = 1 if named else 0
+    row_start = first_line = 1 if named else 0
     used = delimiter
     if used == "auto" and named:
         used = named[2]
@@ -219,21 +219,21 @@ def _table(snapshot: Snapshot, delimiter: str = "auto", encoding: str = "auto") 
         used = "\t" if snapshot.path.suffix.lower() == ".tsv" else _delimiter_of(coding.text)
     rows: list[list[str]] = []
     spans: list[tuple[int, int]] = []
-    reader = csv.reader(lines[above:], delimiter=used)
+    reader = csv.reader(lines[first_line:], delimiter=used)
     cells = 0
     csv.field_size_limit(_LONGEST_CELL)
     try:
         for row in reader:
             if row:  # an empty line is no row
                 rows.append(row)
-                spans.append((before, above + reader.line_num))
-            before = above + reader.line_num
+                spans.append((row_start, first_line + reader.line_num))
+            row_start = first_line + reader.line_num
             cells += len(row)
             if cells > _MOST_CELLS:
                 msg = f"{snapshot.document!r} is too large: more than {_MOST_CELLS} cells"
                 raise ToolError(msg)
     except csv.Error as error:
-        msg = f"{snapshot.document!r} can't be read as a table: line {above + reader.line_num}: {error}"
+        msg = f"{snapshot.document!r} can't be read as a table: line {first_line + reader.line_num}: {error}"
         raise ToolError(msg) from error
     return CsvTable(rows, lines, spans, used, coding)
 
@@ -242,13 +242,13 @@ def _delimiter_of(text: str) -> str:
     """Infer the delimiter: it splits the first rows into equally many cells."""
     first = text[:20_000].splitlines(keepends=True)[:20]
     best, most = ",", (0.0, False, 0)
-    for each in (",", ";", "\t", "|"):
-        widths = [len(row) for row in csv.reader(first, delimiter=each) if row]
+    for delimiter in (",", ";", "\t", "|"):
+        widths = [len(row) for row in csv.reader(first, delimiter=delimiter) if row]
         common = max(set(widths), key=widths.count, default=1)
         # Texts and numbers hold commas in equally many cells more often than they hold one of the other signs.
-        found = (widths.count(common) / len(widths) if common > 1 else 0.0, each != ",", common)
-        if found > most:
-            best, most = each, found
+        score = (widths.count(common) / len(widths) if common > 1 else 0.0, delimiter != ",", common)
+        if score > most:
+            best, most = delimiter, score
     return best
 
 
@@ -257,7 +257,7 @@ def _plain_beginning(text: str) -> str:
 
     They skip invisible characters, such as the mark of an encoding, and take wide signs for plain ones.
     """
-    start = next((place for place, sign in enumerate(text) if unicodedata.category(sign) != "Cf"), len(text))
+    start = next((index for index, sign in enumerate(text) if unicodedata.category(sign) != "Cf"), len(text))
     return unicodedata.normalize("NFKC", text[start : start + 1]) + text[start + 1 :]
 
 

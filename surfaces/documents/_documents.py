@@ -37,7 +37,7 @@ from callboard.surfaces.documents._csv import CsvTools
 from callboard.surfaces.documents._folder_tools import FolderTools
 from callboard.surfaces.documents._formats import FormatTools
 from callboard.surfaces.documents._libre_office import LIBRE_OFFICE
-from callboard.surfaces.documents._office import understood
+from callboard.surfaces.documents._office import report_unreadable_part
 from callboard.surfaces.documents._part_tools import PartTools
 from callboard.surfaces.documents._pdf import PdfTools
 from callboard.surfaces.documents._picture_tools import PictureTools
@@ -194,11 +194,11 @@ class DocumentServer(Server):
     def no_target(self, name: str) -> str:
         """Explain why a file of the workspace is no document."""
         try:
-            return self._workspace.advice_on(name) if self._workspace.place(name).is_file() else ""
+            return self._workspace.advice_on(name) if self._workspace.resolve(name).is_file() else ""
         except ToolError:
             return ""
 
-    @understood
+    @report_unreadable_part
     def observe(self, target: Target, look: Look = Look()) -> Observation:
         """Observe a document.
 
@@ -224,11 +224,11 @@ class DocumentServer(Server):
         return self._workspace.read(_document_of(target)).fingerprint
 
     @harmless_reads  # no path leads out of the workspace
-    @understood
+    @report_unreadable_part
     def hazards(
         self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]
     ) -> set[Hazard]:
-        """Report a call that replaces content the task did not make."""
+        """Report a call that replaces content that the task did not create."""
         if target is None:
             return self._files.hazards(tool, arguments, made)
         document = _document_of(target)
@@ -247,7 +247,7 @@ class DocumentServer(Server):
         """Return the target's document, for a tool that overwrites it alone."""
         return (_document_of(target),) if tool in OVERWRITING else ()
 
-    @understood
+    @report_unreadable_part
     def replaced(self, target: Target, tool: str, arguments: Mapping[str, JsonValue]) -> str:
         """Describe the cells that a call on a workbook would replace."""
         document = _document_of(target)
@@ -255,7 +255,7 @@ class DocumentServer(Server):
             return ""
         return self._excel.overwrites(document, tool, arguments)
 
-    @understood
+    @report_unreadable_part
     def canonical(
         self,
         target: Target | None,
@@ -272,7 +272,7 @@ class DocumentServer(Server):
             return self._parts.canonical(document, arguments)
         return self._excel.canonical(document, arguments)
 
-    @understood
+    @report_unreadable_part
     def resources(self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue]) -> list[str]:
         """Name the ranges and sheets that a call touches.
 
@@ -281,23 +281,23 @@ class DocumentServer(Server):
         files = [arguments[name] for name in ("path", "new_path", "window", "folder") if arguments.get(name)]
         if tool == "start_application":
             files.append(self._untitled(str(arguments["name"])))
-        found = [f"{_FILE}{self._workspace.place(str(document))}" for document in files]
-        if tool == "list_files" and not found:
+        names = [f"{_FILE}{self._workspace.resolve(str(document))}" for document in files]
+        if tool == "list_files" and not names:
             return [f"{_FILE}{self.workspace}"]
         if target is None:
-            return found
+            return names
         document = _document_of(target)
-        whole = f"{_FILE}{self._workspace.path(document)}"
+        whole_document = f"{_FILE}{self._workspace.path(document)}"
         if _root(document) != "excel":
-            return [*found, whole]
+            return [*names, whole_document]
         if tool == "read_part" and arguments["form"] == "file":
-            return [whole]
+            return [whole_document]
         try:
             if tool == "read_part":
                 return self._parts.resources(document, arguments["form"], str(arguments["part"]))
-            return [*found, *self._excel.resources(document, tool, arguments)]
+            return [*names, *self._excel.resources(document, tool, arguments)]
         except ToolError:
-            return [*found, whole, UNKNOWN]
+            return [*names, whole_document, UNKNOWN]
 
     def coverage(self, target: Target | None, pattern: str, resource: str) -> Coverage:
         """Compare a pattern with a resource, and with the resource's file.
@@ -332,8 +332,8 @@ class DocumentServer(Server):
             CopyTools(self._workspace),
             *self._applications.values(),
         )
-        found = [entry for owner in owners for entry in map(_told, collect(owner))]
-        return tuple(sorted(found, key=lambda entry: (entry.name, sorted(entry.roots))))
+        entries = [entry for owner in owners for entry in map(_wrap_tool, collect(owner))]
+        return tuple(sorted(entries, key=lambda entry: (entry.name, sorted(entry.roots))))
 
     def mcp_server(self) -> MCPServer:
         """Make a stand-alone MCP server.
@@ -376,23 +376,23 @@ class DocumentServer(Server):
 
         Its folder must exist. The suffix decides the kind: .docx, .xlsx, .csv, .txt, .md, .eml or .ics.
         """
-        place = self._workspace.path(path)
-        if place.suffix.lower() == ".xlsm":
+        absolute_path = self._workspace.path(path)
+        if absolute_path.suffix.lower() == ".xlsm":
             msg = f"{path!r} is refused: a new workbook has no macros; make an .xlsx file"
             raise ToolError(msg)
-        return self._workspace.create(path, self._applications[ROOTS[place.suffix.lower()]].empty())
+        return self._workspace.create(path, self._applications[ROOTS[absolute_path.suffix.lower()]].empty())
 
     @tool(effect=Effect.READ, agents=HOST, offered=False)
     def select_window(self, window: Window) -> Target:
         """Select a listed window by its id or its unique name."""
         windows = self.list_windows()
-        found = [target for target in windows if target.id == window]
-        found = found or [target for target in windows if target.name.casefold() == window.casefold()]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            ids = ", ".join(target.id for target in found)
-            msg = f"{len(found)} windows are called {window!r}; use an id: {ids}"
+        matches = [target for target in windows if target.id == window]
+        matches = matches or [target for target in windows if target.name.casefold() == window.casefold()]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            ids = ", ".join(target.id for target in matches)
+            msg = f"{len(matches)} windows are called {window!r}; use an id: {ids}"
         else:
             msg = f"there is no window {window!r}; list the windows to see which there are"
         raise ToolError(msg)
@@ -405,9 +405,9 @@ class DocumentServer(Server):
     @tool(effect=Effect.READ, type=CommandType.DATA_COLLECTION)
     def get_controls(self, document: Document) -> Answer:
         """Observe the document: list its controls, with ids for other tools."""
-        seen = self._observe(document, remember=True)
-        controls: list[JsonValue] = [control.model_dump(mode="json") for control in seen.controls]
-        return {"controls": controls, "left_out": seen.window["controls_left_out"]}
+        observation = self._observe(document, remember=True)
+        controls: list[JsonValue] = [control.model_dump(mode="json") for control in observation.controls]
+        return {"controls": controls, "left_out": observation.window["controls_left_out"]}
 
     @tool(effect=Effect.READ, type=CommandType.DATA_COLLECTION)
     def get_window_info(self, document: Document) -> Answer:
@@ -430,8 +430,8 @@ class DocumentServer(Server):
             msg = f"there is no application {application!r}; there are: word, excel"
             raise ToolError(msg)
         stem, suffix = _UNTITLED[root]
-        taken = {path.name.casefold() for path in self._workspace.folder.iterdir()}
-        number = next(n for n in range(1, len(taken) + 2) if f"{stem}{n}{suffix}".casefold() not in taken)
+        used_names = {path.name.casefold() for path in self._workspace.folder.iterdir()}
+        number = next(n for n in range(1, len(used_names) + 2) if f"{stem}{n}{suffix}".casefold() not in used_names)
         return f"{stem}{number}{suffix}"
 
     def _observe(self, document: str, *, remember: bool) -> Observation:
@@ -439,7 +439,7 @@ class DocumentServer(Server):
         application = self._applications[snapshot.root]
         controls = application.controls(snapshot)
         reason = self._workspace.not_writable(snapshot) or application.not_writable(snapshot)
-        shown = controls[:_MAX_CONTROLS]
+        first_controls = controls[:_MAX_CONTROLS]
         window: dict[str, JsonValue] = {
             "path": document,
             "application": NAMES[snapshot.root],
@@ -449,7 +449,7 @@ class DocumentServer(Server):
             "writable": not reason,
             "not_writable_because": reason,
             "controls": len(controls),
-            "controls_left_out": len(controls) - len(shown),
+            "controls_left_out": len(controls) - len(first_controls),
         }
         if headings := outline(controls):
             window["outline"] = headings
@@ -459,14 +459,14 @@ class DocumentServer(Server):
             text = application.preview(snapshot)
         elif isinstance(application, WordTools):
             window.update(application.facts(snapshot))
-        return Observation(controls=tuple(shown), window=window, text=text, fingerprint=snapshot.fingerprint)
+        return Observation(controls=tuple(first_controls), window=window, text=text, fingerprint=snapshot.fingerprint)
 
 
-def _told(entry: ServerTool) -> ServerTool:
-    """Have a tool tell which part of a document made it fail."""
+def _wrap_tool(entry: ServerTool) -> ServerTool:
+    """Let a tool report which part of a document made it fail."""
     if inspect.iscoroutinefunction(entry.tool.fn):
         return entry
-    return replace(entry, tool=entry.tool.model_copy(update={"fn": understood(entry.tool.fn)}))
+    return replace(entry, tool=entry.tool.model_copy(update={"fn": report_unreadable_part(entry.tool.fn)}))
 
 
 def _root(document: str) -> str:

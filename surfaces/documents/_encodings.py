@@ -120,8 +120,8 @@ def decode_guessing(data: bytes) -> str:
 
 def _wide(data: bytes) -> str:
     """Return the order of bytes of UTF-16 or UTF-32 without a mark."""
-    even, odd = data[::2].count(0), data[1::2].count(0)
-    names = ["utf-16-le", "utf-32-le"] if odd > even else ["utf-16-be"]
+    even_zeros, odd_zeros = data[::2].count(0), data[1::2].count(0)
+    names = ["utf-16-le", "utf-32-le"] if odd_zeros > even_zeros else ["utf-16-be"]
     for name in (*names, "utf-32-be"):
         if _decodes(data, name):
             letters = data.decode(name)[:_SAMPLE_BYTES]
@@ -192,7 +192,7 @@ def _faults(word: str) -> float:
     mixed = len(scripts - {"han"}) > 1 or scripts in ({"han", "hangul"}, {"han", "latin"}, {"han", "half"})
     marks = {letter for letter in word if unicodedata.category(letter).startswith("M")}
     signs = sum(not (letter.isalpha() or letter.isascii() or letter in {*_IN_WORDS, *marks}) for letter in word)
-    jumps = sum(one.islower() and two.isupper() for one, two in itertools.pairwise(word))
+    jumps = sum(first.islower() and second.isupper() for first, second in itertools.pairwise(word))
     crowded = scripts == {"latin"} and len(letters) > 1 and 2 * sum(map(str.isascii, letters)) < len(letters)
     return 3 * mixed + 2 * signs + jumps + 2 * crowded
 

@@ -1,6 +1,6 @@
 """Reader of PDFs, pictures and repeating events, in a process with limits.
 
-Started by `_formats.read_apart`: the request is JSON in the first argument, the file is on the standard input. It
+Started by `_formats.read_in_process`: the request is JSON in the first argument, the file is on the standard input. It
 prints one line of JSON, then bytes. It imports nothing of this package, so that it starts fast.
 """
 
@@ -74,8 +74,9 @@ def read_pdf(request: dict[str, Any], data: bytes) -> Answer:
                 if _directions_of(pdf.pages[page - 1])[:1] not in ([], ["ltr"]):
                     what = f"the text of page {page} is turned, so no table is found; read_text reads it"
                     return {"error": what}, b""
-                found = pdf.pages[page - 1].extract_tables()
-                tables.append([each for each in found if any(cell for row in each for cell in row)])  # no empty grids
+                page_tables = pdf.pages[page - 1].extract_tables()
+                # Empty grids are left out.
+                tables.append([table for table in page_tables if any(cell for row in table for cell in row)])
                 fields += len(_form_fields(pdf.pages[page - 1])[0])
                 pdf.pages[page - 1].close()
                 page += 1
@@ -113,7 +114,9 @@ def _upright_text(page: Any) -> str:
         return page.extract_text() or ""
     texts = []
     for direction in all_directions:
-        lines = page.filter(lambda item, wanted=direction: item["object_type"] != "char" or _direction(item) == wanted)
+        lines = page.filter(
+            lambda item, line_direction=direction: item["object_type"] != "char" or _direction(item) == line_direction
+        )
         directions = {"char_dir": direction, "line_dir": LINE_DIRECTIONS[direction]}
         rotated = {f"{name}_rotated": value for name, value in directions.items()}
         texts.append(lines.extract_text(**directions, **rotated, line_dir_render="ttb", char_dir_render="ltr") or "")
@@ -182,16 +185,16 @@ def _field_line(widget: dict[str, Any]) -> list[str]:
     choices = choices if isinstance(choices, list) else []
     if kind == "Btn":
         state = _pdf_text(widget.get("AS") or _state_of(widget, inherited))
-        shown = _pdf_text(choices[int(state)]) if state.isdigit() and int(state) < len(choices) else state
-        choice = f" ({shown})" if flags & RADIO and state not in {"", "Off"} else ""
+        label = _pdf_text(choices[int(state)]) if state.isdigit() and int(state) < len(choices) else state
+        choice = f" ({label})" if flags & RADIO and state not in {"", "Off"} else ""
         return [] if flags & PUSH_BUTTON else [f"{name}: {'not ticked' if state in {'', 'Off'} else 'ticked'}{choice}"]
     if kind == "Sig":
         return [f"{name}: {'signed' if inherited.get('V') else 'not signed'}"]
     value = resolve1(inherited.get("V"))
     pairs = [pair for pair in map(resolve1, choices) if isinstance(pair, list) and len(pair) > 1]
     labels = {_pdf_text(pair[0]): _pdf_text(pair[1]) for pair in pairs} if kind == "Ch" else {}
-    values = [_pdf_text(each) for each in (value if isinstance(value, list) else [value])]
-    text = ", ".join(labels.get(each, each) for each in values)
+    values = [_pdf_text(entry) for entry in (value if isinstance(value, list) else [value])]
+    text = ", ".join(labels.get(entry, entry) for entry in values)
     text = text or " ".join(re.sub("<[^>]*>", " ", _pdf_text(inherited.get("RV"))).split())
     return [f"{name}: {'(hidden)' if flags & PASSWORD and kind == 'Tx' else text or '(empty)'}"]
 
@@ -287,16 +290,16 @@ def read_picture(request: dict[str, Any], data: bytes) -> Answer:
 
     if picture.mode == "F":
         return {"error": "its pixels are fractions, which have no fixed black and white"}, b""
-    turned = ImageOps.exif_transpose(picture)  # the new file has no such mark
-    if turned.mode.startswith("I"):  # Pillow would make all but the darkest of 16-bit levels white
-        turned = turned.convert("I").point(lambda level: level * (1 / 257)).convert("L")
+    upright = ImageOps.exif_transpose(picture)  # the new file has no such mark
+    if upright.mode.startswith("I"):  # Pillow would make all but the darkest of 16-bit levels white
+        upright = upright.convert("I").point(lambda level: level * (1 / 257)).convert("L")
     if request["what"] == "text":
-        return _text_in(turned, request["language"])
+        return _text_in(upright, request["language"])
     if size := request["size"]:
-        turned = turned.convert("RGBA" if "A" in turned.getbands() or turned.mode == "P" else "RGB").resize(size)
-    made = io.BytesIO()
-    _fitting(turned, request["format"]).save(made, request["format"], **request["options"])
-    return {"width": turned.width, "height": turned.height}, made.getvalue()
+        upright = upright.convert("RGBA" if "A" in upright.getbands() or upright.mode == "P" else "RGB").resize(size)
+    output = io.BytesIO()
+    _fitting(upright, request["format"]).save(output, request["format"], **request["options"])
+    return {"width": upright.width, "height": upright.height}, output.getvalue()
 
 
 def _fitting(picture: Image, into: str) -> Image:
@@ -306,9 +309,9 @@ def _fitting(picture: Image, into: str) -> Image:
     if into not in _OPAQUE:
         return picture.convert("RGBA") if picture.mode not in {"1", "L", "LA", "P", "RGB", "RGBA"} else picture
     if picture.mode in {"LA", "PA", "P", "RGBA"}:
-        shown = picture.convert("RGBA")
-        below = Image.new("RGBA", shown.size, "white")
-        return Image.alpha_composite(below, shown).convert("RGB")
+        rgba_picture = picture.convert("RGBA")
+        background = Image.new("RGBA", rgba_picture.size, "white")
+        return Image.alpha_composite(background, rgba_picture).convert("RGB")
     return picture if picture.mode in {"L", "RGB"} else picture.convert("RGB")
 
 
@@ -388,17 +391,17 @@ def main() -> None:
     request = json.loads(sys.argv[1])
     data = sys.stdin.buffer.read()
     try:
-        found, rest = READERS.get(request["what"], read_picture)(request, data)
+        answer, content = READERS.get(request["what"], read_picture)(request, data)
     except MemoryError:
-        found, rest = {"error": "it needs too much memory"}, b""
+        answer, content = {"error": "it needs too much memory"}, b""
     except ImportError as error:
-        found, rest = {"missing": error.name}, b""
+        answer, content = {"missing": error.name}, b""
     except Exception as error:  # the edge of the process: any error of a parser is an answer
         text = " ".join(str(error).split())[:200] or type(error).__name__
         short = "allocate" in text  # zlib reports a lack of memory by an error of its own
         reason = "it needs too much memory" if short else f"it is damaged, or not what its name says ({text})"
-        found, rest = {"error": reason}, b""
-    sys.stdout.buffer.write(json.dumps(found).encode() + b"\n" + rest)
+        answer, content = {"error": reason}, b""
+    sys.stdout.buffer.write(json.dumps(answer).encode() + b"\n" + content)
 
 
 if __name__ == "__main__":

@@ -51,22 +51,22 @@ class FolderTools:
         subfolders: Annotated[bool, Field(description="Whether files in subfolders are listed.")] = True,
     ) -> Answer:
         """List files and folders of any kind, with size and time."""
-        place = self._workspace.place(folder) if folder else self._workspace.folder
-        if not place.is_dir():
+        root = self._workspace.resolve(folder) if folder else self._workspace.folder
+        if not root.is_dir():
             msg = f"there is no folder {folder!r} in the workspace"
             raise ToolError(msg)
-        found: list[JsonValue] = []
-        total = seen = 0
-        for path in _walk(place, subfolders=subfolders):
-            seen += 1
-            if seen > _SEARCHED:
+        entries: list[JsonValue] = []
+        match_count = entry_count = 0
+        for path in _walk(root, subfolders=subfolders):
+            entry_count += 1
+            if entry_count > _SEARCHED:
                 break
             if fnmatch.fnmatchcase(path.name.casefold(), pattern.casefold()):
-                total += 1
-                if len(found) < _LISTED and (about := self._about(path)):
-                    found.append(about)
-        answer: Answer = {"files": found, "left_out": total - len(found)}
-        return answer if seen <= _SEARCHED else {**answer, "searched": f"only the first {_SEARCHED} files"}
+                match_count += 1
+                if len(entries) < _LISTED and (about := self._about(path)):
+                    entries.append(about)
+        answer: Answer = {"files": entries, "left_out": match_count - len(entries)}
+        return answer if entry_count <= _SEARCHED else {**answer, "searched": f"only the first {_SEARCHED} files"}
 
     def _about(self, path: Path) -> dict[str, JsonValue]:
         try:
@@ -83,23 +83,23 @@ class FolderTools:
     @tool(effect=Effect.IDEMPOTENT, agents=HOST)
     def make_folder(self, path: FilePath) -> Answer:
         """Make a folder, with the folders above it; existing ones stay."""
-        place = self._workspace.place(path)
-        if place.is_dir():
+        absolute_path = self._workspace.resolve(path)
+        if absolute_path.is_dir():
             return {"folder": path, "made": False}
         parts = path.split("/")
         missing = ["/".join(parts[: n + 1]) for n in range(len(parts))]
-        missing = [name for name in missing if not os.path.lexists(self._workspace.place(name))]
+        missing = [name for name in missing if not os.path.lexists(self._workspace.resolve(name))]
         if not missing:
             msg = f"{path!r} is a file"
             raise ToolError(msg)
         try:
-            first = self._workspace.new_place(missing[0])
+            first = self._workspace.resolve_new(missing[0])
             for name in missing:
                 self._workspace.check_name(name)
-            foresee(place, "", FOLDER, {"folder": path, "made": True})
+            foresee(absolute_path, "", FOLDER, {"folder": path, "made": True})
             with committing():
                 for name in missing:
-                    self._workspace.place(name).mkdir()
+                    self._workspace.resolve(name).mkdir()
         except OSError as error:
             msg = f"the folder {path!r} can't be made: {error.strerror}"
             raise ToolError(msg) from error
@@ -120,9 +120,9 @@ class FolderTools:
         if copy:
             self._copy(path, source, new_path, answer)
             return answer
-        goal = self._workspace.place(new_path)
+        goal = self._workspace.resolve(new_path)
         if mark == FOLDER or not has_both_names(source, goal):  # otherwise it finishes an interrupted move
-            goal = self._workspace.new_place(new_path)
+            goal = self._workspace.resolve_new(new_path)
         if mark == FOLDER and source in goal.parents:
             msg = f"{path!r} can't be moved into itself"
             raise ToolError(msg)
@@ -130,7 +130,7 @@ class FolderTools:
             foresee(source, mark, "", answer)
             with write_lock(source, goal), committing():
                 self._check(path, source, mark)
-                self._workspace.place(new_path)
+                self._workspace.resolve(new_path)
                 self._workspace.move(source, goal, folder=mark == FOLDER)
         except FileExistsError:
             msg = f"there is already a file {new_path!r}; choose another name"
@@ -144,7 +144,7 @@ class FolderTools:
         if source.is_dir():
             msg = f"{path!r} is a folder; only files are copied"
             raise ToolError(msg)
-        goal = self._workspace.new_place(new_path)
+        goal = self._workspace.resolve_new(new_path)
         if (size := source.stat().st_size) > self._workspace.max_bytes:
             msg = f"{path!r} is too large to copy: {size} bytes; {self._workspace.max_bytes} are allowed"
             raise ToolError(msg)
@@ -168,29 +168,31 @@ class FolderTools:
         sync_folder(source.parent)
         return {"deleted": path}
 
-    def hazards(self, tool: str, arguments: Mapping[str, JsonValue], made: Collection[str]) -> set[Hazard]:
-        """Report a move to the name of a file made here.
+    def hazards(self, tool: str, arguments: Mapping[str, JsonValue], created_files: Collection[str]) -> set[Hazard]:
+        """Report a move to the name of a file that the task created.
 
-        The task may overwrite what it made without an approval, by its name.
+        The task may overwrite such a file without an approval, by its name.
         """
         if tool != "move_file" or arguments.get("copy"):
             return set()
-        goal = str(self._workspace.place(str(arguments["new_path"]))).casefold()
-        taken = any(name.casefold() == goal or name.casefold().startswith(f"{goal}{os.sep}") for name in made)
-        return {Hazard.OVERWRITES} if taken else set()
+        goal = str(self._workspace.resolve(str(arguments["new_path"]))).casefold()
+        is_created = any(
+            name.casefold() == goal or name.casefold().startswith(f"{goal}{os.sep}") for name in created_files
+        )
+        return {Hazard.OVERWRITES} if is_created else set()
 
     def _existing(self, path: str) -> tuple[Path, str]:
         """Return an existing file or folder and its mark."""
-        place = self._workspace.place(path)
+        absolute_path = self._workspace.resolve(path)
         try:
-            mode = place.lstat().st_mode
+            mode = absolute_path.lstat().st_mode
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                 msg = f"{path!r} is neither a file nor a folder"
                 raise ToolError(msg)
-            if reason := open_elsewhere(place):
+            if reason := open_elsewhere(absolute_path):
                 msg = f"{path!r} is left as it is: {reason}"
                 raise ToolError(msg)
-            return place, FOLDER if stat.S_ISDIR(mode) else file_mark(place)
+            return absolute_path, FOLDER if stat.S_ISDIR(mode) else file_mark(absolute_path)
         except FileNotFoundError:
             msg = f"there is no file {path!r} in the workspace; list_files shows which there are"
             raise ToolError(msg) from None
@@ -207,11 +209,11 @@ class FolderTools:
 
 def _walk(folder: Path, *, subfolders: bool) -> Iterator[Path]:
     """List the visible entries of a folder, sorted; links are not followed."""
-    for here, folders, files in os.walk(folder, followlinks=False):
-        place = folder.__class__(here)
+    for folder_path, folders, files in os.walk(folder, followlinks=False):
+        current_folder = folder.__class__(folder_path)
         folders[:] = sorted(name for name in folders if not _is_hidden(name))
-        yield from (place / name for name in folders)
-        yield from (place / name for name in sorted(files) if not _is_hidden(name))
+        yield from (current_folder / name for name in folders)
+        yield from (current_folder / name for name in sorted(files) if not _is_hidden(name))
         if not subfolders:
             return
 

@@ -36,8 +36,8 @@ Decimal = Annotated[Literal["auto", ".", ","], Field(description="The decimal se
 Header = Annotated[bool, Field(description="Whether the first row is the header.")]
 READER_SECONDS = 60
 """The longest time for reading a file in a process of its own."""
-_KEPT = 16
-_KEPT_BYTES = 1_000_000
+_MOST_CACHED = 16
+_MOST_CACHED_BYTES = 1_000_000
 """Results with more bytes are not kept."""
 _VARIABLES = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TESSDATA_PREFIX")
 """The variables that started programs get of this process's."""
@@ -45,8 +45,8 @@ _VARIABLES = ("PATH", "LANG", "LC_ALL", "SYSTEMROOT", "TESSDATA_PREFIX")
 
 def part_of(text: str, offset: int, limit: int) -> Answer:
     """Return a part of a text as a tool's answer."""
-    shown = text[offset : offset + limit]
-    return {"text": shown, "characters": len(text), "left_out": max(0, len(text) - offset - len(shown))}
+    part = text[offset : offset + limit]
+    return {"text": part, "characters": len(text), "left_out": max(0, len(text) - offset - len(part))}
 
 
 class FormatTools:
@@ -114,7 +114,7 @@ class Replaced(Edited):
         return self.data
 
 
-def read_apart(request: dict[str, JsonValue], snapshot: Snapshot, extra: str) -> tuple[dict[str, Any], bytes]:
+def read_in_process(request: dict[str, JsonValue], snapshot: Snapshot, extra: str) -> tuple[dict[str, Any], bytes]:
     """Run the reader on a file, in a process with limits.
 
     The last results are kept.
@@ -130,23 +130,23 @@ def read_apart(request: dict[str, JsonValue], snapshot: Snapshot, extra: str) ->
     Raises:
         ToolError: If the file can't be read; the text gives the reason.
     """
-    asked = json.dumps(request, sort_keys=True)
-    key = asked, snapshot.fingerprint
-    with _kept_lock:
-        known = _kept.get(key)
-    found, rest = known or _run_reader(asked, snapshot)
-    if name := found.get("missing"):
+    request_json = json.dumps(request, sort_keys=True)
+    key = request_json, snapshot.fingerprint
+    with _cache_lock:
+        cached_result = _cache.get(key)
+    answer, content = cached_result or _run_reader(request_json, snapshot)
+    if name := answer.get("missing"):
         msg = f"{snapshot.document!r} can't be read: {name} is not installed: pip install 'callboard[{extra}]'"
         raise ToolError(msg)
-    if "error" in found:
-        msg = f"{snapshot.document!r} can't be read: {found['error']}; it is unchanged"
+    if "error" in answer:
+        msg = f"{snapshot.document!r} can't be read: {answer['error']}; it is unchanged"
         raise ToolError(msg)
-    if len(rest) <= _KEPT_BYTES:
-        with _kept_lock:
-            _kept[key] = found, rest
-            while len(_kept) > _KEPT:
-                del _kept[next(iter(_kept))]
-    return found, rest
+    if len(content) <= _MOST_CACHED_BYTES:
+        with _cache_lock:
+            _cache[key] = answer, content
+            while len(_cache) > _MOST_CACHED:
+                del _cache[next(iter(_cache))]
+    return answer, content
 
 
 def _run_reader(request: str, snapshot: Snapshot) -> tuple[dict[str, Any], bytes]:
@@ -166,22 +166,22 @@ def _run_reader(request: str, snapshot: Snapshot) -> tuple[dict[str, Any], bytes
             )
         except subprocess.TimeoutExpired:
             return {"error": f"it takes longer than {READER_SECONDS} seconds"}, b""
-    head, _, rest = done.stdout.partition(b"\n")
+    head, _, content = done.stdout.partition(b"\n")
     try:
-        found: dict[str, Any] = json.loads(head)
+        answer: dict[str, Any] = json.loads(head)
     except ValueError:
         why = short(done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2], 200)
         return {
             "error": f"its reader ended with code {done.returncode}: {why or 'it took too much memory or time'}"
         }, b""
-    return found, rest
+    return answer, content
 
 
 def plain_environment(home: Path) -> dict[str, str]:
     """Return the environment of a started program, without secrets."""
-    kept = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
-    return {**kept, "HOME": str(home), "TMPDIR": str(home), "TEMP": str(home), "TMP": str(home)}
+    variables = {name: os.environ[name] for name in _VARIABLES if name in os.environ}
+    return {**variables, "HOME": str(home), "TMPDIR": str(home), "TEMP": str(home), "TMP": str(home)}
 
 
-_kept: dict[tuple[str, str], tuple[dict[str, Any], bytes]] = {}
-_kept_lock = threading.Lock()
+_cache: dict[tuple[str, str], tuple[dict[str, Any], bytes]] = {}
+_cache_lock = threading.Lock()

@@ -51,45 +51,45 @@ def answer_of(
     grid: Grid, *, header: bool, numbers: bool, decimal: Separator | Literal["auto"], start: int, limit: int
 ) -> Answer:
     """Describe a table as JSON; see the tool ``read_table``."""
-    above = 1 if header and grid.texts else 0
-    columns = list(zip(*grid.texts[above:], strict=True))
+    header_rows = 1 if header and grid.texts else 0
+    columns = list(zip(*grid.texts[header_rows:], strict=True))
     marks = [separator_of(column) if decimal == "auto" else decimal for column in columns]
-    shown = grid.texts[above + start : above + start + limit]
+    text_rows = grid.texts[header_rows + start : header_rows + start + limit]
     answer: Answer = {
-        "header": list(grid.texts[0]) if above else [],
-        "rows": [list(row) for row in shown],
-        "row_count": len(grid.texts) - above,
+        "header": list(grid.texts[0]) if header_rows else [],
+        "rows": [list(row) for row in text_rows],
+        "row_count": len(grid.texts) - header_rows,
         "column_count": len(grid.texts[0]) if grid.texts else 0,
-        "left_out": max(0, len(grid.texts) - above - start - len(shown)),
+        "left_out": max(0, len(grid.texts) - header_rows - start - len(text_rows)),
         "merged": [
-            {"row": row + 1 - above, "column": column + 1, "rows": rows, "columns": across}
+            {"row": row + 1 - header_rows, "column": column + 1, "rows": rows, "columns": across}
             for row, column, rows, across in grid.merged
         ],
     }
     if numbers:
         loose = [are_numbers(column, mark) for column, mark in zip(columns, marks, strict=True)]
-        read = [
+        number_rows = [
             [
                 parse_number(text, mark, loose=all_numbers)
                 for text, mark, all_numbers in zip(row, marks, loose, strict=True)
             ]
-            for row in shown
+            for row in text_rows
         ]
         answer["rows"] = [
             [number.value if number else text or None for text, number in zip(row, numbers_of_row, strict=True)]
-            for row, numbers_of_row in zip(shown, read, strict=True)
+            for row, numbers_of_row in zip(text_rows, number_rows, strict=True)
         ]
-        units = [{number.unit for row in read if (number := row[column])} for column in range(len(columns))]
+        units = [{number.unit for row in number_rows if (number := row[column])} for column in range(len(columns))]
         answer["units"] = [next(iter(of_column)) if len(of_column) == 1 else "" for of_column in units]
         counts = [
-            (sum(row[column] is not None for row in read), sum(bool(row[column]) for row in shown))
+            (sum(row[column] is not None for row in number_rows), sum(bool(row[column]) for row in text_rows))
             for column in range(len(columns))
         ]
         answer["kept_as_text"] = [
             {"row": start + number + 1, "column": column + 1, "text": text}
-            for number, texts in enumerate(shown)
+            for number, texts in enumerate(text_rows)
             for column, text in enumerate(texts)
-            if read[number][column] is None and (is_ambiguous(text) or _stays_behind(text, *counts[column]))
+            if number_rows[number][column] is None and (is_ambiguous(text) or _stays_behind(text, *counts[column]))
         ]
     return answer
 
@@ -104,6 +104,6 @@ def decimals_of(rows: list[list[str]], columns: Iterable[int]) -> dict[int, str]
 
     A column that shows none has that of the table, or else a point.
     """
-    found = {each: separator_of(row[each] for row in rows if each < len(row)) for each in columns}
-    default = "." if all(found.values()) else separator_of(cell for row in rows for cell in row) or "."
-    return {each: mark or default for each, mark in found.items()}
+    marks = {column: separator_of(row[column] for row in rows if column < len(row)) for column in columns}
+    default = "." if all(marks.values()) else separator_of(cell for row in rows for cell in row) or "."
+    return {column: mark or default for column, mark in marks.items()}

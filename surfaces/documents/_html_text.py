@@ -36,8 +36,10 @@ def links_in(text: str) -> list[str]:
     parser.feed(text)
     parser.close()
     links = [(" ".join(words.split()), target.strip()) for words, target in parser.links]
-    shown = [(words, target) for words, target in links if target and target.removeprefix("mailto:") not in words]
-    return list(dict.fromkeys(f"{words}: {target}" for words, target in shown if not target.startswith("#")))
+    distinct_links = [
+        (words, target) for words, target in links if target and target.removeprefix("mailto:") not in words
+    ]
+    return list(dict.fromkeys(f"{words}: {target}" for words, target in distinct_links if not target.startswith("#")))
 
 
 def _lines_of(text: str) -> list[str]:

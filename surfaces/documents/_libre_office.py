@@ -48,7 +48,7 @@ _SETTINGS = (
 
 def profile() -> str:
     """Return the settings of LibreOffice, as its profile holds them."""
-    items = "".join(_ITEM.format(*each) for each in _SETTINGS)
+    items = "".join(_ITEM.format(*setting) for setting in _SETTINGS)
     schema = 'xmlns:oor="http://openoffice.org/2001/registry" xmlns:xs="http://www.w3.org/2001/XMLSchema"'
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<oor:items {schema}>\n{items}</oor:items>\n'
 
@@ -117,18 +117,18 @@ class LibreOffice:
             raise OfficeFailedError
         self._uses += 1
         paths = [folder / f"{number}.xlsx" for number in range(len(books))]
-        made = [folder / "out" / path.name for path in paths]
+        outputs = [folder / "out" / path.name for path in paths]
         try:
             for path, book in zip(paths, books, strict=True):
                 path.write_bytes(book)
             holder.stdin.write(json.dumps(list(map(str, paths))).encode() + b"\n")
             holder.stdin.flush()
             self._wait(holder, b"done\n", until)
-            return [path.read_bytes() if path.is_file() else None for path in made]
+            return [path.read_bytes() if path.is_file() else None for path in outputs]
         except OSError as error:
             raise OfficeFailedError from error
         finally:
-            for path in (*paths, *made):
+            for path in (*paths, *outputs):
                 path.unlink(missing_ok=True)
 
     def _start(self, until: float) -> None:

@@ -82,8 +82,8 @@ class Edited(ABC):
         """Return the bytes of the edited document."""
 
 
-def understood(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Tell which part of an Office document made a function fail unexpectedly.
+def report_unreadable_part(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Report which part of an Office document made a function fail unexpectedly.
 
     A file may hold anything: what a library, or our own code, did not expect in it is an error of this call alone.
     """
@@ -134,13 +134,13 @@ def parts(snapshot: Snapshot, max_bytes: int) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             _check_size(archive, name, max_bytes * _UNPACKED)
-            found = {entry.filename: archive.read(entry) for entry in archive.infolist() if not entry.is_dir()}
+            parts_by_name = {entry.filename: archive.read(entry) for entry in archive.infolist() if not entry.is_dir()}
     except zipfile.BadZipFile as error:
         raise damaged(name, "it is empty" if not data else "it is not an Office document, or is truncated") from error
     except (zlib.error, EOFError, OSError, NotImplementedError, ValueError) as error:
         raise damaged(name, error) from error
-    _check_kind(found, snapshot)
-    return found
+    _check_kind(parts_by_name, snapshot)
+    return parts_by_name
 
 
 def damaged(name: str, error: Exception | str) -> ToolError:
@@ -169,30 +169,30 @@ def _check_size(archive: zipfile.ZipFile, name: str, limit: int) -> None:
         raise ToolError(msg)
 
 
-def _odd_coding(data: bytes) -> str:
+def _refused_encoding(data: bytes) -> str:
     """Name an XML part's encoding if it would hide entities; else empty."""
     if b"\0\0" in data[:4]:
         return "UTF-32"
     declared = _DECLARED.match(data.removeprefix(b"\xef\xbb\xbf").lstrip())
-    odd = declared is not None and declared[1].lower() not in _CODINGS
-    return declared[1].decode("ascii", "replace") if declared is not None and odd else ""
+    is_refused = declared is not None and declared[1].lower() not in _CODINGS
+    return declared[1].decode("ascii", "replace") if declared is not None and is_refused else ""
 
 
-def _check_kind(found: dict[str, bytes], snapshot: Snapshot) -> None:
+def _check_kind(parts_by_name: dict[str, bytes], snapshot: Snapshot) -> None:
     name, root = snapshot.document, snapshot.root
-    for part, data in found.items():
-        if part.endswith(_XML) and (coding := _odd_coding(data)):
+    for part, data in parts_by_name.items():
+        if part.endswith(_XML) and (coding := _refused_encoding(data)):
             msg = f"{name!r} is refused: its part {part} is in {coding}, which no Office program writes; save it again"
             raise ToolError(msg)
-    types = found.get("[Content_Types].xml")
+    types = parts_by_name.get("[Content_Types].xml")
     if types is None:
         raise damaged(name, "it has no list of content types, so it is not an Office document")
     if not any(kind in types for kind in _MAIN_TYPES[root]):
         msg = f"{name!r} is refused: its content does not match its suffix"
         raise ToolError(msg)
-    for part, data in found.items():
+    for part, data in parts_by_name.items():
         if part.endswith(_XML) and any(word in data for word in _ENTITIES):
             raise damaged(name, f"{part} declares entities, which no Office program writes")
-    if _STRICT in found.get(_MAIN[root], b"")[:4000]:
+    if _STRICT in parts_by_name.get(_MAIN[root], b"")[:4000]:
         msg = f"{name!r} is saved as Strict Open XML, which can't be read; save it as an ordinary .docx or .xlsx file"
         raise ToolError(msg)

@@ -135,14 +135,14 @@ class OfficeHolder:
 
 def _children() -> list[int]:
     """List the ids of this process's children, those that it inherited too."""
-    found = []
+    process_ids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 fields = (entry / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
                 if int(fields[1]) == os.getpid():
-                    found.append(int(entry.name))
-    return found
+                    process_ids.append(int(entry.name))
+    return process_ids
 
 
 def _end_with(parent: int) -> None:

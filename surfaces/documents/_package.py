@@ -135,28 +135,32 @@ class Package:
         rels = rels_of(part)
         if rels not in self._parts:
             return []
-        found = []
-        for each in self.tree(rels):
-            if not isinstance(each.tag, str):
+        links = []
+        for element in self.tree(rels):
+            if not isinstance(element.tag, str):
                 continue
-            external = each.get("TargetMode") == "External"
-            target = each.get("Target", "")
+            external = element.get("TargetMode") == "External"
+            target = element.get("Target", "")
             if not external:
                 target = self._named(posixpath.dirname(part), target)
-            kind = each.get("Type", "").rpartition("/")[2]
-            found.append(Relationship(each.get("Id", ""), kind, target, external))
-        return found
+            kind = element.get("Type", "").rpartition("/")[2]
+            links.append(Relationship(element.get("Id", ""), kind, target, external))
+        return links
 
     def related(self, part: str, kind: str) -> list[str]:
         """List the existing parts of a kind that a part links to."""
-        found = [each.target for each in self.relationships(part) if each.type == kind and not each.external]
-        return [name for name in found if name in self._parts]
+        targets = [
+            relationship.target
+            for relationship in self.relationships(part)
+            if relationship.type == kind and not relationship.external
+        ]
+        return [name for name in targets if name in self._parts]
 
     def target(self, part: str, relationship: str | None) -> str | None:
         """Return the part that a link leads to, if any."""
-        for each in self.relationships(part):
-            if each.id == relationship and not each.external and each.target in self._parts:
-                return each.target
+        for link in self.relationships(part):
+            if link.id == relationship and not link.external and link.target in self._parts:
+                return link.target
         return None
 
     def free_name(self, pattern: str) -> str:
@@ -199,8 +203,8 @@ class Package:
         return str(entry.get("Id"))
 
     def _add_link(self, part: str, kind: str, target: str) -> Element:
-        taken = {each.id for each in self.relationships(part)}
-        number = next(n for n in range(1, len(taken) + 2) if f"rId{n}" not in taken)
+        ids = {relationship.id for relationship in self.relationships(part)}
+        number = next(n for n in range(1, len(ids) + 2) if f"rId{n}" not in ids)
         entry = etree.SubElement(self.edit(rels_of(part)), f"{{{PACKAGE}}}Relationship")
         entry.set("Id", f"rId{number}")
         entry.set("Type", f"{RELATIONSHIPS}/{kind}")
@@ -210,20 +214,20 @@ class Package:
     def unrelate(self, part: str, relationship: str) -> None:
         """Take away a link; the part that it led to stays."""
         rels = self.edit(rels_of(part))
-        for each in list(rels):
-            if isinstance(each.tag, str) and each.get("Id") == relationship:
-                rels.remove(each)
+        for element in list(rels):
+            if isinstance(element.tag, str) and element.get("Id") == relationship:
+                rels.remove(element)
 
     def remove(self, name: str) -> None:
         """Remove a part, and those that only it links to."""
-        owned = [each.target for each in self.relationships(name) if not each.external]
+        targets = [relationship.target for relationship in self.relationships(name) if not relationship.external]
         self._drop(name)
         self._drop(rels_of(name))
-        for other in owned:
+        for target in targets:
             sources = [_part_of(rels) for rels in self._parts if rels.endswith(".rels")]
             linked = (link.target for source in sources for link in self.relationships(source))
-            if other in self._parts and other not in linked:
-                self.remove(other)
+            if target in self._parts and target not in linked:
+                self.remove(target)
 
     def to_bytes(self) -> bytes:
         """Write the package, its parts in the order in which they came."""

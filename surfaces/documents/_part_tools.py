@@ -54,7 +54,9 @@ _FURTHER: dict[tuple[Form, str], dict[str, Any]] = {
     ("text", "picture"): {"language": Language},
 }
 """The forms in which each format is read, and the further arguments of each."""
-_WHOLE = frozenset({("table", "csv"), ("table", "calendar"), ("text", "pdf"), ("text", "mail"), ("text", "picture")})
+_WITHOUT_PARTS = frozenset(
+    {("table", "csv"), ("table", "calendar"), ("text", "pdf"), ("text", "mail"), ("text", "picture")}
+)
 """Readings of a whole file, which have no parts."""
 
 
@@ -82,9 +84,9 @@ class PartTools:
         further = _checked(form, snapshot, part, args)
         match form:
             case "cells":
-                found = excel.find_cells(self._book(snapshot), part)
-                values = excel.stored_values(found.sheet.file, found.sheet, found.need())
-                return values[0][0] if found.need().size == {"rows": 1, "columns": 1} else [*values]
+                selection = excel.find_cells(self._book(snapshot), part)
+                values = excel.stored_values(selection.sheet.file, selection.sheet, selection.need())
+                return values[0][0] if selection.need().size == {"rows": 1, "columns": 1} else [*values]
             case "chart":
                 return excel.describe(excel.find_chart(self._book(snapshot), part))
             case "table":
@@ -105,8 +107,8 @@ class PartTools:
         book = self._book(self._workspace.read(document))
         if form == "table":
             return {**arguments, "part": excel.find_table(book, part).name}
-        found = excel.find_cells(book, part)
-        return {**arguments, "part": f"{quoted_title(found.sheet.title)}!{found.need().coord}"}
+        selection = excel.find_cells(book, part)
+        return {**arguments, "part": f"{quoted_title(selection.sheet.title)}!{selection.need().coord}"}
 
     def resources(self, document: str, form: JsonValue, part: str) -> list[str]:
         """Name the ranges and sheets of a workbook that a reading touches.
@@ -117,8 +119,8 @@ class PartTools:
         book = self._book(self._workspace.read(document))
         match form:
             case "cells":
-                found = excel.find_cells(book, part)
-                return [TouchedCells(found.sheet, found.cells).resource]
+                selection = excel.find_cells(book, part)
+                return [TouchedCells(selection.sheet, selection.cells).resource]
             case "table":
                 table = excel.find_table(book, part)
                 return [TouchedCells(table.sheet, table.cells).resource]
@@ -149,7 +151,7 @@ class PartTools:
                 book.package.check()
                 sheet_controls(book)
             case "picture":
-                formats.read_apart({"what": "pixels"}, snapshot, "pictures")
+                formats.read_in_process({"what": "pixels"}, snapshot, "pictures")
             case "pdf":
                 pdf.PdfTools(self._workspace).facts(snapshot)
             case "csv" | "calendar":
@@ -179,7 +181,7 @@ class PartTools:
             case "word":
                 return texts.word_text(WordFile.load(snapshot, self._workspace.max_bytes), snapshot.document, part)
             case "pdf":
-                return pdf.whole_text(snapshot, **further)
+                return pdf.full_text(snapshot, **further)
             case "mail":
                 return message_text(snapshot)
             case "picture":
@@ -198,34 +200,34 @@ def _checked(form: Form, snapshot: Snapshot, part: str, args: Mapping[str, JsonV
         ToolError: If the format has no such reading or no parts, or an argument is unknown or wrong.
     """
     document, key = snapshot.document, (form, snapshot.root)
-    known: dict[str, Any] = {}
+    argument_types: dict[str, Any] = {}
     if form != "file":
         if key not in _FURTHER:
             suffixes = ", ".join(suffix for suffix, root in ROOTS.items() if (form, root) in _FURTHER)
             msg = f"{document!r} has no {form} to read; these files have: {suffixes}"
             raise ToolError(msg)
-        known = _FURTHER[key]
-    if part and (form == "file" or key in _WHOLE):
+        argument_types = _FURTHER[key]
+    if part and (form == "file" or key in _WITHOUT_PARTS):
         msg = f"{document!r} is read whole, and has no part {part!r}; leave the part out"
         raise ToolError(msg)
     if form == "cells" and not part:
         msg = f"no cells of {document!r} are named; write them behind its name, like report.xlsx!Sales!B8"
         raise ToolError(msg)
-    if unknown := [name for name in args if name not in known]:
-        msg = f"args: {unknown[0]!r} is no argument of `{form}` for {document!r}; {_choice(known)}"
+    if unknown := [name for name in args if name not in argument_types]:
+        msg = f"args: {unknown[0]!r} is no argument of `{form}` for {document!r}; {_choice(argument_types)}"
         raise ToolError(msg)
     checked: dict[str, Any] = {}
     for name, value in args.items():
         try:
-            checked[name] = TypeAdapter(known[name]).validate_python(value)
+            checked[name] = TypeAdapter(argument_types[name]).validate_python(value)
         except ValidationError as error:
             msg = f"args: {name}: {error.errors()[0]['msg']}"
             raise ToolError(msg) from None
     return checked
 
 
-def _choice(known: Mapping[str, Any]) -> str:
-    return f"there are: {', '.join(known)}" if known else "it takes none"
+def _choice(argument_types: Mapping[str, Any]) -> str:
+    return f"there are: {', '.join(argument_types)}" if argument_types else "it takes none"
 
 
 def _pdf_table(snapshot: Snapshot, part: str, page: int | None) -> pdf.PdfTable:
@@ -235,15 +237,15 @@ def _pdf_table(snapshot: Snapshot, part: str, page: int | None) -> pdf.PdfTable:
         ToolError: If none fits, or several.
     """
     match = _ON_PAGE.fullmatch(part)
-    named = [*pdf.tables_of(snapshot, int(match[1]) if match else page).items()]
-    found = [(name, table) for name, table in named if part in {"", name} or _has_header(table, part)]
-    return only_one(found, part, "table", named, _described)[1]
+    tables = [*pdf.tables_of(snapshot, int(match[1]) if match else page).items()]
+    matches = [(name, table) for name, table in tables if part in {"", name} or _has_header(table, part)]
+    return only_one(matches, part, "table", tables, _described)[1]
 
 
 def _has_header(table: pdf.PdfTable, part: str) -> bool:
     header = [" ".join((cell or "").split()) for cell in table[0]]
-    whole = " | ".join(header)
-    return any(same_words(part, text) for text in (whole, short(whole), *header))
+    header_text = " | ".join(header)
+    return any(same_words(part, text) for text in (header_text, short(header_text), *header))
 
 
 def _described(named: tuple[str, pdf.PdfTable]) -> str:

@@ -46,8 +46,8 @@ class PdfTools(formats.FormatTools):
         Values of form fields and notes stand below a page's text. ``next`` is where to continue; null at the end.
         Scanned pages have no text; ``not_shown`` counts their pictures.
         """
-        found = _read(self._workspace.read(document), page, limit=offset + limit)
-        texts: list[str] = found["texts"]
+        reader_answer = _read(self._workspace.read(document), page, limit=offset + limit)
+        texts: list[str] = reader_answer["texts"]
         parts: list[str] = []
         following: JsonValue = None
         for number, text in enumerate(texts, page):
@@ -59,9 +59,9 @@ class PdfTools(formats.FormatTools):
                 break
         else:
             last = page + len(texts)
-            following = {"page": last, "offset": 0} if last <= found["pages"] else None
-        answer: Answer = {"text": "\n".join(parts), "pages": found["pages"], "next": following}
-        if unseen := _unseen(found):
+            following = {"page": last, "offset": 0} if last <= reader_answer["pages"] else None
+        answer: Answer = {"text": "\n".join(parts), "pages": reader_answer["pages"], "next": following}
+        if unseen := _unseen(reader_answer):
             answer["not_shown"] = unseen
         if not any(texts):
             answer["note"] = "these pages have no text; they may be scanned pictures"
@@ -84,16 +84,16 @@ class PdfTools(formats.FormatTools):
 
         ``tables_on_page`` counts them. Numbers are read as in a Word table.
         """
-        found = _read(self._workspace.read(document), page, limit=1, tables=True)
-        tables: list[PdfTable] = found["tables"][0] if found["tables"] else []
+        reader_answer = _read(self._workspace.read(document), page, limit=1, tables=True)
+        tables: list[PdfTable] = reader_answer["tables"][0] if reader_answer["tables"] else []
         if table > len(tables):
             msg = f"page {page} of {document!r} has {len(tables)} tables with lines; read_text shows its text"
             raise ToolError(msg)
         answer = answer_of(
             grid_of(tables[table - 1]), header=header, numbers=numbers, decimal=decimal, start=start, limit=limit
         )
-        if found["fields"]:
-            answer["not_shown"] = f"{found['fields']} form fields of the page; read_text shows them"
+        if reader_answer["fields"]:
+            answer["not_shown"] = f"{reader_answer['fields']} form fields of the page; read_text shows them"
         return {**answer, "tables_on_page": len(tables)}
 
     def not_writable(self, snapshot: Snapshot) -> str:
@@ -107,22 +107,22 @@ class PdfTools(formats.FormatTools):
 
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
         """Return the number of pages, the title and the author."""
-        found = _read(snapshot, 1, limit=1)
-        about: dict[str, str] = found["metadata"]
+        reader_answer = _read(snapshot, 1, limit=1)
+        about: dict[str, str] = reader_answer["metadata"]
         facts: dict[str, JsonValue] = {name.lower(): short(text) for name, text in about.items()}
-        unseen = _unseen(found)
-        return {"pages": found["pages"], **facts, **({"not_shown": unseen} if unseen else {})}
+        unseen = _unseen(reader_answer)
+        return {"pages": reader_answer["pages"], **facts, **({"not_shown": unseen} if unseen else {})}
 
 
-def _unseen(found: dict[str, Any]) -> str:
+def _unseen(reader_answer: dict[str, Any]) -> str:
     """Name what a person sees and the text lacks."""
-    counts: dict[str, int] = found["unseen"]
+    counts: dict[str, int] = reader_answer["unseen"]
     return ", ".join(f"{count} {name}" for name, count in counts.items() if count)
 
 
 def _read(snapshot: Snapshot, page: int, *, limit: int, tables: bool = False) -> dict[str, Any]:
     request: dict[str, JsonValue] = {"what": "pdf", "page": page, "limit": limit, "tables": tables}
-    return formats.read_apart(request, snapshot, "pdf")[0]
+    return formats.read_in_process(request, snapshot, "pdf")[0]
 
 
 def grid_of(table: PdfTable) -> Grid:
@@ -130,7 +130,7 @@ def grid_of(table: PdfTable) -> Grid:
     return plain_grid([[" ".join((cell or "").split()) for cell in row] for row in table])
 
 
-def whole_text(snapshot: Snapshot, page: int = 1) -> str:
+def full_text(snapshot: Snapshot, page: int = 1) -> str:
     """Read the text of all pages from one on.
 
     Raises:
@@ -139,10 +139,10 @@ def whole_text(snapshot: Snapshot, page: int = 1) -> str:
     texts: list[str] = []
     pages, unseen = page, ""
     while page + len(texts) <= pages:
-        found = _read(snapshot, page + len(texts), limit=_MOST_CHARACTERS)
-        pages, unseen = found["pages"], unseen or _unseen(found)
-        texts += found["texts"]
-        if not found["texts"]:
+        reader_answer = _read(snapshot, page + len(texts), limit=_MOST_CHARACTERS)
+        pages, unseen = reader_answer["pages"], unseen or _unseen(reader_answer)
+        texts += reader_answer["texts"]
+        if not reader_answer["texts"]:
             break
     if unseen and not any(texts):
         msg = f"the pages of {snapshot.document!r} have no text, but {unseen}; they may be scanned pictures"
@@ -159,18 +159,18 @@ def tables_of(snapshot: Snapshot, page: int | None = None) -> dict[str, PdfTable
     first, count = page or 1, 0
     pages: list[list[PdfTable]] = []
     while not pages or (page is None and len(pages) < count):
-        found = _read(snapshot, first + len(pages), limit=1 if page else _MOST_PAGES, tables=True)
-        count = found["pages"]
+        reader_answer = _read(snapshot, first + len(pages), limit=1 if page else _MOST_PAGES, tables=True)
+        count = reader_answer["pages"]
         if page is None and count > _MOST_PAGES:
             msg = (
                 f"{snapshot.document!r} has {count} pages, and at most {_MOST_PAGES} are searched; pass a page in args"
             )
             raise ToolError(msg)
-        if not found["tables"]:
+        if not reader_answer["tables"]:
             break
-        pages += found["tables"]
+        pages += reader_answer["tables"]
     return {
-        f"{number}/{place}": table
-        for number, of_page in enumerate(pages, first)
-        for place, table in enumerate(of_page, 1)
+        f"{page_number}/{table_number}": table
+        for page_number, page_tables in enumerate(pages, first)
+        for table_number, table in enumerate(page_tables, 1)
     }

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from callboard.messages import Effect, Target
 from callboard.surfaces._surface import ToolError, tool
-from callboard.surfaces.documents._formats import FormatTools, Limit, Offset, part_of, read_apart
+from callboard.surfaces.documents._formats import FormatTools, Limit, Offset, part_of, read_in_process
 from callboard.surfaces.documents._tables import Answer, Document  # noqa: TC001 - schemas are made of them
 from callboard.surfaces.documents._workspace import ROOTS
 
@@ -61,11 +61,11 @@ class PictureTools(FormatTools):
         if ROOTS.get(suffix) != "picture":
             msg = f"{path!r} is refused: pictures are saved as {', '.join(_FORMATS)}"
             raise ToolError(msg)
-        self._workspace.new_place(path)
+        self._workspace.resolve_new(path)
         about = self.facts(snapshot)
         if width is None and height is None and about["format"] == _FORMATS[suffix]:
             return self._workspace.create(path, snapshot.data)
-        _, made = read_apart(
+        _, picture_data = read_in_process(
             {
                 "what": "convert",
                 "format": _FORMATS[suffix],
@@ -75,7 +75,7 @@ class PictureTools(FormatTools):
             snapshot,
             "pictures",
         )
-        return self._workspace.create(path, made)
+        return self._workspace.create(path, picture_data)
 
     @tool(effect=Effect.READ, roots=PICTURE)
     def read_text(
@@ -95,12 +95,12 @@ class PictureTools(FormatTools):
 
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
         """Return the upright size in pixels, format, mode and number of frames."""
-        return read_apart({"what": "size"}, snapshot, "pictures")[0]
+        return read_in_process({"what": "size"}, snapshot, "pictures")[0]
 
 
 def text_in(snapshot: Snapshot, language: str = "eng") -> str:
     """Recognize the text in a picture."""
-    text: str = read_apart({"what": "text", "language": language}, snapshot, "ocr")[0]["text"]
+    text: str = read_in_process({"what": "text", "language": language}, snapshot, "ocr")[0]["text"]
     return text.strip()
 
 

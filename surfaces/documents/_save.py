@@ -96,11 +96,11 @@ def _checked(workspace: Workspace, document: str, path: str) -> Snapshot:
     """Read the document, and check the new path."""
     snapshot = workspace.read_unchanged(document)
     old, new = snapshot.path.suffix.lower(), PurePosixPath(path).suffix.lower()
-    wanted = (old, ".pdf") if snapshot.root in OFFICE else (old,)
-    if new not in wanted:
-        msg = f"{path!r} is refused: {document!r} can only be saved as another {' or '.join(wanted)} file"
+    suffixes = (old, ".pdf") if snapshot.root in OFFICE else (old,)
+    if new not in suffixes:
+        msg = f"{path!r} is refused: {document!r} can only be saved as another {' or '.join(suffixes)} file"
         raise ToolError(msg)
-    workspace.new_place(path)
+    workspace.resolve_new(path)
     return snapshot
 
 
@@ -138,12 +138,12 @@ async def _pdf_of(snapshot: Snapshot) -> bytes:
         except TimeoutError:
             msg = f"LibreOffice took longer than {PDF_SECONDS} seconds for {snapshot.document!r}; no PDF was made"
             raise ToolError(msg) from None
-        made = home / "out" / "document.pdf"
-        if not made.is_file():
+        pdf_path = home / "out" / "document.pdf"
+        if not pdf_path.is_file():
             why = short(done.err.decode("utf-8", "replace"), 200) or f"it ended with code {done.code}"
             msg = f"LibreOffice made no PDF of {snapshot.document!r}: {why}"
             raise ToolError(msg)
-        return await asyncio.to_thread(made.read_bytes)
+        return await asyncio.to_thread(pdf_path.read_bytes)
 
 
 def _laid_out(home: Path, snapshot: Snapshot) -> Path:

@@ -69,9 +69,9 @@ def short(text: str, limit: int = _NAME) -> str:
     return one_line(text, limit)
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def nearest(name: str, names: Iterable[str]) -> str:
     """Format the most similar name as an error's end, else nothing."""
-    spellings = {each.casefold(): each for each in known}
+    spellings = {spelling.casefold(): spelling for spelling in names}
     return did_you_mean(name.casefold(), spellings, show=lambda near: repr(spellings[near]), cutoff=0.6)
 
 
@@ -82,29 +82,31 @@ def listed(names: Iterable[object]) -> str:
     return ", ".join([*every[:_MOST_LISTED], *more]) or "none"
 
 
-def same_words(one: str, other: str) -> bool:
+def same_words(first: str, second: str) -> bool:
     """Compare two texts without regard to the spaces between words.
 
     A text without words equals none.
     """
-    return one.split() == other.split() != []
+    return first.split() == second.split() != []
 
 
-def only_one(found: Sequence[_T], part: str, kind: str, every: Iterable[_T], name: Callable[[_T], str] = str) -> _T:
+def only_one(
+    matches: Sequence[_T], part: str, kind: str, candidates: Iterable[_T], name: Callable[[_T], str] = str
+) -> _T:
     """Return the only part of a document that fits.
 
     Raises:
         ToolError: If none fits, or several; the text lists those that there are.
     """
-    if len(found) == 1:
-        return found[0]
-    if found:
-        msg = f"{len(found)} {kind}s fit {part!r}" if part else f"there are {len(found)} {kind}s, and none is named"
-        msg += f": {listed(map(name, found))}"
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        msg = f"{len(matches)} {kind}s fit {part!r}" if part else f"there are {len(matches)} {kind}s, and none is named"
+        msg += f": {listed(map(name, matches))}"
         raise ToolError(msg)
-    wanted = f" {part!r}" if part else ""
-    others = listed(map(name, every))
-    msg = f"there is no {kind}{wanted}{'' if others == 'none' else f'; there are: {others}'}"
+    quoted_part = f" {part!r}" if part else ""
+    names = listed(map(name, candidates))
+    msg = f"there is no {kind}{quoted_part}{'' if names == 'none' else f'; there are: {names}'}"
     raise ToolError(msg)
 
 
@@ -118,8 +120,8 @@ def width_of(rows: list[list[Cell]], header: list[str] | None = None) -> int:
     for number, row in enumerate(rows, start=1):
         first.setdefault(len(row), number)
     if len(first) > 1:
-        found = ", ".join(f"row {number} has {cells}" for cells, number in first.items())
-        msg = f"the rows must have equally many cells, but {found}"
+        lengths = ", ".join(f"row {number} has {cells}" for cells, number in first.items())
+        msg = f"the rows must have equally many cells, but {lengths}"
         raise ToolError(msg)
     width = next(iter(first), len(header or ()))
     if header is not None and len(header) != width:

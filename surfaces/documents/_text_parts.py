@@ -57,8 +57,11 @@ class TitledTable:
 
     def is_called(self, name: str) -> bool:
         """Return whether a name is one of its texts."""
-        whole = " | ".join(self.header)
-        return any(same_words(name, text) for text in (self.heading, *self.captions, whole, short(whole), *self.header))
+        header_text = " | ".join(self.header)
+        return any(
+            same_words(name, text)
+            for text in (self.heading, *self.captions, header_text, short(header_text), *self.header)
+        )
 
 
 def find_table(file: WordFile, part: str) -> Table:
@@ -68,21 +71,21 @@ def find_table(file: WordFile, part: str) -> Table:
         ToolError: If none fits, or several.
     """
     tables = _tables_in(file)
-    return only_one([each for each in tables if not part or each.is_called(part)], part, "table", tables).table
+    return only_one([table for table in tables if not part or table.is_called(part)], part, "table", tables).table
 
 
 def _tables_in(file: WordFile) -> list[TitledTable]:
     blocks = [block for block in file.blocks() if isinstance(block, Table) or visible_text(block._p).strip()]
-    found = []
+    tables = []
     heading = ""
     for number, block in enumerate(blocks):
         if isinstance(block, Table):
-            beside = [*blocks[max(0, number - 1) : number], *blocks[number + 1 : number + 2]]
-            captions = [text for each in beside for text in _captions(file, each)]
-            found.append(TitledTable(block, header_of(block), heading, captions))
+            neighbors = [*blocks[max(0, number - 1) : number], *blocks[number + 1 : number + 2]]
+            captions = [text for neighbor in neighbors for text in _captions(file, neighbor)]
+            tables.append(TitledTable(block, header_of(block), heading, captions))
         elif file.heading_level(block) is not None:
             heading = visible_text(block._p)
-    return found
+    return tables
 
 
 def _captions(file: WordFile, block: Block) -> list[str]:
@@ -111,8 +114,8 @@ def word_text(file: WordFile, document: str, part: str) -> str:
     """
     blocks = list(file.blocks())
     if part:
-        headings = [found for found in find_all(file) if found.control.kind == "heading"]
-        number = _heading(part, [visible_text(found.paragraph._p) for found in headings])
+        headings = [word_control for word_control in find_all(file) if word_control.control.kind == "heading"]
+        number = _heading(part, [visible_text(word_control.paragraph._p) for word_control in headings])
         return "\n".join(text_of(file, block) for block in section_of(file, blocks, headings[number])[1:])
     text = "\n".join(text_of(file, block) for block in blocks)
     if not text.strip() and (unseen := unseen_parts(file)):
@@ -133,13 +136,13 @@ def markdown_section(text: str, part: str) -> str:
     headings = _markdown_headings(lines)
     number = _heading(part, [heading for _, _, _, heading in headings])
     _, start, level, _ = headings[number]
-    end = next((first for first, _, other, _ in headings[number + 1 :] if other <= level), len(lines))
+    end = next((first for first, _, next_level, _ in headings[number + 1 :] if next_level <= level), len(lines))
     return "\n".join(lines[start:end]).strip("\n")
 
 
 def _markdown_headings(lines: Sequence[str]) -> list[tuple[int, int, int, str]]:
     """List headings: first line, line after the last one, level, text."""
-    found: list[tuple[int, int, int, str]] = []
+    headings: list[tuple[int, int, int, str]] = []
     fence = ""
     paragraph = 0  # the first line of the paragraph that a line of === or --- would make a heading
     for number, line in enumerate(lines):
@@ -153,24 +156,24 @@ def _markdown_headings(lines: Sequence[str]) -> list[tuple[int, int, int, str]]:
         elif fence:
             paragraph = number + 1
         elif match := _ATX.fullmatch(line):
-            found.append((number, number + 1, len(match["marks"]), match["text"] or ""))
+            headings.append((number, number + 1, len(match["marks"]), match["text"] or ""))
             paragraph = number + 1
         elif paragraph < number and (match := _SETEXT.fullmatch(line)):
             text = " ".join(lines[paragraph:number])
-            found.append((paragraph, number + 1, 1 if match["marks"][0] == "=" else 2, text))
+            headings.append((paragraph, number + 1, 1 if match["marks"][0] == "=" else 2, text))
             paragraph = number + 1
         elif _NO_TEXT.fullmatch(line):
             paragraph = number + 1
-    return found
+    return headings
 
 
 def _heading(part: str, headings: Sequence[str]) -> int:
     """Return the number of the only heading with some words."""
-    found = [number for number, text in enumerate(headings) if same_words(part, text)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        msg = f"{len(found)} headings are called {part!r}; give the one that is meant words of its own"
+    matches = [number for number, text in enumerate(headings) if same_words(part, text)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        msg = f"{len(matches)} headings are called {part!r}; give the one that is meant words of its own"
         raise ToolError(msg)
     msg = f"there is no heading {part!r}; there are: {_quoted(headings)}{nearest(part, headings)}"
     raise ToolError(msg)

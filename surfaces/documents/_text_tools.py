@@ -65,14 +65,14 @@ class Decoded:
         try:
             return self.mark + text.encode(self.encoding)
         except UnicodeEncodeError as error:
-            odd = error.object[error.start]
-            msg = f"the file is in {self.encoding}, which has no {odd!r}; leave it out, or make a new file"
+            character = error.object[error.start]
+            msg = f"the file is in {self.encoding}, which has no {character!r}; leave it out, or make a new file"
             raise ToolError(msg) from None
 
 
 def most_frequent(line_breaks: Iterable[str]) -> str:
     """Return the most frequent line break, by default a line feed."""
-    return next((each for each, _ in Counter(line_breaks).most_common(1)), "\n")
+    return next((line_break for line_break, _ in Counter(line_breaks).most_common(1)), "\n")
 
 
 def decoded(snapshot: Snapshot, encoding: str = "auto") -> Decoded:
@@ -125,12 +125,12 @@ class TextTools(FormatTools):
     ) -> Answer:
         """Append a text to the file, or replace the whole text."""
         with self._replacing(document) as file:
-            before = decoded(file.snapshot, encoding)
-            old, ends = before.text if append else "", before.line_break
+            original = decoded(file.snapshot, encoding)
+            old, ends = original.text if append else "", original.line_break
             between = ends if old and not old.endswith(("\n", "\r")) else ""
             new = old + between + clean(text).replace("\n", ends)
-            file.data = before.encoded(new)
-            return file.answers({"characters": len(plain_text(new)), **before.notes})
+            file.data = original.encoded(new)
+            return file.answers({"characters": len(plain_text(new)), **original.notes})
 
     @tool(effect=Effect.ONCE, roots=TEXT)
     def replace_text(
@@ -147,19 +147,19 @@ class TextTools(FormatTools):
         Other forms of quotation marks, hyphens and spaces match, too.
         """
         with self._replacing(document) as file:
-            before = decoded(file.snapshot, encoding)
+            original = decoded(file.snapshot, encoding)
             text = clean(find_text)
             pattern = find_pattern(text, match_case=match_case, line_break=_LINE_BREAK)
-            new = clean(new_text).replace("\n", before.line_break)
-            matches = {plain_text(match) for match in pattern.findall(before.text)}
-            changed, count = pattern.subn(lambda _: new, before.text)
+            new = clean(new_text).replace("\n", original.line_break)
+            matches = {plain_text(match) for match in pattern.findall(original.text)}
+            changed, count = pattern.subn(lambda _: new, original.text)
             if not count:
                 msg = f"{find_text!r} does not occur in {document!r}; nothing was replaced"
                 raise ToolError(msg)
-            file.data = before.encoded(changed)
+            file.data = original.encoded(changed)
             variants = variants_in(matches, text)
             notes: Answer = {"also_matched": [*variants]} if variants else {}
-            return file.answers({"replaced": count, **notes, **before.notes})
+            return file.answers({"replaced": count, **notes, **original.notes})
 
     def preview(self, snapshot: Snapshot) -> str:
         """Return the beginning of the text."""
@@ -167,8 +167,12 @@ class TextTools(FormatTools):
 
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
         """Return the number of lines and characters, and the encoding."""
-        found = snapshot.once(decoded)
-        return {"lines": len(found.text.splitlines()), "characters": len(found.text), "encoding": found.label}
+        decoded_text = snapshot.once(decoded)
+        return {
+            "lines": len(decoded_text.text.splitlines()),
+            "characters": len(decoded_text.text),
+            "encoding": decoded_text.label,
+        }
 
     def overwrites(self, document: str, tool: str, arguments: Mapping[str, JsonValue]) -> bool:
         """Return whether existing text is replaced."""

@@ -127,7 +127,7 @@ def _adds_up(rows: list[list[str]], number: int) -> bool:
             continue
         for start in {1, group}:
             summands = (parse_number(row[column], mark, loose=True) for row in rows[start:number] if column < len(row))
-            values = [float(each.value) for each in summands if each]
+            values = [float(summand.value) for summand in summands if summand]
             enough = len(values) > (0 if labelled else 1)
             if enough and math.isclose(math.fsum(values), float(total.value), abs_tol=0.005):
                 return True

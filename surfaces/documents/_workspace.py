@@ -101,8 +101,8 @@ class Snapshot:
         """Parse the document once; the result must not be changed."""
         if parse not in self._parsed:
             self._parsed[parse] = parse(self)
-        found: _T = self._parsed[parse]
-        return found
+        parsed: _T = self._parsed[parse]
+        return parsed
 
 
 def window_of(document: str) -> Target:
@@ -136,7 +136,7 @@ class Workspace:
         self.folder = folder.resolve()
         self.max_bytes = max_bytes
         self.compute_cells = compute_cells
-        self._seen: dict[str, str] = {}
+        self._observed_marks: dict[str, str] = {}
         self._swept: set[Path] = set()
         self._lock = threading.Lock()
 
@@ -156,29 +156,33 @@ class Workspace:
         Raises:
             ToolError: If there are too many, or the workspace can't be read.
         """
-        found: list[str] = []
+        names: list[str] = []
         try:
             for name in self._files():
-                found.append(name)
-                if len(found) > _MOST_FILES:
+                names.append(name)
+                if len(names) > _MOST_FILES:
                     msg = f"the workspace has more than {_MOST_FILES} files; name the ones that must not change"
                     raise ToolError(msg)
         except OSError as error:
             msg = f"the workspace can't be read: {error.strerror}"
             raise ToolError(msg) from error
-        return {name: self.folder / name for name in sorted(found)}
+        return {name: self.folder / name for name in sorted(names)}
 
     def _files(self, suffixes: Collection[str] = ()) -> Iterator[str]:
         """Find the files with one of some suffixes; empty for any."""
         for folder, folders, files in os.walk(self.folder, followlinks=False, onerror=self._unreadable):
             self._sweep(Path(folder))
             below = [Path(folder, name) for name in folders if not name.startswith(".")]
-            folders[:] = [each.name for each in below if not (is_link(each) or (each / "callboard.yaml").is_file())]
+            folders[:] = [
+                subfolder.name
+                for subfolder in below
+                if not (is_link(subfolder) or (subfolder / "callboard.yaml").is_file())
+            ]
             for name in files:
                 path = Path(folder, name)
                 document = path.relative_to(self.folder).as_posix()
-                known = not suffixes or path.suffix.lower() in suffixes
-                if known and not _refusal(document) and _is_file(path):
+                has_suffix = not suffixes or path.suffix.lower() in suffixes
+                if has_suffix and not _refusal(document) and _is_file(path):
                     yield document
 
     def _sweep(self, folder: Path) -> None:
@@ -201,16 +205,16 @@ class Workspace:
         if not _refusal(document) and suffix not in ROOTS:
             msg = f"{document!r} is refused: {self.advice_on(document)}"
             raise ToolError(msg)
-        return self.place(document)
+        return self.resolve(document)
 
     @staticmethod
     def advice_on(name: str) -> str:
         """Explain why a file is no document, and what to do."""
         suffix = PurePosixPath(name).suffix.lower()
-        known = f"only {', '.join(ROOTS)} files are documents; save it as one of them"
-        return "" if suffix in ROOTS else advice_on(name) or known
+        advice = f"only {', '.join(ROOTS)} files are documents; save it as one of them"
+        return "" if suffix in ROOTS else advice_on(name) or advice
 
-    def place(self, document: str) -> Path:
+    def resolve(self, document: str) -> Path:
         """Resolve the path of a file of any kind or a folder.
 
         It need not exist.
@@ -258,8 +262,8 @@ class Workspace:
             raise ToolError(msg) from error
         mark = fingerprint(data)
         with self._lock:
-            if remember or document not in self._seen:
-                self._seen[document] = mark
+            if remember or document not in self._observed_marks:
+                self._observed_marks[document] = mark
         return Snapshot(document, path, data, mark, about.st_mtime, stat.S_IMODE(about.st_mode))
 
     def read_unchanged(self, document: str) -> Snapshot:
@@ -270,7 +274,7 @@ class Workspace:
         """
         snapshot = self.read(document)
         with self._lock:
-            if self._seen[document] == snapshot.fingerprint:
+            if self._observed_marks[document] == snapshot.fingerprint:
                 return snapshot
         raise _changed(document)
 
@@ -294,8 +298,8 @@ class Workspace:
             Empty if there is no file; `FOLDER` for a folder; None if it can't be read or is not in this workspace.
         """
         try:
-            place = self.place(Path(path).relative_to(self.folder).as_posix())
-            return FOLDER if place.is_dir() else file_mark(place)
+            absolute_path = self.resolve(Path(path).relative_to(self.folder).as_posix())
+            return FOLDER if absolute_path.is_dir() else file_mark(absolute_path)
         except FileNotFoundError:
             return ""
         except (ValueError, OSError, ToolError):
@@ -338,17 +342,17 @@ class Workspace:
             LeaseVoidError: If the lease of the running call is void. Nothing was written.
         """
         self.path(document)
-        path, window = self.new_place(document), window_of(document)
+        path, window = self.resolve_new(document), window_of(document)
         self._put(document, path, data, None, window.model_dump(mode="json"))
         return window
 
-    def new_place(self, document: str) -> Path:
+    def resolve_new(self, document: str) -> Path:
         """Resolve the path of a new file or folder.
 
         Raises:
             ToolError: If the name is taken or not portable, or its folder is missing.
         """
-        path = self.place(document)
+        path = self.resolve(document)
         self.check_name(document)
         if not path.parent.is_dir():
             msg = f"{document!r} is refused: there is no folder {path.parent.name!r} in the workspace; make it first"
@@ -391,11 +395,11 @@ class Workspace:
                 if not has_both_names(source, goal):
                     publish_file(source, goal)
                 source.unlink(missing_ok=True)
-            for place in {source.parent, goal.parent}:
-                sync_folder(place)
+            for parent in {source.parent, goal.parent}:
+                sync_folder(parent)
 
     def write_new(self, document: str, path: Path, data: bytes, answer: JsonValue = None) -> None:
-        """Write a new file of any kind at a `new_place`."""
+        """Write a new file of any kind at a path of `resolve_new`."""
         self._put(document, path, data, None, answer)
 
     def _put(self, document: str, path: Path, data: bytes, old: Snapshot | None, answer: JsonValue) -> None:
@@ -410,13 +414,13 @@ class Workspace:
             with spare_file(path, data, old.mode if old else None) as spare:
                 foresee(path, old.fingerprint if old else "", fingerprint(data), answer)
                 with write_lock(path), committing(path), self._lock:
-                    self.place(document)
+                    self.resolve(document)
                     if old is None:
                         publish_file(spare, path)
                     else:
                         _check_unchanged(old)
                         replace_file(spare, path)
-                    self._seen[document] = fingerprint(data)
+                    self._observed_marks[document] = fingerprint(data)
         except FileExistsError:
             raise _exists(document) from None
         except OSError as error:
@@ -445,8 +449,8 @@ def has_both_names(source: Path, goal: Path) -> bool:
 
     A file system may also ignore case or the normalization of names; then the two are one name.
     """
-    one, other = (unicodedata.normalize("NFKC", str(path)).casefold() for path in (source, goal))
-    return one != other and goal.is_file() and source.samefile(goal) and source.stat().st_nlink > 1
+    source_name, goal_name = (unicodedata.normalize("NFKC", str(path)).casefold() for path in (source, goal))
+    return source_name != goal_name and goal.is_file() and source.samefile(goal) and source.stat().st_nlink > 1
 
 
 def _changed(document: str) -> ToolError:

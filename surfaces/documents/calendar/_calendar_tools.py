@@ -14,7 +14,7 @@ from pydantic import Field
 from callboard.messages import Control, Effect, Hazard
 from callboard.surfaces._surface import ToolError, tool
 from callboard.surfaces.documents._encodings import decode_guessing, detect_encoding
-from callboard.surfaces.documents._formats import FormatTools, Replaced, Rows, Start, read_apart
+from callboard.surfaces.documents._formats import FormatTools, Replaced, Rows, Start, read_in_process
 from callboard.surfaces.documents._html_text import html_to_text
 from callboard.surfaces.documents._tables import Answer, ControlId, ControlName, Document, clean, short
 from callboard.surfaces.documents.calendar import _event_series as series
@@ -321,7 +321,7 @@ def _occurrences(snapshot: Snapshot, first: dt.date, last: dt.date) -> tuple[lis
         msg = f"the last day {last} is before the first one {first}"
         raise ToolError(msg)
     request: dict[str, JsonValue] = {"what": "calendar", "first": first.isoformat(), "last": last.isoformat()}
-    answer, _ = read_apart(request, replace(snapshot, data=_in_utf8(snapshot.data)), "calendar")
+    answer, _ = read_in_process(request, replace(snapshot, data=_in_utf8(snapshot.data)), "calendar")
     return answer["rows"], answer["cancelled"]
 
 

@@ -45,12 +45,12 @@ class WordEditor:
         return replacing(self._workspace, document, self._load)
 
 
-def place_of(file: WordFile, control_id: str, control_name: str) -> Block | None:
+def block_of(file: WordFile, control_id: str, control_name: str) -> Block | None:
     """Find the block of a control, if one is named."""
     return find(file, control_id, control_name).block if control_id else None
 
 
-def made_control(file: WordFile, element: BaseOxmlElement) -> Answer:
+def control_answer(file: WordFile, element: BaseOxmlElement) -> Answer:
     """Name the control of a new block; an empty paragraph has none."""
     for found in find_all(file):
         if found.block._element is element:

@@ -19,8 +19,8 @@ from callboard.surfaces.documents.word._document_editor import (
     Position,
     Style,
     WordEditor,
-    made_control,
-    place_of,
+    block_of,
+    control_answer,
 )
 from callboard.surfaces.documents.word._outline import find
 from callboard.surfaces.documents.word._text_sources import check_own_text, check_removable, check_takes_rows
@@ -77,11 +77,11 @@ class WordTableTools(WordEditor):
         """
         width_of(rows, header or None)
         with self._editing(document) as file:
-            place = place_of(file, control_id, control_name)
+            place = block_of(file, control_id, control_name)
             made = tables.make_table(file, header, rows, style)
             edit.put(file, made, place, before=position == "before")
             edit.separate(made)
-            return file.answers(made_control(file, made))
+            return file.answers(control_answer(file, made))
 
     @tool(effect=Effect.ONCE, roots=WORD, controls=TABLE)
     def append_rows(

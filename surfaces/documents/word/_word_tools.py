@@ -21,8 +21,8 @@ from callboard.surfaces.documents.word._document_editor import (
     WORD,
     Position,
     Style,
-    made_control,
-    place_of,
+    block_of,
+    control_answer,
 )
 from callboard.surfaces.documents.word._document_table_tools import WordTableTools
 from callboard.surfaces.documents.word._document_tables import grid_of
@@ -113,16 +113,16 @@ class WordTools(WordTableTools, WordFormatTools):
         Without a control they are inserted at the end of the document.
         """
         with self._editing(document) as file:
-            place = place_of(file, control_id, control_name)
+            place = block_of(file, control_id, control_name)
             style_id = file.styles.find("paragraph", style) if style else ""
             texts = [clean(each) for each in (text, *more_texts)]
             made = [
                 block._p for block in edit.insert_paragraphs(file, texts, style_id, place, before=position == "before")
             ]
             format_paragraphs(file, made, alignment=alignment, list_type=list_type, list_level=list_level)
-            answer = made_control(file, made[0])
+            answer = control_answer(file, made[0])
             if more_texts:
-                answer["more"] = [made_control(file, element) for element in made[1:]]
+                answer["more"] = [control_answer(file, element) for element in made[1:]]
             return file.answers(answer)
 
     @tool(effect=Effect.ONCE, roots=WORD)
@@ -144,9 +144,9 @@ class WordTools(WordTableTools, WordFormatTools):
             msg = "the heading's text is empty; write one, or use insert_paragraph for an empty paragraph"
             raise ToolError(msg)
         with self._editing(document) as file:
-            place, style = place_of(file, control_id, control_name), file.styles.heading(level)
+            place, style = block_of(file, control_id, control_name), file.styles.heading(level)
             made = edit.insert_paragraphs(file, [clean(text)], style, place, before=position == "before")
-            return file.answers(made_control(file, made[0]._p))
+            return file.answers(control_answer(file, made[0]._p))
 
     @tool(effect=Effect.IDEMPOTENT, roots=WORD, controls=TEXT)
     def edit_paragraph(
@@ -185,7 +185,7 @@ class WordTools(WordTableTools, WordFormatTools):
         text = clean(find_text)
         pattern = find_pattern(text, match_case=match_case, whole_words=whole_words)
         with self._editing(document) as file:
-            place = place_of(file, control_id, control_name)
+            place = block_of(file, control_id, control_name)
             blocks = list(file.blocks()) if place is None else [place]
             paragraphs = [paragraph for block in blocks for paragraph in edit.paragraphs_of(block)]
             replacement = edit.Replacement(pattern, clean(new_text), text_sources(file.package.tree(file.package.main)))
