@@ -105,9 +105,9 @@ class CalendarTools(FormatTools):
         elif last_day is not None:
             msg = "last_day needs first_day"
             raise ToolError(msg)
-        shown: list[JsonValue] = [[row[name] for name in names] for row in rows[start : start + limit]]
-        left = max(0, len(rows) - start - len(shown))
-        return {"header": [*names], "rows": shown, "row_count": len(rows), "left_out": left, **answer}
+        page_rows: list[JsonValue] = [[row[name] for name in names] for row in rows[start : start + limit]]
+        left_out = max(0, len(rows) - start - len(page_rows))
+        return {"header": [*names], "rows": page_rows, "row_count": len(rows), "left_out": left_out, **answer}
 
     @tool(effect=Effect.ONCE, roots=CALENDAR)
     def write_event(
@@ -184,8 +184,8 @@ class CalendarTools(FormatTools):
         if methods := [str(calendar["METHOD"]) for calendar in calendars if "METHOD" in calendar]:
             answer["method"] = ", ".join(dict.fromkeys(methods))
         counts = Counter(entry.name for calendar in calendars for entry in calendar.walk())
-        if others := [f"{counts[name]} {words}" for name, words in _OTHER_ENTRIES.items() if counts[name]]:
-            answer["not_shown"] = ", ".join(others)
+        if hidden_entries := [f"{counts[name]} {words}" for name, words in _OTHER_ENTRIES.items() if counts[name]]:
+            answer["not_shown"] = ", ".join(hidden_entries)
         return answer
 
     def not_writable(self, snapshot: Snapshot) -> str:
@@ -362,8 +362,8 @@ def _write(file: Replaced, changes: dict[int, Any]) -> None:
     data = file.snapshot.data
     blocks = list(_BLOCK.finditer(data))
     for number, event in sorted(changes.items(), reverse=True):  # the last one first, so that spans stay valid
-        first, after = blocks[number].span()
-        data = data[:first] + (b"" if event is None else event.to_ical(sorted=False)) + data[after:]
+        start, end = blocks[number].span()
+        data = data[:start] + (b"" if event is None else event.to_ical(sorted=False)) + data[end:]
     file.data = data
 
 

@@ -80,9 +80,9 @@ def change(events: Events, number: int, moments: dict[str, dt.date], texts: dict
     waiting = [name for n in sorted(changed) for name in revise(events[n], rescheduled=bool(moments), texts=texts)]
     if waiting:
         notes["must_accept_again"] = [*dict.fromkeys(waiting)]
-    own = [f"event-{n + 1}" for n in series.overrides_of(events, number)]
-    if own:
-        notes["keep_their_own_values"] = [*own]
+    exceptions = [f"event-{n + 1}" for n in series.overrides_of(events, number)]
+    if exceptions:
+        notes["keep_their_own_values"] = [*exceptions]
     return changed, notes
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"=\?[^?]*\?[qb]\?[^?]*\?=", re.IGNORECASE)
 _BETWEEN = re.compile(r"(\?=)\s+(?==\?)")
 """Blanks between two encoded words, which are no part of the text."""
-_LEFT = re.compile(r"=\?.*\?=", re.DOTALL)
+_UNDECODED_WORD = re.compile(r"=\?.*\?=", re.DOTALL)
 _HEADER_LINE = re.compile(rb"(?:From |[!-9;-~]*:|[ \t])[^\r\n]*(?:\r\n|\r|\n|\Z)")
 """A line of a message's headers, as Python's parser takes it."""
 _MOST_LAYERS = 5
@@ -44,18 +44,18 @@ def header_text(text: str, what: str) -> str:
     Raises:
         ToolError: If it has a line break or a control character, or an encoded word that can't be decoded.
     """
-    seen = text
+    decoded_text = text
     for _ in range(_MOST_LAYERS):
-        seen = _WORD.sub(_decoded, _BETWEEN.sub(r"\1", seen))
-    if _LEFT.search(seen):
+        decoded_text = _WORD.sub(_decoded, _BETWEEN.sub(r"\1", decoded_text))
+    if _UNDECODED_WORD.search(decoded_text):
         msg = f"{what} {text!r} has an encoded word that can't be decoded; write the text itself"
         raise ToolError(msg)
-    seen = seen.replace("\t", " ")
-    unfit = next((sign for sign in seen if unicodedata.category(sign) in _UNFIT), None)
+    decoded_text = decoded_text.replace("\t", " ")
+    unfit = next((sign for sign in decoded_text if unicodedata.category(sign) in _UNFIT), None)
     if unfit is not None:
         msg = f"{what} {text!r} has the character {unfit!r}, which a header can't hold; remove it"
         raise ToolError(msg)
-    return seen
+    return decoded_text
 
 
 def check_headers(message: Message, data: bytes, name: str, *, parts: bool) -> None:
@@ -70,9 +70,9 @@ def check_headers(message: Message, data: bytes, name: str, *, parts: bool) -> N
     Raises:
         ToolError: If it has others, so that a text in it would be read as a header.
     """
-    again: Message = BytesParser(policy=policy.compat32).parsebytes(data)
+    parsed_message: Message = BytesParser(policy=policy.compat32).parsebytes(data)
     count = None if parts else 1
-    if _names(again)[:count] != _names(message)[:count]:
+    if _names(parsed_message)[:count] != _names(message)[:count]:
         msg = f"{name!r} is not written: a text in its headers would be read as a header of its own"
         raise ToolError(msg)
 
@@ -95,9 +95,9 @@ def with_headers(data: bytes, names: Collection[str], headers: Iterable[bytes], 
     if blocks and not blocks[-1].endswith((b"\r", b"\n")):
         blocks[-1] += line_end
     for header in headers:
-        place = next((n for n, block in enumerate(blocks) if _name_of(block) == _name_of(header)), None)
-        blocks = [block for n, block in enumerate(blocks) if n == place or _name_of(block) != _name_of(header)]
-        blocks[len(blocks) if place is None else place : None if place is None else place + 1] = [header]
+        index = next((n for n, block in enumerate(blocks) if _name_of(block) == _name_of(header)), None)
+        blocks = [block for n, block in enumerate(blocks) if n == index or _name_of(block) != _name_of(header)]
+        blocks[len(blocks) if index is None else index : None if index is None else index + 1] = [header]
     written = {_name_of(header) for header in headers}
     gone = {name.lower().encode() for name in names} - written
     body = data[at:]

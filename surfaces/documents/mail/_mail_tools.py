@@ -110,17 +110,17 @@ class MailTools(FormatTools):
         Nothing is sent.
         """
         files = [self._workspace.read(name) for name in attachments]
-        given = {"To": to, "Cc": cc, "From": None if sender is None else [sender]}
-        names = [name for name, addresses in given.items() if addresses is not None]
+        addresses_by_header = {"To": to, "Cc": cc, "From": None if sender is None else [sender]}
+        names = [name for name, addresses in addresses_by_header.items() if addresses is not None]
         names += ["Subject"] if subject is not None else []
         if not files and text is None and not names:
             msg = "nothing to write: pass to, cc, sender, subject, text or attachments"
             raise ToolError(msg)
         with self._replacing(document) as file:
             message = _parsed(file.snapshot)
-            for name, addresses in given.items():
+            for name, addresses in addresses_by_header.items():
                 if addresses is not None:
-                    _set_addresses(message, name, [_address(each) for each in addresses])
+                    _set_addresses(message, name, [_address(address) for address in addresses])
             if subject is not None:
                 del message["Subject"]
                 if subject.strip():
@@ -150,10 +150,11 @@ class MailTools(FormatTools):
         snapshot = self._workspace.read_unchanged(document)
         data, suffix = snapshot.data, snapshot.path.suffix
         if control_id:
-            found = {f"attachment-{n}": (part, n) for n, part in enumerate(_attachments(_parsed(snapshot)), 1)}
-            part, number = found.get(control_id, (None, 0))
+            parts_by_id = {f"attachment-{n}": (part, n) for n, part in enumerate(_attachments(_parsed(snapshot)), 1)}
+            part, number = parts_by_id.get(control_id, (None, 0))
             if part is None or (control_name and control_name != attachment_name(part, number)):
-                msg = f"there is no attachment {control_id!r} {control_name!r}; there are: {', '.join(found) or 'none'}"
+                names = ", ".join(parts_by_id) or "none"
+                msg = f"there is no attachment {control_id!r} {control_name!r}; there are: {names}"
                 raise ToolError(msg)
             data, suffix = content_bytes(part), PurePosixPath(attachment_name(part, number)).suffix
         if PurePosixPath(path).suffix.lower() != suffix.lower():
@@ -181,7 +182,9 @@ class MailTools(FormatTools):
         """Return whether a header or text is replaced."""
         message = _parsed(self._workspace.read(document))
         names = {"to": "To", "cc": "Cc", "sender": "From", "subject": "Subject"}
-        headers = any(arguments.get(each) is not None and shown_header(message, name) for each, name in names.items())
+        headers = any(
+            arguments.get(argument) is not None and shown_header(message, name) for argument, name in names.items()
+        )
         return headers or (arguments.get("text") is not None and bool(_contents(message).text.strip()))
 
     def empty(self) -> bytes:
@@ -221,7 +224,7 @@ def _check_depth(message: EmailMessage, name: str) -> None:
         if depth > _MOST_DEPTH or count > _MOST_PARTS:
             msg = f"{name!r} is refused: its parts are nested too deeply, or there are more than {_MOST_PARTS}"
             raise ToolError(msg)
-        level = [part for each in level if each.is_multipart() for part in each.get_payload()]  # type: ignore[misc]
+        level = [part for container in level if container.is_multipart() for part in container.get_payload()]  # type: ignore[misc]
 
 
 def _headers(message: EmailMessage) -> dict[str, JsonValue]:
@@ -246,8 +249,8 @@ def _address(text: str) -> str:
     Raises:
         ToolError: If it is none, or more than one.
     """
-    name, bracket, rest = clean(text).strip().rpartition("<")
-    name, plain = name.strip(), (rest.removesuffix(">") if bracket else rest).strip()
+    name, bracket, address = clean(text).strip().rpartition("<")
+    name, plain = name.strip(), (address.removesuffix(">") if bracket else address).strip()
     quoted = _QUOTED.fullmatch(name)
     if not _ADDRESS.fullmatch(plain) or "=?" in plain or not (quoted or _NAME.fullmatch(name)):
         msg = (
@@ -306,8 +309,8 @@ def _written(message: EmailMessage, original: Snapshot, names: Collection[str] |
         original: The file before.
         names: The only changed headers; all else keeps its bytes. None if more has changed.
     """
-    document, before = original.document, _BEFORE_HEADERS.sub(b"", original.data)
-    line_end = _LINE_END.search(before)
+    document, original_data = original.document, _BEFORE_HEADERS.sub(b"", original.data)
+    line_end = _LINE_END.search(original_data)
     separator = "\n" if line_end is not None and line_end[0] == b"\n" else "\r\n"
     rules = message.policy.clone(linesep=separator)
     try:
@@ -315,7 +318,7 @@ def _written(message: EmailMessage, original: Snapshot, names: Collection[str] |
             data = message.as_bytes(policy=rules)
         else:
             items = [(name, value) for name, value in message.raw_items() if name in names]
-            data = with_headers(before, names, [rules.fold_binary(*item) for item in items], separator.encode())
+            data = with_headers(original_data, names, [rules.fold_binary(*item) for item in items], separator.encode())
     except (MessageError, ValueError, LookupError, AttributeError, TypeError, IndexError) as error:
         msg = f"{document!r} is not written: {short(str(error), 200)}"
         raise ToolError(msg) from error

@@ -59,11 +59,11 @@ class MailContents:
         """The whole text."""
         return "\n".join(self.texts)
 
-    def add(self, other: MailContents) -> None:
+    def add(self, part_contents: MailContents) -> None:
         """Append the texts and attachments of a later part."""
         for name in ("texts", "attachments", "guessed", "links", "unseen"):
-            getattr(self, name).extend(getattr(other, name))
-        self.formatted |= other.formatted
+            getattr(self, name).extend(getattr(part_contents, name))
+        self.formatted |= part_contents.formatted
 
 
 def contents_of(part: EmailMessage) -> MailContents:
@@ -146,7 +146,7 @@ def _unfolded(text: str, blank: str) -> str:
 def content_bytes(part: MIMEPart) -> bytes:
     """Return the decoded content of a part."""
     if part.is_multipart():  # an attached message
-        return b"".join(each.as_bytes() for each in part.get_payload())  # type: ignore[union-attr]
+        return b"".join(attached_message.as_bytes() for attached_message in part.get_payload())  # type: ignore[union-attr]
     data = part.get_payload(decode=True)
     return data if isinstance(data, bytes) else b""
 

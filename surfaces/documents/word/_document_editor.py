@@ -52,7 +52,7 @@ def block_of(file: WordFile, control_id: str, control_name: str) -> Block | None
 
 def control_answer(file: WordFile, element: BaseOxmlElement) -> Answer:
     """Name the control of a new block; an empty paragraph has none."""
-    for found in find_all(file):
-        if found.block._element is element:
-            return {"control_id": found.control.id, "control_name": found.control.name}
+    for word_control in find_all(file):
+        if word_control.block._element is element:
+            return {"control_id": word_control.control.id, "control_name": word_control.control.name}
     return {"control_id": None, "control_name": ""}

@@ -56,8 +56,8 @@ class WordPackage(Package):
 
         A part whose content is as before keeps its bytes, and with them its place, date and attributes in the file.
         """
-        before = Package(self.document, self._originals)
-        before.classes = self.classes
+        original = Package(self.document, self._originals)
+        original.classes = self.classes
         out = io.BytesIO()
         with (
             zipfile.ZipFile(io.BytesIO(self._snapshot.data)) as old,
@@ -65,8 +65,8 @@ class WordPackage(Package):
         ):
             entries: dict[str, zipfile.ZipInfo] = {}
             for entry in old.infolist():  # the same, without the description of its compressed bytes
-                entries[entry.filename] = same = zipfile.ZipInfo(entry.filename, entry.date_time)
-                same.external_attr, same.comment, same.create_system = (
+                entries[entry.filename] = entry_copy = zipfile.ZipInfo(entry.filename, entry.date_time)
+                entry_copy.external_attr, entry_copy.comment, entry_copy.create_system = (
                     entry.external_attr,
                     entry.comment,
                     entry.create_system,
@@ -74,13 +74,13 @@ class WordPackage(Package):
             for name in self:
                 entries.setdefault(name, zipfile.ZipInfo(name)).compress_type = zipfile.ZIP_DEFLATED
             for name, entry in entries.items():
-                new.writestr(entry, self._written(name, before) if name in self else b"")
+                new.writestr(entry, self._written(name, original) if name in self else b"")
         return out.getvalue()
 
-    def _written(self, name: str, before: Package) -> bytes:
-        if name in before and name in self._trees:
+    def _written(self, name: str, original: Package) -> bytes:
+        if name in original and name in self._trees:
             self.edit(name)
-            before.edit(name)
-            if before.bytes_of(name) == self.bytes_of(name):
+            original.edit(name)
+            if original.bytes_of(name) == self.bytes_of(name):
                 return self._originals[name]
         return self.bytes_of(name)

@@ -77,11 +77,11 @@ class WordTableTools(WordEditor):
         """
         width_of(rows, header or None)
         with self._editing(document) as file:
-            place = block_of(file, control_id, control_name)
-            made = tables.make_table(file, header, rows, style)
-            edit.put(file, made, place, before=position == "before")
-            edit.separate(made)
-            return file.answers(control_answer(file, made))
+            neighbor = block_of(file, control_id, control_name)
+            table = tables.make_table(file, header, rows, style)
+            edit.put(file, table, neighbor, is_before=position == "before")
+            edit.separate(table)
+            return file.answers(control_answer(file, table))
 
     @tool(effect=Effect.ONCE, roots=WORD, controls=TABLE)
     def append_rows(
@@ -93,9 +93,9 @@ class WordTableTools(WordEditor):
         """
         width_of(rows)
         with self._editing(document) as file:
-            found = find(file, control_id, control_name)
-            check_takes_rows(tables.rows_of(found.table)[-1:])
-            totals: list[JsonValue] = [*filter(None, tables.append_rows(found.table, rows))]
+            word_control = find(file, control_id, control_name)
+            check_takes_rows(tables.rows_of(word_control.table)[-1:])
+            totals: list[JsonValue] = [*filter(None, tables.append_rows(word_control.table, rows))]
             answer: Answer = {"control_id": control_id, "rows_added": len(rows)}
             return file.answers({**answer, "totals_not_updated": totals} if totals else answer)
 

@@ -129,11 +129,11 @@ def append_rows(table: Table, rows: list[list[Cell]]) -> list[str]:
     is_header = last == 0 or model.find(f"{qn('w:trPr')}/{qn('w:tblHeader')}") is not None
     item = repeated_item(model)
     for _ in rows:
-        item.addnext(_plain(_like(item)) if is_header else _like(item))
-    made, marks = grid_of(table), decimals_of(grid.texts, range(width))
+        item.addnext(_without_header_format(_copy_row(item)) if is_header else _copy_row(item))
+    new_grid, marks = grid_of(table), decimals_of(grid.texts, range(width))
     for offset, row in enumerate(rows, start=last + 1):
         for column, value in enumerate(row):
-            write_cell(made, offset, column, text_of(value, marks[column]))
+            write_cell(new_grid, offset, column, text_of(value, marks[column]))
     return totals
 
 
@@ -210,7 +210,7 @@ def text_of(value: Cell, decimal: str = ".") -> str:
 
 
 def rows_of(table: Table) -> list[BaseOxmlElement]:
-    """List the a table's rows, with those in content controls."""
+    """List a table's rows, with those in content controls."""
     return list(_unwrapped(table._tbl, qn("w:tr")))
 
 
@@ -221,20 +221,20 @@ def lines_of(table: Table, rows: set[int], columns: set[int]) -> list[BaseOxmlEl
     return [*elements, *(cell for (row, column), cell in cells if column in columns and row not in rows)]
 
 
-def _like(row: BaseOxmlElement) -> BaseOxmlElement:
+def _copy_row(row: BaseOxmlElement) -> BaseOxmlElement:
     """Copy a row without what must be unique in a document."""
-    made = copy.deepcopy(row)
-    for element in list(made.iter()):
+    row_copy = copy.deepcopy(row)
+    for element in list(row_copy.iter()):
         for key in [key for key in element.attrib if key.endswith(("}paraId", "}textId"))]:
             del element.attrib[key]
         is_id = element.tag == qn("w:id") and element.getparent().tag == qn("w:sdtPr")
         if is_id or element.tag in {qn("w:bookmarkStart"), qn("w:bookmarkEnd")}:
             element.getparent().remove(element)
-    return made
+    return row_copy
 
 
-def _plain(row: BaseOxmlElement) -> BaseOxmlElement:
-    """Take what makes a row a header away from its copy."""
+def _without_header_format(row: BaseOxmlElement) -> BaseOxmlElement:
+    """Remove from the copy of a header row what makes it a header."""
     for element in list(row.iter(*_HEADER_LOOKS)):
         element.getparent().remove(element)
     for style in list(row.iter(qn("w:pStyle"))):
@@ -247,21 +247,21 @@ def _delete_cells(row: BaseOxmlElement, columns: set[int]) -> None:
     """Delete a row's cells in some columns, and narrow wider cells."""
     column = 0
     spans: list[tuple[BaseOxmlElement | None, BaseOxmlElement | None]]
-    for place in ("w:gridBefore", "w:tc", "w:gridAfter"):
-        if place == "w:tc":
+    for tag in ("w:gridBefore", "w:tc", "w:gridAfter"):
+        if tag == "w:tc":
             spans = [(cell, cell.find(f"{qn('w:tcPr')}/{qn('w:gridSpan')}")) for cell in _unwrapped(row, qn("w:tc"))]
         else:
-            spans = [(None, row.find(f"{qn('w:trPr')}/{qn(place)}"))]
+            spans = [(None, row.find(f"{qn('w:trPr')}/{qn(tag)}"))]
         for cell, span in spans:
             size = max(1, _number(span, 1)) if cell is not None else _number(span, 0)
-            left = size - len(columns.intersection(range(column, column + size)))
+            new_size = size - len(columns.intersection(range(column, column + size)))
             column += size
-            if cell is not None and not left:
+            if cell is not None and not new_size:
                 keep_range_halves(cell)
                 removed = with_emptied_controls(cell)
                 removed.getparent().remove(removed)
-            elif span is not None and left != size:
-                span.set(qn("w:val"), str(left))
+            elif span is not None and new_size != size:
+                span.set(qn("w:val"), str(new_size))
 
 
 def _text_width(file: WordFile) -> int:

@@ -104,20 +104,20 @@ def _kind_of(file: WordFile, num: str, level: int) -> ListType | None:
     entries = file.package.tree(root)
     named = (entry for entry in entries.iterchildren(qn("w:num")) if entry.get(qn("w:numId")) == num)
     link = next((entry.find(qn("w:abstractNumId")) for entry in named), None)
-    wanted = link.get(qn("w:val")) if link is not None else None
+    abstract_id = link.get(qn("w:val")) if link is not None else None
     for entry in entries.iterchildren(qn("w:abstractNum")):
-        if entry.get(qn("w:abstractNumId")) == wanted:
-            for each in entry.iterchildren(qn("w:lvl")):
-                form = each.find(qn("w:numFmt"))
-                if each.get(qn("w:ilvl")) == str(level):
+        if entry.get(qn("w:abstractNumId")) == abstract_id:
+            for level_element in entry.iterchildren(qn("w:lvl")):
+                form = level_element.find(qn("w:numFmt"))
+                if level_element.get(qn("w:ilvl")) == str(level):
                     return "bullet" if form is not None and form.get(qn("w:val")) == "bullet" else "number"
     return None
 
 
 def _new_list(file: WordFile, kind: ListType) -> str:
     """Define a list, and return its id."""
-    found = file.package.beside("numbering")
-    root = file.package.tree(found[0]) if found else file.package.add_beside("numbering", OxmlElement("w:numbering"))
+    parts = file.package.beside("numbering")
+    root = file.package.tree(parts[0]) if parts else file.package.add_beside("numbering", OxmlElement("w:numbering"))
     abstract, num = _free(root, "w:abstractNum", "w:abstractNumId"), _free(root, "w:num", "w:numId")
     definition = parse_xml(
         f'<w:abstractNum {nsdecls("w")} w:abstractNumId="{abstract}">'
@@ -126,13 +126,13 @@ def _new_list(file: WordFile, kind: ListType) -> str:
     )
     entry = parse_xml(f'<w:num {nsdecls("w")} w:numId="{num}"><w:abstractNumId w:val="{abstract}"/></w:num>')
     entries = list(root.iterchildren(qn("w:num")))
-    after = root.find(qn("w:numIdMacAtCleanup"))
+    cleanup = root.find(qn("w:numIdMacAtCleanup"))
     if entries:
         entries[0].addprevious(definition)
         entries[-1].addnext(entry)
-    elif after is not None:
-        after.addprevious(definition)
-        after.addprevious(entry)
+    elif cleanup is not None:
+        cleanup.addprevious(definition)
+        cleanup.addprevious(entry)
     else:
         root.extend((definition, entry))
     return num

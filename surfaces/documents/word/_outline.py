@@ -70,7 +70,7 @@ def find_all(file: WordFile) -> list[WordControl]:
     that the numbers stay the same when text is written into one.
     """
     counts = {"heading": 0, "paragraph": 0, "table": 0}
-    found: list[WordControl] = []
+    controls: list[WordControl] = []
     heading = ""
     for block in file.blocks():
         if isinstance(block, Table):
@@ -91,8 +91,10 @@ def find_all(file: WordFile) -> list[WordControl]:
             heading = heading if level is None else name
         counts[kind] += 1
         if name or kind == "table":
-            found.append(WordControl(Control(id=f"{kind}-{counts[kind]}", name=name, kind=kind, detail=detail), block))
-    return found
+            controls.append(
+                WordControl(Control(id=f"{kind}-{counts[kind]}", name=name, kind=kind, detail=detail), block)
+            )
+    return controls
 
 
 def find(file: WordFile, control_id: str, control_name: str = "") -> WordControl:
@@ -102,14 +104,17 @@ def find(file: WordFile, control_id: str, control_name: str = "") -> WordControl
         ToolError: If the control does not exist, or has another name now.
     """
     controls = find_all(file)
-    for found in controls:
-        if found.control.id == control_id:
-            if control_name and found.control.name != control_name:
-                msg = f"{control_id!r} is now called {found.control.name!r}, not {control_name!r}; observe it again"
+    for word_control in controls:
+        if word_control.control.id == control_id:
+            name = word_control.control.name
+            if control_name and name != control_name:
+                msg = f"{control_id!r} is now called {name!r}, not {control_name!r}; observe it again"
                 raise ToolError(msg)
-            return found
+            return word_control
     msg = f"there is no control {control_id!r} in the document; observe it again to see its controls"
-    msg += nearest(control_id, [name for found in controls for name in (found.control.id, found.control.name)])
+    msg += nearest(
+        control_id, [name for word_control in controls for name in (word_control.control.id, word_control.control.name)]
+    )
     raise ToolError(msg)
 
 
@@ -120,8 +125,8 @@ def tree(file: WordFile, name: str) -> Answer:
     """
     top: list[JsonValue] = []
     open_lists: list[tuple[int, list[JsonValue]]] = [(-1, top)]
-    for found in find_all(file):
-        control = found.control
+    for word_control in find_all(file):
+        control = word_control.control
         children: list[JsonValue] = []
         node: dict[str, JsonValue] = {"id": control.id, "name": control.name, "kind": control.kind}
         if control.kind == "heading":
@@ -145,11 +150,11 @@ def outline(controls: Iterable[Control]) -> list[JsonValue]:
         elif lines:
             lines[-1][1][control.kind] += 1
     counted = (
-        (line, ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in below.items()))
-        for line, below in lines[:_MAX_OUTLINE]
+        (line, ", ".join(f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in counts.items()))
+        for line, counts in lines[:_MAX_OUTLINE]
     )
-    shown: list[JsonValue] = [f"{line} ({below})" if below else line for line, below in counted]
-    return [*shown, f"({len(lines) - _MAX_OUTLINE} more headings)"] if len(lines) > _MAX_OUTLINE else shown
+    headings: list[JsonValue] = [f"{line} ({summary})" if summary else line for line, summary in counted]
+    return [*headings, f"({len(lines) - _MAX_OUTLINE} more headings)"] if len(lines) > _MAX_OUTLINE else headings
 
 
 def header_of(table: Table) -> list[str]:

@@ -85,11 +85,12 @@ def set_text(paragraph: Paragraph, text: str) -> None:
     more = {child.tag for child in paragraph._p.iterchildren()} - _PLAIN
     more |= {child.tag for run in paragraph._p.iter(qn("w:r")) for child in run.iterchildren()} - _PLAIN_RUN
     names = [tag.rpartition("}")[2] for tag in more]
-    kinds = {each.get(qn("w:type")) for each in paragraph._p.iter(qn("w:br"))} & _BREAKS
-    lost = sorted({_WORDS.get(name, name) for name in names} | {f"a {kind} break" for kind in kinds})
-    if lost:
+    kinds = {break_element.get(qn("w:type")) for break_element in paragraph._p.iter(qn("w:br"))} & _BREAKS
+    obstacles = sorted({_WORDS.get(name, name) for name in names} | {f"a {kind} break" for kind in kinds})
+    if obstacles:
         msg = (
-            f"the paragraph holds {', '.join(lost)}, which a new text would remove; replace_text can change words in it"
+            f"the paragraph holds {', '.join(obstacles)}, which a new text would remove; "
+            "replace_text can change words in it"
         )
         raise ToolError(msg)
     text = clean(text)
@@ -117,7 +118,7 @@ class Replacement:
     sources: TextSources
     count: int = 0
     matches: set[str] = field(default_factory=set)
-    kept: Counter[str] = field(default_factory=Counter)
+    skip_counts: Counter[str] = field(default_factory=Counter)
     """The matches that are left alone, by reason."""
     links: list[str] = field(default_factory=list)
     """The new texts of links, whose targets stay."""
@@ -125,15 +126,15 @@ class Replacement:
     def apply(self, paragraph: BaseOxmlElement, *, counted: bool = True) -> None:
         """Replace all matches in a paragraph."""
         pieces = list(texts_of(paragraph))
-        whole = "".join(text for _, text in pieces)
-        matches = [match for match in self.pattern.finditer(whole) if match.group()]
+        paragraph_text = "".join(text for _, text in pieces)
+        matches = [match for match in self.pattern.finditer(paragraph_text) if match.group()]
         touched: list[BaseOxmlElement] = []
         for match in reversed(matches):  # the last one first, so that earlier positions stay valid
             covered = list(_covered(pieces, *match.span()))
             if reason := next(
                 (self.sources.reasons[piece] for piece, *_ in covered if piece in self.sources.reasons), ""
             ):
-                self.kept[reason] += counted
+                self.skip_counts[reason] += counted
                 continue
             self.count += counted
             self.matches.add(match.group())
@@ -160,17 +161,17 @@ class Replacement:
     def _count_elsewhere(self, file: WordFile) -> None:
         """Count the matches in parts that are not written."""
         for part in file.package.beside("comments"):
-            shown = map(visible_text, file.package.tree(part).iter(qn("w:p")))
-            self.kept["comments"] += sum(len(self.pattern.findall(text)) for text in shown)
+            comment_texts = map(visible_text, file.package.tree(part).iter(qn("w:p")))
+            self.skip_counts["comments"] += sum(len(self.pattern.findall(text)) for text in comment_texts)
         for folder, name in (("diagrams/data", "SmartArt graphics"), ("charts/chart", "charts")):
             for part in [part for part in file.package if f"/{folder}" in part and part.endswith(".xml")]:
                 for paragraph in file.package.tree(part).iter(f"{_DRAWING}p"):
                     text = "".join(run.text or "" for run in paragraph.iter(f"{_DRAWING}t"))
-                    self.kept[name] += len(self.pattern.findall(text))
+                    self.skip_counts[name] += len(self.pattern.findall(text))
         pictures = file.body.iter("{*}docPr")
         texts = (text for picture in pictures for name in ("title", "descr") if (text := picture.get(name)))
-        self.kept["alternative texts of pictures"] += sum(len(self.pattern.findall(text)) for text in texts)
-        self.kept = +self.kept
+        self.skip_counts["alternative texts of pictures"] += sum(len(self.pattern.findall(text)) for text in texts)
+        self.skip_counts = +self.skip_counts
 
 
 def _covered(
@@ -206,7 +207,7 @@ def paragraphs_of(block: Block) -> Iterator[CT_P]:
 
 
 def insert_paragraphs(
-    file: WordFile, texts: Iterable[str], style: str, place: Block | None, *, before: bool
+    file: WordFile, texts: Iterable[str], style: str, neighbor: Block | None, *, is_before: bool
 ) -> list[Paragraph]:
     """Insert paragraphs beside a block, or at the end without one.
 
@@ -214,34 +215,34 @@ def insert_paragraphs(
         file: The document.
         texts: Their texts, in order; line breaks and tabs in them stay.
         style: The id of their style; empty for none.
-        place: The block.
-        before: Whether they stand before the block.
+        neighbor: The block.
+        is_before: Whether they stand before the block.
     """
-    made: list[Paragraph] = []
+    paragraphs: list[Paragraph] = []
     for text in texts:
         paragraph = paragraph_of(OxmlElement("w:p"))
         if style:
             paragraph._p.style = style
         if text:
             paragraph.add_run(text)
-        put(file, paragraph._p, made[-1] if made else place, before=before and not made)
-        made.append(paragraph)
-    return made
+        put(file, paragraph._p, paragraphs[-1] if paragraphs else neighbor, is_before=is_before and not paragraphs)
+        paragraphs.append(paragraph)
+    return paragraphs
 
 
-def put(file: WordFile, element: BaseOxmlElement, place: Block | None, *, before: bool) -> None:
+def put(file: WordFile, element: BaseOxmlElement, neighbor: Block | None, *, is_before: bool) -> None:
     """Put a new block beside another one, or at the end."""
-    if place is None:
+    if neighbor is None:
         end = file.body.find(qn("w:sectPr"))
         if end is None:
             file.body.append(element)
         else:
             end.addprevious(element)
     else:
-        beside = element_of(place)
-        for control in list(beside.iterancestors(qn("w:sdt"))):
-            beside = control if is_closed(control) else beside
-        (beside.addprevious if before else beside.addnext)(element)
+        anchor = element_of(neighbor)
+        for control in list(anchor.iterancestors(qn("w:sdt"))):
+            anchor = control if is_closed(control) else anchor
+        (anchor.addprevious if is_before else anchor.addnext)(element)
 
 
 def texts_of(element: BaseOxmlElement) -> Iterator[tuple[BaseOxmlElement, str]]:
@@ -274,8 +275,8 @@ def remove(element: BaseOxmlElement) -> None:
     """
     element = with_emptied_controls(element)
     previous, following = (
-        next((each for each in element.itersiblings(preceding=before) if each.tag in _BLOCKS), None)
-        for before in (True, False)
+        next((sibling for sibling in element.itersiblings(preceding=preceding) if sibling.tag in _BLOCKS), None)
+        for preceding in (True, False)
     )
     keep_range_halves(element)
     ends = following is None or following.tag in {qn("w:tbl"), qn("w:sectPr")}
@@ -293,12 +294,12 @@ def keep_range_halves(element: BaseOxmlElement) -> None:
         starts, ends = ({mark.get(qn("w:id")): mark for mark in element.iter(tag)} for tag in (first, last))
         for number in starts.keys() ^ ends.keys():
             start, end = starts.get(number), ends.get(number)
-            before, after = (element.xpath(f"{axis}::w:p[1]") for axis in ("preceding", "following"))
-            if end is not None and before:
-                before[0].append(end)
-            elif start is not None and after:
-                properties = after[0].find(qn("w:pPr"))
-                after[0].insert(0 if properties is None else 1, start)
+            preceding, following = (element.xpath(f"{axis}::w:p[1]") for axis in ("preceding", "following"))
+            if end is not None and preceding:
+                preceding[0].append(end)
+            elif start is not None and following:
+                properties = following[0].find(qn("w:pPr"))
+                following[0].insert(0 if properties is None else 1, start)
             elif start is None:
                 element.addprevious(end)
             else:

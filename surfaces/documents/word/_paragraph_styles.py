@@ -35,8 +35,8 @@ class WordStyles:
 
     def __init__(self, package: WordPackage) -> None:
         self._package = package
-        found = package.beside("styles")
-        self._root = package.tree(found[0]) if found else None
+        parts = package.beside("styles")
+        self._root = package.tree(parts[0]) if parts else None
         self._levels: dict[str, int | None] = {}
         self._paragraphs: dict[str | None, BaseOxmlElement] = {}
         """The paragraph styles by id; empty until they are needed."""
@@ -49,8 +49,8 @@ class WordStyles:
         Raises:
             ToolError: If the document has no such style; the text lists the styles that it has.
         """
-        if found := self._id_of(kind, name):
-            return found
+        if style_id := self._id_of(kind, name):
+            return style_id
         names = sorted({entry_name for _, entry_name in self._named(kind)}, key=str.casefold)
         msg = f"the document has no {kind} style {name!r}; it has: {', '.join(names) or 'none'}"
         raise ToolError(msg)
@@ -101,10 +101,10 @@ class WordStyles:
             if name is not None and style_id:
                 yield style_id, name.get(qn("w:val"), "")
 
-    def _id_of(self, kind: str, wanted: str) -> str:
-        entries, wanted = list(self._named(kind)), wanted.casefold()
-        by_name = (style_id for style_id, name in entries if name.casefold() == wanted)
-        by_id = (style_id for style_id, _ in entries if style_id.casefold() == wanted)
+    def _id_of(self, kind: str, style_name: str) -> str:
+        entries, style_name = list(self._named(kind)), style_name.casefold()
+        by_name = (style_id for style_id, name in entries if name.casefold() == style_name)
+        by_id = (style_id for style_id, _ in entries if style_id.casefold() == style_name)
         return next(by_name, "") or next(by_id, "")
 
     def _default(self, kind: str) -> str:
@@ -115,9 +115,9 @@ class WordStyles:
         """Yield a paragraph style and those that it is based on."""
         self._paragraphs = self._paragraphs or {style.get(qn("w:styleId")): style for style in self._all("paragraph")}
         styles = self._paragraphs
-        seen: set[str] = set()
-        while style_id in styles and style_id not in seen:
-            seen.add(style_id)
+        visited_ids: set[str] = set()
+        while style_id in styles and style_id not in visited_ids:
+            visited_ids.add(style_id)
             yield styles[style_id]
             base = styles[style_id].find(qn("w:basedOn"))
             style_id = base.get(qn("w:val"), "") if base is not None else ""
@@ -138,9 +138,11 @@ class WordStyles:
     def _add_heading(self, name: str, level: int) -> str:
         if self._root is None:
             self._root = self._package.add_beside("styles", OxmlElement("w:styles"))
-        taken = {style.get(qn("w:styleId")) for style in self._root.iterchildren(qn("w:style"))}
+        style_ids = {style.get(qn("w:styleId")) for style in self._root.iterchildren(qn("w:style"))}
         stem = name.title().replace(" ", "")
-        style_id = next(key for number in range(len(taken) + 1) if (key := f"{stem}{number or ''}") not in taken)
+        style_id = next(
+            key for number in range(len(style_ids) + 1) if (key := f"{stem}{number or ''}") not in style_ids
+        )
         base = self._default("paragraph")
         around = f"<w:basedOn w:val={quoteattr(base)}/><w:next w:val={quoteattr(base)}/>" if base else ""
         outline = f'<w:outlineLvl w:val="{level - 1}"/>' if level else ""

@@ -59,7 +59,7 @@ class WordFormatTools(WordEditor):
             block = find(file, control_id, control_name).block
             if find_text:
                 pattern = find_pattern(clean(find_text))
-                runs = [run for each in edit.paragraphs_of(block) for run in looks.runs_of(each, pattern)]
+                runs = [run for paragraph in edit.paragraphs_of(block) for run in looks.runs_of(paragraph, pattern)]
             else:
                 runs = list(edit.element_of(block).iter(qn("w:r")))
             if find_text and not runs:

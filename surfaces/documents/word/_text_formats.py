@@ -75,40 +75,40 @@ def runs_of(paragraph: CT_P, pattern: re.Pattern[str]) -> list[CT_R]:
     Returns:
         The runs that hold exactly the matches. The text and its format stay.
     """
-    whole = "".join(text for _, text in texts_of(paragraph))
-    matches = [match.span() for match in pattern.finditer(whole) if match.group()]
-    for place in sorted({place for match in matches for place in match}):
-        _split(paragraph, place)
-    found: list[CT_R] = []
+    paragraph_text = "".join(text for _, text in texts_of(paragraph))
+    matches = [match.span() for match in pattern.finditer(paragraph_text) if match.group()]
+    for boundary in sorted({boundary for match in matches for boundary in match}):
+        _split(paragraph, boundary)
+    runs: list[CT_R] = []
     position = 0
     for piece, text in texts_of(paragraph):
         run = piece.getparent()
         inside = any(start <= position < end for start, end in matches)
-        if inside and run not in found:
-            found.append(run)
+        if inside and run not in runs:
+            runs.append(run)
         position += len(text)
-    return found
+    return runs
 
 
-def _split(paragraph: CT_P, place: int) -> None:
-    """Split the run around a place in the visible text.
+def _split(paragraph: CT_P, boundary: int) -> None:
+    """Split the run around a boundary in the visible text.
 
     Args:
         paragraph: The paragraph.
-        place: The characters before the place.
+        boundary: The number of characters before it.
     """
     position = 0
     for piece, text in texts_of(paragraph):
-        offset = place - position
+        offset = boundary - position
         position += len(text)
         if 0 <= offset < len(text):
             if offset:
-                rest = OxmlElement("w:t")
-                for part, words in ((piece, text[:offset]), (rest, text[offset:])):
+                remainder = OxmlElement("w:t")
+                for part, words in ((piece, text[:offset]), (remainder, text[offset:])):
                     part.text = words
                     part.set(_SPACE, "preserve")
-                piece.addnext(rest)
-                piece = rest  # noqa: PLW2901 - the piece that begins at the place
+                piece.addnext(remainder)
+                piece = remainder  # noqa: PLW2901 - the piece that begins at the boundary
             _split_before(piece)
             return
 
@@ -116,8 +116,8 @@ def _split(paragraph: CT_P, place: int) -> None:
 def _split_before(piece: BaseOxmlElement) -> None:
     """Move a text and its followers to a run of their own."""
     run, looks = piece.getparent(), piece.getparent().find(qn("w:rPr"))
-    before = piece.getprevious()
-    if before is None or before is looks:
+    previous = piece.getprevious()
+    if previous is None or previous is looks:
         return
     second = OxmlElement("w:r")
     if looks is not None:

@@ -76,12 +76,17 @@ def text_sources(root: BaseOxmlElement) -> TextSources:
         elif element.tag == qn("w:instrText") and open_fields:
             open_fields[-1].code += element.text or ""
         elif element.tag == qn("w:t"):
-            fields = [each for each in open_fields if each.has_result]
+            fields = [open_field for open_field in open_fields if open_field.has_result]
             fields += [
-                _OpenField(each, each.get(qn("w:instr"), "")) for each in element.iterancestors(qn("w:fldSimple"))
+                _OpenField(simple_field, simple_field.get(qn("w:instr"), ""))
+                for simple_field in element.iterancestors(qn("w:fldSimple"))
             ]
-            links = [*element.iterancestors(qn("w:hyperlink")), *(each.begin for each in fields if each.is_link)]
-            if reason := next(filter(None, (each.reason for each in fields)), "") or _control_reason(element):
+            links = [
+                *element.iterancestors(qn("w:hyperlink")),
+                *(outer_field.begin for outer_field in fields if outer_field.is_link),
+            ]
+            field_reason = next(filter(None, (outer_field.reason for outer_field in fields)), "")
+            if reason := field_reason or _control_reason(element):
                 sources.reasons[element] = reason
             if links:
                 sources.links[element] = links[0]
@@ -106,9 +111,9 @@ def check_removable(element: BaseOxmlElement, root: BaseOxmlElement) -> None:
     Raises:
         ToolError: If the element, or a control in it, must stay.
     """
-    whole = with_emptied_controls(element)
-    is_locked = any(_lock_of(control) in {*_LOCKED, *_UNDELETABLE} for control in whole.iter(qn("w:sdt")))
-    if reason := "a content control that is locked" if is_locked else _control_reason(whole):
+    removed_element = with_emptied_controls(element)
+    is_locked = any(_lock_of(control) in {*_LOCKED, *_UNDELETABLE} for control in removed_element.iter(qn("w:sdt")))
+    if reason := "a content control that is locked" if is_locked else _control_reason(removed_element):
         msg = f"it can't be deleted: it stands in {reason}; change it in Word"
         raise ToolError(msg)
     check_whole_fields([element], root)
@@ -148,18 +153,18 @@ def check_whole_fields(elements: Iterable[BaseOxmlElement], root: BaseOxmlElemen
     """
     removed = set(elements)
     open_fields: list[_OpenField] = []
-    begun: dict[BaseOxmlElement, set[BaseOxmlElement]] = {}
+    removed_ancestors: dict[BaseOxmlElement, set[BaseOxmlElement]] = {}
     for mark in root.iter(qn("w:fldChar"), qn("w:instrText"), *(element.tag for element in removed)):
         kind = mark.get(qn("w:fldCharType"))
         if kind == "begin":
             open_fields.append(_OpenField(mark))
-            begun[mark] = removed.intersection(mark.iterancestors())
+            removed_ancestors[mark] = removed.intersection(mark.iterancestors())
         elif mark.tag == qn("w:instrText") and open_fields:
             open_fields[-1].code += mark.text or ""
         cut = [*open_fields] if mark in removed else []
         if kind == "end" and open_fields:
             ended = open_fields.pop()
-            cut = [ended] if begun[ended.begin] != removed.intersection(mark.iterancestors()) else []
+            cut = [ended] if removed_ancestors[ended.begin] != removed.intersection(mark.iterancestors()) else []
         if cut:
             code = " ".join(cut[0].code.split())[:_LONGEST_FIELD]
             msg = f"it is a part of a field ({code}) that spans several paragraphs; delete or update it in Word"
@@ -173,8 +178,8 @@ def fill_placeholders(elements: Iterable[BaseOxmlElement]) -> None:
     """
     for element in elements:
         for control in element.iterancestors(qn("w:sdt")):
-            for shown in control.findall(f"{qn('w:sdtPr')}/{qn('w:showingPlcHdr')}"):
-                shown.getparent().remove(shown)
+            for placeholder_mark in control.findall(f"{qn('w:sdtPr')}/{qn('w:showingPlcHdr')}"):
+                placeholder_mark.getparent().remove(placeholder_mark)
                 for style in list(control.iter(qn("w:rStyle"))):
                     if style.get(qn("w:val")) == "PlaceholderText":
                         style.getparent().remove(style)

@@ -51,8 +51,8 @@ def unseen_parts(file: WordFile) -> str:
 
 def _names_in(story: BaseOxmlElement) -> list[str]:
     elements = story.iter(*_TAGS)
-    shown = (element for element in elements if next(element.iterancestors(_FALLBACK), None) is None)
-    return [name for element in shown if (name := _name(element))]
+    visible_elements = (element for element in elements if next(element.iterancestors(_FALLBACK), None) is None)
+    return [name for element in visible_elements if (name := _name(element))]
 
 
 def _name(element: BaseOxmlElement) -> str:

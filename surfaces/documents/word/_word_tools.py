@@ -52,7 +52,7 @@ class WordTools(WordTableTools, WordFormatTools):
 
     def controls(self, snapshot: Snapshot) -> list[Control]:
         """List a document's controls, in order."""
-        return [found.control for found in find_all(snapshot.once(self._load))]
+        return [word_control.control for word_control in find_all(snapshot.once(self._load))]
 
     def facts(self, snapshot: Snapshot) -> dict[str, JsonValue]:
         """Count the parts that a person sees and no tool shows."""
@@ -113,16 +113,17 @@ class WordTools(WordTableTools, WordFormatTools):
         Without a control they are inserted at the end of the document.
         """
         with self._editing(document) as file:
-            place = block_of(file, control_id, control_name)
+            neighbor = block_of(file, control_id, control_name)
             style_id = file.styles.find("paragraph", style) if style else ""
-            texts = [clean(each) for each in (text, *more_texts)]
-            made = [
-                block._p for block in edit.insert_paragraphs(file, texts, style_id, place, before=position == "before")
+            texts = [clean(paragraph_text) for paragraph_text in (text, *more_texts)]
+            elements = [
+                block._p
+                for block in edit.insert_paragraphs(file, texts, style_id, neighbor, is_before=position == "before")
             ]
-            format_paragraphs(file, made, alignment=alignment, list_type=list_type, list_level=list_level)
-            answer = control_answer(file, made[0])
+            format_paragraphs(file, elements, alignment=alignment, list_type=list_type, list_level=list_level)
+            answer = control_answer(file, elements[0])
             if more_texts:
-                answer["more"] = [control_answer(file, element) for element in made[1:]]
+                answer["more"] = [control_answer(file, element) for element in elements[1:]]
             return file.answers(answer)
 
     @tool(effect=Effect.ONCE, roots=WORD)
@@ -144,9 +145,9 @@ class WordTools(WordTableTools, WordFormatTools):
             msg = "the heading's text is empty; write one, or use insert_paragraph for an empty paragraph"
             raise ToolError(msg)
         with self._editing(document) as file:
-            place, style = block_of(file, control_id, control_name), file.styles.heading(level)
-            made = edit.insert_paragraphs(file, [clean(text)], style, place, before=position == "before")
-            return file.answers(control_answer(file, made[0]._p))
+            neighbor, style = block_of(file, control_id, control_name), file.styles.heading(level)
+            paragraphs = edit.insert_paragraphs(file, [clean(text)], style, neighbor, is_before=position == "before")
+            return file.answers(control_answer(file, paragraphs[0]._p))
 
     @tool(effect=Effect.IDEMPOTENT, roots=WORD, controls=TEXT)
     def edit_paragraph(
@@ -157,9 +158,9 @@ class WordTools(WordTableTools, WordFormatTools):
             msg = f"the text is empty; delete_control removes {control_id!r}"
             raise ToolError(msg)
         with self._editing(document) as file:
-            found = find(file, control_id, control_name)
-            check_own_text(found.paragraph._p, file.package.tree(file.package.main))
-            edit.set_text(found.paragraph, text)
+            word_control = find(file, control_id, control_name)
+            check_own_text(word_control.paragraph._p, file.package.tree(file.package.main))
+            edit.set_text(word_control.paragraph, text)
             return file.answers({"control_id": control_id, "text": clean(text)})
 
     @tool(effect=Effect.ONCE, roots=WORD, controls=ANY)
@@ -185,26 +186,26 @@ class WordTools(WordTableTools, WordFormatTools):
         text = clean(find_text)
         pattern = find_pattern(text, match_case=match_case, whole_words=whole_words)
         with self._editing(document) as file:
-            place = block_of(file, control_id, control_name)
-            blocks = list(file.blocks()) if place is None else [place]
+            selected_block = block_of(file, control_id, control_name)
+            blocks = list(file.blocks()) if selected_block is None else [selected_block]
             paragraphs = [paragraph for block in blocks for paragraph in edit.paragraphs_of(block)]
             replacement = edit.Replacement(pattern, clean(new_text), text_sources(file.package.tree(file.package.main)))
-            if place is None:
+            if selected_block is None:
                 replacement.apply_everywhere(file)
             else:
                 for paragraph in paragraphs:
                     replacement.apply(paragraph)
-            kept = [f"{count} in {reason}" for reason, count in replacement.kept.items()]
-            reasons = "; ".join(replacement.kept)
+            skip_notes = [f"{count} in {reason}" for reason, count in replacement.skip_counts.items()]
+            reasons = "; ".join(replacement.skip_counts)
             if not replacement.count:
                 words = {word for paragraph in paragraphs for word in visible_text(paragraph).split()}
-                why = f"stands only in {reasons}" if kept else "does not occur there"
-                near = "" if kept else nearest(find_text, words)
+                why = f"stands only in {reasons}" if skip_notes else "does not occur there"
+                near = "" if skip_notes else nearest(find_text, words)
                 msg = f"{find_text!r} {why}; nothing was replaced{near}"
                 raise ToolError(msg)
             answer: Answer = {"replaced": replacement.count}
             notes = {
-                "not_replaced": kept,
+                "not_replaced": skip_notes,
                 "also_matched": variants_in(replacement.matches, text),
                 "links_keep_their_targets": replacement.links,
             }
@@ -214,8 +215,8 @@ class WordTools(WordTableTools, WordFormatTools):
     def delete_control(self, document: Document, control_id: ControlId, *, control_name: ControlName = "") -> Answer:
         """Delete a paragraph, a heading (but not its section) or a table."""
         with self._editing(document) as file:
-            found = find(file, control_id, control_name)
-            element = found.block._element
+            word_control = find(file, control_id, control_name)
+            element = word_control.block._element
             if element.find(f"{qn('w:pPr')}/{qn('w:sectPr')}") is not None:
                 msg = (
                     f"{control_id!r} ends a section of the document; deleting it would change the page layout before it"
@@ -223,20 +224,20 @@ class WordTools(WordTableTools, WordFormatTools):
                 raise ToolError(msg)
             check_removable(element, file.package.tree(file.package.main))
             edit.remove(element)
-            return file.answers({"deleted": found.control.name, "kind": found.control.kind})
+            return file.answers({"deleted": word_control.control.name, "kind": word_control.control.kind})
 
 
-def section_of(file: WordFile, blocks: list[Block], found: WordControl) -> list[Block]:
+def section_of(file: WordFile, blocks: list[Block], word_control: WordControl) -> list[Block]:
     """Return a control's block; for a heading, its section's blocks."""
-    start = next(n for n, block in enumerate(blocks) if block._element is found.block._element)
-    if found.control.kind != "heading":
+    start = next(n for n, block in enumerate(blocks) if block._element is word_control.block._element)
+    if word_control.control.kind != "heading":
         return blocks[start : start + 1]
-    level = file.heading_level(found.paragraph)
+    level = file.heading_level(word_control.paragraph)
     end = start + 1
     while end < len(blocks):
         block = blocks[end]
-        other = None if isinstance(block, Table) else file.heading_level(block)
-        if other is not None and level is not None and other <= level:
+        block_level = None if isinstance(block, Table) else file.heading_level(block)
+        if block_level is not None and level is not None and block_level <= level:
             break
         end += 1
     return blocks[start:end]
