@@ -202,14 +202,16 @@ class Adb:
 
     async def devices(self) -> tuple[Listed, ...]:
         """List the devices that the server knows, sorted by serial."""
-        found = []
+        entries = []
         for line in (await self.ask("host:devices-l")).splitlines():
             match = _LISTED.match(line)
             if match is not None:
-                facts = dict(each.split(":", 1) for each in match["rest"].split() if ":" in each)
+                facts = dict(fact.split(":", 1) for fact in match["rest"].split() if ":" in fact)
                 text = match["state"]
-                found.append(Listed(match["serial"], DeviceState(text), text, facts.get("model", "").replace("_", " ")))
-        return tuple(sorted(found, key=lambda each: each.serial))
+                entries.append(
+                    Listed(match["serial"], DeviceState(text), text, facts.get("model", "").replace("_", " "))
+                )
+        return tuple(sorted(entries, key=lambda device: device.serial))
 
     async def connect(self, address: str) -> None:
         """Connect to a device over the network, and wait until ready.
@@ -236,7 +238,7 @@ class Adb:
             raise AdbError(text or f"{address} can't be reached")
 
     async def _state(self, serial: str) -> DeviceState:
-        return next((each.state for each in await self.devices() if each.serial == serial), DeviceState.OTHER)
+        return next((device.state for device in await self.devices() if device.serial == serial), DeviceState.OTHER)
 
     async def shell(
         self,

@@ -18,23 +18,23 @@ _END_SECONDS = 5.0
 _POLL_SECONDS = 0.02
 
 
-def find_adb(given: Path | None = None) -> Path | None:
+def find_adb(configured_program: Path | None = None) -> Path | None:
     """Find the program adb; None if it is missing.
 
     It is taken from the settings, ``ANDROID_HOME``, ``ANDROID_SDK_ROOT``, or the path, in this order.
 
     Args:
-        given: The program in the settings. If it is given, no other place is searched.
+        configured_program: The program in the settings. If it is not None, only this program is checked.
     """
-    if given is not None:
-        program = given.expanduser().absolute()
+    if configured_program is not None:
+        program = configured_program.expanduser().absolute()
         return program if _runs(program) else None
     for variable in ("ANDROID_HOME", "ANDROID_SDK_ROOT"):
         home = os.environ.get(variable)
         if home and _runs(program := Path(home, "platform-tools", "adb").absolute()):
             return program
-    found = shutil.which("adb")
-    return Path(found).absolute() if found else None
+    path = shutil.which("adb")
+    return Path(path).absolute() if path else None
 
 
 def _runs(program: Path) -> bool:

@@ -65,7 +65,7 @@ class AndroidServer(Server):
     ) -> None:
         self._named = () if devices == "all" else tuple(devices)
         self._adb = Adb(find_adb(adb), port)
-        self._given_clock, self._clock = clock, clock or time.monotonic
+        self._configured_clock, self._clock = clock, clock or time.monotonic
         self._mark = ""
         self._lasting = False
         self._keyboards = Keyboards()
@@ -76,11 +76,11 @@ class AndroidServer(Server):
     @classmethod
     def needs(cls, options: Mapping[str, Any]) -> Sequence[Need]:
         """Require adb, and Pillow for labels in pictures."""
-        given = options.get("adb")
-        what = f"the program {str(given)!r}" if given else "the program 'adb'"
+        adb = options.get("adb")
+        what = f"the program {str(adb)!r}" if adb else "the program 'adb'"
         return [
             Need.package("PIL", _PACKAGES),
-            Need(what=what, met=find_adb(given) is not None, command="apt-get install adb"),
+            Need(what=what, met=find_adb(adb) is not None, command="apt-get install adb"),
         ]
 
     async def open(self, stage: Stage) -> None:
@@ -93,7 +93,7 @@ class AndroidServer(Server):
         mark = stage.folder / "mark"
         if not mark.exists() or not _MARK.fullmatch(mark.read_text(encoding="ascii", errors="replace")):
             write_own(mark, uuid.uuid4().hex[:8])
-        self._clock = self._given_clock or stage.elapsed
+        self._clock = self._configured_clock or stage.elapsed
         self._lasting, self._mark = stage.lasting, mark.read_text(encoding="ascii")
         self._keyboards.open(stage.folder / "keyboards.json")
         await asyncio.gather(*map(self._connect, self._named))
@@ -107,7 +107,7 @@ class AndroidServer(Server):
         """
         actions, self._actions = self._actions, {}
         try:
-            await asyncio.gather(*(each.leave(lasting=self._lasting) for each in actions.values()))
+            await asyncio.gather(*(device_actions.leave(lasting=self._lasting) for device_actions in actions.values()))
         finally:
             await self._adb.stop()
 
@@ -129,17 +129,17 @@ class AndroidServer(Server):
             ToolError: If it can't be reached; the text gives the reason, and explains how to fix it.
         """
         device = self._of(target.id).device
-        screen, known, installed = (
+        screen, information, applications = (
             await device.screen.get(),
             await device.information.get(),
             await device.applications.get(),
         )
         facts: dict[str, JsonValue] = {
-            "device": known.model,
-            "android": known.android,
+            "device": information.model,
+            "android": information.android,
             "application": screen.state.application,
             "keyboard": "shown" if screen.state.keyboard else "hidden",
-            "applications": [package for package, _ in installed.startable],
+            "applications": [package for package, _ in applications.startable],
         }
         notes: list[str] = []
         if not screen.state.awake:
@@ -148,15 +148,15 @@ class AndroidServer(Server):
         if screen.state.locked:
             facts["locked"] = True
             notes.append("The device is locked. A person has to unlock it, unless a swipe up does.")
-        controls, left = tuple[Control, ...](), tuple[str, ...]()
+        controls, omission_notes = tuple[Control, ...](), tuple[str, ...]()
         if screen.hierarchy is not None:
-            width, height = known.size(screen)
+            width, height = information.size(screen)
             facts["orientation"] = "landscape" if width > height else "portrait"
-            controls, left = screen.hierarchy.controls(look.budget)
+            controls, omission_notes = screen.hierarchy.controls(look.budget)
         elif screen.state.awake:
             notes.append(f"The controls can't be listed: {screen.why}. Points of the picture can be tapped.")
         picture, why = None, ""
-        if {*look.masked} - {each.id for each in controls} and (left or screen.hierarchy is None):
+        if {*look.masked} - {control.id for control in controls} and (omission_notes or screen.hierarchy is None):
             why = "The picture is not shown: a control that holds a secret may be in it, and where is not known."
         elif look.picture and screen.state.awake:
             picture, why = await self._picture(device, screen)
@@ -165,7 +165,7 @@ class AndroidServer(Server):
             window=facts,
             picture=picture,
             fingerprint=_fingerprint(screen),
-            notes=(*notes, *left, *filter(None, (why,))),
+            notes=(*notes, *omission_notes, *filter(None, (why,))),
         )
 
     async def fingerprint(self, target: Target) -> str:  # type: ignore[override]
@@ -197,14 +197,14 @@ class AndroidServer(Server):
             return set()
         if hierarchy is None:
             return {Hazard.UNKNOWN} if tool != "swipe" else set()
-        found = set[Hazard]()
-        for id_, left, top in (("control_id", "x", "y"), ("to", "to_x", "to_y")):
-            x, y = arguments.get(left), arguments.get(top)
+        touch_hazards = set[Hazard]()
+        for id_, x_argument, y_argument in (("control_id", "x", "y"), ("to", "to_x", "to_y")):
+            x, y = arguments.get(x_argument), arguments.get(y_argument)
             node = hierarchy.node(str(arguments.get(id_) or ""))
             if node is None and isinstance(x, int) and isinstance(y, int):
                 node = hierarchy.at(x, y)
-            found |= _hazards.of_touch(node) if node is not None else set()
-        return found
+            touch_hazards |= _hazards.of_touch(node) if node is not None else set()
+        return touch_hazards
 
     def resources(self, target: Target | None, tool: str, arguments: Mapping[str, JsonValue]) -> Collection[str]:
         """Name the application of a call; for a HostAgent's call, the device.
@@ -214,16 +214,16 @@ class AndroidServer(Server):
         if target is None:
             return (f"device:{arguments['device']}",) if "device" in arguments else ()
         if tool in {"launch_app", "stop_app"}:
-            known = self._of(target.id).device.applications.last
-            component = known.component(str(arguments["application"])) if known is not None else None
+            applications = self._of(target.id).device.applications.last
+            component = applications.component(str(arguments["application"])) if applications is not None else None
             return (f"application:{component.partition('/')[0]}",) if component else (UNKNOWN,)
         if tool == "wait":
             return ()
         screen = self._of(target.id).device.screen.last
         if screen is None or tool == "open_url":
             return (UNKNOWN,)
-        shown = {screen.hierarchy.package} if screen.hierarchy is not None else set()
-        packages = sorted({screen.state.package, *shown} - {""})
+        hierarchy_packages = {screen.hierarchy.package} if screen.hierarchy is not None else set()
+        packages = sorted({screen.state.package, *hierarchy_packages} - {""})
         return tuple(f"application:{package}" for package in packages) or (UNKNOWN,)
 
     async def probe(  # type: ignore[override]
@@ -247,11 +247,13 @@ class AndroidServer(Server):
 
     async def devices(self) -> tuple[Listed, ...]:
         """List the usable devices, in the order of the settings."""
-        known = {each.serial: each for each in await self._adb.devices()}
+        devices_by_serial = {device.serial: device for device in await self._adb.devices()}
         missing = Listed("", DeviceState.OTHER, "not connected")
         if self._named:
-            return tuple(known.get(serial, Listed(serial, missing.state, missing.text)) for serial in self._named)
-        return tuple(known.values())
+            return tuple(
+                devices_by_serial.get(serial, Listed(serial, missing.state, missing.text)) for serial in self._named
+            )
+        return tuple(devices_by_serial.values())
 
     async def _connect(self, serial: str) -> None:
         """Connect to a network device; its listed state shows a failure."""
@@ -284,5 +286,5 @@ class AndroidServer(Server):
 
 def _fingerprint(screen: DeviceScreen) -> str:
     """Return a digest of a device's screen, without pixels and keyboard."""
-    state, shown = screen.state, screen.hierarchy.fingerprint() if screen.hierarchy is not None else screen.why
-    return hashlib.sha256(repr((shown, state.awake, state.locked, state.application)).encode()).hexdigest()
+    state, content = screen.state, screen.hierarchy.fingerprint() if screen.hierarchy is not None else screen.why
+    return hashlib.sha256(repr((content, state.awake, state.locked, state.application)).encode()).hexdigest()

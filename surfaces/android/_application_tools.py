@@ -42,7 +42,7 @@ class ApplicationTools:
         """Start an application, or bring it to the front."""
         actions = self._actions(device)
         component = await self._component(actions, application)
-        await actions.act(_started(f"-n {shlex.quote(component)}"))
+        await actions.act(_start_command(f"-n {shlex.quote(component)}"))
         return {"activity": component}
 
     @tool(effect=Effect.IDEMPOTENT, agents=MOBILE)
@@ -62,7 +62,7 @@ class ApplicationTools:
         """Open an address with the application that is set for it."""
         actions = self._actions(device)
         try:
-            await actions.act(_started(f"-a android.intent.action.VIEW -d {shlex.quote(url)}"))
+            await actions.act(_start_command(f"-a android.intent.action.VIEW -d {shlex.quote(url)}"))
         except ToolError as error:
             if "unable to resolve Intent" not in str(error):
                 raise
@@ -73,7 +73,9 @@ class ApplicationTools:
     @tool(effect=Effect.READ, agents=HOST)
     async def list_devices(self) -> list[dict[str, str]]:
         """List the Android devices, and whether they can be used."""
-        return [{"device": each.serial, "model": each.model, "state": each.text} for each in await self._devices()]
+        return [
+            {"device": device.serial, "model": device.model, "state": device.text} for device in await self._devices()
+        ]
 
     @tool(effect=Effect.READ, agents=HOST)
     async def list_apps(
@@ -83,8 +85,8 @@ class ApplicationTools:
         all: Annotated[bool, Field(description="Whether to list also those that can't be started.")] = False,  # noqa: A002 - the argument's name
     ) -> list[str]:
         """List the applications that are installed on a device."""
-        found = await self._actions(device).device.applications.get()
-        return list(found.packages) if all else [package for package, _ in found.startable]
+        applications = await self._actions(device).device.applications.get()
+        return list(applications.packages) if all else [package for package, _ in applications.startable]
 
     async def _component(self, actions: DeviceActions, application: str) -> str:
         """Find the activity that starts an application.
@@ -92,22 +94,23 @@ class ApplicationTools:
         Raises:
             ToolError: If there is no such application; the text lists all that can be started.
         """
-        found = (await actions.device.applications.get()).component(application)
-        if found is None:
+        component = (await actions.device.applications.get()).component(application)
+        if component is None:
             actions.device.applications.drop()  # it may have been installed since
-            known = await actions.device.applications.get()
-            found = known.component(application)
-        if found is None:
-            names = ", ".join(package for package, _ in known.startable) or "none"
+            applications = await actions.device.applications.get()
+            component = applications.component(application)
+        if component is None:
+            names = ", ".join(package for package, _ in applications.startable) or "none"
             msg = f"no application {application!r} is installed that can be started; there are: {names}"
             raise ToolError(msg)
-        return found
+        return component
 
 
-def _started(intent: str) -> str:
+def _start_command(intent: str) -> str:
     """Return the command that starts an activity.
 
     `am start` reports a failure only in its output, not by its exit code.
     """
-    known = "*'Status: ok'* | *'Status: timeout'* | *'Warning: Activity not started,'*"  # brought to the front; slow
-    return f'o=$(am start -W {intent} 2>&1); case "$o" in {known}) ;; *) echo "$o" >&2; false ;; esac'
+    # A slow start times out; an activity that was already started is brought to the front.
+    accepted_outputs = "*'Status: ok'* | *'Status: timeout'* | *'Warning: Activity not started,'*"
+    return f'o=$(am start -W {intent} 2>&1); case "$o" in {accepted_outputs}) ;; *) echo "$o" >&2; false ;; esac'

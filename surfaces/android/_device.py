@@ -77,7 +77,7 @@ class Cached(Generic[_T]):
         self._ask = ask
         self._clock = clock
         self._turn = asyncio.Lock()
-        self._asked = 0.0
+        self._fetch_time = 0.0
         self.last: _T | None = None
         """The last value, however old."""
         self._valid = False
@@ -85,10 +85,10 @@ class Cached(Generic[_T]):
     async def get(self) -> _T:
         """Return the value. Concurrent callers share one fetch."""
         async with self._turn:
-            if self.last is None or not self._valid or self._clock() - self._asked >= self._seconds:
-                asked, self._valid = self._clock(), True  # a `drop` during the fetch invalidates the new value too
+            if self.last is None or not self._valid or self._clock() - self._fetch_time >= self._seconds:
+                start, self._valid = self._clock(), True  # a `drop` during the fetch invalidates the new value too
                 try:
-                    self.last, self._asked = await self._ask(), asked
+                    self.last, self._fetch_time = await self._ask(), start
                 except BaseException:
                     self._valid = False
                     raise
@@ -169,8 +169,8 @@ class Applications:
             name: The package, or its last part.
         """
         starts = dict(self.startable)
-        wanted = name.casefold().replace(" ", "")
-        by_part = [package for package in starts if package.rpartition(".")[2].casefold() == wanted]
+        folded_name = name.casefold().replace(" ", "")
+        by_part = [package for package in starts if package.rpartition(".")[2].casefold() == folded_name]
         package = name if name in starts else by_part[0] if len(by_part) == 1 else ""
         return f"{package}/{starts[package]}" if package else None
 
@@ -239,8 +239,10 @@ class Device:
             try:
                 ran = await self._adb.shell(self.serial, command, seconds=seconds, commit=commit)
             except AdbError as error:
-                late = time.monotonic() >= end
-                if not any(sign in str(error) for sign in _AWAY) or (late and (connected or ":" not in self.serial)):
+                timed_out = time.monotonic() >= end
+                if not any(sign in str(error) for sign in _AWAY) or (
+                    timed_out and (connected or ":" not in self.serial)
+                ):
                     raise AdbError(explain(self.serial, str(error))) from error
             else:
                 self._was_connected = True
@@ -317,12 +319,14 @@ class Device:
         entries = [line.strip().partition("=")[::2] for line in ran.text.splitlines() if "=" in line]
         lines = dict(reversed(entries))
         # every display lists both, in order; both are null for a display that shows nothing
-        focused = (value for wanted in ("mCurrentFocus", "mFocusedApp") for name, value in entries if name == wanted)
+        focused = (
+            value for focus_name in ("mCurrentFocus", "mFocusedApp") for name, value in entries if name == focus_name
+        )
         front = next(filter(None, map(_ACTIVITY.search, focused)), None)
         locks = ("showing", "mShowingLockscreen", "mIsShowing", "isKeyguardShowing")
         return DeviceStatus(
             awake=lines.get("mWakefulness", "Awake") == "Awake",
-            locked=any(lines.get(each, "").startswith("true") for each in locks),
+            locked=any(lines.get(lock, "").startswith("true") for lock in locks),
             application=front[0] if front else "",
             keyboard="mInputShown=true" in ran.text,
             keyboard_box=_keyboard_box(ran.text),
@@ -344,10 +348,10 @@ class Device:
 
     async def _inform(self) -> Information:
         lines = (await self.text(_INFORMATION)).splitlines()
-        maker, model, android, *rest = (*lines, "", "", "")
-        sizes = _SIZE.findall("\n".join(rest))
+        maker, model, android, *size_lines = (*lines, "", "", "")
+        sizes = _SIZE.findall("\n".join(size_lines))
         width, height = map(int, sizes[-1]) if sizes else (0, 0)  # an override is listed after the physical size
-        density = re.findall(r"density: (\d+)", "\n".join(rest))
+        density = re.findall(r"density: (\d+)", "\n".join(size_lines))
         name = model if model.casefold().startswith(maker.casefold()) else f"{maker} {model}"
         return Information(name.strip(), android, width, height, int(density[-1]) if density else 0)
 
@@ -356,6 +360,6 @@ class Device:
         activities = reversed(
             list(_ACTIVITY.finditer(startable))
         )  # the first activity of a package is the one that starts
-        found = {match["package"]: match["activity"] for match in activities}
+        first_activities = {match["package"]: match["activity"] for match in activities}
         names = [line.removeprefix("package:").strip() for line in packages.splitlines() if line.startswith("package:")]
-        return Applications(tuple(sorted(found.items())), tuple(sorted(names)))
+        return Applications(tuple(sorted(first_activities.items())), tuple(sorted(names)))

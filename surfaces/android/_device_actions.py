@@ -131,10 +131,10 @@ class DeviceActions:
         mark = await self._last_mark(call)
         if not mark:
             return Probe.UNKNOWN if mark is None else Probe.NOT_DONE
-        found = _DONE.fullmatch(mark)
-        if found is None:
+        match = _DONE.fullmatch(mark)
+        if match is None:
             return Probe.UNKNOWN
-        done = int(found[1]) + 1
+        done = int(match[1]) + 1
         if done < parts:
             self._done[call] = done
             return Probe.BEGUN
@@ -148,15 +148,15 @@ class DeviceActions:
         """
         calls = f'"{FOLDER}/callboard-{self.device.name}.calls"'
         read = f"grep -F -- {shlex.quote(f'{call} ')} {calls} 2>/dev/null | tail -n 1"
-        line, alike = "", 0
+        line, equal_reads = "", 0
         for _ in range(_POLLS):  # the part may still be running
             try:
                 ran = await self.device.shell(read)
             except (ToolError, InDoubtError):
                 return None
-            alike = alike + 1 if ran.text == line else 0
+            equal_reads = equal_reads + 1 if ran.text == line else 0
             line = ran.text
-            if alike >= _QUIET and not line.endswith("begun\n"):
+            if equal_reads >= _QUIET and not line.endswith("begun\n"):
                 break
             await asyncio.sleep(_POLL_SECONDS)
         return (
@@ -214,12 +214,12 @@ class DeviceActions:
 
     def _above_keyboard(self, node: ScreenNode) -> Box | None:
         """Return the part of a control above the keyboard, if any."""
-        screen, known, box = self.device.screen.last, self.device.information.last, node.box
+        screen, information, box = self.device.screen.last, self.device.information.last, node.box
         assert box is not None  # noqa: S101 - `control` gives those with a place
         if screen is None or not screen.state.keyboard:
             return box
         keyboard = screen.state.keyboard_box
-        top = keyboard.y if keyboard is not None else known.size(screen)[1] // 2 if known is not None else 0
+        top = keyboard.y if keyboard is not None else information.size(screen)[1] // 2 if information is not None else 0
         height = min(box.height, top - box.y)
         return box.model_copy(update={"height": height}) if height >= min(box.height, _FEWEST_PIXELS) else None
 
@@ -253,10 +253,10 @@ class DeviceActions:
         elif control_id or x is None or y is None:
             msg = "give either a control or a point, x and y"
             raise ToolError(msg)
-        screen, known = await self.device.screen.get(), await self.device.information.get()
+        screen, information = await self.device.screen.get(), await self.device.information.get()
         if not screen.state.awake:
             raise ToolError(OFF)
-        width, height = known.size(screen)
+        width, height = information.size(screen)
         if width and not (0 <= x < width and 0 <= y < height):
             msg = f"({x}, {y}) is outside the screen, which has {width} by {height} pixels"
             raise ToolError(msg)

@@ -86,13 +86,13 @@ def of_touch(node: ScreenNode) -> set[Hazard]:
     if node.kind in _HARMLESS and not node.acts:
         return set()
     words = {word.casefold() for word in re.split(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])", node.resource)}
-    found = {hazard for hazard, known in _ID_WORDS.items() if words & known}
-    found |= {hazard for hazard, known in _FIRST_WORDS.items() if any(map(known.match, _texts(node)))}
-    found |= set().union(*(_of_text(node, text) for text in _texts(node)))
+    hazards = {hazard for hazard, id_words in _ID_WORDS.items() if words & id_words}
+    hazards |= {hazard for hazard, pattern in _FIRST_WORDS.items() if any(map(pattern.match, _texts(node)))}
+    hazards |= set().union(*(_of_text(node, text) for text in _texts(node)))
     if node.kind not in _HARMLESS:
         of_package = {hazard for hazard, ends in _PACKAGES.items() if node.package.endswith(ends)}
-        found |= {hazard for hazard in of_package if _changes(node, hazard)}
-    return found
+        hazards |= {hazard for hazard in of_package if _changes(node, hazard)}
+    return hazards
 
 
 def of_key(key: str, hierarchy: Hierarchy | None) -> set[Hazard]:
@@ -109,9 +109,9 @@ def of_key(key: str, hierarchy: Hierarchy | None) -> set[Hazard]:
         return {_KEYS[name]} if name in _KEYS else set()
     if hierarchy is None:
         return {Hazard.UNKNOWN}
-    acting = [(node, of_touch(node)) for node in hierarchy.shown() if node.acts]
-    focused = set().union(*(found for node, found in acting if node.is_("focused")))
-    sends = name.endswith("ENTER") and any(Hazard.SENDS in found for _, found in acting)
+    acting = [(node, of_touch(node)) for node in hierarchy.reported_nodes() if node.acts]
+    focused = set().union(*(hazards for node, hazards in acting if node.is_("focused")))
+    sends = name.endswith("ENTER") and any(Hazard.SENDS in hazards for _, hazards in acting)
     return focused | ({Hazard.SENDS} if sends else set())
 
 
@@ -120,11 +120,11 @@ def of_text(text: str, hierarchy: Hierarchy | None) -> set[Hazard]:
 
     After a tab, any control may have the focus.
     """
-    before, tab, after = text.partition("\t")
-    found = of_key("KEYCODE_ENTER", hierarchy) if re.search(r"[\r\n]", before) else set()
-    if not tab or not re.search(r"[\s]", after):
-        return found
-    return {Hazard.UNKNOWN} if hierarchy is None else found.union(*map(of_touch, hierarchy.shown()))
+    head, tab, tail = text.partition("\t")
+    hazards = of_key("KEYCODE_ENTER", hierarchy) if re.search(r"[\r\n]", head) else set()
+    if not tab or not re.search(r"[\s]", tail):
+        return hazards
+    return {Hazard.UNKNOWN} if hierarchy is None else hazards.union(*map(of_touch, hierarchy.reported_nodes()))
 
 
 def of_address(url: str) -> set[Hazard]:

@@ -63,7 +63,7 @@ class ScreenNode:
     """One node of the hierarchy."""
 
     values: dict[str, str]
-    place: int
+    path_checksum: int
     """A checksum of its path: the indexes, classes and resource ids of itself and its ancestors."""
     parent: ScreenNode | None
     children: list[ScreenNode] = field(default_factory=list)
@@ -99,15 +99,15 @@ class ScreenNode:
     @property
     def acts(self) -> bool:
         """True if it accepts actions."""
-        return any(self.is_(each) for each in _ACTIONS)
+        return any(self.is_(action) for action in _ACTIONS)
 
     @property
     def box(self) -> Box | None:
         """Its bounds on the screen; None if it has none."""
-        found = _BOUNDS.fullmatch(self.values.get("bounds", ""))
-        if found is None:
+        match = _BOUNDS.fullmatch(self.values.get("bounds", ""))
+        if match is None:
             return None
-        left, top, right, bottom = map(int, found.groups())
+        left, top, right, bottom = map(int, match.groups())
         left, top = max(left, 0), max(top, 0)
         return Box(x=left, y=top, width=right - left, height=bottom - top) if right > left and bottom > top else None
 
@@ -123,8 +123,8 @@ class ScreenNode:
         if described or self.text:
             return described or self.text
         if self.acts and not self.is_("scrollable"):
-            found = ", ".join(dict.fromkeys(self.labels()))
-            return found or self.resource.replace("_", " ")
+            label_text = ", ".join(dict.fromkeys(self.labels()))
+            return label_text or self.resource.replace("_", " ")
         return ""
 
     def labels(self) -> Iterator[str]:
@@ -172,22 +172,22 @@ class Hierarchy:
         """All nodes in drawing order: parents before children, covered nodes before those that cover them."""
         self._ids: dict[str, ScreenNode] = {}
         self._names: dict[ScreenNode, str] = {}
-        left: list[tuple[ET.Element, ScreenNode | None, int, int]] = [(each, None, 0, 0) for each in reversed(root)]
-        while left:
-            element, parent, above, depth = left.pop()
+        stack: list[tuple[ET.Element, ScreenNode | None, int, int]] = [(child, None, 0, 0) for child in reversed(root)]
+        while stack:
+            element, parent, parent_checksum, depth = stack.pop()
             if depth > _MOST_DEPTH or len(self.nodes) == _MOST_NODES:
                 msg = f"the device's hierarchy has more than {_MOST_DEPTH} levels or {_MOST_NODES:,} nodes"
                 raise HierarchyError(msg)
             step = f"/{element.get('index', '')}{element.get('class', '')}#{element.get('resource-id', '')}"
-            place = zlib.crc32(step.encode(errors="surrogatepass"), above)
-            node = ScreenNode(dict(element.attrib), place, parent)
+            path_checksum = zlib.crc32(step.encode(errors="surrogatepass"), parent_checksum)
+            node = ScreenNode(dict(element.attrib), path_checksum, parent)
             if parent is not None:
                 parent.children.append(node)
             self.nodes.append(node)
-            left += [(each, node, place, depth + 1) for each in reversed(element)]
+            stack += [(child, node, path_checksum, depth + 1) for child in reversed(element)]
         following: dict[int, int] = {}
         for node in self.nodes:
-            first = node.place % _NUMBERS
+            first = node.path_checksum % _NUMBERS
             number = following.get(first, first)
             while str(number) in self._ids:
                 number += 1
@@ -205,19 +205,19 @@ class Hierarchy:
 
     def at(self, x: int, y: int) -> ScreenNode | None:
         """Return the topmost node at a point that accepts actions."""
-        found = None
+        topmost = None
         for node in self.nodes:
             box = node.box
             if node.acts and box and box.x <= x < box.x + box.width and box.y <= y < box.y + box.height:
-                found = node
-        return found
+                topmost = node
+        return topmost
 
     @property
     def focused(self) -> ScreenNode | None:
         """The text field that has the focus."""
         return next((node for node in self.nodes if node.is_("focused") and node.kind == FIELD), None)
 
-    def shown(self) -> Iterator[ScreenNode]:
+    def reported_nodes(self) -> Iterator[ScreenNode]:
         """Yield the nodes to report: they accept actions or have names."""
         for node in self.nodes:
             if node.box is not None and (node.acts or (node.name and not node.is_part())):
@@ -225,14 +225,14 @@ class Hierarchy:
 
     def controls(self, budget: LookBudget) -> tuple[tuple[Control, ...], tuple[str, ...]]:
         """Return the controls that fit the budget, and notes about omitted ones."""
-        found, room = list[Control](), budget.text
-        for node in self.shown():
+        fitting_controls, room = list[Control](), budget.text
+        for node in self.reported_nodes():
             control = self.control(node)
             room -= len(control.name) + len(str(control.detail.get("text", "")))
-            if len(found) == budget.controls or room < 0:
-                return tuple(found), ("There are more controls than fit: scroll.",)
-            found.append(control)
-        return tuple(found), ()
+            if len(fitting_controls) == budget.controls or room < 0:
+                return tuple(fitting_controls), ("There are more controls than fit: scroll.",)
+            fitting_controls.append(control)
+        return tuple(fitting_controls), ()
 
     def control(self, node: ScreenNode) -> Control:
         """Convert a node to a control."""
@@ -255,7 +255,7 @@ class Hierarchy:
     def fingerprint(self) -> str:
         """Return a digest of the shown nodes, without places and focus."""
         marks = hashlib.sha256(self.package.encode())
-        for node in self.shown():
+        for node in self.reported_nodes():
             states = [name for name in _STATES[:2] if node.is_(name)]
             mark = (self._names[node], node.name, node.kind, node.text, node.values.get("enabled"), states)
             marks.update(repr(mark).encode(errors="surrogatepass"))
@@ -269,5 +269,5 @@ def _cut(text: str, most: int) -> str:
 def _allowed(reference: re.Match[str]) -> str:
     """Return a character reference, or U+FFFD if XML forbids the character."""
     number = int(reference[1], 16) if reference[1] else int(reference[2])
-    known = number <= sys.maxunicode and not _NO_XML.match(chr(number))
-    return reference[0] if known else "\ufffd"
+    is_valid = number <= sys.maxunicode and not _NO_XML.match(chr(number))
+    return reference[0] if is_valid else "\ufffd"

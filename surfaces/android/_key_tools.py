@@ -63,8 +63,8 @@ class KeyTools:
     ) -> Answer:
         """Type a text into a field. A line break presses Enter."""
         actions = self._actions(device)
-        before = await self._before(actions, control_id, clear=clear)
-        parts, seconds = (before, *typing(text)), ACTION_SECONDS + before.count("KEYCODE_") * _KEY_SECONDS
+        preparation = await self._preparation(actions, control_id, clear=clear)
+        parts, seconds = (preparation, *typing(text)), ACTION_SECONDS + preparation.count("KEYCODE_") * _KEY_SECONDS
         if is_plain(text):
             await actions.act(*parts, seconds=seconds)
         else:
@@ -99,7 +99,7 @@ class KeyTools:
         self._actions(device).device.screen.drop()
         return {}
 
-    async def _before(self, actions: DeviceActions, control_id: str, *, clear: bool) -> str:
+    async def _preparation(self, actions: DeviceActions, control_id: str, *, clear: bool) -> str:
         """Return the command that prepares a field for typing."""
         if control_id:
             field = await actions.control(control_id)
@@ -109,11 +109,11 @@ class KeyTools:
                 raise ToolError(OFF)
             if screen.hierarchy is None:
                 return ":"  # the model may see the focus in the picture
-            found = screen.hierarchy.focused
-            if found is None:
+            focused_field = screen.hierarchy.focused
+            if focused_field is None:
                 msg = "no text field has the focus: name the field to type into"
                 raise ToolError(msg)
-            field = found
+            field = focused_field
         if field.kind != FIELD:
             msg = f"{field.kind} {field.name!r} is not a text field"
             raise ToolError(msg)

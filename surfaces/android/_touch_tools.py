@@ -41,8 +41,8 @@ class TouchTools:
     async def tap(self, device: Serial, *, control_id: MaybeControl = "", x: X = None, y: Y = None) -> Answer:
         """Tap a control, or a point of the screen."""
         actions = self._actions(device)
-        left, top = await actions.point(control_id, x, y)
-        await actions.act(f"input tap {left} {top}")
+        point_x, point_y = await actions.point(control_id, x, y)
+        await actions.act(f"input tap {point_x} {point_y}")
         return {}
 
     @tool(effect=Effect.ONCE, agents=MOBILE, offered=False)
@@ -59,9 +59,9 @@ class TouchTools:
     async def double_tap(self, device: Serial, *, control_id: MaybeControl = "", x: X = None, y: Y = None) -> Answer:
         """Tap a control, or a point of the screen, twice."""
         actions = self._actions(device)
-        left, top = await actions.point(control_id, x, y)
+        point_x, point_y = await actions.point(control_id, x, y)
         await actions.act(
-            f"input tap {left} {top} & input tap {left} {top} && wait"
+            f"input tap {point_x} {point_y} & input tap {point_x} {point_y} && wait"
         )  # in sequence they would be too slow
         return {}
 
@@ -69,8 +69,8 @@ class TouchTools:
     async def long_press(self, device: Serial, *, control_id: MaybeControl = "", x: X = None, y: Y = None) -> Answer:
         """Press a control or a screen point for almost a second."""
         actions = self._actions(device)
-        left, top = await actions.point(control_id, x, y)
-        await actions.act(f"input swipe {left} {top} {left} {top} {_LONG_MS}")
+        point_x, point_y = await actions.point(control_id, x, y)
+        await actions.act(f"input swipe {point_x} {point_y} {point_x} {point_y} {_LONG_MS}")
         return {}
 
     @tool(effect=Effect.ONCE, agents=MOBILE)
@@ -88,9 +88,9 @@ class TouchTools:
             box = await actions.visible(control_id)
             left, top, width, height = box.x, box.y, box.width, box.height
         else:
-            known = await actions.device.information.get()
+            information = await actions.device.information.get()
             screen = await actions.device.screen.get()
-            width, height = known.size(screen)
+            width, height = information.size(screen)
             if screen.state.keyboard_box is not None:
                 height = min(height, screen.state.keyboard_box.y)
             left, top = 0, 0
