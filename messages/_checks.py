@@ -255,10 +255,10 @@ class Check(Reading):
     @property
     def matcher(self) -> str:
         """The field that says what is expected; empty for none."""
-        return next(iter(self._given()), "")
+        return next(iter(self._used_matchers()), "")
 
-    def _given(self) -> Iterable[str]:
-        """Yield the matchers that were set."""
+    def _used_matchers(self) -> Iterable[str]:
+        """Yield the names of the matchers that are not None."""
         for name in MATCHERS:
             if getattr(self, "json_schema" if name == "schema" else name) is not None:
                 yield name
@@ -344,7 +344,7 @@ class Check(Reading):
 
     @model_validator(mode="after")
     def _has_one_matcher(self) -> Self:
-        form, matchers = self.form, list(self._given())
+        form, matchers = self.form, list(self._used_matchers())
         if form in _OTHER_FORMS and matchers:
             msg = f"has {matchers[0]!r} beside `{form}`, which says itself what is expected"
             raise ValueError(msg)
@@ -396,11 +396,11 @@ class CheckResult(Value):
         show = show or self.show
         parts = [self.name]
         if show == "all":
-            parts.append(f"expected {_shown(self.expected)}")
+            parts.append(f"expected {_json_text(self.expected)}")
         if show != "name":
-            parts.append(self.problem or f"found {_shown(self.found)}")
+            parts.append(self.problem or f"found {_json_text(self.found)}")
         return ": ".join((parts[0], ", ".join(parts[1:]))) if len(parts) > 1 else parts[0]
 
 
-def _shown(value: JsonValue) -> str:
+def _json_text(value: JsonValue) -> str:
     return one_line(json.dumps(value, ensure_ascii=False), _LONGEST)

@@ -102,7 +102,7 @@ class AccessibleProgram:
         except TimeoutError as error:
             raise ToolError(_silent(self.pid)) from error
 
-    def one(self, ask: Ask) -> Answer:
+    def ask_one(self, ask: Ask) -> Answer:
         """Make one call.
 
         Raises:

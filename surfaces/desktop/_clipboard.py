@@ -78,7 +78,7 @@ class Clipboard:
             try:
                 yield
             finally:
-                self._on_thread(lambda: self._own(content))
+                self._on_thread(lambda: self._take_ownership(content))
 
     def offer(self, text: str) -> None:
         """Put a text into the clipboard.
@@ -90,11 +90,11 @@ class Clipboard:
         if len(data) > MOST_BYTES:
             msg = f"a text of {len(data):,} bytes is too long for the clipboard; at most {MOST_BYTES:,} are possible"
             raise ToolError(msg)
-        self._on_thread(lambda: self._own(dict.fromkeys(_TEXTS, data)))
+        self._on_thread(lambda: self._take_ownership(dict.fromkeys(_TEXTS, data)))
 
     def clear(self) -> None:
         """Empty the clipboard."""
-        self._on_thread(lambda: self._own({}))
+        self._on_thread(lambda: self._take_ownership({}))
 
     def was_taken_by(self, pid: int) -> bool:
         """Return whether a process has requested the offered text.
@@ -172,8 +172,8 @@ class Clipboard:
             raise ToolError(msg)
         return data
 
-    def _own(self, content: Mapping[str, bytes]) -> None:
-        """Own the clipboard with a content in some formats, or disown it."""
+    def _take_ownership(self, content: Mapping[str, bytes]) -> None:
+        """Become the owner of the clipboard with a content in some formats, or disown it."""
         self._served = set()
         self._content = {self._atom(name): data for name, data in content.items()}
         self._window.set_selection_owner(self._selection, X.CurrentTime)

@@ -314,7 +314,7 @@ class OpenDesktop:
         program = self.programs.of_process(pid)
         if program is None:
             return False
-        windows = program.one(method(program.root, "Accessible", "GetChildren"))[0]
+        windows = program.ask_one(method(program.root, "Accessible", "GetChildren"))[0]
         answers = program.ask([method(path, "Accessible", "GetState") for _, path in windows])
         return any(states(answer) >> ObjectState.BUSY & 1 for answer in answers)
 

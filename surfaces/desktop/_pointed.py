@@ -67,8 +67,8 @@ class PointedControls:
             raise OutOfReachError(msg)
         return node, (part.x + part.width // 2, part.y + part.height // 2)
 
-    def again(self, pid: int, node: AccessibleNode) -> tuple[AccessibleNode, Point]:
-        """Return the present place of a control that was reached, without scrolling.
+    def locate_again(self, pid: int, node: AccessibleNode) -> tuple[AccessibleNode, Point]:
+        """Return the present position of a control that was reached, without scrolling.
 
         Raises:
             OutOfReachError: If it is no longer in sight.

@@ -147,7 +147,7 @@ class Tree:
         self.complete = True
         """False if objects were left out, because there are too many."""
         self._met: set[str] = set()
-        listed = program.one(method(program.root, "Accessible", "GetChildren"))[0]
+        listed = program.ask_one(method(program.root, "Accessible", "GetChildren"))[0]
         level = self._new(AccessibleNode(str(path), None, 0) for _, path in listed)
         while level and level[0].depth < _DEEPEST:
             level = self._below(self._described(self._visible(level)))

@@ -264,7 +264,7 @@ def _select(actions: WindowActions, process: int, parent: str, path: str) -> Non
     program = actions.program(process)
     index = value(program.ask([attribute(path, "Accessible", "IndexInParent")])[0])
     if not isinstance(index, int):
-        index = program.one(method(path, "Accessible", "GetIndexInParent"))[0]
+        index = program.ask_one(method(path, "Accessible", "GetIndexInParent"))[0]
     row = program.ask([method(parent, "Table", "GetRowAtIndex", "i", index)])[0]
     with committing():
         if isinstance(row, BusError):

@@ -375,7 +375,9 @@ class WindowActions:
                 for position in positions
             ]
             if len(reached) > 1:  # reaching one of them may have scrolled the others
-                reached = [(node, point) if node is None else self._pointed.again(pid, node) for node, point in reached]
+                reached = [
+                    (node, point) if node is None else self._pointed.locate_again(pid, node) for node, point in reached
+                ]
             for node, point in reversed(reached):
                 self._pointed.must_show(pid, point, node)
             node, point = reached[0]

@@ -61,7 +61,7 @@ class Output:
     tail: bytes
     """The last `TAIL_BYTES` bytes."""
 
-    def shown(self, most: int) -> str:
+    def excerpt(self, most: int) -> str:
         """Return the first and last bytes as text, and count the rest."""
         data = self.path.read_bytes() if self.path.exists() else b""
         if self.total <= 2 * most:
@@ -81,7 +81,7 @@ class CommandEnd:
     """``cancelled`` or ``timed out``; empty if the command ended by itself."""
     error: str
     """The reason why the command could not be started; empty if it was."""
-    left: int
+    killed_count: int
     """The number of child processes that were still running and were killed."""
     seconds: float
     out: Output
@@ -219,14 +219,14 @@ class LocalProcess(CommandProcess):
                 os.kill(runner[0], signal.SIGTERM)
 
     def _runner(self) -> tuple[int, str] | None:
-        content = self._begun()
+        content = self._start_record()
         pid, _, start = content.partition(" ")
         return (int(pid), start) if content not in {"", _CALLED_OFF} else None
 
     def _is_called_off(self) -> bool:
-        return self._begun() == _CALLED_OFF
+        return self._start_record() == _CALLED_OFF
 
-    def _begun(self) -> str:
+    def _start_record(self) -> str:
         try:
             return (self.folder / "begun").read_text(encoding="utf-8")
         except FileNotFoundError:

@@ -73,7 +73,7 @@ class CommandTools:
         outcome = await _run_to_end(here, process, lambda: self._begin(here, id_, command, cwd, seconds))
         transcript = f"{command}\n{outcome.code}\n{outcome.out.tail!r}{outcome.err.tail!r}".encode()
         await here.run_blocking(lambda: here.adopt(process, transcript))
-        return await _whole_answer(outcome, seconds, read_json=read_json)
+        return await _complete_answer(outcome, seconds, read_json=read_json)
 
     @tool(effect=Effect.READ, agents=LINUX, offered=False, seconds=LONGEST + 60)
     async def read_command(
@@ -98,7 +98,7 @@ class CommandTools:
 
         outcome = await _run_to_end(here, process, begin)
         await here.run_blocking(lambda: here.final_state(process))
-        return await _whole_answer(outcome, seconds, read_json=read_json)
+        return await _complete_answer(outcome, seconds, read_json=read_json)
 
     @tool(effect=Effect.ONCE, agents=LINUX)
     async def start(
@@ -152,7 +152,7 @@ class CommandTools:
                     **_answer(await asyncio.wait_for(_end_of(process, _give_up), seconds or _STOP_SECONDS), None),
                 }
         out, err = await here.run_blocking(process.output)
-        return {"running": True, "stdout": out.shown(SHOWN), "stderr": err.shown(SHOWN)}
+        return {"running": True, "stdout": out.excerpt(SHOWN), "stderr": err.excerpt(SHOWN)}
 
     @tool(effect=Effect.IDEMPOTENT, agents=LINUX)
     async def stop(self, shell: ShellName, handle: Handle) -> Answer:
@@ -209,7 +209,7 @@ async def _run_to_end(here: BaseShell, process: CommandProcess, begin: Callable[
         raise
 
 
-async def _whole_answer(outcome: CommandEnd, seconds: float, *, read_json: bool) -> Answer:
+async def _complete_answer(outcome: CommandEnd, seconds: float, *, read_json: bool) -> Answer:
     answer = _answer(outcome, seconds)
     if read_json and not outcome.code:
         answer["value"] = await asyncio.to_thread(_json_of, outcome.out)  # large outputs take seconds
@@ -269,9 +269,15 @@ def _answer(outcome: CommandEnd, seconds: float | None) -> Answer:
     if outcome.error:
         msg = f"bash can't be started: {outcome.error}"
         raise ToolError(msg)
-    answer: Answer = {"exit_code": outcome.code, **_shown("stdout", outcome.out), **_shown("stderr", outcome.err)}
-    if outcome.left:
-        answer["ended"] = f"{outcome.left} child processes were still running and were killed; to keep one, use `start`"
+    answer: Answer = {
+        "exit_code": outcome.code,
+        **_output_entries("stdout", outcome.out),
+        **_output_entries("stderr", outcome.err),
+    }
+    if outcome.killed_count:
+        answer["ended"] = (
+            f"{outcome.killed_count} child processes were still running and were killed; to keep one, use `start`"
+        )
     prompt = _PROMPT.search(outcome.out.tail[-200:].decode(errors="replace").rstrip() or "") or _PROMPT.search(
         outcome.err.tail[-200:].decode(errors="replace").rstrip()
     )
@@ -289,11 +295,11 @@ def _answer(outcome: CommandEnd, seconds: float | None) -> Answer:
     return answer
 
 
-def _shown(name: str, output: Output) -> Answer:
-    """Show an output; a long one is shortened and kept elsewhere."""
+def _output_entries(name: str, output: Output) -> Answer:
+    """Describe an output; a long one is shortened, and stored in a file."""
     if output.total <= 2 * SHOWN:
-        return {name: output.shown(SHOWN)}
-    return {name: output.shown(SHOWN), f"{name}_bytes": output.total, f"{name}_file": str(_kept(output))}
+        return {name: output.excerpt(SHOWN)}
+    return {name: output.excerpt(SHOWN), f"{name}_bytes": output.total, f"{name}_file": str(_file_of(output))}
 
 
 def _json_of(output: Output) -> JsonValue:
@@ -315,7 +321,7 @@ def _json_of(output: Output) -> JsonValue:
     return content
 
 
-def _kept(output: Output) -> object:
+def _file_of(output: Output) -> object:
     try:
         return current_call().artifact(output.path.read_bytes(), "text/plain")
     except ValueError:  # a server without an agent
